@@ -29,7 +29,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 # The newest version that is tagged, with which make api compares, or none.
 BASELINE := none
 # Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
-PLAIN := ./internal/decode ./internal/identical ./factory/internal/tablegen ./cmd/...
+PLAIN := ./internal/decode/... ./internal/identical ./factory/internal/tablegen ./cmd/...
 SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredResourceVersion)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
@@ -67,7 +67,7 @@ unit: ## unit and model tests: with -race where there are goroutines, without lo
 	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/table)") || rc=1; \
 	$(TEST) -race -skip '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -tags invariants -run '$(MODELS)' ./internal/table || rc=1; \
-	$(TEST) -race -run '$(TOGETHER)' ./internal/decode ./internal/identical || rc=1; \
+	$(TEST) -race -run '$(TOGETHER)' ./internal/decode/... ./internal/identical || rc=1; \
 	$(TEST) $(PLAIN) || rc=1; \
 	for m in kinformerprom kinformerotel tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
 
@@ -183,7 +183,7 @@ fuzz-once: ## INPUTS random inputs of each decoder against client-go's; goes on 
 
 # Folders that begin with _ are none of the packages of ./...
 POINTS := $(BIN)/_interleave
-SCHEDULED := internal/table internal/eventlog internal/decode internal/fanout
+SCHEDULED := internal/table internal/eventlog internal/decode/share internal/fanout
 BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(SCHEDULED)) && rc=0 && for p in $(SCHEDULED); do echo "$$p"; \
 	$(GO) vet -overlay $(POINTS)/overlay.json -tags interleave ./$$p && \
 	$(GO) test -c -overlay $(POINTS)/overlay.json -tags interleave -o $(POINTS)/schedules.test ./$$p && \

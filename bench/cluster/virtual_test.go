@@ -81,14 +81,12 @@ func (v virtual) newFollower(forms *blank.Set) *follower {
 func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
 	const length = 4 // what a frame is sent behind
 	f.frame = f.forms.AppendEvent(f.frame[:0], r, c)
-	_, data, err := decode.WatchFrameProtobuf(f.frame[length:])
-	require.NoError(t, err)
-	envelope, err := decode.OpenEnvelope(data)
+	frame, err := decode.Open(f.frame[length:], decode.Protobuf)
 	require.NoError(t, err)
 	obj := blank.Of(r).New()
 	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem())
 	require.NoError(t, err)
-	require.NoError(t, plan.Protobuf(envelope.Object, obj, decode.Options{Intern: f.texts, Share: f.sharing[r]}))
+	require.NoError(t, plan.Protobuf(frame.Object, obj, decode.Options{Intern: f.texts, Share: f.sharing[r]}))
 	if c.Kind == world.Deleted {
 		delete(f.objects[r], c.Object.Serial)
 	} else {

@@ -95,10 +95,7 @@ func (s *sample) byClient() (list any, objects, left int, err error) {
 func (s *sample) direct(o decode.Options) decoder {
 	return func() (list any, objects, left int, err error) {
 		var all []any
-		var from interface{ Next() ([]byte, error) } = decode.NewListReader(bytes.NewReader(s.body), largestAnswer)
-		if s.encoding == "protobuf" {
-			from = decode.NewListReaderProtobuf(bytes.NewReader(s.body), largestAnswer)
-		}
+		from := decode.NewList(bytes.NewReader(s.body), decode.Encoding(s.encoding), largestAnswer)
 		for {
 			item, err := from.Next()
 			switch {

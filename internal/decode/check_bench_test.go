@@ -7,11 +7,9 @@ package decode
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +18,7 @@ import (
 )
 
 // BenchmarkChecks tells how much longer pods of replica sets take to decode because of the parts
-// that are checked, by medians of rounds: with the checks, without, and with a check of each part
-// that is found, of which a 1024th is more exact than the difference of the other two.
+// that are checked, by medians of rounds: a 1024th of how much longer it takes if all are.
 func BenchmarkChecks(b *testing.B) {
 	list, plan := pods(b, benchPods), planOf(b, reflect.TypeFor[corev1.Pod]())
 	b.Run("JSON", func(b *testing.B) {
@@ -45,42 +42,25 @@ func BenchmarkChecks(b *testing.B) {
 	})
 }
 
-// comparesChecks has all pods decoded by readers as they are, by readers that check nothing, and by
-// readers that check all.
+// comparesChecks has all pods decoded as they are, and with all parts checked.
 func comparesChecks(b *testing.B, decode func(int, Options) error) {
 	const times = 10
-	usual, unchecked := readers.New, func() any { return &reader{toCheck: math.MaxInt} }
-	defer func() { readers = sync.Pool{New: usual} }()
-	o, checks := sharing(), 0
-	o.Share.Report(func(*Written) { checks++ })
-	each := func(made func() any, all bool) float64 {
-		readers, o.Checks = sync.Pool{New: made}, all
+	o := sharing()
+	each := func(all bool) float64 {
+		o.Checks = all
 		before := testkit.CpuTime(b)
 		for n := range times * benchPods {
 			must(b, decode(n%benchPods, o))
 		}
 		return float64(testkit.CpuTime(b)-before) / (times * benchPods)
 	}
-	each(unchecked, false) // fills the tables
-	if checks > 0 {
-		b.Fatal("parts are checked that are not to be")
-	}
-	var with, without, more, every []float64
+	each(false) // fills the tables
+	var usual, every []float64
 	for b.Loop() {
-		var on, off float64
-		for turn := range 2 {
-			if (turn+len(more))%2 == 0 {
-				on = each(usual, false)
-			} else {
-				off = each(unchecked, false)
-			}
-		}
-		with, without, more = append(with, on), append(without, off), append(more, 100*(on/off-1))
-		every = append(every, 100*(each(usual, true)/off-1)/checkedPart)
+		usual = append(usual, each(false))
+		every = append(every, 100*(each(true)/usual[len(usual)-1]-1)/oftenChecked)
 	}
-	b.ReportMetric(median(with), "cpu-ns/checked")
-	b.ReportMetric(median(without), "cpu-ns/unchecked")
-	b.ReportMetric(median(more), "%more")
+	b.ReportMetric(median(usual), "cpu-ns/pod")
 	b.ReportMetric(median(every), "%more-by-all")
 }
 

@@ -6,7 +6,6 @@ package decode
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -84,16 +83,16 @@ func rest(frames *Frames, stream io.Reader) io.Reader {
 
 // byFrames is byClient for our decoder, until it gives up; the rest is client-go's.
 func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
-	frames := NewFrames(r, 1<<20)
+	frames := NewFrames(r, JSON, 1<<20)
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	for {
 		frame, err := frames.Next()
 		var event watch.EventType
 		pod := new(corev1.Pod)
 		if err == nil {
-			var object []byte
-			if event, object, err = WatchFrame(frame); err == nil {
-				err = plan.JSON(object, pod, Options{})
+			var opened Frame
+			if opened, err = Open(frame, JSON); err == nil {
+				event, err = opened.Type, plan.JSON(opened.Object, pod, Options{})
 			}
 			if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
 				frames.Unread(frame)
@@ -175,7 +174,7 @@ func TestFrames(t *testing.T) {
 // TestFramesWithoutNewlines are not waited behind, one of them or two in one piece.
 func TestFramesWithoutNewlines(t *testing.T) {
 	r, w := io.Pipe()
-	frames := NewFrames(r, 1<<20)
+	frames := NewFrames(r, JSON, 1<<20)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -200,13 +199,13 @@ func TestCutFrames(t *testing.T) {
 	whole := frameOf(t, watch.Added, enveloped(t, pod, "Pod"))
 	for _, c := range []struct {
 		stream []byte
-		frames func(io.Reader, int) *Frames
+		coding Encoding
 	}{
-		{[]byte(`{"type":"ADDED","object":{"kind":"Pod"}}`), NewFrames},
-		{whole, NewFramesProtobuf},
+		{[]byte(`{"type":"ADDED","object":{"kind":"Pod"}}`), JSON},
+		{whole, Protobuf},
 	} {
 		for n := 1; n < len(c.stream); n++ {
-			frames := c.frames(bytes.NewReader(c.stream[:n]), 1<<20)
+			frames := NewFrames(bytes.NewReader(c.stream[:n]), c.coding, 1<<20)
 			_, err := frames.Next()
 			require.Equal(t, io.EOF, err, n)
 			rest, err := frames.Rest()
@@ -223,7 +222,7 @@ func TestRandomStreams(t *testing.T) {
 		r := rand.New(rand.NewPCG(i, 11))
 		var stream bytes.Buffer
 		for range 1 + r.IntN(4) {
-			pod := document(r, reflect.TypeFor[corev1.PodTemplate](), 0)
+			pod := randomDocument(r, reflect.TypeFor[corev1.PodTemplate](), 0)
 			fmt.Fprintf(&stream, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":%s}}`, bytes.TrimSpace(pod))
 			stream.WriteString([]string{"\n", "", " ", "\r\n"}[max(0, r.IntN(12)-8)])
 		}
@@ -267,11 +266,11 @@ func TestFramesCutAnywhere(t *testing.T) {
 				stream = append(append(stream, payload...), '\n')
 			}
 		}
-		reader := NewFrames
+		coding := JSON
 		if protobuf {
-			reader = NewFramesProtobuf
+			coding = Protobuf
 		}
-		f := reader(cut(t, stream), 1<<20)
+		f := NewFrames(cut(t, stream), coding, 1<<20)
 		for _, payload := range sent {
 			frame, err := f.Next()
 			require.NoError(t, err)
@@ -285,54 +284,24 @@ func TestFramesCutAnywhere(t *testing.T) {
 	})
 }
 
-// TestExtentsAgree: where a value ends for us it ends for the standard library.
-func TestExtentsAgree(t *testing.T) {
-	values := rapid.SampledFrom([]string{`{}`, `[]`, `{"a":"}"}`, `{"\"}":[{},"\\"]}`, `[[1,2],{"b":null}]`})
-	rapid.Check(t, func(t *rapid.T) {
-		first := values.Draw(t, "first")
-		data := []byte(first + values.Draw(t, "second"))
-		at := rapid.IntRange(0, len(first)-1).Draw(t, "cut")
-		var e extent
-		n, done := e.end(data[:at])
-		require.Equal(t, at, n)
-		require.False(t, done)
-		n, done = e.end(data[at:])
-		require.True(t, done)
-		assert.Equal(t, first, string(data[:at+n]))
-		assert.True(t, json.Valid(data[:at+n]))
-	})
-}
-
-// TestLongFramesGiveBack: memory that a long frame has needed is given back.
-func TestLongFramesGiveBack(t *testing.T) {
-	long := []byte(`{"a":"` + strings.Repeat("x", 2<<20) + "\"}\n")
-	f := NewFrames(bytes.NewReader(append(long, "{}\n{}\n"...)), 8<<20)
-	for _, want := range []string{string(long), "{}\n", "{}\n"} {
-		frame, err := f.Next()
-		require.NoError(t, err)
-		require.Equal(t, want, string(frame))
-	}
-	assert.LessOrEqual(t, len(f.buf), firstBuffer)
-}
-
 // TestTooLong: a frame of more than the limit is none, and all that was read of it is left.
 func TestTooLong(t *testing.T) {
 	const limit = 1 << 20
 	line := []byte("[\"" + strings.Repeat("x", limit-5) + "\"]\n")
 	require.Len(t, line, limit)
-	f := NewFrames(bytes.NewReader(append(bytes.Clone(line), "x{}\n"...)), limit)
+	f := NewFrames(bytes.NewReader(append(bytes.Clone(line), "x{}\n"...)), JSON, limit)
 	frame, err := f.Next()
 	require.NoError(t, err)
 	require.Len(t, frame, limit)
 
-	f = NewFrames(bytes.NewReader(append([]byte("xx"), line...)), limit)
+	f = NewFrames(bytes.NewReader(append([]byte("xx"), line...)), JSON, limit)
 	_, err = f.Next()
 	require.ErrorIs(t, err, ErrGiveUp)
 	left, _ := f.Rest()
 	require.Equal(t, "xx", string(left[:2]))
 
 	for _, size := range [][]byte{{0, 0x10, 0, 1}, {0xff, 0xff, 0xff, 0xff}} {
-		f = NewFramesProtobuf(bytes.NewReader(append(size, 0)), limit)
+		f = NewFrames(bytes.NewReader(append(size, 0)), Protobuf, limit)
 		_, err = f.Next()
 		require.ErrorIs(t, err, ErrGiveUp)
 		left, _ = f.Rest()
@@ -344,9 +313,9 @@ func TestTooLong(t *testing.T) {
 // makes the same of it.
 func sameList(t testing.TB, data []byte, way func(io.Reader) io.Reader) error {
 	t.Helper()
-	list := NewListReader(way(bytes.NewReader(data)), 1<<20)
+	list := NewList(way(bytes.NewReader(data)), JSON, 1<<20)
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	items := []corev1.Pod{}
+	items, first := []corev1.Pod{}, [][]byte(nil)
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
@@ -355,14 +324,16 @@ func sameList(t testing.TB, data []byte, way func(io.Reader) io.Reader) error {
 		if err != nil {
 			return err
 		}
+		if len(items) == 0 {
+			first = [][]byte{bytes.Clone(item)}
+		}
 		items = append(items, corev1.Pod{})
 		if err := plan.JSON(item, &items[len(items)-1], Options{}); err != nil {
 			return err
 		}
 	}
-	require.Equal(t, len(items), list.Items())
 	var stub, wanted corev1.PodList
-	if err := utiljson.Unmarshal(list.Stub(), &stub); err != nil {
+	if err := utiljson.Unmarshal(list.With(first), &stub); err != nil {
 		return fmt.Errorf("%w: the stub: %w", ErrGiveUp, err)
 	}
 	require.NoError(t, utiljson.Unmarshal(data, &wanted), "%s", data)
@@ -439,7 +410,7 @@ func TestRandomLists(t *testing.T) {
 	decoded := 0
 	for i := range uint64(200 * rounds()) {
 		r := rand.New(rand.NewPCG(i, 13))
-		data := document(r, reflect.TypeFor[corev1.PodList](), []int{0, 200}[r.IntN(2)])
+		data := randomDocument(r, reflect.TypeFor[corev1.PodList](), []int{0, 200}[r.IntN(2)])
 		if r.IntN(2) == 0 {
 			data = damaged(r, data, 1)
 		}
@@ -487,7 +458,7 @@ func protobufStream(t testing.TB, list []*corev1.Pod) (stream []byte) {
 
 // byFramesProtobuf is byFrames for protobuf.
 func byFramesProtobuf(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
-	frames := NewFramesProtobuf(r, 1<<20)
+	frames := NewFrames(r, Protobuf, 1<<20)
 	for {
 		frame, err := frames.Next()
 		event, pod := watch.EventType(""), new(corev1.Pod)
@@ -506,18 +477,14 @@ func byFramesProtobuf(t testing.TB, r io.Reader) (list []seen, ours int, err err
 }
 
 func podOf(t testing.TB, frame []byte, pod *corev1.Pod) (watch.EventType, error) {
-	event, object, err := WatchFrameProtobuf(frame)
+	opened, err := Open(frame, Protobuf)
 	if err != nil {
 		return "", err
 	}
-	envelope, err := OpenEnvelope(object)
-	if err != nil {
-		return "", err
-	}
-	if string(envelope.Kind) != "Pod" || string(envelope.APIVersion) != "v1" {
+	if opened.Kind != corev1.SchemeGroupVersion.WithKind("Pod") {
 		return "", ErrGiveUp
 	}
-	return event, planOf(t, reflect.TypeFor[corev1.Pod]()).Protobuf(envelope.Object, pod, Options{})
+	return opened.Type, planOf(t, reflect.TypeFor[corev1.Pod]()).Protobuf(opened.Object, pod, Options{})
 }
 
 // TestFramesProtobuf: whatever a stream is and however it is read, the events and the end are those
@@ -582,9 +549,10 @@ func TestRandomStreamsProtobuf(t *testing.T) {
 // sameListProtobuf is sameList for protobuf.
 func sameListProtobuf(t testing.TB, data []byte, way func(io.Reader) io.Reader) error {
 	t.Helper()
-	list := NewListReaderProtobuf(way(bytes.NewReader(data)), 1<<20)
+	list := NewList(way(bytes.NewReader(data)), Protobuf, 1<<20)
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	var items []corev1.Pod
+	var first [][]byte
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
@@ -593,14 +561,16 @@ func sameListProtobuf(t testing.TB, data []byte, way func(io.Reader) io.Reader) 
 		if err != nil {
 			return err
 		}
+		if len(items) == 0 {
+			first = [][]byte{bytes.Clone(item)}
+		}
 		items = append(items, corev1.Pod{})
 		if err := plan.Protobuf(item, &items[len(items)-1], Options{}); err != nil {
 			return err
 		}
 	}
-	require.Equal(t, len(items), list.Items())
 	decoder := clientDecoder(t, protobufMedia)
-	stub, _, err := decoder.Decode(list.Stub(), nil, nil)
+	stub, _, err := decoder.Decode(list.With(first), nil, nil)
 	if err != nil {
 		return ErrGiveUp
 	}
@@ -652,20 +622,4 @@ func TestListsProtobuf(t *testing.T) {
 		ends := n == len(whole)-behind || n == len(whole)-behind/2
 		assert.Equal(t, ends, sameListProtobuf(t, whole[:n], iotest.OneByteReader) == nil, n)
 	}
-}
-
-// TestListProtobufMemory: a list of many items is held one item at a time.
-func TestListProtobufMemory(t *testing.T) {
-	items := podMessages(t, 300)
-	list := &corev1.PodList{}
-	for _, pod := range items {
-		list.Items = append(list.Items, *pod)
-	}
-	reader := NewListReaderProtobuf(bytes.NewReader(enveloped(t, list, "PodList")), 1<<20)
-	for _, err := reader.Next(); err != io.EOF; _, err = reader.Next() {
-		require.NoError(t, err)
-		require.LessOrEqual(t, cap(reader.w.buf), 2*firstWindow)
-	}
-	require.Equal(t, len(items), reader.Items())
-	require.Less(t, len(reader.Stub()), 20<<10)
 }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kinformer/cache/internal/decode/mem"
 )
 
 // Types as custom resources may have them, and odder ones.
@@ -184,7 +186,7 @@ func (t *byText) UnmarshalText(b []byte) error {
 
 // UnmarshalText keeps what it was given, which it must not.
 func (k *keeping) UnmarshalText(b []byte) error {
-	k.kept = view(b)
+	k.kept = mem.View(b)
 	return nil
 }
 
@@ -195,13 +197,16 @@ func (m *loudMap) UnmarshalText(b []byte) error {
 
 // UnmarshalJSON keeps what it was given, which it must not.
 func (h *hearing) UnmarshalJSON(b []byte) error {
-	h.Heard = view(b)
+	h.Heard = mem.View(b)
 	return nil
 }
 
 func (d *deaf) UnmarshalJSON([]byte) error { return errors.New("deaf") }
 
 // manyFields has more fields than a word has bits, and tooMany more than a plan takes.
+// mostMembers is how many members a struct may have.
+const mostMembers = 256
+
 var (
 	manyFields = structOf(200)
 	tooMany    = structOf(mostMembers + 1)

@@ -5,16 +5,16 @@ package decode
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,108 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// check compares what a table says of itself with what is in it.
-func (t *Parts) check(tb testing.TB) {
-	tb.Helper()
-	slots := *t.slots.Load()
-	bytes, parts := int64(len(slots)*slotBytes), int64(0)
-	for i := range slots {
-		if e := slots[i].entry.Load(); e != nil {
-			bytes, parts = bytes+e.size(), parts+1
-			hash, found := t.find(e.of, e.raw)
-			assert.Same(tb, e, found)
-			assert.Equal(tb, e.hash, hash)
-		}
-	}
-	assert.Equal(tb, bytes, t.bytes.Load())
-	assert.Equal(tb, parts, t.entries.Load())
-	assert.LessOrEqual(tb, bytes, t.limit)
-}
-
-// all returns the bytes of all parts.
-func (t *Parts) all() (list [][]byte) {
-	slots := *t.slots.Load()
-	for i := range slots {
-		if e := slots[i].entry.Load(); e != nil {
-			list = append(list, e.raw)
-		}
+// raws returns the bytes of all parts.
+func raws(t *Parts) (list [][]byte) {
+	for raw := range t.All() {
+		list = append(list, raw)
 	}
 	return list
-}
-
-func TestSizesOfParts(t *testing.T) {
-	assert.LessOrEqual(t, unsafe.Sizeof(part{}), uintptr(partBytes))
-}
-
-// ask asks a table for a part as a decoder does, and returns what it has.
-func (t *Parts) ask(of any, raw string) any {
-	emptied := t.emptied.Load()
-	hash, known := t.find(of, []byte(raw))
-	if known != nil {
-		return known.value.kept
-	}
-	if t.again(hash) {
-		t.add(part{of: of, hash: hash, raw: []byte(raw), value: whole{kept: fmt.Sprint(of, raw)}, made: int64(4 * len(raw))}, emptied)
-	}
-	return nil
-}
-
-// TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
-func TestPartsKeepTheirBytes(t *testing.T) {
-	table, raw := NewParts(0), []byte("as it was in the frame")
-	hash, _ := table.find(1, raw)
-	table.add(part{of: 1, hash: hash, raw: raw}, 0)
-	copy(raw, "another")
-	_, known := table.find(1, []byte("as it was in the frame"))
-	assert.NotNil(t, known)
-	_, known = table.find(1, raw)
-	assert.Nil(t, known)
-}
-
-// TestPartsForget: what nobody asks for any more gives way to what is asked for now.
-func TestPartsForget(t *testing.T) {
-	const many = 5_000
-	table := NewParts(1 << 20)
-	for round := range 20 {
-		hits := 0
-		for i := range 4 * many {
-			if table.ask(1, fmt.Sprintf("of round %04d, part %06d", round, i%many/10)) != nil {
-				hits++
-			}
-		}
-		assert.Greater(t, hits, 3*many, "round %d", round)
-		for i := range 2 * many {
-			table.ask(1, fmt.Sprintf("asked for twice in round %04d: %06d", round, i/2))
-		}
-		table.check(t)
-	}
-}
-
-// TestSharingIdles: where no object is like another few look for parts, and all do again soon after
-// that has changed.
-func TestSharingIdles(t *testing.T) {
-	s := NewSharing(NewParts(0))
-	looked := func(objects, found int) (n int) {
-		for range objects {
-			if s.parts() != nil {
-				n++
-				s.note(found, 1000)
-			}
-		}
-		return n
-	}
-	assert.Equal(t, 1000, looked(1000, 0))
-	looked(100, 0)
-	assert.InDelta(t, 1600/probes, looked(1600, 0), 2)
-	looked(3*probes*gainWindow/1000, 500)
-	assert.Equal(t, 1000, looked(1000, 500))
-	assert.Equal(t, 5000, looked(5000, 130), "an eighth is enough")
-	looked(5000, 120)
-	assert.Less(t, looked(1600, 120), 200)
-	assert.Nil(t, (*Sharing)(nil).parts())
 }
 
 // twoOf decodes an object n times with one table and returns the last two.
@@ -257,34 +166,10 @@ func TestSecretsHaveNoParts(t *testing.T) {
 	require.NoError(t, err)
 	twoMessages[corev1.Secret](t, table, data, 5)
 	twoMessages[metav1.PartialObjectMetadata](t, table, data, 5)
-	assert.NotEmpty(t, table.all(), "labels are shared")
-	for _, raw := range table.all() {
+	assert.NotEmpty(t, raws(table), "labels are shared")
+	for _, raw := range raws(table) {
 		assert.NotContains(t, string(raw), "hunter2")
 		assert.NotContains(t, string(raw), "aHVudGVyMg")
-	}
-}
-
-// each calls f for each value in a table.
-func (t *Parts) each(f func(of any, v reflect.Value)) {
-	slots := *t.slots.Load()
-	for i := range slots {
-		e := slots[i].entry.Load()
-		if e == nil {
-			continue
-		}
-		var of reflect.Type
-		switch node := e.of.(type) {
-		case *sharedNode:
-			of = node.t
-		case *sharedField:
-			of = node.t
-		default:
-			f(e.of, reflect.ValueOf(e.value.kept))
-			continue
-		}
-		v := reflect.New(of)
-		e.value.put(of, placeOf(v))
-		f(e.of, v.Elem())
 	}
 }
 
@@ -316,16 +201,18 @@ func walk(v reflect.Value, f func(reflect.Value)) {
 // tableOfEverything has parts of objects of all kinds, in all encodings.
 func tableOfEverything(t *testing.T) *Parts {
 	table := NewParts(64 << 20)
-	fill, o := newFiller(1), Options{Checks: true, Share: NewSharing(table).Report(func(w *Written) {
-		require.Nil(t, w, "nobody has written to a part")
-	})}
+	fill, o := newFiller(1), Options{Checks: true}
+	begin := func() {
+		o.Share = NewSharing(table).Report(func(w *Written) { require.Nil(t, w, "nobody has written to a part") })
+	}
+	begin()
 	for _, kind := range kinds() {
 		object := reflect.New(kind).Interface()
 		fill.Fill(object)
 		data, err := json.Marshal(object)
 		require.NoError(t, err)
 		for range 3 {
-			o.Share.idle.Store(false)
+			begin()
 			require.NoError(t, planOf(t, kind).JSON(data, reflect.New(kind).Interface(), o))
 			_, _ = Unstructured(asObject(kind, data), o)
 			if m, ok := object.(message); ok {
@@ -359,16 +246,16 @@ func tableOfEverything(t *testing.T) *Parts {
 func TestListsOfPartsAreFull(t *testing.T) {
 	testkit.AtNight(t)
 	table, parts, lists := tableOfEverything(t), 0, 0
-	table.each(func(of any, v reflect.Value) {
+	for _, v := range table.All() {
 		parts++
 		walk(v, func(v reflect.Value) {
 			if v.Kind() == reflect.Slice {
 				lists++
-				require.Equal(t, v.Len(), v.Cap(), "a %v in a part of %T", v.Type(), of)
+				require.Equal(t, v.Len(), v.Cap(), "a %v in a part", v.Type())
 			}
 			require.False(t, v.CanAddr() && v.Type() == reflect.TypeFor[resource.Quantity](), "a Quantity that can be written to")
 		})
-	})
+	}
 	assert.Greater(t, parts, 2000)
 	assert.Greater(t, lists, 2000)
 }
@@ -485,55 +372,12 @@ func TestNoSecretsInTables(t *testing.T) {
 	data, err := (&corev1.SecretList{Items: []corev1.Secret{object}}).Marshal()
 	require.NoError(t, err)
 	twoMessages[corev1.SecretList](t, table, data, 4)
-	for _, raw := range table.all() {
+	for _, raw := range raws(table) {
 		assert.NotContains(t, string(raw), base64OfHidden[:8])
 		assert.NotContains(t, string(raw), "hunter2")
 	}
-	for _, text := range texts.all() {
+	for _, text := range slices.Collect(texts.All()) {
 		assert.NotContains(t, text, base64OfHidden[:8])
-	}
-}
-
-var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
-
-// TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
-// again.
-func TestManyParts(t *testing.T) {
-	table, hits, begun := NewParts(1<<20), 0, time.Now()
-	for i := range *partsFlag {
-		raw := fmt.Sprintf("%016x", i)
-		table.ask(1, raw)
-		table.ask(1, raw)
-		if i%8 == 0 && table.ask(1, fmt.Sprintf("often %016x", i/8%100)) != nil {
-			hits++
-		}
-	}
-	table.check(t)
-	t.Logf("%v for each, %+v", time.Since(begun)/time.Duration(*partsFlag), table.Status())
-	assert.Greater(t, hits, *partsFlag/8*9/10)
-}
-
-// TestAllOfOneHash: if all hashes are the same, or few, objects are what they are, and the table is
-// what it says.
-func TestAllOfOneHash(t *testing.T) {
-	testkit.AtNight(t)
-	for _, mask := range []uint64{0, 1, 1 << 40, 6} {
-		table := NewParts(0)
-		table.mask = mask
-		o := Options{Share: NewSharing(table)}
-		for i := range 2000 {
-			// the last byte of a part is another one, as is another byte of another part
-			data := fmt.Sprintf(`{"apiVersion":"a/v1","kind":"A","spec":{"texts":["the same","the same",%d]},"status":{"%03d":"the same"}}`, i/2%10, i/2%1000)
-			require.True(t, sameDocument(t, []byte(data), Options{}))
-			got, err := Unstructured([]byte(data), o)
-			require.NoError(t, err)
-			unshared, err := Unstructured([]byte(data), Options{})
-			require.NoError(t, err)
-			require.Equal(t, unshared, got)
-		}
-		table.check(t)
-		assert.Less(t, len(table.all()), 10)
-		assert.NotZero(t, table.Status().Hits)
 	}
 }
 
@@ -541,7 +385,7 @@ func TestAllOfOneHash(t *testing.T) {
 func TestDepthOfParts(t *testing.T) {
 	table := NewParts(0)
 	o := Options{Share: NewSharing(table)}
-	const step = deepest - 10
+	const step = scan.Deepest - 10
 	inner := ""
 	for round := range 5 {
 		inner = strings.Repeat("[", step) + inner + strings.Repeat("]", step)
@@ -551,7 +395,7 @@ func TestDepthOfParts(t *testing.T) {
 			assert.Equal(t, round == 0, err == nil, "round %d", round)
 		}
 	}
-	data := []byte(`{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", deepest-1) + strings.Repeat("]", deepest-1) + `}`)
+	data := []byte(`{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", scan.Deepest-1) + strings.Repeat("]", scan.Deepest-1) + `}`)
 	for range 3 {
 		_, err := Unstructured(data, o)
 		assert.NoError(t, err)
@@ -578,25 +422,6 @@ func TestOpenBrackets(t *testing.T) {
 	}), uint64(256<<10))
 }
 
-// TestNestedPartsAreLookedForOnce: the work for a document is bounded by its length, however deep
-// what is long lies in it.
-func TestNestedPartsAreLookedForOnce(t *testing.T) {
-	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", deepest-1) + `}`
-	d := newReader([]byte(nested), Options{Share: NewSharing(NewParts(0))})
-	_, ok := d.whole()
-	assert.True(t, ok)
-	assert.LessOrEqual(t, d.looked, lookedFor*len(nested))
-	assert.Greater(t, d.looked, len(nested))
-	require.NoError(t, d.release(true))
-	for _, data := range [][]byte{[]byte(podOfParts), readFile(t, "testdata/pod.json")} {
-		d := newReader(data, Options{Share: NewSharing(NewParts(0))})
-		d.findBrackets()
-		assert.True(t, planOf(t, reflect.TypeFor[corev1.Pod]()).root.node.json(d, placeIn(&corev1.Pod{})))
-		assert.Less(t, d.looked, lookedFor*len(data)/2, "enough for what there is")
-		require.NoError(t, d.release(true))
-	}
-}
-
 // TestRefusedPartsAreNotCopied: what cannot go into the table costs no memory.
 func TestRefusedPartsAreNotCopied(t *testing.T) {
 	long := strings.Repeat("x", 50_000)
@@ -617,43 +442,6 @@ func TestRefusedPartsAreNotCopied(t *testing.T) {
 		decode(shared)()
 		assert.Less(t, allocated(decode(shared)), allocated(decode(unshared))+50_000)
 	}
-}
-
-// TestWidensBesideUsers: goroutines that find, enter and widen all get what they asked for, and
-// each part is in the table once. What stayed out, because others were entering, enters when it is
-// asked for alone.
-func TestWidensBesideUsers(t *testing.T) {
-	const parts = 6000 // 4,778 to 4,936 of them have a slot of their own in the end
-	for range 5 {
-		table := NewParts(8 << 20)
-		askForAll := func() {
-			for i := range 3 * parts {
-				raw := fmt.Sprintf("%016x", i/3)
-				if got := table.ask(1, raw); got != nil && got != fmt.Sprint(1, raw) {
-					panic("another part than was asked for")
-				}
-			}
-		}
-		var users sync.WaitGroup
-		for range 4 {
-			users.Go(askForAll)
-		}
-		users.Wait()
-		assert.Greater(t, table.checkOnce(t), smallestParts)
-		askForAll()
-		assert.Greater(t, table.checkOnce(t), parts/2)
-	}
-}
-
-// checkOnce checks the table, and that each part is in it once, and returns how many there are.
-func (t *Parts) checkOnce(tb testing.TB) int {
-	t.check(tb)
-	seen := map[string]bool{}
-	for _, raw := range t.all() {
-		assert.False(tb, seen[string(raw)], "%s", raw)
-		seen[string(raw)] = true
-	}
-	return len(seen)
 }
 
 // TestRunsInTwo: fields of a list that are not in one piece are given up, whatever of them is in
@@ -680,16 +468,17 @@ func TestRunsInTwo(t *testing.T) {
 // TestDepthOfMessages: parts that are found do not make messages deeper than they may be, whatever
 // comes first.
 func TestDepthOfMessages(t *testing.T) {
-	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(NewParts(8 << 20))}
+	table := NewParts(8 << 20)
+	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(table)}
 	var data []byte
-	for depth := 1; depth < 3*deepest; depth++ {
+	for depth := 1; depth < 3*scan.Deepest; depth++ {
 		for range 3 {
 			err := plan.Protobuf(data, new(schedulingv1beta1.CompositePodGroupTemplate), o)
-			require.Equal(t, depth <= deepest, err == nil, "%d: %v", depth, err)
+			require.Equal(t, depth <= scan.Deepest, err == nil, "%d: %v", depth, err)
 		}
-		data = appendField(nil, 9<<3|wireBytes, data)
+		data = bytesField(9, data)
 	}
-	assert.NotZero(t, o.Share.table.Status().Hits)
+	assert.NotZero(t, table.Status().Hits)
 }
 
 // writer writes to a part of an object that is decoded.
@@ -747,8 +536,8 @@ func writersOf(t *testing.T) []writer {
 func TestChecksFindWriters(t *testing.T) {
 	for _, w := range writersOf(t) {
 		t.Run(w.name, func(t *testing.T) {
-			checks, found := 0, []*Written(nil)
-			share := NewSharing(roomyParts()).Report(func(w *Written) {
+			checks, found, table := 0, []*Written(nil), roomyParts()
+			share := NewSharing(table).Report(func(w *Written) {
 				checks++
 				if w != nil {
 					found = append(found, w)
@@ -763,7 +552,7 @@ func TestChecksFindWriters(t *testing.T) {
 			if got := w.decode(o); len(found) == 0 {
 				require.NotEqual(t, right, got, "the part is shared")
 			}
-			for range 100 * checkedPart {
+			for range 100 * oftenChecked {
 				got := w.decode(o)
 				if len(found) > 0 {
 					require.Equal(t, right, got, "at once")
@@ -776,7 +565,7 @@ func TestChecksFindWriters(t *testing.T) {
 			assert.Equal(t, w.of, found[0].Is.Type().String())
 			assert.Equal(t, found[0].Is.Type(), found[0].Was.Type())
 			assert.NotEqual(t, found[0].Is.Interface(), found[0].Was.Interface())
-			share.table.check(t)
+			require.NoError(t, table.Check())
 			o.Checks = true
 			for range 10 {
 				_ = w.decode(o)
@@ -793,56 +582,30 @@ func TestFewAreChecked(t *testing.T) {
 	checks := 0
 	share := NewSharing(NewParts(0)).Report(func(w *Written) { require.Nil(t, w); checks++ })
 	o := Options{Share: share}
-	for range 100 * checkedPart / 2 {
+	for range 100 * oftenChecked / 2 {
 		_, err := Unstructured([]byte(`{"kind":"A","apiVersion":"a/v1","spec":{"some":"longer text"},"status":{"another":"longer text"}}`), o)
 		require.NoError(t, err)
 	}
 	assert.InDelta(t, 100, checks, 60)
 }
 
-// TestNames: names of maps further in, and odd ones, are not told.
-func TestNames(t *testing.T) {
-	for data, names := range map[string]string{
-		``:                      "",
-		`{`:                     "",
-		`{"a":`:                 "a",
-		`{"a":{`:                "a",
-		`{"a":{"b":`:            "a.b",
-		`{"a":{"b":{"c":`:       "a.b",
-		`{"a":{"b":[1,{"c":2},`: "a.b",
-		`{"a":{"b":[{"c":[2]}]},"d":{"e":"f{","g":`: "d.g",
-		`{"a":{"b":1},"c":[{"d":`:                   "c",
-		`{"a":["hunter2",`:                          "a",
-		`{"a" : {"b" :["hunter2",`:                  "a.b",
-		`{"a":{"b":"hunter2","c":`:                  "a.c",
-		`{"a":{"b":1},"c":[[`:                       "c",
-		`{"a":{"b\"{":1,"c d":`:                     "a",
-		`{"x y":{"a":`:                              "",
-	} {
-		d := newReader([]byte(data), Options{})
-		d.pos = len(data)
-		assert.Equal(t, names, d.names(), data)
-	}
-}
+// oftenChecked: of so many parts that are found one is checked.
+const oftenChecked = 1024
 
 // roomyParts is a table with so many slots that no part is in the way of another.
-func roomyParts() *Parts {
-	table := NewParts(1 << 20)
-	table.fewest = 1 << 14
-	table.clear()
-	return table
-}
+func roomyParts() *Parts { return share.NewParts(1<<20, 1<<14) }
 
 // watched is two sets of options that share parts by one table, of which the second one has each
 // part checked that is found, and how many were found that somebody had written to.
 type watched struct {
+	table           *Parts
 	plain, checking Options
 	written         int
 }
 
 func newWatched() *watched {
-	w := new(watched)
-	w.plain.Share = NewSharing(roomyParts()).Report(func(part *Written) {
+	w := &watched{table: roomyParts()}
+	w.plain.Share = NewSharing(w.table).Report(func(part *Written) {
 		if part != nil {
 			w.written++
 		}
@@ -880,7 +643,7 @@ func TestWrittenStaysAway(t *testing.T) {
 					require.Equal(t, right, w.decode(o.plain))
 				}
 				require.Equal(t, 1, o.written)
-				o.plain.Share.table.check(t)
+				require.NoError(t, o.table.Check())
 				return true
 			})
 		})
@@ -1141,4 +904,81 @@ func TestRootIsNotShared(t *testing.T) {
 	c, d := twoOf[rootMaps](t, roomyParts(), []byte(`{"a":{"b":{"another":{}}}}`), 5)
 	assert.NotEqual(t, reflect.ValueOf(*c).UnsafePointer(), reflect.ValueOf(*d).UnsafePointer())
 	assert.Equal(t, reflect.ValueOf((*c)["a"]).UnsafePointer(), reflect.ValueOf((*d)["a"]).UnsafePointer())
+}
+
+// TestSecrets: nothing of a secret's data gets into a table, as whatever it is decoded; labels do.
+func TestSecrets(t *testing.T) {
+	secret := base64.StdEncoding.EncodeToString([]byte("hunter2"))
+	for _, order := range []string{
+		`{"kind":"Secret","apiVersion":"v1","metadata":{"labels":{"app":"label-1"},"annotations":{"last-applied":"%[1]s"}},"data":{"key-%[1]s":"%[1]s"},"stringData":{"plain":"hunter2"}}`,
+		`{"apiVersion":"v1","data":{"key-%[1]s":"%[1]s"},"kind":"Secret","metadata":{"labels":{"app":"label-1"}},"stringData":{"plain":"hunter2"}}`,
+		`{"d\u0061ta":{"key-%[1]s":"%[1]s"},"stringData":{"plain":["hunter2",{"a":"hunter2"}]},"kind":"Secret","apiVersion":"v1","metadata":{"labels":{"app":"label-1"}}}`,
+	} {
+		data := fmt.Appendf(nil, order, secret)
+		assert.True(t, inOneOfFour(func() bool {
+			known := strings.Contains(order, "annotations") // only its type tells before them that it is a secret
+			table := tableOfSecrets(t, data, known)
+			for _, text := range slices.Collect(table.All()) {
+				assert.NotContains(t, text, secret)
+				assert.NotContains(t, text, "hunter2")
+				assert.NotContains(t, text, "plain")
+			}
+			return known || slices.Contains(slices.Collect(table.All()), "label-1") && slices.Contains(slices.Collect(table.All()), "kind")
+		}), "what is beside the data is shared: %s", order)
+	}
+}
+
+// tableOfSecrets decodes a secret several times, as what it is and, unless that is known, as what
+// it is not.
+func tableOfSecrets(t *testing.T, data []byte, known bool) *Intern {
+	t.Helper()
+	table := NewIntern(0)
+	for range 4 {
+		var into corev1.Secret
+		_ = planOf(t, reflect.TypeFor[corev1.Secret]()).JSON(data, &into, Options{Intern: table})
+		if known {
+			continue
+		}
+		var widget struct {
+			Data, StringData any
+			AnyData          any `json:"data"`
+			AnyStringData    any `json:"stringData"`
+			Metadata         any `json:"metadata"`
+		}
+		_ = planOf(t, reflect.TypeOf(widget)).JSON(data, &widget, Options{Intern: table})
+		sameDocument(t, data, Options{Intern: table})
+	}
+	return table
+}
+
+// TestSecretsWithin: also where it is not the whole that is a secret, and in what is not its data.
+func TestSecretsWithin(t *testing.T) {
+	table := NewIntern(0)
+	data := `{"metadata":{"annotations":{"applied":"hunter2"}},"data":{"key-hunter2":"aHVudGVyMg=="},"type":"hunter2"}`
+	list := []byte(`{"metadata":{"continue":"label-1"},"items":[` + data + `,` + data + `,` + data + `]}`)
+	for range 3 {
+		require.True(t, sameJSON(t, reflect.TypeFor[corev1.Secret](), []byte(data), Options{Intern: table}))
+		require.True(t, sameJSON(t, reflect.TypeFor[corev1.SecretList](), list, Options{Intern: table}))
+	}
+	assert.Equal(t, []string{"label-1"}, slices.Collect(table.All()))
+}
+
+// TestTogether: goroutines read by one plan, of a type that is seen for the first time.
+func TestTogether(t *testing.T) {
+	type object struct {
+		corev1.PodSpec
+		Own []widget
+	}
+	table := NewIntern(0)
+	var users sync.WaitGroup
+	for user := range uint64(4) {
+		users.Go(func() {
+			r := rand.New(rand.NewPCG(user, 2))
+			for range 50 {
+				sameJSON(t, reflect.TypeFor[object](), randomDocument(r, reflect.TypeFor[object](), 100), Options{Intern: table})
+			}
+		})
+	}
+	users.Wait()
+	require.NoError(t, table.Check())
 }

@@ -5,9 +5,11 @@ package decode
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,10 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/stream"
 )
 
 type trap struct {
@@ -148,7 +154,7 @@ func isDecoded(t *testing.T, of reflect.Type, data string, decoded bool) {
 
 // TestTrapsOfDepth: client-go takes 10,000; what is that deep is left to it.
 func TestTrapsOfDepth(t *testing.T) {
-	for depth, decoded := range map[int]bool{10: true, deepest - 10: true, deepest + 1: false, 10001: false} {
+	for depth, decoded := range map[int]bool{10: true, scan.Deepest - 10: true, scan.Deepest + 1: false, 10001: false} {
 		nested := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat(`]}`, depth/2)
 		spring(t, reflect.TypeFor[widgetSpec](), `%s`, []trap{
 			{"unknown", `{"unknown":` + nested + `}`, decoded},
@@ -383,18 +389,20 @@ func brokenMessage(r *rand.Rand, data []byte) []byte {
 	return damaged(r, data, 1+r.IntN(2))
 }
 
+const envelopeMark = "k8s\x00"
+
 // sameEnvelope compares an envelope that was not given up with what client-go makes of it.
-func sameEnvelope(t testing.TB, data []byte) (Envelope, bool) {
-	envelope, err := OpenEnvelope(data)
+func sameEnvelope(t testing.TB, data []byte) (Frame, bool) {
+	envelope, err := stream.OpenEnvelope(data)
 	if err != nil {
 		require.ErrorIs(t, err, ErrGiveUp)
-		return Envelope{}, false
+		return Frame{}, false
 	}
 	var wanted runtime.Unknown
 	require.NoError(t, wanted.Unmarshal(data[len(envelopeMark):]))
-	require.Equal(t, wanted, runtime.Unknown{
-		TypeMeta: runtime.TypeMeta{APIVersion: string(envelope.APIVersion), Kind: string(envelope.Kind)}, Raw: append([]byte{}, envelope.Object...),
-	})
+	require.Equal(t, schema.FromAPIVersionAndKind(wanted.APIVersion, wanted.Kind), envelope.Kind)
+	wanted.TypeMeta = runtime.TypeMeta{}
+	require.Equal(t, wanted, runtime.Unknown{Raw: append([]byte{}, envelope.Object...)})
 	return envelope, true
 }
 
@@ -418,7 +426,7 @@ func TestDamagedEnvelopes(t *testing.T) {
 	}
 	assert.Greater(t, decoded, 200)
 	for _, none := range []string{"", "k8s", "k8s\x00", "k8s\x01\x0a\x00", "{}"} {
-		_, err := OpenEnvelope([]byte(none))
+		_, err := stream.OpenEnvelope([]byte(none))
 		assert.ErrorIs(t, err, ErrGiveUp)
 	}
 }
@@ -497,13 +505,19 @@ func TestTrapsOfMapsAndLists(t *testing.T) {
 	assert.True(t, sameProtobuf(t, reflect.TypeFor[runtime.Unknown](), []byte("\x12\x00"), Options{}), "empty bytes")
 }
 
+// bytesField writes a field of bytes.
+func bytesField(number uint64, data []byte) []byte {
+	field := binary.AppendUvarint(binary.AppendUvarint(nil, number<<3|scan.WireBytes), uint64(len(data)))
+	return append(field, data...)
+}
+
 // TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they
 // are deep.
 func TestTrapsOfDeepMessages(t *testing.T) {
-	for depth, decoded := range map[int]bool{1: true, deepest: true, deepest + 1: false} {
+	for depth, decoded := range map[int]bool{1: true, scan.Deepest: true, scan.Deepest + 1: false} {
 		var data []byte
 		for range depth - 1 {
-			data = appendField(nil, 9<<3|wireBytes, data)
+			data = bytesField(9, data)
 		}
 		assert.Equal(t, decoded, sameProtobuf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](), data, Options{}), depth)
 	}
@@ -526,7 +540,7 @@ func TestSecretMessages(t *testing.T) {
 			require.True(t, sameProtobuf(t, reflect.TypeOf(object).Elem(), data, Options{Intern: table}))
 		}
 	}
-	assert.ElementsMatch(t, []string{"app", "label-1"}, table.all())
+	assert.ElementsMatch(t, []string{"app", "label-1"}, slices.Collect(table.All()))
 }
 
 // FuzzProtobuf decodes any bytes as any kind of message.

@@ -9,27 +9,34 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // Encoding is how objects are written on the wire.
-type Encoding string
+type Encoding = decode.Encoding
 
+// The encodings.
 const (
-	JSON     Encoding = "json"
-	Protobuf Encoding = "protobuf"
+	JSON     = decode.JSON
+	Protobuf = decode.Protobuf
 )
+
+// Frame is what a frame of a watch consists of.
+type Frame = decode.Frame
 
 // Decoder makes objects of one Go type of their bytes, deeply equal to those that the decoder of a
 // client of client-go's makes. It may give up, by an error that tells nothing of the data; it may
 // not guess. What it returns does not refer to what it was given. Any number of goroutines may use
 // it.
 type Decoder interface {
-	// Event decodes a frame of a watch. The object has the apiVersion and kind that are on the
-	// wire.
-	Event(frame []byte) (watch.Event, error)
+	// Open takes a frame of a watch apart.
+	Open(frame []byte) (Frame, error)
+	// Object decodes the object of a frame. It has the apiVersion and kind that are on the wire.
+	// With check each part that objects share is checked.
+	Object(f Frame, check bool) (runtime.Object, error)
 	// List begins to read a list from its first byte.
-	List(body io.Reader) List
+	List(body io.Reader, check bool) List
 }
 
 // List is a list that is read item by item, by one goroutine.
@@ -58,20 +65,17 @@ type Maker func(reflect.Type, Encoding) Decoder
 // sure is a decoder that gives up where another one panics.
 type sure struct{ Decoder }
 
-func (d sure) Event(frame []byte) (got watch.Event, err error) {
+func (d sure) Open(frame []byte) (f Frame, err error) {
 	defer giveUpOnPanic(&err)
-	return d.Decoder.Event(frame)
+	return d.Decoder.Open(frame)
 }
 
-// checking returns a decoder that looks at each part that objects share, if that is not d.
-func (d sure) checking() sure {
-	if own, ok := d.Decoder.(interface{ checking() Decoder }); ok {
-		return sure{own.checking()}
-	}
-	return d
+func (d sure) Object(f Frame, check bool) (obj runtime.Object, err error) {
+	defer giveUpOnPanic(&err)
+	return d.Decoder.Object(f, check)
 }
 
-func (d sure) list(body io.Reader) sureList { return sureList{d.Decoder.List(body)} }
+func (d sure) list(body io.Reader, check bool) sureList { return sureList{d.Decoder.List(body, check)} }
 
 type sureList struct{ List }
 

@@ -313,8 +313,8 @@ type dawdler struct {
 	kilobyte time.Duration
 }
 
-func (d dawdler) List(body io.Reader) tap.List {
-	return d.Decoder.List(dawdlingReader{body, d.kilobyte})
+func (d dawdler) List(body io.Reader, check bool) tap.List {
+	return d.Decoder.List(dawdlingReader{body, d.kilobyte}, check)
 }
 
 type dawdlingReader struct {

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -54,7 +53,7 @@ type following struct {
 func follow(t *trust, client *watch.StreamWatcher, body *held, e Encoding) *following {
 	f := &following{
 		trust: t, client: client, body: body, coding: e,
-		frames: newFrames(counting{body.real, &t.options.Ledger.watchBytes}, e),
+		frames: decode.NewFrames(counting{body.real, &t.options.Ledger.watchBytes}, e, maxFrame),
 		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
 	}
 	go f.run()
@@ -102,23 +101,44 @@ func (f *following) handle(frame []byte) bool {
 // decode makes an event of a frame, with the object that was made of its bytes before, if that is
 // still there. It returns what counts such objects.
 func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
-	known, ledger := f.trust.remembered, f.trust.options.Ledger
+	known, ledger, check := f.trust.remembered, f.trust.options.Ledger, f.trust.checks.Load()
+	count = &ledger.decoded
+	frame, err := f.open(f.lesson.decoder, data)
+	if err != nil {
+		return count, ours, err
+	}
 	if known == nil || len(data) < leastRemembered {
-		ours, err = f.lesson.event(f.trust.checked(f.lesson.decoder), data)
-		return &ledger.decoded, ours, err
+		ours, err = f.lesson.event(frame, check)
+		return count, ours, err
 	}
-	event, bytes, form := f.lesson.open(f.coding, data)
-	if event == watch.Deleted {
+	var p print
+	switch frame.Type {
+	case watch.Deleted:
 		known.deleted()
+	case watch.Added, watch.Modified:
+		var obj runtime.Object
+		if obj, p = known.find(f.lesson.form(f.coding), frame.Object); obj != nil && !check {
+			return &ledger.reused, watch.Event{Type: frame.Type, Object: obj}, nil
+		}
 	}
-	obj, print := known.find(form, bytes)
-	if obj != nil && !f.trust.checks.Load() {
-		return &ledger.reused, watch.Event{Type: event, Object: obj}, nil
+	if ours, err = f.lesson.event(frame, check); err == nil {
+		known.add(p, ours.Object)
 	}
-	if ours, err = f.lesson.event(f.trust.checked(f.lesson.decoder), data); err == nil {
-		known.add(print, ours.Object)
+	return count, ours, err
+}
+
+// open takes a frame apart that is about an object of the kind that is watched.
+func (f *following) open(by sure, data []byte) (Frame, error) {
+	frame, err := by.Open(data)
+	switch {
+	case err != nil:
+		return frame, err
+	case !isChange(frame.Type):
+		return frame, errOtherEvent
+	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
+		return frame, errOtherKind
 	}
-	return &ledger.decoded, ours, err
+	return frame, nil
 }
 
 // passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both
@@ -133,7 +153,7 @@ func (f *following) passOn(frame []byte, why error) bool {
 	if !answered {
 		return false
 	}
-	if why == nil && isChange(theirs) {
+	if why == nil && isChange(theirs.Type) {
 		why = f.compare(f.frames.Payload(frame), theirs)
 	}
 	var doubt *Doubt
@@ -164,9 +184,9 @@ func (f *following) passOn(frame []byte, why error) bool {
 // whole reports whether the client, too, takes the frame for exactly one.
 func (f *following) whole(frame []byte) bool { return f.coding == Protobuf || json.Valid(frame) }
 
-// isChange reports whether an event is about an object of the type that is watched.
-func isChange(e watch.Event) bool {
-	switch e.Type {
+// isChange reports whether events of a type are about an object of the type that is watched.
+func isChange(e watch.EventType) bool {
+	switch e {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 		return true
 	default:
@@ -177,13 +197,25 @@ func isChange(e watch.Event) bool {
 // compare decodes a frame that the client has decoded, and learns from the first one. It returns a
 // *Doubt if the results differ, or why we cannot decode the frame.
 func (f *following) compare(data []byte, theirs watch.Event) error {
-	l, err := f.lesson, error(nil)
+	by, l := sure{}, f.lesson
 	if l == nil {
-		if l, err = f.learn(data, theirs.Object); err != nil {
+		var err error
+		if by, err = f.decoderOf(theirs.Object); err != nil {
+			return err
+		}
+	} else {
+		by = l.decoder
+	}
+	frame, err := f.open(by, data)
+	if err != nil {
+		return err
+	}
+	if l == nil {
+		if l, err = learn(by, frame, theirs.Object); err != nil {
 			return err
 		}
 	}
-	ours, err := l.event(l.decoder.checking(), data) // who writes to parts is no fault of the decoder's
+	ours, err := l.event(frame, true) // who writes to parts is no fault of the decoder's
 	if err != nil {
 		return err
 	}
@@ -203,27 +235,17 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	return nil
 }
 
-// learn returns what the object that the client has made of a frame teaches.
-func (f *following) learn(data []byte, theirs runtime.Object) (*lesson, error) {
+// decoderOf returns the decoder of objects such as the client has made.
+func (f *following) decoderOf(theirs runtime.Object) (sure, error) {
 	t := reflect.TypeOf(theirs)
 	if expected := f.trust.example; expected != nil && t != expected {
-		return nil, fmt.Errorf("an object is a %v", t)
+		return sure{}, fmt.Errorf("an object is a %v", t)
 	}
 	decoder, known := f.trust.decoder(t, f.coding)
 	if !known {
-		return nil, fmt.Errorf("there is no decoder for the type in %s", f.coding)
+		return sure{}, fmt.Errorf("there is no decoder for the type in %s", f.coding)
 	}
-	ours, err := decoder.Event(data)
-	if err != nil {
-		return nil, err
-	}
-	l := &lesson{decoder: decoder, of: t, kind: kindOf(ours.Object)}
-	ours.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	if l.kind.Kind == "" || l.kind.Version == "" || !kindOf(ours.Object).Empty() {
-		return nil, errNoKind
-	}
-	l.cleared = kindOf(theirs).Empty()
-	return l, nil
+	return decoder, nil
 }
 
 // ask hands a frame to the client, to be taken back, and waits for its answer. It returns false

@@ -67,16 +67,23 @@ func TestLeastRemembered(t *testing.T) {
 
 // TestItemsOfErrors: what cannot be decoded is not remembered.
 func TestItemsOfErrors(t *testing.T) {
-	r, data := newRemembered(), bytesOf(1, leastRemembered)
-	broken := errors.New("broken")
-	got := r.item(podForm, data, false, func() (kruntime.Object, error) { return nil, broken })
-	assert.Equal(t, Item{Wire: data, Why: broken}, got)
-	assert.Empty(t, r.mu.objects)
-	var nothing *remembered
-	pod := &v1.Pod{}
-	got = nothing.item(podForm, data, false, func() (kruntime.Object, error) { return pod, nil })
-	assert.Same(t, pod, got.Object)
-	nothing.forget()
+	r, long := newRemembered(), strings.Repeat("x", leastRemembered)
+	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
+	for known, many := range map[*remembered]int{r: 1, nil: 0} {
+		d := ownDecoders(Options{Ledger: &Ledger{}}, known)(podForm.of, JSON)
+		list := d.List(strings.NewReader(body), false)
+		broken, err := list.Next()
+		require.NoError(t, err)
+		assert.Nil(t, broken.Object)
+		assert.Error(t, broken.Why)
+		whole, err := list.Next()
+		require.NoError(t, err)
+		assert.Equal(t, "a", whole.Object.(*v1.Pod).Name)
+		if known != nil {
+			assert.Len(t, known.mu.objects, many)
+		}
+		known.forget()
+	}
 }
 
 // TestRememberedForgets: of many objects that come and go few references are left.
@@ -109,8 +116,8 @@ func TestRememberedModel(t *testing.T) {
 		{of: podForm.of, in: inCleared},
 		{of: podForm.of, in: inItem},
 		{of: podForm.of, in: inMessage},
-		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList"}},
-		{of: podForm.of, in: inItem, list: listHead{Kind: "PodList", APIVersion: "v1"}},
+		{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: "PodList"}},
+		{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}},
 		{of: podForm.of, in: inMessage, kind: schema.GroupVersionKind{Kind: "Pod"}},
 		{of: reflect.TypeFor[*v1.Node]()},
 		{of: reflect.TypeFor[*unstructured.Unstructured]()},
@@ -214,7 +221,7 @@ func (r *remembered) entered(f form, data []byte) kruntime.Object {
 func TestFormsAreFew(t *testing.T) {
 	r, data := newRemembered(), bytesOf(1, leastRemembered)
 	formOf := func(kind string) form {
-		return form{of: podForm.of, in: inItem, list: listHead{Kind: kind, APIVersion: "v1"}}
+		return form{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: kind, APIVersion: "v1"}}
 	}
 	var kept []kruntime.Object
 	for i := range 10 * mostForms {

@@ -87,10 +87,10 @@ func (l *Ledger) State() State {
 }
 
 // begin notes whether equal parts are to be one. There may be readers already.
-func (l *Ledger) begin(o Options) {
+func (l *Ledger) begin(shares bool, unshared string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.shares, l.mu.unshared = o.Share, o.Unshared
+	l.mu.shares, l.mu.unshared = shares, unshared
 }
 
 // Bytes returns how much was read of the bodies that were taken: of lists that came to their end,

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/kinformer/cache/internal/decode"
 )
 
 // lesson is what a frame that was decoded by both has taught about the others.
@@ -30,53 +28,46 @@ var errNoKind = errors.New("objects of the type do not tell their kind")
 
 var errOtherEvent = errors.New("another type of event")
 
-// open returns what is remembered of a frame: nothing, if it is not about an object that is now in
-// the state, or has a form that event may refuse.
-func (l *lesson) open(e Encoding, data []byte) (event watch.EventType, bytes []byte, f form) {
-	var err error
-	switch f = (form{of: l.of, kind: l.kind}); e {
-	case Protobuf:
-		event, bytes, f, err = l.openProtobuf(data, f)
-	default:
-		if event, bytes, err = decode.WatchFrame(data); l.cleared {
-			f.in = inCleared
-		}
-	}
-	if err != nil || event != watch.Added && event != watch.Modified {
-		return event, nil, f
-	}
-	return event, bytes, f
-}
-
-func (l *lesson) openProtobuf(data []byte, f form) (watch.EventType, []byte, form, error) {
-	event, data, err := decode.WatchFrameProtobuf(data)
+// learn returns what the object that the client has made of a frame teaches.
+func learn(by sure, frame Frame, theirs runtime.Object) (*lesson, error) {
+	ours, err := by.Object(frame, false)
 	if err != nil {
-		return event, nil, f, err
+		return nil, err
 	}
-	envelope, err := decode.OpenEnvelope(data)
-	if err == nil && l.kind != schema.FromAPIVersionAndKind(string(envelope.APIVersion), string(envelope.Kind)) {
-		err = errOtherKind
+	l := &lesson{decoder: by, of: reflect.TypeOf(theirs), kind: kindOf(ours), cleared: kindOf(theirs).Empty()}
+	ours.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if l.kind.Kind == "" || l.kind.Version == "" || !kindOf(ours).Empty() {
+		return nil, errNoKind
 	}
-	if f.in = inMessage; l.cleared {
-		f.kind = schema.GroupVersionKind{}
-	}
-	return event, envelope.Object, f, err
+	return l, nil
 }
 
-// event decodes a frame as the client does, by its decoder or one that checks as well.
-func (l *lesson) event(by sure, data []byte) (watch.Event, error) {
-	got, err := by.Event(data)
+// form returns what the object of a frame depends on besides its bytes.
+func (l *lesson) form(e Encoding) form {
+	f := form{of: l.of, kind: l.kind}
+	switch {
+	case e == Protobuf && l.cleared:
+		f.in, f.kind = inMessage, schema.GroupVersionKind{}
+	case e == Protobuf:
+		f.in = inMessage
+	case l.cleared:
+		f.in = inCleared
+	}
+	return f
+}
+
+// event decodes the object of a frame as the client does.
+func (l *lesson) event(frame Frame, check bool) (watch.Event, error) {
+	obj, err := l.decoder.Object(frame, check)
 	switch {
 	case err != nil:
 		return watch.Event{}, err
-	case !isChange(got):
-		return watch.Event{}, errOtherEvent
-	case kindOf(got.Object) != l.kind:
+	case kindOf(obj) != l.kind:
 		return watch.Event{}, errOtherKind
 	case l.cleared:
-		got.Object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
-	return got, nil
+	return watch.Event{Type: frame.Type, Object: obj}, nil
 }
 
 func kindOf(obj runtime.Object) schema.GroupVersionKind {

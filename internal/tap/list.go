@@ -22,7 +22,8 @@ import (
 // the items that we decode. The first Read does the work, so that errors of the real body surface
 // where they always do.
 type listBody struct {
-	tap     *Tap
+	reading
+	over    func() bool // reports whether the call that the list is for has returned
 	real    io.ReadCloser
 	decoder sure
 	until   time.Time // what may wait to be decoded is limited
@@ -45,13 +46,20 @@ type listBody struct {
 	}
 }
 
+// reading is how a list is read.
+type reading struct {
+	ahead   int64       // bytes that may wait to be decoded; -1: none
+	samples func() bool // reports whether an item goes both ways
+	checks  func() bool // reports whether parts that objects share are checked
+}
+
 // listPhase is how far the reading of a list is.
 type listPhase uint8
 
 const (
-	unread  listPhase = iota // or read by client-go, because it was too late for us
-	reading                  // the items are being decoded
-	read                     // the substitute is there, or an error in its place
+	unread   listPhase = iota // or read by client-go, because it was too late for us
+	decoding                  // the items are being decoded
+	read                      // the substitute is there, or an error in its place
 )
 
 // phase returns unread for no list.
@@ -68,10 +76,6 @@ func (b *listBody) enter(p listPhase) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.phase = p
-}
-
-func newListBody(t *Tap, real io.ReadCloser, d sure, until time.Time) *listBody {
-	return &listBody{tap: t, real: real, decoder: d, until: until}
 }
 
 // Read returns the substitute, or the error of the real body.
@@ -102,7 +106,7 @@ func (b *listBody) fill() {
 	}
 	defer b.enter(read)
 	defer from.close()
-	list := b.decoder.list(from)
+	list := b.decoder.list(from, b.checks())
 	wires, err := b.readItems(list)
 	switch failed := from.failed(); {
 	case err == nil:
@@ -119,16 +123,16 @@ func (b *listBody) fill() {
 
 // begin begins to read, if the call that the list is for still runs.
 func (b *listBody) begin() bodyReader {
-	if b.tap.isOver() {
+	if b.over() {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.phase = reading
-	if b.tap.ahead < 0 {
+	b.mu.phase = decoding
+	if b.ahead < 0 {
 		b.mu.from = &asItComes{body: b.real}
 	} else {
-		b.mu.from = readAhead(b.real, b.tap.ahead, time.Until(b.until))
+		b.mu.from = readAhead(b.real, b.ahead, time.Until(b.until))
 	}
 	if b.mu.closed {
 		b.mu.from.close()
@@ -183,7 +187,7 @@ func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if b.tap.samples() || len(b.items) == 0 || item.Object == nil {
+		if b.samples() || len(b.items) == 0 || item.Object == nil {
 			wires, last = b.pass(wires, list, item), Item{}
 			continue
 		}

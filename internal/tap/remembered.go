@@ -15,6 +15,7 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -54,7 +55,7 @@ type print [16]byte
 type form struct {
 	of   reflect.Type // a pointer
 	in   written
-	list listHead                // in a list: what that says of its items, as far as the decoder needs it
+	list metav1.TypeMeta         // in a list: what that says of its items, as far as the decoder needs it
 	kind schema.GroupVersionKind // in protobuf: what the object says it is, which is not in the bytes
 }
 
@@ -129,20 +130,6 @@ func (r *remembered) find(f form, data []byte) (kruntime.Object, print) {
 	}
 	obj, _ := at.Object(f.of).(kruntime.Object)
 	return obj, p
-}
-
-// item returns the object that is known of the bytes of an item of a list, or else, and if all is
-// to be decoded anew, the one that decode makes.
-func (r *remembered) item(f form, data []byte, anew bool, decode func() (kruntime.Object, error)) Item {
-	obj, p := r.find(f, data)
-	if obj != nil && !anew {
-		return Item{Wire: data, Object: obj, Known: true}
-	}
-	obj, err := decode()
-	if err == nil {
-		r.add(p, obj)
-	}
-	return Item{Wire: data, Object: obj, Why: reason(err)}
 }
 
 // length is that of the texts of a form.

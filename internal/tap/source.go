@@ -52,7 +52,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Ledger == nil {
 		o.Ledger = &Ledger{}
 	}
-	o.Ledger.begin(o)
+	o.Ledger.begin(o.Share, o.Unshared)
 	s := &Source{lists: lists}
 	if o.Make == nil {
 		if o.Share && o.Remember {
@@ -123,12 +123,9 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if options.Continue == "" {
 		s.sampler.begins()
 	}
-	t := &Tap{options: options, ahead: s.options.Ahead, samples: s.sampler.next, hosts: s.options.Ledger}
-	t.decoder = func(e Encoding) (sure, bool) {
-		d, known := s.decoder(s.example, e)
-		return s.checked(d), known
-	}
-	t.ledger = s.options.Ledger
+	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load}}
+	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
+	t.ledger, t.hosts = s.options.Ledger, s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	if list, err = s.listed(t.end(), list, err); err != nil {
@@ -148,7 +145,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return list, err
 	case got.several:
 		return nil, s.doubt("several lists were asked for in one call")
-	case phase == reading:
+	case phase == decoding:
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.why != "":
 		return nil, s.suspect(body.why)

@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"strconv"
@@ -20,8 +21,7 @@ type Tap struct {
 	options metav1.ListOptions
 	watches bool
 	decoder func(Encoding) (sure, bool) // of the items of a list; nil for a watch, which teaches it
-	ahead   int64                       // how much of a list may wait to be decoded
-	samples func() bool                 // whether an item of a list goes both ways
+	reading reading                     // of a list
 	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
 	hosts   *Ledger                     // hears where requests go; nil: nobody does
 
@@ -103,7 +103,7 @@ func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Re
 	if _, timed := req.Context().Deadline(); timed {
 		until = time.Time{}
 	}
-	t.mu.list = newListBody(t, resp.Body, decoder, until)
+	t.mu.list = &listBody{reading: t.reading, over: t.isOver, real: resp.Body, decoder: decoder, until: until}
 	resp.Body = t.mu.list
 	resp.ContentLength = -1 // which the substitute's is not known
 	if resp.Header.Get("Content-Length") != "" {
@@ -171,4 +171,23 @@ func (t *Tap) isOver() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.mu.over
+}
+
+type contextKey struct{}
+
+// into returns a context that brings t to the transport.
+func into(ctx context.Context, t *Tap) context.Context {
+	return context.WithValue(ctx, contextKey{}, t)
+}
+
+// From returns the tap of a request, nil if there is none.
+func From(ctx context.Context) *Tap {
+	t, _ := ctx.Value(contextKey{}).(*Tap)
+	return t
+}
+
+// Hidden returns the request without its tap, for the transports below: of several of ours the
+// outermost has it.
+func Hidden(req *http.Request) *http.Request {
+	return req.WithContext(into(req.Context(), nil))
 }

@@ -83,14 +83,6 @@ func (t *trust) decoder(of reflect.Type, e Encoding) (sure, bool) {
 	return sure{d}, d != nil
 }
 
-// checked returns the decoder that is used now in the place of d.
-func (t *trust) checked(d sure) sure {
-	if t.checks.Load() {
-		return d.checking()
-	}
-	return d
-}
-
 // difference compares an object as both have decoded it.
 func (t *trust) difference(ours, theirs runtime.Object) string {
 	if of := t.options.Compared; of != nil {

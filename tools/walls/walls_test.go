@@ -23,6 +23,8 @@ const modulePath = "github.com/kinformer/cache"
 var withoutCircles = []string{
 	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
+	"internal/decode", "internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/decode/stream",
+	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap",
 }
 
 // TestNoCircles: of each package there is a file that can be read without the others, then one that
@@ -99,10 +101,18 @@ var mayUse = map[string][]string{
 	"internal/eventlog":        {},
 	"internal/identical":       {},
 	"internal/testkit/cputime": {},
-	"internal/decode":          {},
+	"internal/decode": {"internal/decode/document", "internal/decode/json", "internal/decode/mem", "internal/decode/proto",
+		"internal/decode/scan", "internal/decode/share", "internal/decode/stream"},
+	"internal/decode/mem":      {},
+	"internal/decode/scan":     {"internal/decode/mem"},
+	"internal/decode/share":    {"internal/decode/mem"},
+	"internal/decode/stream":   {"internal/decode/scan"},
+	"internal/decode/document": {"internal/decode/mem", "internal/decode/scan", "internal/decode/share"},
+	"internal/decode/json":     {"internal/decode/document", "internal/decode/mem", "internal/decode/scan", "internal/decode/share"},
+	"internal/decode/proto":    {"internal/decode/mem", "internal/decode/scan", "internal/decode/share"},
 	"internal/interleave":      {},
-	"internal/tap":             {"internal/event", "internal/decode"},
-	"internal/tap/taptest":     {"internal/tap"},
+	"internal/tap":             {"internal/event", "internal/decode", "internal/decode/mem", "internal/decode/share", "internal/decode/stream"},
+	"internal/tap/taptest":     {"internal/decode/stream", "internal/tap"},
 	"internal/reflector":       {"internal/event", "internal/tap"},
 	"internal/queue":           {"internal/event"},
 	"internal/store":           {"internal/event", "internal/table", "internal/identical"},
@@ -116,7 +126,7 @@ var mayUse = map[string][]string{
 	"direct":                   {"internal/tap"},
 	"audit": {"", "audit/internal/exact", "inspect", "internal/door", "internal/event", "internal/identical",
 		"internal/reflector", "internal/table"},
-	"audit/internal/exact": {"internal/decode", "internal/event", "internal/reflector", "internal/tap"},
+	"audit/internal/exact": {"internal/decode", "internal/decode/stream", "internal/event", "internal/reflector", "internal/tap"},
 	"debug":                {"", "inspect", "internal/door", "view"},
 	"inspect": {"internal/door", "internal/event", "internal/fanout", "internal/queue", "internal/reflector",
 		"internal/table", "internal/tap"},
@@ -129,7 +139,7 @@ var mayUse = map[string][]string{
 	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
 	"testing":   {},
 
-	"cmd/kinformer-measure": {"internal/decode", "internal/testkit/cputime"},
+	"cmd/kinformer-measure": {"internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime"},
 }
 
 // TestWalls: no package uses one of ours that it must not know, and each that there is has its rule.

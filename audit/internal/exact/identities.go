@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/tap"
@@ -34,13 +33,13 @@ func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
 	if err != nil {
 		return nil
 	}
-	d := identities{t: t, plan: plan}
+	d := identities{t, e, plan}
 	switch {
 	case e == tap.JSON && (t == reflect.TypeFor[*unstructured.Unstructured]() ||
 		hasUsualMetadata(t, "json", "metadata") && !t.Implements(reflect.TypeFor[json.Unmarshaler]())):
 		return d
 	case e == tap.Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
-		return protobufIdentities{d}
+		return d
 	}
 	return nil
 }
@@ -63,34 +62,29 @@ func isOfKubernetes(t reflect.Type) bool {
 	return strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")
 }
 
-// identities makes objects of a type, which is a pointer, of JSON.
+// identities makes objects of a type, which is a pointer.
 type identities struct {
-	t    reflect.Type
-	plan *decode.Plan
+	t      reflect.Type
+	coding tap.Encoding
+	plan   *decode.Plan // for JSON
 }
 
-func (d identities) Event([]byte) (watch.Event, error) { return watch.Event{}, errOnlyLists }
+func (d identities) Open([]byte) (tap.Frame, error) { return tap.Frame{}, errOnlyLists }
 
-func (d identities) List(body io.Reader) tap.List {
-	return &jsonList{decode.NewListReader(body, maxItem), d}
+func (d identities) Object(tap.Frame, bool) (runtime.Object, error) { return nil, errOnlyLists }
+
+func (d identities) List(body io.Reader, _ bool) tap.List {
+	return &list{decode.NewList(body, d.coding, maxItem), d}
 }
 
-func (d identities) object(data []byte) (runtime.Object, error) {
-	var i identity
-	if err := d.plan.JSON(data, &i, decode.Options{}); err != nil {
-		return nil, err
-	}
-	return i.object(d.t)
-}
-
-// jsonList is a list in JSON.
-type jsonList struct {
-	*decode.ListReader
+// list is a list of identities.
+type list struct {
+	decode.List
 	decoder identities
 }
 
-func (l *jsonList) Next() (tap.Item, error) {
-	data, err := l.ListReader.Next()
+func (l *list) Next() (tap.Item, error) {
+	data, err := l.List.Next()
 	if err != nil {
 		return tap.Item{}, err
 	}
@@ -98,28 +92,14 @@ func (l *jsonList) Next() (tap.Item, error) {
 	return tap.Item{Wire: data, Object: obj, Why: err}, nil
 }
 
-// protobufIdentities makes objects of protobuf.
-type protobufIdentities struct{ identities }
-
-func (d protobufIdentities) List(body io.Reader) tap.List {
-	return &protobufList{decode.NewListReaderProtobuf(body, maxItem), d.t}
-}
-
-// protobufList is a list in protobuf.
-type protobufList struct {
-	*decode.ListReaderProtobuf
-	t reflect.Type
-}
-
-func (l *protobufList) Next() (tap.Item, error) {
-	data, err := l.ListReaderProtobuf.Next()
-	if err != nil {
-		return tap.Item{}, err
-	}
+func (d identities) object(data []byte) (runtime.Object, error) {
 	var i identity
-	if !i.read(data) {
-		return tap.Item{Wire: data, Why: errOddMetadata}, nil
+	if d.coding == tap.Protobuf {
+		if !i.read(data) {
+			return nil, errOddMetadata
+		}
+	} else if err := d.plan.JSON(data, &i, decode.Options{}); err != nil {
+		return nil, err
 	}
-	obj, err := i.object(l.t)
-	return tap.Item{Wire: data, Object: obj, Why: err}, nil
+	return i.object(d.t)
 }

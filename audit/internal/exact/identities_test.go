@@ -449,7 +449,7 @@ func identityKinds(t testing.TB) []identityKind {
 func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.Object, err error) {
 	d := identityDecoders(reflect.TypeOf(k.example), k.encoding)
 	require.NotNil(t, d)
-	list := d.List(bytes.NewReader(body))
+	list := d.List(bytes.NewReader(body), false)
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {

@@ -51,22 +51,22 @@ func (d slow) finish(obj runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-func (d slow) Event(frame []byte) (watch.Event, error) {
+func (d slow) Open(frame []byte) (f tap.Frame, err error) {
 	var event metav1.WatchEvent
-	var err error
 	if d.encoding == tap.JSON {
 		err = json.Unmarshal(frame, &event)
 	} else {
 		err = event.Unmarshal(frame)
 	}
-	if err != nil {
-		return watch.Event{}, err
-	}
-	obj, err := d.object(event.Object.Raw)
+	return tap.Frame{Type: watch.EventType(event.Type), Object: event.Object.Raw}, err
+}
+
+func (d slow) Object(f tap.Frame, _ bool) (runtime.Object, error) {
+	obj, err := d.object(f.Object)
 	if err == nil {
 		obj, err = d.finish(obj)
 	}
-	return watch.Event{Type: watch.EventType(event.Type), Object: obj}, err
+	return obj, err
 }
 
 func (d slow) object(data []byte) (runtime.Object, error) {
@@ -98,7 +98,7 @@ func (d slow) fromJSON(data []byte, into runtime.Object) error {
 	return kjson.Unmarshal(data, into)
 }
 
-func (d slow) List(body io.Reader) tap.List {
+func (d slow) List(body io.Reader, _ bool) tap.List {
 	data, err := io.ReadAll(body)
 	l := &slowList{decoder: d, data: data, err: err}
 	if err == nil && d.encoding == tap.JSON {
@@ -246,7 +246,7 @@ type waiting struct {
 	begin <-chan struct{}
 }
 
-func (d waiting) List(body io.Reader) tap.List {
+func (d waiting) List(body io.Reader, check bool) tap.List {
 	<-d.begin
-	return d.slow.List(body)
+	return d.slow.List(body, check)
 }

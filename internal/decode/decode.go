@@ -1,0 +1,110 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"io"
+	"reflect"
+	"sync"
+
+	"github.com/kinformer/cache/internal/decode/document"
+	"github.com/kinformer/cache/internal/decode/json"
+	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/decode/proto"
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/decode/stream"
+)
+
+// ErrGiveUp is the only error of the decoders.
+var ErrGiveUp = scan.ErrGiveUp
+
+// The packages below have the documentation of these types.
+type (
+	Options  = share.Options
+	Intern   = share.Intern
+	Parts    = share.Parts
+	Sharing  = share.Sharing
+	Written  = share.Written
+	Encoding = stream.Encoding
+	Frames   = stream.Frames
+	Frame    = stream.Frame
+	List     = stream.List
+	Weak     = mem.Weak
+)
+
+// How objects are written on the wire.
+const (
+	JSON     = stream.JSON
+	Protobuf = stream.Protobuf
+)
+
+// NewIntern makes a table of texts, of at most that many bytes.
+func NewIntern(limit int64) *Intern { return share.NewIntern(limit) }
+
+// NewParts makes a table of parts, of at most about that many bytes.
+func NewParts(limit int64) *Parts { return share.NewParts(limit, share.FewestParts) }
+
+// NewSharing returns the use of a table of parts by a decoder.
+func NewSharing(table *Parts) *Sharing { return share.NewSharing(table) }
+
+// NewFrames cuts the body of a watch into frames of at most that many bytes.
+func NewFrames(r io.Reader, e Encoding, limit int) *Frames { return stream.NewFrames(r, e, limit) }
+
+// Open takes a frame of a watch apart.
+func Open(frame []byte, e Encoding) (Frame, error) { return stream.Open(frame, e) }
+
+// NewList cuts the body of a list into items of at most that many bytes.
+func NewList(r io.Reader, e Encoding, limit int) List { return stream.NewList(r, e, limit) }
+
+// WeakTo refers to the value that obj, a pointer, points to.
+func WeakTo(obj any) Weak { return mem.WeakTo(obj) }
+
+// Unstructured reads an object as unstructured objects have it. An object without kind and
+// apiVersion is given up, and one that has items, of which client-go makes a list.
+func Unstructured(data []byte, o Options) (map[string]any, error) {
+	return document.Unstructured(data, o)
+}
+
+// UnstructuredItem is Unstructured for an item of a list. An item that has neither kind nor
+// apiVersion is given these.
+func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[string]any, error) {
+	return document.Item(data, kind, apiVersion, o)
+}
+
+// Plan reads values of one type. Any number of goroutines may use it at a time.
+type Plan struct {
+	t    reflect.Type
+	json *json.Plan
+
+	wireOnce sync.Once
+	wire     *proto.Plan
+}
+
+// plans has the plan of each type that was asked for: reflect.Type → *Plan.
+var plans sync.Map
+
+// PlanOf returns the plan of a type, which is a struct as a rule, or says why there is none. Plans
+// are made once.
+func PlanOf(t reflect.Type) (*Plan, error) {
+	if known, ok := plans.Load(t); ok {
+		return known.(*Plan), nil
+	}
+	byJSON, err := json.PlanOf(t)
+	if err != nil {
+		return nil, err
+	}
+	made, _ := plans.LoadOrStore(t, &Plan{t: t, json: byJSON})
+	return made.(*Plan), nil
+}
+
+// JSON reads a document into the value that into points to, which is new and of the plan's type.
+func (p *Plan) JSON(data []byte, into any, o Options) error { return p.json.Read(data, into, o) }
+
+// Protobuf reads a message into the value that into points to, which is new and of the plan's type.
+// It is the Object of a [Frame], or an item of a list.
+func (p *Plan) Protobuf(data []byte, into any, o Options) error {
+	p.wireOnce.Do(func() { p.wire = proto.PlanOf(p.t) })
+	return p.wire.Read(data, into, o)
+}

@@ -1,0 +1,46 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package document
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// TestNestedPartsAreLookedForOnce: the work for a document is bounded by its length, however deep
+// what is long lies in it.
+func TestNestedPartsAreLookedForOnce(t *testing.T) {
+	const most = 16 // times the length
+	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", scan.Deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", scan.Deepest-1) + `}`
+	d := begin([]byte(nested), share.Options{Share: share.NewSharing(share.NewParts(0, share.FewestParts))})
+	_, ok := d.whole()
+	assert.True(t, ok)
+	assert.LessOrEqual(t, d.Looked, most*len(nested))
+	assert.Greater(t, d.Looked, len(nested))
+	require.NoError(t, d.finish(true))
+}
+
+// TestReaderForgets: what was read is not held on to by what reads the next document.
+func TestReaderForgets(t *testing.T) {
+	d := begin([]byte(`["a",{"b":"c","d":["e",`), share.Options{})
+	_, ok := d.Value()
+	require.False(t, ok)
+	require.Error(t, d.finish(false))
+	assert.Nil(t, d.Data)
+	for _, p := range d.members[:cap(d.members)] {
+		assert.Zero(t, p)
+	}
+	for _, v := range d.values[:cap(d.values)] {
+		assert.Nil(t, v)
+	}
+}

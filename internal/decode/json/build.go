@@ -1,0 +1,172 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package json
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+// builder makes the nodes of a type and of all that are below it.
+type builder struct {
+	t     reflect.Type
+	known map[reflect.Type]*deferred
+}
+
+func (b *builder) element(t reflect.Type) element {
+	if known, ok := b.known[t]; ok {
+		if known.done {
+			return known.element
+		}
+		return element{node: known, hearsNull: hearsNull(t)}
+	}
+	made := new(deferred)
+	b.known[t] = made
+	made.element = element{node: b.node(t), hearsNull: hearsNull(t)}
+	made.done = true
+	return made.element
+}
+
+func (b *builder) node(t reflect.Type) node {
+	if known := knownNode(t); known != nil {
+		return known
+	}
+	if method := methodNode(t); method != nil {
+		return method
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return b.record(t)
+	case reflect.Pointer:
+		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem())}
+		if t.Elem().Kind() == reflect.Struct {
+			return &sharedNode{node: pointer, site: share.Site{Type: t}}
+		}
+		return pointer
+	case reflect.Slice:
+		if t.Elem() == reflect.TypeFor[byte]() {
+			return b.list(t)
+		}
+		return &sharedNode{node: b.list(t), site: share.Site{Type: t}}
+	case reflect.Map:
+		return &sharedNode{node: b.mapping(t), site: share.Site{Type: t}}
+	case reflect.Interface:
+		if t.NumMethod() == 0 {
+			return documentNode{}
+		}
+		return unsureNode{"an interface with methods"}
+	}
+	return basicNode(t)
+}
+
+// hearsNull reports whether null is more than zero to a type.
+func hearsNull(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || knownNode(t) != nil {
+		return t == durationType
+	}
+	return reflect.PointerTo(t).Implements(jsonMethod)
+}
+
+// basicNode returns the node of a type whose values have no parts.
+func basicNode(t reflect.Type) node {
+	switch t.Kind() {
+	case reflect.String:
+		if t == reflect.TypeFor[json.Number]() {
+			return unsureNode{"a json.Number"}
+		}
+		return textNode{}
+	case reflect.Bool:
+		return boolNode{}
+	case reflect.Int64:
+		return int64Node{}
+	case reflect.Int32:
+		return int32Node{}
+	case reflect.Int, reflect.Int8, reflect.Int16:
+		return intNode{bits: t.Bits()}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return uintNode{bits: t.Bits()}
+	case reflect.Float32, reflect.Float64:
+		return floatNode{bits: t.Bits()}
+	}
+	return unsureNode{"a kind of value that is not known"}
+}
+
+func (b *builder) list(t reflect.Type) node {
+	elem := t.Elem()
+	switch {
+	case elem == reflect.TypeFor[byte]():
+		return bytesNode{}
+	case elem.Kind() == reflect.Uint8:
+		return unsureNode{"bytes of a type of their own"}
+	case elem.Kind() == reflect.String && b.element(elem).node == (textNode{}):
+		return textsNode{}
+	}
+	return &listNode{element: b.element(elem), t: t, size: elem.Size(), restless: share.Restless(elem)}
+}
+
+func (b *builder) mapping(t reflect.Type) node {
+	key, elem := t.Key(), t.Elem()
+	switch {
+	case key.Kind() != reflect.String || methodNode(key) != nil:
+		return unsureNode{"a map whose keys are no strings"}
+	case key == reflect.TypeFor[string]() && elem == key:
+		return textMap{}
+	}
+	return &mapNode{t: t, elem: b.element(elem), quantities: elem == reflect.TypeFor[resource.Quantity]()}
+}
+
+func (b *builder) record(t reflect.Type) node {
+	members, odd := membersOf(t)
+	switch {
+	case odd:
+		return unsureNode{"a struct with an odd name of a field"}
+	case len(members) > mostMembers:
+		return unsureNode{"a struct with too many fields"}
+	}
+	n := len(members)
+	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1), restless: share.Restless(t)}
+	for i, m := range members {
+		e := element{node: unsureNode{m.unsure}, hearsNull: true}
+		if m.unsure == "" {
+			e = b.element(m.field.Type)
+		}
+		if t == b.t {
+			e = kindMember(m.name, e)
+		}
+		if m.name == "metadata" && t == b.t && m.field.Type.Kind() == reflect.Pointer {
+			e.node = privateNode{node: e.node} // Drop.Trim writes to it
+		}
+		if share.Unshared(t, m.name, t == b.t) {
+			e.node = privateNode{node: e.node}
+		}
+		key := `"` + m.name + `":`
+		r.members = append(r.members, recordMember{element: e, offset: m.offset, key: key})
+		r.index[m.name] = i
+		r.next[i].Store(uint32(i + 1))
+	}
+	if t.Name() == "Secret" {
+		return privateNode{node: r, secret: true}
+	}
+	return r
+}
+
+// kindMember returns the element of a member of the topmost struct, in the place of e.
+func kindMember(name string, e element) element {
+	kind, version := strings.EqualFold(name, "kind"), strings.EqualFold(name, "apiVersion")
+	switch {
+	case !kind && !version:
+		return e
+	case name != "kind" && name != "apiVersion" || e.node != textNode{}:
+		return element{node: unsureNode{"an odd field for a kind or apiVersion"}, hearsNull: true}
+	case version:
+		e.node = versionNode{}
+	}
+	return e
+}

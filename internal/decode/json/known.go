@@ -1,0 +1,177 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package json
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+var durationType = reflect.TypeFor[metav1.Duration]()
+
+// knownNode returns the node of a type whose UnmarshalJSON is known, or nil. But for Duration, null
+// leaves them zero.
+func knownNode(t reflect.Type) node {
+	switch t {
+	case reflect.TypeFor[metav1.Time]():
+		return timeNode{}
+	case reflect.TypeFor[metav1.MicroTime]():
+		return microTimeNode{}
+	case durationType:
+		return durationNode{}
+	case reflect.TypeFor[resource.Quantity]():
+		return quantityNode{}
+	case reflect.TypeFor[intstr.IntOrString]():
+		return intOrTextNode{}
+	case reflect.TypeFor[metav1.FieldsV1]():
+		return fieldsNode{}
+	case reflect.TypeFor[runtime.RawExtension]():
+		return extensionNode{}
+	}
+	return nil
+}
+
+type timeNode struct{}
+
+func (timeNode) json(d *reader, p mem.Place) bool {
+	text, ok := d.Text()
+	if !ok {
+		return false
+	}
+	moment, ok := instant(text)
+	if !ok {
+		parsed, err := time.Parse(time.RFC3339, string(text))
+		if err != nil {
+			return d.GiveUp("not a time")
+		}
+		moment = parsed.Local()
+	}
+	mem.Get[metav1.Time](p).Time = moment
+	return true
+}
+
+type microTimeNode struct{}
+
+func (microTimeNode) json(d *reader, p mem.Place) bool {
+	text, ok := d.Text()
+	if !ok {
+		return false
+	}
+	parsed, err := time.Parse(metav1.RFC3339Micro, string(text))
+	if err != nil {
+		return d.GiveUp("not a time with microseconds")
+	}
+	mem.Get[metav1.MicroTime](p).Time = parsed.Local()
+	return true
+}
+
+// instant returns the time that a text such as 2026-01-05T08:00:00Z means, or false for another
+// form of it.
+func instant(text []byte) (time.Time, bool) {
+	const form = "dddd-dd-ddTdd:dd:ddZ"
+	if len(text) != len(form) {
+		return time.Time{}, false
+	}
+	for i, c := range text {
+		if f := form[i]; f == 'd' && c-'0' > 9 || f != 'd' && f != c {
+			return time.Time{}, false
+		}
+	}
+	two := func(i int) int { return int(text[i]-'0')*10 + int(text[i+1]-'0') }
+	year, month, day := two(0)*100+two(2), time.Month(two(5)), two(8)
+	hour, minute, second := two(11), two(14), two(17)
+	if month < 1 || month > 12 || minute > 59 || second > 59 {
+		return time.Time{}, false
+	}
+	moment := time.Date(year, month, day, hour, minute, second, 0, time.UTC)
+	return moment.Local(), moment.Day() == day // else there is no such day, or hour of it
+}
+
+type durationNode struct{}
+
+func (durationNode) json(d *reader, p mem.Place) bool {
+	text, ok := d.Text()
+	if !ok {
+		return false
+	}
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return d.GiveUp("not a duration")
+	}
+	mem.Get[metav1.Duration](p).Duration = parsed
+	return true
+}
+
+// quantityNode reads quantities, which are strings or numbers. Their escapes are not resolved by
+// the reference.
+type quantityNode struct{}
+
+func (quantityNode) json(d *reader, p mem.Place) bool {
+	var text []byte
+	var ok bool
+	if d.Is('"') {
+		text, ok = d.Plain()
+	} else {
+		text, _, ok = d.Number()
+	}
+	if !ok {
+		return false
+	}
+	d.Unsharable++
+	parsed, err := resource.ParseQuantity(strings.TrimSpace(d.Kept(text)))
+	if err != nil {
+		return d.GiveUp("not a quantity")
+	}
+	*mem.Get[resource.Quantity](p) = parsed
+	return true
+}
+
+type intOrTextNode struct{}
+
+func (intOrTextNode) json(d *reader, p mem.Place) bool {
+	v := mem.Get[intstr.IntOrString](p)
+	if !d.Is('"') {
+		n, ok := d.Integer(32)
+		v.Type, v.IntVal = intstr.Int, int32(n)
+		return ok
+	}
+	text, ok := d.Text()
+	if !ok {
+		return false
+	}
+	v.Type, v.StrVal = intstr.String, d.Kept(text)
+	return true
+}
+
+type fieldsNode struct{}
+
+func (fieldsNode) json(d *reader, p mem.Place) bool {
+	raw, ok := d.Raw()
+	if !ok {
+		return false
+	}
+	share.SetFields(mem.Get[metav1.FieldsV1](p), raw)
+	return true
+}
+
+type extensionNode struct{}
+
+func (extensionNode) json(d *reader, p mem.Place) bool {
+	raw, ok := d.Raw()
+	if !ok {
+		return false
+	}
+	mem.Get[runtime.RawExtension](p).Raw = share.Exactly(raw)
+	return true
+}

@@ -1,0 +1,98 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package json
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+// textMap reads maps of strings.
+type textMap struct{}
+
+func (textMap) json(d *reader, p mem.Place) bool {
+	if !d.Open('{', "not an object") {
+		return false
+	}
+	if d.Peek() == '}' {
+		mem.Set(p, map[string]string{})
+		return d.Close()
+	}
+	base := len(d.pairs)
+	for {
+		name, ok := d.Name()
+		if !ok || !d.textMember(name) {
+			return false
+		}
+		if another, ok := d.More('}'); !another {
+			mem.Set(p, d.popTexts(base))
+			return ok
+		}
+	}
+}
+
+// textMember reads the text of a member, and puts it on the stack.
+func (d *reader) textMember(name []byte) bool {
+	member, ok := pair{key: d.Kept(name)}, false
+	if d.Is('n') {
+		ok = d.Literal("null")
+	} else {
+		ok = textNode{}.json(d, mem.In(&member.text))
+	}
+	d.pairs = append(d.pairs, member)
+	return ok
+}
+
+// popTexts takes pairs off the stack, as a map.
+func (d *reader) popTexts(base int) map[string]string {
+	made := make(map[string]string, len(d.pairs)-base)
+	for i := range d.pairs[base:] {
+		made[d.pairs[base+i].key] = d.pairs[base+i].text
+	}
+	clear(d.pairs[base:])
+	d.pairs = d.pairs[:base]
+	return made
+}
+
+// mapNode reads other maps.
+type mapNode struct {
+	elem       element
+	t          reflect.Type
+	quantities bool // are its values
+}
+
+func (n *mapNode) json(d *reader, p mem.Place) bool {
+	if !d.Open('{', "not an object") {
+		return false
+	}
+	made := reflect.MakeMap(n.t)
+	mem.Pointer(n.t, p).Elem().Set(made)
+	if d.Peek() == '}' {
+		return d.Close()
+	}
+	key, value := reflect.New(n.t.Key()).Elem(), reflect.New(n.t.Elem())
+	for {
+		name, ok := d.Name()
+		if !ok {
+			return false
+		}
+		key.SetString(d.Kept(name))
+		before := d.Unsharable
+		if !n.elem.json(d, mem.Of(value)) {
+			return false
+		}
+		if n.quantities && d.Shares() && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
+			d.Unsharable = before
+		}
+		made.SetMapIndex(key, value.Elem())
+		value.Elem().SetZero()
+		if another, ok := d.More('}'); !another {
+			return ok
+		}
+	}
+}

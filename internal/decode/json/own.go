@@ -1,0 +1,61 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package json
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+
+	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+var jsonMethod = reflect.TypeFor[json.Unmarshaler]()
+
+// methodNode returns the node of a type that reads itself, or nil. Types without a name do so only
+// behind a pointer: too odd.
+func methodNode(t reflect.Type) node {
+	switch {
+	case !share.ReadsItself(t):
+		return nil
+	case t.Name() == "":
+		return unsureNode{"a type without a name that has methods"}
+	case reflect.PointerTo(t).Implements(jsonMethod):
+		return ownJSON{t}
+	}
+	return ownText{t}
+}
+
+// ownJSON is for types with UnmarshalJSON.
+type ownJSON struct{ t reflect.Type }
+
+func (o ownJSON) json(d *reader, p mem.Place) bool {
+	raw, ok := d.Raw()
+	if !ok {
+		return false
+	}
+	d.Unsharable++ // for all that is known
+	method := mem.Pointer(o.t, p).Interface().(json.Unmarshaler)
+	if method.UnmarshalJSON(append([]byte(nil), raw...)) != nil {
+		return d.GiveUp("an error of UnmarshalJSON")
+	}
+	return true
+}
+
+// ownText is for types with UnmarshalText.
+type ownText struct{ t reflect.Type }
+
+func (o ownText) json(d *reader, p mem.Place) bool {
+	text, ok := d.Text()
+	if !ok {
+		return false
+	}
+	d.Unsharable++ // for all that is known
+	method := mem.Pointer(o.t, p).Interface().(encoding.TextUnmarshaler)
+	if method.UnmarshalText(append([]byte{}, text...)) != nil {
+		return d.GiveUp("an error of UnmarshalText")
+	}
+	return true
+}

@@ -1,0 +1,184 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proto
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+// builder makes the nodes of a message and of all that are below it.
+type builder struct {
+	t     reflect.Type
+	known map[reflect.Type]*deferredMessage
+}
+
+func newBuilder(t reflect.Type) *builder {
+	return &builder{t: t, known: map[reflect.Type]*deferredMessage{}}
+}
+
+func (b *builder) message(t reflect.Type) messageNode {
+	if known, ok := b.known[t]; ok {
+		if known.messageNode != nil {
+			return known.messageNode
+		}
+		return known
+	}
+	made := new(deferredMessage)
+	b.known[t] = made
+	made.messageNode = b.newMessage(t)
+	return made.messageNode
+}
+
+// newMessage returns the node of a type. Only types of Kubernetes' own modules are known to have
+// tags as their Unmarshal was generated from.
+func (b *builder) newMessage(t reflect.Type) messageNode {
+	path := t.PkgPath()
+	switch {
+	case !reflect.PointerTo(t).Implements(unmarshalMethod):
+		return unsureMessage{"a type without Unmarshal"}
+	case !strings.HasPrefix(path, "k8s.io/api/") && !strings.HasPrefix(path, "k8s.io/apimachinery/"):
+		return ownMessage{t}
+	}
+	if known := knownMessage(t); known != nil {
+		return known
+	}
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return textsMessage{}
+	case t.Kind() != reflect.Struct:
+		return ownMessage{t}
+	}
+	made := b.fields(t)
+	if t.Name() == "Secret" {
+		return privateMessage{made}
+	}
+	return made
+}
+
+// fields makes the node of a struct whose fields have tags.
+func (b *builder) fields(t reflect.Type) messageNode {
+	var list fields
+	writes := false // to itself when it is read from, perhaps
+	for field := range t.Fields() {
+		tag, tagged := field.Tag.Lookup("protobuf")
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		skipped := field.Tag.Get("json") == "-" || !field.IsExported() || field.Type == reflect.TypeFor[metav1.TypeMeta]()
+		if !tagged && skipped {
+			continue
+		}
+		number, ok := numberOf(tag)
+		if !ok {
+			return ownMessage{t}
+		}
+		for number >= len(list) {
+			list = append(list, wireField{})
+		}
+		if list[number].tag != 0 {
+			return ownMessage{t}
+		}
+		node, wire := b.field(field.Type, uint64(number))
+		writes = writes || share.Restless(field.Type)
+		if shared, ok := node.(*sharedField); ok {
+			shared.site.In = t.Name() + "." + name
+		}
+		if share.Unshared(t, name, t == b.t) {
+			node = privateField{node}
+		}
+		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
+	}
+	if writes {
+		return restlessMessage{&list}
+	}
+	return &list
+}
+
+func newWireField(node wireNode, tag uint64, offset uintptr) wireField {
+	f := wireField{wireNode: node, tag: tag, offset: offset}
+	switch known := node.(type) {
+	case textField:
+		f.text = true
+	case messageField:
+		f.inner, _ = known.messageNode.(*fields)
+	}
+	return f
+}
+
+// numberOf returns the number in a tag such as bytes,1,opt,name=metadata.
+func numberOf(tag string) (int, bool) {
+	parts := strings.SplitN(tag, ",", 3)
+	if len(parts) < 2 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(parts[1])
+	return n, err == nil && n > 0 && n < mostFields
+}
+
+// field returns the node of a field, and its wire type.
+func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
+	tag := number<<3 | scan.WireBytes
+	switch {
+	case b.isMessage(t):
+		return messageField{b.message(t)}, scan.WireBytes
+	case t.Kind() == reflect.Pointer:
+		node, wire := b.field(t.Elem(), number)
+		switch t.Elem().Kind() {
+		case reflect.Pointer, reflect.Map, reflect.Slice:
+			node = unsureMessage{"a pointer to a pointer, map or list"}
+		}
+		pointer := &pointerField{wireNode: node, make: makerOf(t.Elem())}
+		if b.isMessage(t.Elem()) && t.Elem() != reflect.TypeFor[metav1.Time]() {
+			return &sharedField{wireNode: pointer, site: share.Site{Type: t}, tag: tag}, wire
+		}
+		return pointer, wire
+	case t.Kind() == reflect.Map:
+		return &sharedField{wireNode: b.mapping(t, tag), site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return b.list(t, number)
+	}
+	return basicField(t)
+}
+
+// isMessage reports whether a type is a message, and no scalar or list with a name.
+func (b *builder) isMessage(t reflect.Type) bool {
+	own := t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalMethod)
+	return own || t.Kind() == reflect.Struct
+}
+
+func (b *builder) list(t reflect.Type, number uint64) (wireNode, uint64) {
+	elem := t.Elem()
+	tag := number<<3 | scan.WireBytes
+	switch {
+	case b.isMessage(elem):
+		return &sharedField{wireNode: &messagesField{messageNode: b.message(elem), t: t, tag: tag, size: elem.Size()}, site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
+	case elem.Kind() == reflect.String:
+		return &sharedField{wireNode: textsField{tag}, site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
+	}
+	node, wire := basicField(elem)
+	return &scalarsField{wireNode: node, t: t, tag: number<<3 | wire, size: elem.Size()}, wire
+}
+
+func (b *builder) mapping(t reflect.Type, tag uint64) wireNode {
+	text := reflect.TypeFor[string]()
+	switch key, elem := t.Key(), t.Elem(); {
+	case key.Kind() != reflect.String:
+		return unsureMessage{"a map whose keys are no strings"}
+	case key == text && elem == text:
+		return textMapField{tag}
+	case key == text && elem == reflect.TypeFor[[]byte]():
+		return bytesMapField{tag}
+	case b.isMessage(elem):
+		return &mapField{value: messageField{b.message(elem)}, valueWire: scan.WireBytes, t: t, tag: tag, quantities: elem == reflect.TypeFor[resource.Quantity]()}
+	default:
+		node, wire := basicField(elem)
+		return &mapField{value: node, valueWire: wire, t: t, tag: tag}
+	}
+}

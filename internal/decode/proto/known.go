@@ -1,0 +1,113 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proto
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/decode/share"
+)
+
+// knownMessage returns the node of a type whose Unmarshal is written by hand, or nil.
+func knownMessage(t reflect.Type) messageNode {
+	switch t {
+	case reflect.TypeFor[metav1.Time]():
+		return timeMessage{}
+	case reflect.TypeFor[resource.Quantity]():
+		return quantityMessage{}
+	case reflect.TypeFor[metav1.FieldsV1]():
+		return fieldsMessage{}
+	case reflect.TypeFor[metav1.MicroTime]():
+		return ownMessage{t}
+	}
+	return nil
+}
+
+// timeMessage reads times, whose nanoseconds do not count.
+type timeMessage struct{}
+
+func (timeMessage) message(d *reader, p mem.Place, end int) bool {
+	if d.Pos == end {
+		return true
+	}
+	seconds, ok := uint64(0), true
+	for number := uint64(1); d.Pos < end && ok; number++ {
+		tag, tagged := d.Tag(end)
+		if !tagged || number > 2 || tag != number<<3|scan.WireVarint {
+			return d.GiveUp("an unknown form of a time")
+		}
+		value, read := d.Varint(end)
+		if ok = read; number == 1 {
+			seconds = value
+		}
+	}
+	mem.Get[metav1.Time](p).Time = time.Unix(int64(seconds), 0).Local()
+	return ok
+}
+
+type quantityMessage struct{}
+
+func (quantityMessage) message(d *reader, p mem.Place, end int) bool {
+	d.Unsharable++
+	if d.Pos == end {
+		return true
+	}
+	text, ok := d.only(end)
+	if !ok {
+		return false
+	}
+	parsed, err := resource.ParseQuantity(d.Kept(text))
+	if err != nil {
+		return d.GiveUp("not a quantity")
+	}
+	*mem.Get[resource.Quantity](p) = parsed
+	return true
+}
+
+type fieldsMessage struct{}
+
+func (fieldsMessage) message(d *reader, p mem.Place, end int) bool {
+	if d.Pos == end {
+		return true
+	}
+	raw, ok := d.only(end)
+	if ok {
+		share.SetFields(mem.Get[metav1.FieldsV1](p), raw)
+	}
+	return ok
+}
+
+// only reads a message that has one field, of bytes.
+func (d *reader) only(end int) ([]byte, bool) {
+	if tag, ok := d.Tag(end); !ok || tag != 1<<3|scan.WireBytes {
+		return nil, d.GiveUp("an unknown form of a message with one field")
+	}
+	b, ok := d.Chunk(end)
+	if ok && d.Pos != end {
+		return nil, d.GiveUp("a message with more than its one field")
+	}
+	return b, ok
+}
+
+// textsMessage reads lists of strings that are messages of their own, and not nil if they are
+// empty.
+type textsMessage struct{}
+
+func (textsMessage) message(d *reader, p mem.Place, end int) bool {
+	if d.Pos == end {
+		mem.Set(p, []string{})
+		return true
+	}
+	const tag = 1<<3 | scan.WireBytes
+	if first, ok := d.Tag(end); !ok || first != tag {
+		return d.GiveUp("an unknown form of a list")
+	}
+	return textsField{tag}.wire(d, p, end) && (d.Pos == end || d.GiveUp("more than a list"))
+}

@@ -1,0 +1,178 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package share
+
+import (
+	"flag"
+	"fmt"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// all returns the bytes of all parts.
+func (t *Parts) all() (list [][]byte) {
+	slots := *t.slots.Load()
+	for i := range slots {
+		if e := slots[i].entry.Load(); e != nil {
+			list = append(list, e.raw)
+		}
+	}
+	return list
+}
+
+func TestSizesOfParts(t *testing.T) {
+	assert.LessOrEqual(t, unsafe.Sizeof(Part{}), uintptr(partBytes))
+}
+
+// ask asks a table for a part as a decoder does, and returns what it has.
+func (t *Parts) ask(of int, raw string) any {
+	emptied := t.emptied.Load()
+	hash, known := t.find(sites[of], []byte(raw))
+	if known != nil {
+		return known.value.kept
+	}
+	if t.again(hash) {
+		t.add(Part{of: sites[of], hash: hash, raw: []byte(raw), value: Value{kept: fmt.Sprint(of, raw)}, bytes: int64(4 * len(raw))}, emptied)
+	}
+	return nil
+}
+
+// TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
+func TestPartsKeepTheirBytes(t *testing.T) {
+	table, raw := NewParts(0, FewestParts), []byte("as it was in the frame")
+	hash, _ := table.find(sites[1], raw)
+	table.add(Part{of: sites[1], hash: hash, raw: raw}, 0)
+	copy(raw, "another")
+	_, known := table.find(sites[1], []byte("as it was in the frame"))
+	assert.NotNil(t, known)
+	_, known = table.find(sites[1], raw)
+	assert.Nil(t, known)
+}
+
+// TestPartsForget: what nobody asks for any more gives way to what is asked for now.
+func TestPartsForget(t *testing.T) {
+	const many = 5_000
+	table := NewParts(1<<20, FewestParts)
+	for round := range 20 {
+		hits := 0
+		for i := range 4 * many {
+			if table.ask(1, fmt.Sprintf("of round %04d, part %06d", round, i%many/10)) != nil {
+				hits++
+			}
+		}
+		assert.Greater(t, hits, 3*many, "round %d", round)
+		for i := range 2 * many {
+			table.ask(1, fmt.Sprintf("asked for twice in round %04d: %06d", round, i/2))
+		}
+		require.NoError(t, table.Check())
+	}
+}
+
+// TestSharingIdles: where no object is like another few look for parts, and all do again soon after
+// that has changed.
+func TestSharingIdles(t *testing.T) {
+	s := NewSharing(NewParts(0, FewestParts))
+	looked := func(objects, found int) (n int) {
+		for range objects {
+			if s.parts() != nil {
+				n++
+				s.note(found, 1000)
+			}
+		}
+		return n
+	}
+	assert.Equal(t, 1000, looked(1000, 0))
+	looked(100, 0)
+	assert.InDelta(t, 1600/probes, looked(1600, 0), 2)
+	looked(3*probes*gainWindow/1000, 500)
+	assert.Equal(t, 1000, looked(1000, 500))
+	assert.Equal(t, 5000, looked(5000, 130), "an eighth is enough")
+	looked(5000, 120)
+	assert.Less(t, looked(1600, 120), 200)
+	assert.Nil(t, (*Sharing)(nil).parts())
+}
+
+var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
+
+// TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
+// again.
+func TestManyParts(t *testing.T) {
+	table, hits, begun := NewParts(1<<20, FewestParts), 0, time.Now()
+	for i := range *partsFlag {
+		raw := fmt.Sprintf("%016x", i)
+		table.ask(1, raw)
+		table.ask(1, raw)
+		if i%8 == 0 && table.ask(1, fmt.Sprintf("often %016x", i/8%100)) != nil {
+			hits++
+		}
+	}
+	require.NoError(t, table.Check())
+	t.Logf("%v for each, %+v", time.Since(begun)/time.Duration(*partsFlag), table.Status())
+	assert.Greater(t, hits, *partsFlag/8*9/10)
+}
+
+// TestWidensBesideUsers: goroutines that find, enter and widen all get what they asked for, and
+// each part is in the table once. What stayed out, because others were entering, enters when it is
+// asked for alone.
+func TestWidensBesideUsers(t *testing.T) {
+	const parts = 6000 // 4,778 to 4,936 of them have a slot of their own in the end
+	for range 5 {
+		table := NewParts(8<<20, FewestParts)
+		askForAll := func() {
+			for i := range 3 * parts {
+				raw := fmt.Sprintf("%016x", i/3)
+				if got := table.ask(1, raw); got != nil && got != fmt.Sprint(1, raw) {
+					panic("another part than was asked for")
+				}
+			}
+		}
+		var users sync.WaitGroup
+		for range 4 {
+			users.Go(askForAll)
+		}
+		users.Wait()
+		assert.Greater(t, table.checkOnce(t), FewestParts)
+		askForAll()
+		assert.Greater(t, table.checkOnce(t), parts/2)
+	}
+}
+
+// checkOnce checks the table, and that each part is in it once, and returns how many there are.
+func (t *Parts) checkOnce(tb testing.TB) int {
+	require.NoError(tb, t.Check())
+	seen := map[string]bool{}
+	for _, raw := range t.all() {
+		assert.False(tb, seen[string(raw)], "%s", raw)
+		seen[string(raw)] = true
+	}
+	return len(seen)
+}
+
+// TestPartsCountWhatTheyHave: a part takes what parts in it take, which it keeps alive when they
+// have left the table.
+func TestPartsCountWhatTheyHave(t *testing.T) {
+	inner := make([]any, 100)
+	for i := range inner {
+		inner[i] = map[string]any{}
+	}
+	s, site := new(Session), &Site{Type: reflect.TypeFor[any]()}
+	s.Enter(Options{Share: NewSharing(NewParts(1<<20, FewestParts))}, 1000)
+	for _, v := range []any{inner, map[string]any{"some": inner}} {
+		raw := fmt.Appendf(nil, "the bytes of a %T", v)
+		for range 2 {
+			if _, x := s.Find(site, raw); s.Enters(x) {
+				s.Add(x, ValueOf(v), 0)
+			}
+		}
+		known, _ := s.Find(site, raw)
+		require.NotNil(t, known)
+		assert.Greater(t, known.bytes, int64(100*(48+16)), "%s", raw)
+	}
+}

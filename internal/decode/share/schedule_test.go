@@ -1,0 +1,228 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build interleave
+
+package share
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/kinformer/cache/internal/interleave"
+	"github.com/kinformer/cache/internal/interleave/atomic"
+	"github.com/kinformer/cache/internal/interleave/schedules"
+)
+
+// The tests here run a table of parts through all schedules: see internal/interleave. Tables have
+// two or four slots at first, and room for a few parts.
+
+// tableRig is a table in one schedule.
+type tableRig struct {
+	table   *Parts
+	answers *int
+	entered map[*cell]bool // all that may be in the table
+	clock   int
+}
+
+// cell is the value of a part. It may have another one in it.
+type cell struct {
+	raw   string
+	inner *cell
+	gone  int // when the table was emptied because somebody had written to it; 0: was not
+}
+
+// goneBy reports whether it, or what is in it, was to be in no table any more at a time.
+func (c *cell) goneBy(at int) bool {
+	return c != nil && (c.gone != 0 && c.gone <= at || c.inner.goneBy(at))
+}
+
+// size is what each part takes.
+const cellSize = partBytes + 16
+
+func newTableRig(slots, parts int, answers *int) *tableRig {
+	r := &tableRig{table: &Parts{mask: ^uint64(0)}, answers: answers, entered: map[*cell]bool{}}
+	r.table.begin(slots, 0)
+	r.table.limit = largestShare * cellSize
+	if parts > 0 { // what is too large for the table, but for a part, is as if it were full
+		r.table.bytes.Add(largestShare*cellSize - int64(slots)*slotBytes - int64(parts)*cellSize)
+	}
+	return r
+}
+
+// find returns the value of a part that is in the table, which has to be of these bytes, or nil.
+func (r *tableRig) find(raw string) (hash uint64, found *cell) {
+	hash, e := r.table.find(sites[1], []byte(raw))
+	if *r.answers++; e == nil {
+		return hash, nil
+	}
+	found = e.value.kept.(*cell)
+	if found.raw != raw || !r.entered[found] {
+		interleave.Fail(fmt.Errorf("asked for %q and found %q", raw, found.raw))
+	}
+	return hash, found
+}
+
+// ask asks for a part, or for one that is made of a part, as one who begins now, and enters what
+// was asked for again.
+func (r *tableRig) ask(raw, inner string) {
+	began, emptied := r.clock, r.table.emptied.Load()
+	hash, found := r.find(raw)
+	if found == nil {
+		found = &cell{raw: raw}
+		if inner != "" {
+			found.inner = r.part(inner, emptied)
+		}
+		r.enter(hash, found, emptied)
+	}
+	if found.goneBy(began) {
+		interleave.Fail(errors.New("begun after the table was emptied, it found what was written"))
+	}
+}
+
+// part is ask for what is in another part.
+func (r *tableRig) part(raw string, emptied int64) *cell {
+	hash, found := r.find(raw)
+	if found == nil {
+		found = &cell{raw: raw}
+		r.enter(hash, found, emptied)
+	}
+	return found
+}
+
+func (r *tableRig) enter(hash uint64, c *cell, emptied int64) {
+	if r.table.again(hash) {
+		r.entered[c] = true
+		r.table.add(Part{of: sites[1], hash: hash, raw: []byte(c.raw), value: Value{kept: c}}, emptied)
+	}
+}
+
+// asks asks for parts, one after the other.
+func (r *tableRig) asks(all ...string) func() {
+	return func() {
+		for _, raw := range all {
+			r.ask(raw, "")
+		}
+	}
+}
+
+// outer asks for a part that has another one in it, so many times.
+func (r *tableRig) outer(times int) func() {
+	return func() {
+		for range times {
+			r.ask("outer", "inner")
+		}
+	}
+}
+
+// write empties the table because somebody has written to the part that is in others.
+func (r *tableRig) write() {
+	if _, found := r.find("inner"); found != nil {
+		r.table.empty()
+		if r.clock++; found.gone == 0 {
+			found.gone = r.clock
+		}
+	}
+}
+
+// look watches the size of the table.
+func (r *tableRig) look() {
+	for range 3 {
+		bytes := r.table.bytes.Load()
+		if most := r.table.limit; bytes > most {
+			interleave.Fail(fmt.Errorf("%d bytes of %d", bytes, most))
+		}
+		*r.answers++
+	}
+}
+
+// check recounts the table, which takes base bytes more than it has.
+func (r *tableRig) check(base int64) error {
+	slots, bytes, entries, seen := *r.table.slots.Load(), base, int64(0), map[string]bool{}
+	bytes += int64(len(slots)) * slotBytes
+	for i := range slots {
+		e := slots[i].entry.Load()
+		if e == nil {
+			continue
+		}
+		bytes += e.size()
+		entries++
+		if _, found := r.table.find(sites[1], e.raw); found != e || seen[string(e.raw)] {
+			return fmt.Errorf("%q is where it is not found, or twice", e.raw)
+		}
+		seen[string(e.raw)] = true
+		if e.value.kept.(*cell).goneBy(r.clock) {
+			return fmt.Errorf("%q was written to", e.raw)
+		}
+	}
+	if bytes != r.table.bytes.Load() || entries != r.table.entries.Load() {
+		return fmt.Errorf("%d bytes and %d entries, not %d and %d", r.table.bytes.Load(), r.table.entries.Load(), bytes, entries)
+	}
+	return nil
+}
+
+// tableConfigs are what three threads do to a table of so many slots, with room for so many parts;
+// 0: for all.
+var tableConfigs = []struct {
+	name         string
+	slots, parts int
+	start        func(*tableRig) []func()
+}{
+	{"the same part, of several", 2, 0, func(r *tableRig) []func() {
+		return []func(){r.asks("a", "a", "a"), r.asks("a", "a"), r.asks("a", "b")}
+	}},
+	{"more parts than slots", 2, 0, func(r *tableRig) []func() {
+		return []func(){r.asks("a", "a", "b", "b"), r.asks("c", "c", "a"), r.look}
+	}},
+	{"slots that become more", 4, 0, func(r *tableRig) []func() {
+		r.asks("a", "a", "b", "b", "c", "c", "d")()
+		return []func(){r.asks("d", "e"), r.asks("a", "b", "e"), r.look}
+	}},
+	{"less room than parts", 4, 2, func(r *tableRig) []func() {
+		r.asks("a", "a", "b", "b", "c")()
+		return []func(){r.asks("c", "a"), r.asks("b", "c"), r.look}
+	}},
+	{"a part that was written to", 4, 0, func(r *tableRig) []func() {
+		r.asks("inner", "inner")()
+		return []func(){r.write, r.outer(3), r.outer(2)}
+	}},
+	{"one that is in another", 4, 0, func(r *tableRig) []func() {
+		r.asks("inner", "inner")()
+		r.outer(2)()
+		return []func(){r.write, r.outer(2), r.outer(1)}
+	}},
+	{"one beside slots that become more", 4, 0, func(r *tableRig) []func() {
+		r.asks("inner", "inner", "a", "a", "b", "b", "c")()
+		r.outer(1)()
+		return []func(){r.write, r.outer(2), r.asks("c", "c")}
+	}},
+	{"two that are found at a time", 4, 0, func(r *tableRig) []func() {
+		r.asks("inner", "inner")()
+		return []func(){r.write, r.write, r.outer(3)}
+	}},
+}
+
+// TestSchedules runs all configurations.
+func TestSchedules(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	if _, ok := any(&new(lossySlot[Part]).seen).(*atomic.Uint32); !ok {
+		t.Fatal("the package has no points: see make interleave")
+	}
+	var cases []schedules.Case
+	for _, c := range tableConfigs {
+		start := func(answers *int) interleave.Program {
+			r := newTableRig(c.slots, c.parts, answers)
+			base := r.table.bytes.Load() - int64(c.slots)*slotBytes
+			p := interleave.Program{Check: func() error { return r.check(base) }}
+			for i, body := range c.start(r) {
+				p.Threads = append(p.Threads, interleave.Thread{Name: []string{"first", "second", "third"}[i], Body: body})
+			}
+			return p
+		}
+		cases = append(cases, schedules.Case{Name: c.name, Deep: 3, Start: start})
+	}
+	schedules.Run(t, cases)
+}

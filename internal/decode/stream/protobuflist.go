@@ -1,0 +1,176 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinformer/cache/internal/decode/scan"
+)
+
+// protobufList reads a list in protobuf.
+type protobufList struct {
+	w     window
+	state listState
+	stub  []byte // the list that is in the envelope, without its items
+	head  []byte // what comes before it in the envelope
+	end   uint64 // of the list, counted from the begin of the data
+	any   bool   // there was an item
+	place int    // of the first item in the stub
+	limit int
+}
+
+// Fields of the envelope and of lists.
+const (
+	envelopeType   = 1<<3 | scan.WireBytes
+	envelopeObject = 2<<3 | scan.WireBytes
+	listItem       = 2<<3 | scan.WireBytes
+)
+
+// Next is that of List.
+func (l *protobufList) Next() ([]byte, error) {
+	if l.state == beforeList {
+		if err := l.open(); err != nil {
+			return nil, err
+		}
+		l.state = beforeItem
+	}
+	for l.state == beforeItem && l.at() < l.end {
+		tag, field, err := l.field()
+		if err != nil {
+			return nil, err
+		}
+		if l.at() > l.end {
+			return nil, l.unsure("a field beyond the end of the list")
+		}
+		if tag == listItem {
+			if !l.any {
+				l.any, l.place = true, len(l.stub)
+			}
+			return field, nil
+		}
+		if l.stub = appendField(l.stub, tag, field); len(l.stub) > l.limit {
+			return nil, l.unsure("too much besides the items")
+		}
+	}
+	return nil, l.close()
+}
+
+// With is that of List.
+func (l *protobufList) With(items [][]byte) []byte {
+	list := bytes.Clone(l.stub[:l.place])
+	for _, item := range items {
+		list = appendField(list, listItem, item)
+	}
+	return appendField(bytes.Clone(l.head), envelopeObject, append(list, l.stub[l.place:]...))
+}
+
+// Head is that of List. Nothing of it is needed.
+func (l *protobufList) Head() metav1.TypeMeta { return metav1.TypeMeta{} }
+
+func (l *protobufList) unsure(why string) error { return &scan.Unsure{Why: why, At: int(l.at())} }
+
+// at is the position, counted from the begin of the data.
+func (l *protobufList) at() uint64 { return l.w.gone + uint64(l.w.pos) }
+
+// open reads the envelope up to the first field of the list.
+func (l *protobufList) open() error {
+	if !l.w.need(len(envelopeMark)) {
+		return l.w.failure()
+	}
+	if string(l.w.buf[:len(envelopeMark)]) != envelopeMark {
+		return l.unsure("no protobuf of Kubernetes")
+	}
+	l.w.pos = len(envelopeMark)
+	tag, about, err := l.field()
+	if err != nil {
+		return err
+	}
+	_, kind, ok := openTypeMeta(about)
+	if tag != envelopeType || !ok || !bytes.HasSuffix(kind, []byte("List")) {
+		return l.unsure("not a list")
+	}
+	l.head = appendField([]byte(envelopeMark), tag, about)
+	if tag, err = l.number(); err != nil {
+		return err
+	}
+	size, err := l.number()
+	if err != nil {
+		return err
+	}
+	if tag != envelopeObject || size > 1<<40 {
+		return l.unsure("another field than was expected")
+	}
+	l.end = l.at() + size
+	return nil
+}
+
+// close reads what is behind the list: nothing, or empty fields.
+func (l *protobufList) close() error {
+	for l.state = behindList; l.w.need(1); {
+		tag, field, err := l.field()
+		if err != nil {
+			return err
+		}
+		if len(field) > 0 || tag != 3<<3|scan.WireBytes && tag != 4<<3|scan.WireBytes {
+			return l.unsure("an envelope with an unknown content")
+		}
+	}
+	if l.at() < l.end {
+		return l.w.failure()
+	}
+	return l.w.err
+}
+
+// number reads a number at the position.
+func (l *protobufList) number() (uint64, error) {
+	for n := 1; n <= binary.MaxVarintLen64; n++ {
+		if !l.w.need(n) {
+			return 0, l.w.failure()
+		}
+		if l.w.buf[l.w.pos+n-1] >= 0x80 {
+			continue
+		}
+		value, size := binary.Uvarint(l.w.buf[l.w.pos : l.w.pos+n])
+		if size != n {
+			break
+		}
+		l.w.pos += n
+		return value, nil
+	}
+	return 0, l.unsure("a number of more than 64 bits")
+}
+
+// field reads a field of bytes, which are valid until the next one is read.
+func (l *protobufList) field() (tag uint64, field []byte, err error) {
+	l.w.begin = l.w.pos
+	if tag, err = l.number(); err != nil {
+		return 0, nil, err
+	}
+	if tag&7 != scan.WireBytes || tag < 8 || tag>>3 > scan.MostField {
+		return 0, nil, l.unsure("a field of the list that is no bytes")
+	}
+	size, err := l.number()
+	if err != nil {
+		return 0, nil, err
+	}
+	if size > uint64(l.limit) {
+		return 0, nil, l.unsure("too long")
+	}
+	if !l.w.need(int(size)) {
+		return 0, nil, l.w.failure()
+	}
+	begin := l.w.pos
+	l.w.pos += int(size)
+	return tag, l.w.buf[begin:l.w.pos:l.w.pos], nil
+}
+
+func appendField(b []byte, tag uint64, field []byte) []byte {
+	b = binary.AppendUvarint(b, tag)
+	b = binary.AppendUvarint(b, uint64(len(field)))
+	return append(b, field...)
+}
