@@ -24,73 +24,37 @@ func (textNode) json(d *reader, p mem.Place) bool {
 type boolNode struct{}
 
 func (boolNode) json(d *reader, p mem.Place) bool {
-	truth := d.Is('t')
-	if truth {
+	if d.Is('t') {
 		mem.Set(p, true)
 		return d.Literal("true")
 	}
 	return d.Literal("false")
 }
 
-type int64Node struct{}
+// intNode reads integers of a type, which has so many bits.
+type intNode[T int | int8 | int16 | int32 | int64] struct{ bits int }
 
-func (int64Node) json(d *reader, p mem.Place) bool {
-	n, ok := d.Integer(64)
-	mem.Set(p, n)
-	return ok
-}
-
-type int32Node struct{}
-
-func (int32Node) json(d *reader, p mem.Place) bool {
-	n, ok := d.Integer(32)
-	mem.Set(p, int32(n))
-	return ok
-}
-
-type intNode struct{ bits int }
-
-func (i intNode) json(d *reader, p mem.Place) bool {
+func (i intNode[T]) json(d *reader, p mem.Place) bool {
 	n, ok := d.Integer(i.bits)
-	switch i.bits {
-	case 8:
-		mem.Set(p, int8(n))
-	case 16:
-		mem.Set(p, int16(n))
-	case 32:
-		mem.Set(p, int32(n))
-	default:
-		mem.Set(p, n)
-	}
+	mem.Set(p, T(n))
 	return ok
 }
 
-type uintNode struct{ bits int }
+// uintNode reads integers without a sign of a type, which has so many bits.
+type uintNode[T uint | uint8 | uint16 | uint32 | uint64 | uintptr] struct{ bits int }
 
-func (u uintNode) json(d *reader, p mem.Place) bool {
+func (u uintNode[T]) json(d *reader, p mem.Place) bool {
 	n, ok := d.Unsigned(u.bits)
-	switch u.bits {
-	case 8:
-		mem.Set(p, uint8(n))
-	case 16:
-		mem.Set(p, uint16(n))
-	case 32:
-		mem.Set(p, uint32(n))
-	default:
-		mem.Set(p, n)
-	}
+	mem.Set(p, T(n))
 	return ok
 }
 
-type floatNode struct{ bits int }
+// floatNode reads numbers of a type, which has so many bits.
+type floatNode[T float32 | float64] struct{ bits int }
 
-func (f floatNode) json(d *reader, p mem.Place) bool {
+func (f floatNode[T]) json(d *reader, p mem.Place) bool {
 	n, ok := d.Float(f.bits)
-	if f.bits == 32 {
-		mem.Set(p, float32(n))
-	} else {
-		mem.Set(p, n)
-	}
+	mem.Set(p, T(n))
 	return ok
 }
 

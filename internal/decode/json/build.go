@@ -84,16 +84,32 @@ func basicNode(t reflect.Type) node {
 		return textNode{}
 	case reflect.Bool:
 		return boolNode{}
-	case reflect.Int64:
-		return int64Node{}
+	case reflect.Int:
+		return intNode[int]{t.Bits()}
+	case reflect.Int8:
+		return intNode[int8]{8}
+	case reflect.Int16:
+		return intNode[int16]{16}
 	case reflect.Int32:
-		return int32Node{}
-	case reflect.Int, reflect.Int8, reflect.Int16:
-		return intNode{bits: t.Bits()}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return uintNode{bits: t.Bits()}
-	case reflect.Float32, reflect.Float64:
-		return floatNode{bits: t.Bits()}
+		return intNode[int32]{32}
+	case reflect.Int64:
+		return intNode[int64]{64}
+	case reflect.Uint:
+		return uintNode[uint]{t.Bits()}
+	case reflect.Uint8:
+		return uintNode[uint8]{8}
+	case reflect.Uint16:
+		return uintNode[uint16]{16}
+	case reflect.Uint32:
+		return uintNode[uint32]{32}
+	case reflect.Uint64:
+		return uintNode[uint64]{64}
+	case reflect.Uintptr:
+		return uintNode[uintptr]{t.Bits()}
+	case reflect.Float32:
+		return floatNode[float32]{32}
+	case reflect.Float64:
+		return floatNode[float64]{64}
 	}
 	return unsureNode{"a kind of value that is not known"}
 }

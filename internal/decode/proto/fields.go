@@ -22,9 +22,9 @@ func basicField(t reflect.Type) (wireNode, uint64) {
 	case reflect.Bool:
 		return boolField{}, scan.WireVarint
 	case reflect.Int64, reflect.Uint64:
-		return int64Field{}, scan.WireVarint
+		return varintField[uint64]{}, scan.WireVarint
 	case reflect.Int32, reflect.Uint32:
-		return int32Field{}, scan.WireVarint
+		return varintField[uint32]{}, scan.WireVarint
 	case reflect.Float64:
 		return float64Field{}, scan.WireFixed64
 	case reflect.Float32:
@@ -58,19 +58,12 @@ func (boolField) wire(d *reader, p mem.Place, end int) bool {
 	return ok
 }
 
-type int64Field struct{}
+// varintField reads integers of 32 or 64 bits.
+type varintField[T uint32 | uint64] struct{}
 
-func (int64Field) wire(d *reader, p mem.Place, end int) bool {
+func (varintField[T]) wire(d *reader, p mem.Place, end int) bool {
 	n, ok := d.Varint(end)
-	mem.Set(p, n)
-	return ok
-}
-
-type int32Field struct{}
-
-func (int32Field) wire(d *reader, p mem.Place, end int) bool {
-	n, ok := d.Varint(end)
-	mem.Set(p, uint32(n))
+	mem.Set(p, T(n))
 	return ok
 }
 
