@@ -148,8 +148,7 @@ type bodyReader interface {
 	close()        // no more is read, soon
 }
 
-// asItComes reads a body when that is asked for, and no sooner: for who decodes as fast as anything
-// comes, and needs no memory for what waits.
+// asItComes reads a body on demand, without a buffer, for decoders that keep up with the network.
 type asItComes struct {
 	body io.Reader
 	n    int64

@@ -27,8 +27,8 @@ import (
 // those that are cached. Any number of goroutines may use it at a time; nil remembers nothing.
 //
 // It keeps no object alive, and none of the bytes. It refers to objects weakly, and tells bytes
-// apart by a keyed hash of 128 bits, GMAC (NIST SP 800-38D), of which is proven that n blocks of 16
-// bytes and others have the same by chance once in 2^128/n keys. Nobody learns the key.
+// apart by a keyed hash of 128 bits, GMAC (NIST SP 800-38D): two inputs of at most n blocks of 16
+// bytes collide with probability n/2^128. Nobody learns the key.
 //
 // References to objects that are gone are looked for at random, as Redis looks for what has
 // expired: for each object that comes, or is deleted, about four that are there. So if all that

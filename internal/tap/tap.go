@@ -105,7 +105,7 @@ func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Re
 	}
 	t.mu.list = &listBody{reading: t.reading, over: t.isOver, real: resp.Body, decoder: decoder, until: until}
 	resp.Body = t.mu.list
-	resp.ContentLength = -1 // which the substitute's is not known
+	resp.ContentLength = -1 // unknown for the substitute
 	if resp.Header.Get("Content-Length") != "" {
 		resp.Header = resp.Header.Clone()
 		resp.Header.Del("Content-Length")

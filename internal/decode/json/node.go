@@ -34,7 +34,8 @@ type deferred struct {
 
 func (l *deferred) json(d *reader, p mem.Place) bool { return l.element.node.json(d, p) }
 
-// privateNode reads what is kept in no table; what is around a secret neither is.
+// privateNode reads a value that must not enter a table. If it is a secret, values that enclose it
+// must not either.
 type privateNode struct {
 	node
 	secret bool
@@ -51,7 +52,7 @@ func (n privateNode) json(d *reader, p mem.Place) bool {
 	return ok
 }
 
-// unsureNode is for types that nothing is certain of.
+// unsureNode gives values up, of types that are not known for sure.
 type unsureNode struct{ why string }
 
 func (u unsureNode) json(d *reader, _ mem.Place) bool { return d.GiveUp(u.why) }

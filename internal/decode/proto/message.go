@@ -88,7 +88,7 @@ func (r restlessMessage) message(d *reader, p mem.Place, end int) bool {
 	return r.messageNode.message(d, p, end)
 }
 
-// unsureMessage is for messages that nothing is certain of.
+// unsureMessage gives messages up, of types that are not known for sure.
 type unsureMessage struct{ why string }
 
 func (u unsureMessage) message(d *reader, _ mem.Place, _ int) bool { return d.GiveUp(u.why) }
@@ -160,8 +160,8 @@ func (m *messagesField) wire(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// privateField reads what is kept in no table, and privateMessage a secret, which is not, nor what
-// is around it.
+// privateField reads a value that must not enter a table, and privateMessage a secret: values that
+// enclose it must not either.
 type (
 	privateField   struct{ wireNode }
 	privateMessage struct{ messageNode }

@@ -11,7 +11,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Exactly returns a copy of b without room for more: who has a part may append to its lists.
+// Exactly returns a copy of b without room for more, so that append to a list of a part copies it.
 func Exactly(b []byte) []byte {
 	c := make([]byte, len(b))
 	copy(c, b)

@@ -32,7 +32,7 @@ type lossy[E any, P lossyEntry[E]] struct {
 	slots  atomic.Pointer[[]lossySlot[E]] // as many as a power of two
 
 	entering sync.Mutex // held to change slots, hand, bytes, entries, entered and emptied
-	hand     int        // the slot that was looked at last, for room or to age its entry
+	hand     int        // the slot that was looked at last, for room
 	bytes    atomic.Int64
 	entries  atomic.Int64
 	entered  atomic.Int64
@@ -68,7 +68,7 @@ func (t *lossy[E, P]) begin(slots int, limit int64) {
 	t.clear()
 }
 
-// clear begins anew, with no entry and as few slots as at first.
+// clear begins anew, without entries and with as few slots as at first.
 func (t *lossy[E, P]) clear() {
 	slots := make([]lossySlot[E], t.fewest)
 	t.slots.Store(&slots)
@@ -205,9 +205,9 @@ func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 	return t.bytes.Load()+size <= t.limit
 }
 
-// empty takes all entries out of the table. Who reads how often that was done before he looks for
-// entries, and finds it the same when he enters one, has found none that was there before. So it is
-// counted when they are out.
+// empty takes all entries out of the table, and then counts that. A goroutine that reads the count
+// before it looks for entries, and reads the same when it enters one, has found no entry that was
+// there before.
 func (t *lossy[E, P]) empty() {
 	t.entering.Lock()
 	defer t.entering.Unlock()

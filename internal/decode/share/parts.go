@@ -26,7 +26,7 @@ var neverKept = []byte("last-applied")
 // bytes that they were decoded from, which it keeps and compares. Any number of goroutines may use
 // it at a time. Its bytes are those of the values, too: what is in several of them counts for each.
 //
-// Who has a value with shared parts must not write to them. Lists have no more capacity than
+// Nobody may write to shared parts. Lists have no more capacity than
 // elements, so append copies them. A Quantity, which may be written to when it is read, is in no
 // part unless it is the value of a map, nor is a Quantity that its own copies write to: see IsShort.
 type Parts struct {

@@ -8,6 +8,7 @@ package share
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -35,6 +36,9 @@ type cell struct {
 	gone  int // when the table was emptied because somebody had written to it; 0: was not
 }
 
+// cells is the site of all parts.
+var cells = &Site{Type: reflect.TypeFor[any]()}
+
 // goneBy reports whether it, or what is in it, was to be in no table any more at a time.
 func (c *cell) goneBy(at int) bool {
 	return c != nil && (c.gone != 0 && c.gone <= at || c.inner.goneBy(at))
@@ -55,7 +59,7 @@ func newTableRig(slots, parts int, answers *int) *tableRig {
 
 // find returns the value of a part that is in the table, which has to be of these bytes, or nil.
 func (r *tableRig) find(raw string) (hash uint64, found *cell) {
-	hash, e := r.table.find(sites[1], []byte(raw))
+	hash, e := r.table.find(cells, []byte(raw))
 	if *r.answers++; e == nil {
 		return hash, nil
 	}
@@ -96,7 +100,7 @@ func (r *tableRig) part(raw string, emptied int64) *cell {
 func (r *tableRig) enter(hash uint64, c *cell, emptied int64) {
 	if r.table.again(hash) {
 		r.entered[c] = true
-		r.table.add(Part{of: sites[1], hash: hash, raw: []byte(c.raw), value: Value{kept: c}}, emptied)
+		r.table.add(Part{of: cells, hash: hash, raw: []byte(c.raw), value: Value{kept: c}}, emptied)
 	}
 }
 
@@ -150,7 +154,7 @@ func (r *tableRig) check(base int64) error {
 		}
 		bytes += e.size()
 		entries++
-		if _, found := r.table.find(sites[1], e.raw); found != e || seen[string(e.raw)] {
+		if _, found := r.table.find(cells, e.raw); found != e || seen[string(e.raw)] {
 			return fmt.Errorf("%q is where it is not found, or twice", e.raw)
 		}
 		seen[string(e.raw)] = true
