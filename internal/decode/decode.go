@@ -59,6 +59,8 @@ type (
 	Frame    = stream.Frame
 	List     = stream.List
 	Weak     = mem.Weak
+	Former   = proto.Former
+	Row      = proto.Row
 )
 
 // How objects are written on the wire.
@@ -131,7 +133,24 @@ func (p *Plan) JSON(data []byte, into any, o Options) error { return p.json.Read
 
 // Protobuf reads a message into the value that into points to, which is new and of the plan's type.
 // It is the Object of a [Frame], or an item of a list.
-func (p *Plan) Protobuf(data []byte, into any, o Options) error {
-	p.wireOnce.Do(func() { p.wire = proto.PlanOf(p.t) })
-	return p.wire.Read(data, into, o)
+func (p *Plan) Protobuf(data []byte, into any, o Options) error { return p.proto().Read(data, into, o) }
+
+// Update is Protobuf for another version of a former object, if that is not zero: see [proto.Plan].
+func (p *Plan) Update(data []byte, into any, of Former, o Options) (*Row, error) {
+	return p.proto().Update(data, into, of, o)
 }
+
+func (p *Plan) proto() *proto.Plan {
+	p.wireOnce.Do(func() { p.wire = proto.PlanOf(p.t) })
+	return p.wire
+}
+
+// RowOf returns the row of an object of which only the same bytes are found again.
+func RowOf(object []byte) *Row { return proto.RowOf(object) }
+
+// SumOf returns the sum of an object's bytes, which its row has.
+func SumOf(object []byte) uint64 { return proto.SumOf(object) }
+
+// UID returns the UID in the metadata of an object in protobuf, as a part of the data. It is nil if
+// there is none, or it is not where servers write it: in the first field.
+func UID(object []byte) []byte { return proto.UID(object) }

@@ -75,6 +75,17 @@ func (d sure) Object(f Frame, check bool) (obj runtime.Object, err error) {
 	return d.Decoder.Object(f, check)
 }
 
+// update is Object, perhaps from a former version of the object, and returns the row of the object. A
+// decoder of others makes no rows.
+func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums *decode.Row, err error) {
+	defer giveUpOnPanic(&err)
+	if own, ok := d.Decoder.(own); ok {
+		return own.update(f, of, check)
+	}
+	obj, err = d.Decoder.Object(f, check)
+	return obj, nil, err
+}
+
 func (d sure) list(body io.Reader, check bool) sureList { return sureList{d.Decoder.List(body, check)} }
 
 type sureList struct{ List }

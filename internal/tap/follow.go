@@ -98,31 +98,30 @@ func (f *following) handle(frame []byte) bool {
 	return f.emit(ours)
 }
 
-// decode makes an event of a frame, with the object that was made of its bytes before, if that is
-// still there. It returns what counts such objects.
+// decode makes an event of a frame, with the object that was made of its bytes before, or from its
+// former version, if that is still there. It returns what counts such objects.
 func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
-	known, ledger, check := f.trust.remembered, f.trust.options.Ledger, f.trust.checks.Load()
+	known, ledger := f.trust.rows, f.trust.options.Ledger
 	count = &ledger.decoded
 	frame, err := f.open(f.lesson.decoder, data)
 	if err != nil {
 		return count, ours, err
 	}
-	if known == nil || len(data) < leastRemembered {
-		ours, err = f.lesson.event(frame, check)
-		return count, ours, err
-	}
-	var p print
+	var found former
 	switch frame.Type {
 	case watch.Deleted:
-		known.deleted()
+		known.deleted(f.lesson.form(f.coding), frame.Object)
 	case watch.Added, watch.Modified:
-		var obj runtime.Object
-		if obj, p = known.find(f.lesson.form(f.coding), frame.Object); obj != nil && !check {
-			return &ledger.reused, watch.Event{Type: frame.Type, Object: obj}, nil
-		}
+		found = known.find(f.lesson.form(f.coding), frame.Object)
 	}
-	if ours, err = f.lesson.event(frame, check); err == nil {
-		known.add(p, ours.Object)
+	// Behind find: if a check begins in between, the row that is added below is not found any more.
+	check := f.trust.checks.Load()
+	if found.same && !check {
+		return &ledger.reused, watch.Event{Type: frame.Type, Object: found.Object.(runtime.Object)}, nil
+	}
+	ours, sums, err := f.lesson.event(frame, found.Former, check)
+	if err == nil {
+		known.add(found.key, ours.Object, sums)
 	}
 	return count, ours, err
 }
@@ -215,7 +214,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 			return err
 		}
 	}
-	ours, err := l.event(frame, true) // who writes to parts is no fault of the decoder's
+	ours, _, err := l.event(frame, decode.Former{}, true) // who writes to parts is no fault of the decoder's
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
@@ -43,23 +44,32 @@ func bytesOf(n, size int) []byte {
 	return b
 }
 
-// TestLeastRemembered tries the threshold, and bytes that differ by the last one, or by one more.
-func TestLeastRemembered(t *testing.T) {
-	r := newRemembered()
-	for _, size := range []int{0, 1, leastRemembered - 1, leastRemembered, leastRemembered + 1} {
+// seen returns the object that has these bytes, and the key by which one is added.
+func (r *rows) seen(f form, data []byte) (kruntime.Object, uint64) {
+	found := r.find(f, data)
+	if !found.same {
+		return nil, found.key
+	}
+	return found.Object.(kruntime.Object), found.key
+}
+
+// TestLeastInJSON tries the threshold, and bytes that differ by the last one, or by one more.
+func TestLeastInJSON(t *testing.T) {
+	r := newRows(nil)
+	for _, size := range []int{0, 1, leastInJSON - 1, leastInJSON, leastInJSON + 1} {
 		obj, data := &v1.Pod{}, bytesOf(size, size)
-		_, p := r.find(podForm, data)
-		r.add(p, obj)
-		found, _ := r.find(podForm, data)
-		assert.Equal(t, size >= leastRemembered, found != nil, "%d", size)
+		_, p := r.seen(podForm, data)
+		r.add(p, obj, decode.RowOf(data))
+		found, _ := r.seen(podForm, data)
+		assert.Equal(t, size >= leastInJSON, found != nil, "%d", size)
 		if size == 0 {
 			continue
 		}
 		data[size-1]++
-		found, _ = r.find(podForm, data)
+		found, _ = r.seen(podForm, data)
 		assert.Nil(t, found)
 		data[size-1]--
-		found, _ = r.find(podForm, append(data, 0))
+		found, _ = r.seen(podForm, append(data, 0))
 		assert.Nil(t, found)
 		runtime.KeepAlive(obj)
 	}
@@ -67,9 +77,9 @@ func TestLeastRemembered(t *testing.T) {
 
 // TestItemsOfErrors: what cannot be decoded is not remembered.
 func TestItemsOfErrors(t *testing.T) {
-	r, long := newRemembered(), strings.Repeat("x", leastRemembered)
+	r, long := newRows(nil), strings.Repeat("x", leastInJSON)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
-	for known, many := range map[*remembered]int{r: 1, nil: 0} {
+	for known, many := range map[*rows]int{r: 1, nil: 0} {
 		d := ownDecoders(Options{Ledger: &Ledger{}}, known)(podForm.of, JSON)
 		list := d.List(strings.NewReader(body), false)
 		broken, err := list.Next()
@@ -86,15 +96,16 @@ func TestItemsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRememberedForgets: of many objects that come and go few references are left.
-func TestRememberedForgets(t *testing.T) {
-	r := newRemembered()
+// TestRowsForgets: of many objects that come and go few references are left.
+func TestRowsForgets(t *testing.T) {
+	r := newRows(nil)
 	alive := make([]kruntime.Object, 1000)
 	for i := range 100_000 {
 		obj := &v1.Pod{}
-		_, p := r.find(podForm, bytesOf(i, leastRemembered))
+		data := bytesOf(i, leastInJSON)
+		_, p := r.seen(podForm, data)
 		require.NotZero(t, p)
-		r.add(p, obj)
+		r.add(p, obj, decode.RowOf(data))
 		alive[i%len(alive)] = obj
 		if i%1000 == 999 {
 			runtime.GC()
@@ -102,15 +113,15 @@ func TestRememberedForgets(t *testing.T) {
 	}
 	assert.Less(t, len(r.mu.objects), 4*len(alive))
 	for i := range alive {
-		obj, _ := r.find(podForm, bytesOf(99_000+i, leastRemembered))
+		obj, _ := r.seen(podForm, bytesOf(99_000+i, leastInJSON))
 		require.Same(t, alive[i], obj)
 	}
 }
 
-// TestRememberedModel: whatever is added, dropped and collected, what is found is what was added
+// TestRowsModel: whatever is added, dropped and collected, what is found is what was added
 // last under the same bytes and form, and it is found as long as somebody has it. The same bytes
 // are different objects where another decoder, or another place, makes something else of them.
-func TestRememberedModel(t *testing.T) {
+func TestRowsModel(t *testing.T) {
 	forms := []form{
 		podForm,
 		{of: podForm.of, in: inCleared},
@@ -122,8 +133,15 @@ func TestRememberedModel(t *testing.T) {
 		{of: reflect.TypeFor[*v1.Node]()},
 		{of: reflect.TypeFor[*unstructured.Unstructured]()},
 	}
+	dataOf := func(f, n int) []byte {
+		if forms[f].in != inMessage {
+			return bytesOf(n, leastInJSON)
+		}
+		data, _ := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(n))}}).Marshal()
+		return data
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRemembered()
+		r := newRows(nil)
 		type place struct{ form, n int }
 		alive, last := map[place]kruntime.Object{}, map[place]string{}
 		n := 0
@@ -136,8 +154,9 @@ func TestRememberedModel(t *testing.T) {
 				obj := reflect.New(forms[p.form].of.Elem()).Interface().(kruntime.Object)
 				n++
 				nameOf(obj).SetName(fmt.Sprint(n))
-				_, print := r.find(forms[p.form], bytesOf(p.n, leastRemembered))
-				r.add(print, obj)
+				data := dataOf(p.form, p.n)
+				_, key := r.seen(forms[p.form], data)
+				r.add(key, obj, decode.RowOf(data))
 				alive[p], last[p] = obj, fmt.Sprint(n)
 			},
 			"drop": func(t *rapid.T) { delete(alive, at.Draw(t, "at")) },
@@ -155,7 +174,7 @@ func TestRememberedModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				p := at.Draw(t, "at")
-				obj, _ := r.find(forms[p.form], bytesOf(p.n, leastRemembered))
+				obj, _ := r.seen(forms[p.form], dataOf(p.form, p.n))
 				if kept := alive[p]; kept != nil {
 					require.Same(t, kept, obj)
 				}
@@ -177,20 +196,20 @@ func nameOf(obj kruntime.Object) interface {
 	})
 }
 
-// TestRememberedTogether: any number of goroutines, and the garbage collector beside them.
-func TestRememberedTogether(t *testing.T) {
-	r := newRemembered()
+// TestRowsTogether: any number of goroutines, and the garbage collector beside them.
+func TestRowsTogether(t *testing.T) {
+	r := newRows(nil)
 	var running sync.WaitGroup
 	for g := range 4 {
 		running.Go(func() {
 			var kept [500]kruntime.Object
 			for i := range 2000 {
-				data := bytesOf(i%100, leastRemembered)
-				obj, p := r.find(podForm, data)
+				data := bytesOf(i%100, leastInJSON)
+				obj, p := r.seen(podForm, data)
 				if obj == nil {
 					pod := &v1.Pod{}
 					pod.Name = fmt.Sprint(i % 100)
-					r.add(p, pod)
+					r.add(p, pod, decode.RowOf(data))
 					obj = pod
 				}
 				assert.Equal(t, fmt.Sprint(i%100), obj.(*v1.Pod).Name)
@@ -209,30 +228,30 @@ func TestRememberedTogether(t *testing.T) {
 }
 
 // entered adds an object of these bytes.
-func (r *remembered) entered(f form, data []byte) kruntime.Object {
+func (r *rows) entered(f form, data []byte) kruntime.Object {
 	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
-	_, p := r.find(f, data)
-	r.add(p, obj)
+	_, p := r.seen(f, data)
+	r.add(p, obj, decode.RowOf(data))
 	return obj
 }
 
 // TestFormsAreFew: a server that says of each list that it is of another kind, or of one with a
 // long name, fills no memory. What is in the last forms is found.
 func TestFormsAreFew(t *testing.T) {
-	r, data := newRemembered(), bytesOf(1, leastRemembered)
+	r, data := newRows(nil), bytesOf(1, leastInJSON)
 	formOf := func(kind string) form {
 		return form{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: kind, APIVersion: "v1"}}
 	}
 	var kept []kruntime.Object
 	for i := range 10 * mostForms {
 		obj := r.entered(formOf(fmt.Sprint(i)), data)
-		found, _ := r.find(formOf(fmt.Sprint(i)), data)
+		found, _ := r.seen(formOf(fmt.Sprint(i)), data)
 		require.Same(t, obj, found)
 		require.LessOrEqual(t, len(r.mu.forms), mostForms)
 		kept = append(kept, obj)
 	}
 	for i := range 10*mostForms - mostForms {
-		found, _ := r.find(formOf(fmt.Sprint(i)), data)
+		found, _ := r.seen(formOf(fmt.Sprint(i)), data)
 		require.Nil(t, found, "forgotten, and not another's")
 	}
 	long := formOf(strings.Repeat("x", longestForm+1))
@@ -244,32 +263,32 @@ func TestFormsAreFew(t *testing.T) {
 // TestAddedBehindForget: what was looked for before all was forgotten is not found when it is added
 // behind that, whatever forms come then.
 func TestAddedBehindForget(t *testing.T) {
-	r, data := newRemembered(), bytesOf(1, leastRemembered)
-	_, p := r.find(podForm, data)
+	r, data := newRows(nil), bytesOf(1, leastInJSON)
+	_, p := r.seen(podForm, data)
 	r.forget()
 	other := podForm
 	other.in = inItem
 	for _, f := range []form{other, podForm} {
-		found, _ := r.find(f, data)
+		found, _ := r.seen(f, data)
 		require.Nil(t, found)
 	}
 	obj := &v1.Pod{}
-	r.add(p, obj)
+	r.add(p, obj, decode.RowOf(data))
 	for _, f := range []form{other, podForm} {
-		found, _ := r.find(f, data)
+		found, _ := r.seen(f, data)
 		assert.Nil(t, found)
 	}
 	runtime.KeepAlive(obj)
 }
 
-// TestRememberedShrinks: when most objects are deleted, little room is left of the table, and
+// TestRowsShrinks: when most objects are deleted, little room is left of the table, and
 // little time goes by for what comes then.
-func TestRememberedShrinks(t *testing.T) {
+func TestRowsShrinks(t *testing.T) {
 	const many = 20_000
-	r := newRemembered()
+	r := newRows(nil)
 	alive := make([]kruntime.Object, many)
 	for i := range alive {
-		alive[i] = r.entered(podForm, bytesOf(i, leastRemembered))
+		alive[i] = r.entered(podForm, bytesOf(i, leastInJSON))
 	}
 	require.Len(t, r.mu.objects, many)
 	alive = alive[:10:10]
@@ -278,12 +297,12 @@ func TestRememberedShrinks(t *testing.T) {
 			alive = append([]kruntime.Object(nil), alive...)
 			runtime.GC()
 		}
-		r.deleted()
+		r.deleted(podForm, nil)
 	}
 	assert.Less(t, len(r.mu.objects), many/10)
 	assert.Less(t, r.mu.most, many/2, "it was made anew")
 	for i := range alive {
-		found, _ := r.find(podForm, bytesOf(i, leastRemembered))
+		found, _ := r.seen(podForm, bytesOf(i, leastInJSON))
 		assert.Same(t, alive[i], found)
 	}
 }
@@ -292,19 +311,19 @@ func TestRememberedShrinks(t *testing.T) {
 // objects that it has: they may have that part.
 func TestWrittenPartForgets(t *testing.T) {
 	testkit.Reports(t)
-	one, another, data := newRemembered(), newRemembered(), bytesOf(1, leastRemembered)
+	one, another, data := newRows(nil), newRows(nil), bytesOf(1, leastInJSON)
 	kept := []kruntime.Object{one.entered(podForm, data), another.entered(podForm, data)}
 	(&Ledger{}).checkedPart(nil)
-	for i, r := range []*remembered{one, another} {
-		found, _ := r.find(podForm, data)
+	for i, r := range []*rows{one, another} {
+		found, _ := r.seen(podForm, data)
 		require.Same(t, kept[i], found)
 	}
 	(&Ledger{}).checkedPart(&decode.Written{Is: reflect.ValueOf([]string{"a"}), Was: reflect.ValueOf([]string{"b"})})
-	for _, r := range []*remembered{one, another} {
-		found, _ := r.find(podForm, data)
+	for _, r := range []*rows{one, another} {
+		found, _ := r.seen(podForm, data)
 		assert.Nil(t, found)
 		obj := r.entered(podForm, data)
-		found, _ = r.find(podForm, data)
+		found, _ = r.seen(podForm, data)
 		assert.Same(t, obj, found)
 	}
 	runtime.KeepAlive(kept)
@@ -324,10 +343,10 @@ func TestWrittenPartInABubble(t *testing.T) {
 // TestOffForgets: an informer that leaves all to its client has no table.
 func TestOffForgets(t *testing.T) {
 	s := New(nil, &v1.Pod{}, Options{Share: true, Remember: true})
-	obj := s.remembered.entered(podForm, bytesOf(1, leastRemembered))
-	require.Len(t, s.remembered.mu.objects, 1)
+	obj := s.rows.entered(podForm, bytesOf(1, leastInJSON))
+	require.Len(t, s.rows.mu.objects, 1)
 	s.turnOff("a test")
-	assert.Empty(t, s.remembered.mu.objects)
+	assert.Empty(t, s.rows.mu.objects)
 	runtime.KeepAlive(obj)
 }
 
@@ -349,9 +368,9 @@ func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte
 }
 
 // followingPods is a watch that has learned what pods are in frames of an encoding.
-func followingPods(r *remembered, e Encoding, cleared bool) *following {
-	return &following{trust: &trust{remembered: r, options: Options{Ledger: &Ledger{}}}, coding: e, lesson: &lesson{
-		decoder: sure{ownDecoders(Options{Ledger: &Ledger{}}, nil)(podForm.of, e)}, of: podForm.of,
+func followingPods(r *rows, e Encoding, cleared bool) *following {
+	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, lesson: &lesson{
+		decoder: sure{ownDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -359,7 +378,7 @@ func followingPods(r *remembered, e Encoding, cleared bool) *following {
 // podOf is one that is remembered.
 func podOf(n int) *v1.Pod {
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastRemembered)}
+	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastInJSON)}
 	return pod
 }
 
@@ -367,7 +386,7 @@ func podOf(n int) *v1.Pod {
 // one another.
 func TestLessonsAreApart(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
-		r, frame := newRemembered(), frameOf(t, watch.Added, podOf(1), e)
+		r, frame := newRows(nil), frameOf(t, watch.Added, podOf(1), e)
 		made := map[bool]kruntime.Object{}
 		for range 2 {
 			for _, cleared := range []bool{false, true} {
@@ -386,7 +405,7 @@ func TestLessonsAreApart(t *testing.T) {
 // TestDeletionsMakeRoom: when all objects have been deleted, nothing is left of the table.
 func TestDeletionsMakeRoom(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
-		f := followingPods(newRemembered(), e, false)
+		f := followingPods(newRows(nil), e, false)
 		for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
 			for i := range 40 {
 				_, got, err := f.decode(frameOf(t, kind, podOf(i), e))
@@ -394,12 +413,12 @@ func TestDeletionsMakeRoom(t *testing.T) {
 				require.Equal(t, kind, got.Type)
 			}
 			if kind == watch.Added {
-				require.Len(t, f.trust.remembered.mu.objects, 40)
+				require.Len(t, f.trust.rows.mu.objects, 40)
 			}
 			runtime.GC()
 			runtime.GC()
 		}
-		assert.Empty(t, f.trust.remembered.mu.objects, "%s", e)
+		assert.Empty(t, f.trust.rows.mu.objects, "%s", e)
 	}
 }
 
@@ -614,3 +633,84 @@ type closes struct{ n int }
 func (c *closes) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (c *closes) Close() error { c.n++; return nil }
+
+// versionOf is a version of a pod with a container.
+func versionOf(n, version int) *v1.Pod {
+	pod := podOf(n)
+	pod.UID, pod.ResourceVersion = types.UID(fmt.Sprint("uid", n)), fmt.Sprint(version)
+	pod.Spec.Containers = []v1.Container{{Name: fmt.Sprint("c", n), Command: []string{fmt.Sprint("command", n)}}}
+	return pod
+}
+
+// listOf is a list with one pod.
+func listOf(t *testing.T, pod *v1.Pod) []byte {
+	raw, err := (&v1.PodList{Items: []v1.Pod{*pod}}).Marshal()
+	require.NoError(t, err)
+	data, err := (&kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}).Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), data...)
+}
+
+// TestFormerIsFound: what has not changed of an object is that of the version before, by whatever it
+// came, without a table of parts; while all parts are checked it is not, nor after a deletion, also
+// of an object that somebody keeps.
+func TestFormerIsFound(t *testing.T) {
+	f := followingPods(newRows(nil), Protobuf, true)
+	version, kept := 0, []*v1.Pod(nil)
+	watched := func(event watch.EventType) *v1.Pod {
+		version++
+		_, got, err := f.decode(frameOf(t, event, versionOf(1, version), Protobuf))
+		require.NoError(t, err)
+		kept = append(kept, got.Object.(*v1.Pod))
+		return kept[len(kept)-1]
+	}
+	listed := func() *v1.Pod {
+		version++
+		item, err := f.lesson.decoder.list(bytes.NewReader(listOf(t, versionOf(1, version))), f.trust.checks.Load()).Next()
+		require.NoError(t, err)
+		require.NoError(t, item.Why)
+		kept = append(kept, item.Object.(*v1.Pod))
+		return kept[len(kept)-1]
+	}
+	added := func() *v1.Pod { return watched(watch.Added) }
+	modified := func() *v1.Pod { return watched(watch.Modified) }
+	for i, step := range []struct {
+		next  func() *v1.Pod
+		takes bool
+	}{{added, false}, {modified, true}, {listed, true}, {listed, true}, {added, true}} {
+		got := step.next()
+		require.Equal(t, fmt.Sprint(version), got.ResourceVersion)
+		if i > 0 {
+			is := &got.Spec.Containers[0] == &kept[len(kept)-2].Spec.Containers[0]
+			assert.Equal(t, step.takes, is, "step %d", i)
+		}
+	}
+	f.trust.checks.Store(true)
+	for _, next := range []func() *v1.Pod{modified, modified, listed, listed, modified} {
+		got := next()
+		assert.NotSame(t, &kept[len(kept)-2].Spec.Containers[0], &got.Spec.Containers[0])
+	}
+	f.trust.checks.Store(false)
+	before := modified()
+	assert.Same(t, &kept[len(kept)-2].Spec.Containers[0], &before.Spec.Containers[0])
+	last := watched(watch.Deleted)
+	assert.NotSame(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
+	assert.Empty(t, f.trust.rows.mu.objects)
+	assert.NotSame(t, &before.Spec.Containers[0], &added().Spec.Containers[0])
+	runtime.KeepAlive(kept)
+}
+
+// TestOtherKindsAreGivenUp: an object of a kind that the watch has not learned is the client's.
+func TestOtherKindsAreGivenUp(t *testing.T) {
+	for _, e := range []Encoding{JSON, Protobuf} {
+		for _, cleared := range []bool{false, true} {
+			for _, event := range []watch.EventType{watch.Added, watch.Deleted, watch.Bookmark} {
+				f := followingPods(newRows(nil), e, cleared)
+				f.lesson.kind.Kind = "Other"
+				_, _, err := f.decode(frameOf(t, event, versionOf(1, 1), e))
+				assert.ErrorIs(t, err, errOtherKind, "%s, %s", e, event)
+				assert.Empty(t, f.trust.rows.mu.objects)
+			}
+		}
+	}
+}

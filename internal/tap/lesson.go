@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // lesson is what a frame that was decoded by both has taught about the others.
@@ -56,18 +58,19 @@ func (l *lesson) form(e Encoding) form {
 	return f
 }
 
-// event decodes the object of a frame as the client does.
-func (l *lesson) event(frame Frame, check bool) (watch.Event, error) {
-	obj, err := l.decoder.Object(frame, check)
+// event decodes the object of a frame as the client does, perhaps from a former version, and returns
+// its row.
+func (l *lesson) event(frame Frame, of decode.Former, check bool) (watch.Event, *decode.Row, error) {
+	obj, sums, err := l.decoder.update(frame, of, check)
 	switch {
 	case err != nil:
-		return watch.Event{}, err
+		return watch.Event{}, nil, err
 	case kindOf(obj) != l.kind:
-		return watch.Event{}, errOtherKind
+		return watch.Event{}, nil, errOtherKind
 	case l.cleared:
 		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
-	return watch.Event{Type: frame.Type, Object: obj}, nil
+	return watch.Event{Type: frame.Type, Object: obj}, sums, nil
 }
 
 func kindOf(obj runtime.Object) schema.GroupVersionKind {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
 )
@@ -25,8 +26,8 @@ const (
 )
 
 // ownDecoders returns what makes the decoders of this library, for an informer. Lists look for
-// objects that known, which may be nil, remembers.
-func ownDecoders(by Options, known *remembered) Maker {
+// objects that known, which may be nil, has rows of.
+func ownDecoders(by Options, known *rows) Maker {
 	return func(t reflect.Type, e Encoding) Decoder {
 		if t.Kind() != reflect.Pointer {
 			return nil
@@ -47,6 +48,9 @@ func ownDecoders(by Options, known *remembered) Maker {
 		d.options.Intern = texts.get(&by.Ledger.texts)
 		if by.Share {
 			d.options.Share = decode.NewSharing(parts.get(&by.Ledger.parts)).Report(by.Ledger.checkedPart)
+			if by.Drop != nil {
+				d.options.Trim = func(m *metav1.ObjectMeta) { by.Drop.Trim(m) }
+			}
 		}
 		return d
 	}
@@ -58,7 +62,7 @@ type own struct {
 	coding  Encoding
 	plan    *decode.Plan // nil for unstructured objects
 	options decode.Options
-	known   *remembered // of lists
+	known   *rows // of lists
 }
 
 func (d own) Open(frame []byte) (Frame, error) {
@@ -67,27 +71,48 @@ func (d own) Open(frame []byte) (Frame, error) {
 }
 
 func (d own) Object(f Frame, check bool) (runtime.Object, error) {
-	obj, err := d.object(f.Object, nil, check)
-	if err == nil && d.coding == Protobuf {
-		obj.GetObjectKind().SetGroupVersionKind(f.Kind)
-	}
+	obj, _, err := d.update(f, decode.Former{}, check)
 	return obj, err
 }
 
-// object decodes an object, perhaps an item of a list that says these of itself.
-func (d own) object(data []byte, list *metav1.TypeMeta, check bool) (runtime.Object, error) {
+// update decodes the object of a frame, perhaps from a former version of it, and returns its row.
+func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, *decode.Row, error) {
+	if f.Type == watch.Modified && d.coding == Protobuf {
+		d.options.Intern = nil // an allocation costs less than a look at cold memory for each text
+	}
+	obj, sums, err := d.object(f.Object, of, nil, check)
+	if err == nil && d.coding == Protobuf {
+		obj.GetObjectKind().SetGroupVersionKind(f.Kind)
+	}
+	return obj, sums, err
+}
+
+// object decodes an object, perhaps an item of a list that says these of itself, and returns its row.
+func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums *decode.Row, err error) {
 	o := d.options
-	if o.Checks = check; d.plan == nil {
-		return untyped(data, list, o)
+	if o.Checks = check; check {
+		of = decode.Former{}
 	}
-	obj, read := reflect.New(d.of.Elem()).Interface(), d.plan.JSON
-	if d.coding == Protobuf {
-		read = d.plan.Protobuf
+	if d.coding == JSON && d.known != nil {
+		sums = decode.RowOf(data)
 	}
-	if err := read(data, obj, o); err != nil {
-		return nil, reason(err)
+	if d.plan == nil {
+		obj, err = untyped(data, list, o)
+		return obj, sums, err
 	}
-	return obj.(runtime.Object), nil
+	into := reflect.New(d.of.Elem()).Interface()
+	switch {
+	case d.coding == JSON:
+		err = d.plan.JSON(data, into, o)
+	case d.known == nil:
+		err = d.plan.Protobuf(data, into, o)
+	default:
+		sums, err = d.plan.Update(data, into, of, o)
+	}
+	if err != nil {
+		return nil, nil, reason(err)
+	}
+	return into.(runtime.Object), sums, nil
 }
 
 func untyped(data []byte, list *metav1.TypeMeta, o decode.Options) (runtime.Object, error) {
@@ -124,23 +149,27 @@ func (l *ownList) Next() (Item, error) {
 	if l.decoder.coding == Protobuf {
 		f.in = inMessage
 	}
-	obj, p := l.decoder.known.find(f, data)
-	if obj != nil && !l.check {
-		return Item{Wire: data, Object: obj, Known: true}, nil
+	known := l.decoder.known.find(f, data)
+	if known.same && !l.check {
+		return Item{Wire: data, Object: known.Object.(runtime.Object), Known: true}, nil
 	}
-	if obj, err = l.decode(data, l.check); err == nil {
-		l.decoder.known.add(p, obj)
+	obj, sums, err := l.decode(data, known.Former, l.check)
+	if err == nil {
+		l.decoder.known.add(known.key, obj, sums)
 	}
 	return Item{Wire: data, Object: obj, Why: err}, nil
 }
 
-func (l *ownList) decode(data []byte, check bool) (runtime.Object, error) {
+func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Object, *decode.Row, error) {
 	head := l.Head()
-	return l.decoder.object(data, &head, check)
+	return l.decoder.object(data, of, &head, check)
 }
 
 // again decodes an item anew, and checks each part that it shares.
-func (l *ownList) again(data []byte) (runtime.Object, error) { return l.decode(data, true) }
+func (l *ownList) again(data []byte) (runtime.Object, error) {
+	obj, _, err := l.decode(data, decode.Former{}, true)
+	return obj, err
+}
 
 // reason shortens an error of a decoder, which names a place, to one of few. Others are as they
 // were.

@@ -56,9 +56,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	s := &Source{lists: lists}
 	if o.Make == nil {
 		if o.Share && o.Remember {
-			s.remembered = newRemembered()
+			s.rows = newRows(o.Drop)
 		}
-		o.Make = ownDecoders(o, s.remembered)
+		o.Make = ownDecoders(o, s.rows)
 	}
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())
@@ -85,7 +85,7 @@ func (s *Source) Begin() (end func()) {
 	return func() {
 		texts.end(&l.texts)
 		parts.end(&l.parts)
-		s.remembered.forget()
+		s.rows.forget()
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Source) Begin() (end func()) {
 // meanwhile is right, whoever has written to them. No object comes again that came before.
 func (s *Source) Check(parts bool) {
 	if s.checks.Store(parts); parts {
-		s.remembered.forget()
+		s.rows.forget()
 	}
 }
 

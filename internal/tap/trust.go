@@ -65,7 +65,7 @@ type trust struct {
 	sampler sampler
 	checks  atomic.Bool // all parts that objects share
 
-	remembered *remembered // may be nil
+	rows *rows // may be nil
 
 	mu struct {
 		sync.Mutex
@@ -148,7 +148,7 @@ func (t *trust) resume(forget bool) (why string, last bool) {
 }
 
 func (t *trust) turnOff(why string) {
-	defer t.remembered.forget() // nothing is looked for any more
+	defer t.rows.forget() // nothing is looked for any more
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.off == "" {

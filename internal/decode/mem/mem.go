@@ -52,6 +52,9 @@ func MakeList(t reflect.Type, p Place, n int) Place {
 	return first
 }
 
+// Copy copies a value of type t from one place to another.
+func Copy(t reflect.Type, to, from Place) { Pointer(t, to).Elem().Set(Pointer(t, from).Elem()) }
+
 // Weak refers to an object, and does not keep it alive.
 type Weak struct{ to weak.Pointer[byte] }
 

@@ -236,7 +236,7 @@ func (f *mapField) wire(d *reader, p mem.Place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		if f.quantities && d.Shares() && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
+		if f.quantities && d.Sharable && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
 			d.Unsharable = before
 		}
 		key.SetString(d.Kept(name))

@@ -16,10 +16,15 @@ import (
 type Plan struct {
 	t    reflect.Type
 	root messageNode
+
+	layout *layout // of root; nil: updates are read as a whole
 }
 
 // PlanOf returns the plan of a type.
-func PlanOf(t reflect.Type) *Plan { return &Plan{t, newBuilder(t).message(t)} }
+func PlanOf(t reflect.Type) *Plan {
+	root := newBuilder(t).message(t)
+	return &Plan{t, root, layoutOf(t, root, deepestParts)}
+}
 
 // Read reads a message into the value that into points to, which is new and of the plan's type.
 func (p *Plan) Read(data []byte, into any, o share.Options) error {

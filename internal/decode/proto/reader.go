@@ -16,7 +16,8 @@ import (
 type reader struct {
 	scan.Scanner
 	share.Session
-	reached int // the depth to which the messages of a part go
+	reached   int      // the depth to which the messages of a part go
+	rowMemory []uint64 // of an updater
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
@@ -16,6 +18,11 @@ type Options struct {
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 	// Checks has each part that is found checked: the value is right, whoever has written to parts.
 	Checks bool
+	// Alone has no table asked: parts come from elsewhere.
+	Alone bool
+	// Trim, which may be nil, leaves out of the metadata of an object what former objects were left
+	// without when they had been read.
+	Trim func(*metav1.ObjectMeta)
 }
 
 const (
@@ -36,6 +43,8 @@ type Session struct {
 	// Unsharable counts values that may be in no part: reading them may write to them, in
 	// goroutines that may be several, or they must not enter a table.
 	Unsharable int
+	// Sharable says that what is read may be in several objects.
+	Sharable bool
 	// Looked counts the bytes of parts that were looked for.
 	Looked int
 
@@ -56,7 +65,10 @@ type Session struct {
 func (s *Session) Enter(o Options, size int) {
 	s.Private, s.texts, s.checks, s.size = false, o.Intern, o.Checks, size
 	s.share, s.parts, s.saved, s.Looked = o.Share, o.Share.parts(), 0, 0
-	if s.parts != nil {
+	if o.Alone {
+		s.texts, s.parts = nil, nil
+	}
+	if s.Sharable = s.parts != nil; s.Sharable {
 		s.emptied = s.parts.emptied.Load()
 	}
 	if s.toCheck == 0 {
@@ -178,22 +190,31 @@ func (s *Session) Due() bool {
 	return true
 }
 
-// Checked returns a part that was found if it is equal to what anew decodes from its bytes. Else it
-// empties the table, since what was written to may be in any number of its parts, in larger ones
-// than this and in smaller ones, and returns what the part should be. It only reads the part: nobody
-// may write to it at any time.
+// Checked returns a part that was found if it is equal to what anew decodes from its bytes, else what
+// the part should be.
 func (s *Session) Checked(e *Part, in string, anew func(raw []byte, p mem.Place) bool) *Part {
-	t := e.of.Type
-	is, was := reflect.New(t), reflect.New(t)
-	if !anew(e.raw, mem.Of(was)) {
-		return e
-	}
+	is, was := reflect.New(e.of.Type), mem.Place(nil)
 	e.Put(mem.Of(is))
-	if reflect.DeepEqual(is.Elem().Interface(), was.Elem().Interface()) {
-		s.share.reported(nil)
+	if s.IsAsRead(in, is, func(p mem.Place) bool { was = p; return anew(e.raw, p) }) {
 		return e
 	}
-	s.parts.empty()
+	return &Part{of: e.of, hash: e.hash, raw: e.raw, value: ValueAt(e.of.Type, was), Deep: e.Deep}
+}
+
+// IsAsRead reports whether the value that is points to is equal to what anew decodes, if that succeeds.
+// Else a program has written to it. This is reported, and the table emptied: what was written to may be
+// in any number of its parts, in larger ones than this and in smaller ones. The value is only read:
+// nobody may write to it at any time.
+func (s *Session) IsAsRead(in string, is reflect.Value, anew func(p mem.Place) bool) bool {
+	was := reflect.New(is.Type().Elem())
+	switch {
+	case !anew(mem.Of(was)):
+		return true
+	case reflect.DeepEqual(is.Elem().Interface(), was.Elem().Interface()):
+		s.share.reported(nil)
+		return true
+	}
+	s.share.empty()
 	s.share.reported(&Written{In: in, Is: is.Elem(), Was: was.Elem()})
-	return &Part{of: e.of, hash: e.hash, raw: e.raw, value: ValueAt(t, mem.Of(was)), Deep: e.Deep}
+	return false
 }

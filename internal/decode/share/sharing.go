@@ -63,8 +63,15 @@ func (s *Sharing) Report(to func(*Written)) *Sharing {
 	return s
 }
 
+// empty empties the table.
+func (s *Sharing) empty() {
+	if s != nil {
+		s.table.empty()
+	}
+}
+
 func (s *Sharing) reported(w *Written) {
-	if s.report != nil {
+	if s != nil && s.report != nil {
 		s.report(w)
 	}
 }

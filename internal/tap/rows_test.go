@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"reflect"
 	"runtime"
 	"slices"
@@ -145,6 +143,98 @@ func TestListAfterWatch(t *testing.T) {
 	assert.Equal(t, 20-1-4, same(listed.Items, objectsOf(again)), "the first teaches")
 }
 
+// changing is a watch of n pods that change their status, labels or containers in turns, and are
+// deleted in the end.
+func changing(n, changes int) (script []event) {
+	var now []*v1.Pod
+	for i := range n {
+		now = append(now, pod(fmt.Sprint("p", i), "1"))
+		script = append(script, event{watch.Added, now[i]})
+	}
+	for c := range changes {
+		next := now[c%n].DeepCopy()
+		next.ResourceVersion = fmt.Sprint(c + 2)
+		switch (c / n) % 4 {
+		case 0:
+			next.Status.Phase = v1.PodPhase(fmt.Sprint("phase", c))
+		case 1:
+			next.Labels["changed"] = fmt.Sprint(c)
+		case 2:
+			next.Spec.Containers = append(next.Spec.Containers, v1.Container{Name: fmt.Sprint("c", c)})
+		default:
+			next.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(fmt.Sprintf(`{"f:%d":{}}`, c))
+		}
+		now[c%n] = next
+		script = append(script, event{watch.Modified, next})
+	}
+	for _, pod := range now {
+		script = append(script, event{watch.Deleted, pod})
+	}
+	return script
+}
+
+// TestUpdatesAreEqual: objects that are decoded from their former versions are those of client-go.
+func TestUpdatesAreEqual(t *testing.T) {
+	everyKind(t, func(t *testing.T, k kind, http2 bool) {
+		if !k.own {
+			t.Skip("others remember nothing")
+		}
+		server := func() *server { return newServer(t, http2, nil, []answer{events(false, changing(5, 200)...)}) }
+		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
+		want, got := follow(t, k.make(t, server().config()), firstWatch, 0), follow(t, source, firstWatch, 0)
+		require.Len(t, want.Events, 210)
+		assert.Equal(t, want, got)
+		assert.Zero(t, source.ledger.State().Differences)
+	})
+}
+
+// TestUpdatesTakeOver what has not changed, of the version before, also from lists.
+func TestUpdatesTakeOver(t *testing.T) {
+	k, listed := kinds[0], pods(20, "4")
+	var script []event
+	for i := range listed {
+		next := listed[i].DeepCopy()
+		next.ResourceVersion = "6"
+		script = append(script, event{watch.Modified, next})
+	}
+	server := newServer(t, false, []answer{list("5", listed...)}, []answer{events(false, script...)})
+	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+	before, after := ask(t, source, firstList).Items, objectsOf(follow(t, source, firstWatch, 0))
+	shared := 0
+	for i := range before {
+		was, is := before[i].(*v1.Pod), after[i].(*v1.Pod)
+		require.Equal(t, "6", is.ResourceVersion)
+		if &was.Spec.Containers[0] == &is.Spec.Containers[0] {
+			shared++
+		}
+	}
+	assert.Greater(t, shared, 5, "those that both ways have made go the client's")
+}
+
+// TestTrimmedBesideUpdates: what is dropped is left out before the next version is decoded, so that
+// who is given an object has nothing to write. The race detector watches.
+func TestTrimmedBesideUpdates(t *testing.T) {
+	drop := func(o *tap.Options) {
+		remembers(o)
+		require.Empty(t, o.DropOf([]string{"metadata.managedFields", "metadata.annotations[a]"}))
+	}
+	var options tap.Options
+	drop(&options)
+	for _, k := range kinds[:2] {
+		server := newServer(t, false, nil, []answer{events(true, changing(1, 300)...)})
+		source := tappedOf(k.make(t, server.config(transport)), k.example, drop)
+		w, err := source.WatchWithContext(t.Context(), firstWatch)
+		require.NoError(t, err)
+		for range 301 {
+			got := (<-w.ResultChan()).Object.(*v1.Pod)
+			options.Trim(got)
+			assert.Empty(t, got.ManagedFields)
+			assert.Empty(t, got.Annotations)
+		}
+		w.Stop()
+	}
+}
+
 // TestDeletedIsDecoded: the last state of an object that is deleted is none that comes again, even
 // if it is written as a cached one.
 func TestDeletedIsDecoded(t *testing.T) {
@@ -181,13 +271,12 @@ func TestChecksDecode(t *testing.T) {
 	}
 }
 
-// TestRemembersWhatIsLarge: small objects are decoded anew, and without Share or Remember all are.
-func TestRemembersWhatIsLarge(t *testing.T) {
+// TestRemembersIfAsked: without Share or Remember all objects are decoded anew.
+func TestRemembersIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
 		change func(*tap.Options)
 	}{
-		"small":            {pods(20, "4"), remembers},
 		"no parts shared":  {largePods(20, "4"), func(o *tap.Options) { o.Make, o.Remember = nil, true }},
 		"not to be reused": {largePods(20, "4"), sharesParts},
 	} {
@@ -222,23 +311,6 @@ func TestRemembersNobodysObjects(t *testing.T) {
 	runtime.GC()
 	ask(t, source, firstList)
 	assert.Zero(t, source.ledger.State().Reused)
-}
-
-// TestRemembersUnderFIPS: where the process may use no other cryptography than FIPS 140 allows,
-// objects are found all the same: nothing is encrypted by their hash.
-func TestRemembersUnderFIPS(t *testing.T) {
-	if os.Getenv("KINFORMER_TEST_FIPS") == "" {
-		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRemembersUnderFIPS$")
-		child.Env = append(os.Environ(), "KINFORMER_TEST_FIPS=1", "GODEBUG=fips140=only")
-		out, err := child.CombinedOutput()
-		require.NoError(t, err, string(out))
-		return
-	}
-	k, items := kinds[0], largePods(20, "4")
-	server := newServer(t, false, []answer{list("5", items...)}, nil)
-	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-	before := ask(t, source, firstList)
-	assert.Equal(t, 20-bothWays, same(before.Items, ask(t, source, metav1.ListOptions{ResourceVersion: "0", Limit: 500}).Items), fmt.Sprint(len(items)))
 }
 
 // TestWrittenNeverComesBack: a state that is taken over while all is checked has objects in the
