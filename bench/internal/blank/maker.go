@@ -43,7 +43,7 @@ func marked(pod *corev1.Pod) *corev1.Pod {
 		hash, mark(template, 0), string(own.UID), mark(owner, 0), string(pod.UID), mark(uid, 0),
 		pod.Annotations["cni.projectcalico.org/podIP"], mark(address, 0),
 		pod.Annotations["cni.projectcalico.org/containerID"], mark(container, 2),
-		pod.Status.PodIP, mark(address, 0), pod.Status.HostIP, mark(address, 1), "10.0.0.1", mark(address, 0),
+		pod.Status.PodIP, mark(address, 0), pod.Status.HostIP, mark(address, 1),
 		pod.Spec.NodeName, nodeName,
 		pod.Spec.Volumes[len(pod.Spec.Volumes)-1].Name, "kube-api-access-" + mark(suffix, 0),
 	}
