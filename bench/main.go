@@ -12,7 +12,7 @@
 //	go run . -quick -check floors.txt
 //
 // Each row is a workload (rows lists them); both sides run it in turns
-// (runner.go) and must end alike (state.go).
+// (runner.go) and must end alike (env.go).
 package main
 
 import (
