@@ -143,8 +143,7 @@ func (e *env) measure(do func() error) (measure.Usage, error) {
 	return usage, err
 }
 
-// firstEventVersion is higher than the resource versions of the population and
-// of its lists.
+// firstEventVersion is higher than the resource versions of the population and of its lists.
 const firstEventVersion = 1_000_000_000
 
 // listVersion is the resource version of a generation.
@@ -153,8 +152,7 @@ func listVersion(generation int) string { return strconv.Itoa(firstEventVersion 
 // eventVersion is the resource version of event number i of a watch.
 func eventVersion(i int) string { return strconv.Itoa(firstEventVersion + i) }
 
-// perOp turns the usage of some operations into the samples of a row of
-// operations.
+// perOp turns the usage of some operations into the samples of a row of operations.
 func perOp(u measure.Usage, ops int) []sample {
 	n := float64(ops)
 	return []sample{

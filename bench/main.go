@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares client-go's informers and stores with this library's:
-// side by side in one process, on equal work, and writes the result as the
-// Markdown of docs/benchmarks/README.md.
+// Command bench compares client-go's informers and stores with this library's: side by side in one
+// process, on equal work, and writes the result as the Markdown of docs/benchmarks/README.md.
 //
 //	go run .                        everything, under half an hour
 //	go run . -quick                 everything, smaller, under three minutes

@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,9 +44,7 @@ type trial func(ctx context.Context, s side) (outcome, error)
 // outcome is what one round gave.
 type outcome struct {
 	samples []sample
-	// shown are figures of which less is not better: they get no ratio.
-	shown []sample
-	check check
+	check   check
 }
 
 // sample is one figure; less is better.
@@ -63,17 +61,8 @@ type check struct {
 	State, Index                  uint64
 }
 
-// differError is the error of a round whose sides did not end alike.
-type differError struct {
-	row    string
-	round  int
-	checks [2]check
-}
-
-func (e *differError) Error() string {
-	return fmt.Sprintf("%s, round %d: the sides delivered different events or hold different states: %+v and %+v",
-		e.row, e.round, e.checks[0], e.checks[1])
-}
+// errDiffer is the error of a round whose sides did not end alike.
+var errDiffer = errors.New("the sides delivered different events or hold different states")
 
 // side is one of the two implementations. All that a workload knows of it are
 // these constructors: the types that they return are the same on both sides,
@@ -87,8 +76,7 @@ type side struct {
 
 	newIndexer             func(clientgo.KeyFunc, clientgo.Indexers) clientgo.Indexer
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
-	// status tells what an informer of the side does; nil where there is no such
-	// thing.
+	// status tells what an informer of the side does; nil where there is no such thing.
 	status func(clientgo.SharedIndexInformer) (inspect.Status, error)
 }
 

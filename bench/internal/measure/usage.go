@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure takes the figures of a benchmark from the operating system
-// and the Go runtime: CPU and wall time, allocations, live heap, profiles, and
-// what machine they were taken on.
+// Package measure takes the figures of a benchmark from the operating system and the Go runtime:
+// CPU and wall time, allocations, live heap, profiles, and what machine they were taken on.
 package measure
 
 import (
@@ -25,8 +24,7 @@ type Usage struct {
 	CPU time.Duration
 	// Wall is the time that passed.
 	Wall time.Duration
-	// Allocs and Bytes count the heap objects that were allocated, and their
-	// memory.
+	// Allocs and Bytes count the heap objects that were allocated, and their memory.
 	Allocs, Bytes uint64
 }
 
@@ -34,8 +32,7 @@ type Usage struct {
 // of what came before is not charged to what comes next.
 func Settle() { runtime.GC() }
 
-// Region runs do and returns what it took. An error of do is returned as it
-// is.
+// Region runs do and returns what it took. An error of do is returned as it is.
 func Region(do func() error) (Usage, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -4,11 +4,10 @@
 // Package workload makes the objects of the benchmark: pods of a cluster with
 // deployments that are in the middle of a rollout.
 //
-// For a population of n pods there are n/50 deployments of 50 pods each (2000
-// at n = 100,000), as many nodes, and a namespace for every 1000 pods. A
-// deployment has two replica sets: 30 pods of the new one and 20 of the old.
-// A pod is 6 to 12 KB of JSON, and what a pod looks like depends only on the
-// seed and its number.
+// For a population of n pods there are n/50 deployments of 50 pods each (2000 at n = 100,000), as
+// many nodes, and a namespace for every 1000 pods. A deployment has two replica sets: 30 pods of
+// the new one and 20 of the old. A pod is 6 to 12 KB of JSON, and what a pod looks like depends
+// only on the seed and its number.
 package workload
 
 import (
@@ -41,8 +40,7 @@ const (
 	PodsPerNamespace = 1000
 )
 
-// Config says which population is made. Two equal configurations give equal
-// pods.
+// Config says which population is made. Two equal configurations give equal pods.
 type Config struct {
 	// N is the number of pods.
 	N int
@@ -53,17 +51,15 @@ type Config struct {
 	Light bool
 }
 
-// Population is a set of pods with their keys (namespace/name) in the same
-// order. Its pods are shared by everything that is measured: nobody may change
-// them.
+// Population is a set of pods with their keys (namespace/name) in the same order. Its pods are
+// shared by everything that is measured: nobody may change them.
 type Population struct {
 	Pods []*corev1.Pod
 	Keys []string
 }
 
-// New makes the population in the memory layout that a client has after
-// decoding a response: every pod is encoded as protobuf and decoded again, so
-// no two pods share strings, slices or maps.
+// New makes the population in the memory layout that a client has after decoding a response: every
+// pod is encoded as protobuf and decoded again, so no two pods share strings, slices or maps.
 func New(ctx context.Context, cfg Config) (*Population, error) {
 	population := &Population{
 		Pods: make([]*corev1.Pod, cfg.N),
