@@ -169,8 +169,7 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 	return path, nil
 }
 
-// detachFromTerminal keeps Ctrl-C from the child: its parent decides when the
-// child ends.
+// detachFromTerminal keeps Ctrl-C from the child: its parent decides when the child ends.
 func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }

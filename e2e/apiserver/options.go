@@ -35,8 +35,7 @@ type Options struct {
 	// Stop removes. No two servers may use one folder at a time.
 	DataDir string
 
-	// Port on 127.0.0.1; 0 takes a free one, which the server then keeps over
-	// restarts.
+	// Port on 127.0.0.1; 0 takes a free one, which the server then keeps over restarts.
 	Port int
 
 	// DisableWatchCache lets every list and watch read etcd itself.
@@ -103,13 +102,11 @@ var crdResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// CustomResource describes a kind for InstallCRD. Its objects may have any
-// fields.
+// CustomResource describes a kind for InstallCRD. Its objects may have any fields.
 type CustomResource struct {
 	// Group and Version, such as "example.com" and "v1".
 	Group, Version string
-	// Kind, such as "Widget". The plural resource name is the kind in lower
-	// case with an s.
+	// Kind, such as "Widget". The plural resource name is the kind in lower case with an s.
 	Kind string
 }
 

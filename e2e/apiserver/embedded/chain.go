@@ -49,8 +49,7 @@ const (
 	shutdownTimeout = 2 * time.Second
 )
 
-// chain is the servers that answer one after the other: core what it knows, and
-// crds the rest.
+// chain is the servers that answer one after the other: core what it knows, and crds the rest.
 type chain struct {
 	server   *genericapiserver.GenericAPIServer
 	loopback *restclient.Config
@@ -112,8 +111,7 @@ func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *data
 	return server, nil
 }
 
-// installResources creates the storage of every built-in resource and routes
-// requests to it.
+// installResources creates the storage of every built-in resource and routes requests to it.
 func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config) error {
 	groups := map[string]*genericapiserver.APIGroupInfo{}
 	for _, r := range resources {
@@ -202,11 +200,10 @@ func restOptions(etcd *options.EtcdOptions) generic.RESTOptionsGetter {
 	return etcd.CreateRESTOptionsGetter(factory, nil)
 }
 
-// openAPIConfig satisfies the generic API server, which refuses to install
-// types without an OpenAPI definition: server-side apply and the record of
-// managed fields are built on it. The real definitions exist only in
-// k8s.io/kubernetes, so each kind is declared as an object with unknown fields,
-// whose structure is then taken from the objects themselves; lists are atomic.
+// openAPIConfig satisfies the generic API server, which refuses to install types without an OpenAPI
+// definition: server-side apply and the record of managed fields are built on it. The real
+// definitions exist only in k8s.io/kubernetes, so each kind is declared as an object with unknown
+// fields, whose structure is then taken from the objects themselves; lists are atomic.
 func openAPIConfig() *openapicommon.OpenAPIV3Config {
 	return genericapiserver.DefaultOpenAPIV3Config(anyObjects, openapinamer.NewDefinitionNamer(builtin))
 }

@@ -3,10 +3,9 @@
 
 //go:build !race
 
-// Package embedded is the API server of package apiserver, for its child
-// process. It links k8s.io/apiserver and etcd: binaries that import it are
-// large and take minutes to build the first time. The package does not exist
-// under the race detector (build tag !race).
+// Package embedded is the API server of package apiserver, for its child process. It links
+// k8s.io/apiserver and etcd: binaries that import it are large and take minutes to build the first
+// time. The package does not exist under the race detector (build tag !race).
 //
 //	embedded.Run
 //	  etcd      one member on 127.0.0.1, files in the data folder
@@ -97,8 +96,7 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 }
 
 const (
-	// quotaBytes is where etcd refuses writes: far more than a test writes, far
-	// less than a disk.
+	// quotaBytes is where etcd refuses writes: far more than a test writes, far less than a disk.
 	quotaBytes = 1 << 30
 
 	// walSegmentBytes is preallocated twice per data folder. etcd's own 64 MB
@@ -110,8 +108,7 @@ const (
 	tickMillis     = 20
 	electionMillis = 200
 
-	// compactRevisionKey is where API servers tell each other up to where etcd
-	// is compacted.
+	// compactRevisionKey is where API servers tell each other up to where etcd is compacted.
 	compactRevisionKey = "compact_rev_key"
 )
 

@@ -222,9 +222,8 @@ func (strategy) Validate(context.Context, runtime.Object) field.ErrorList { retu
 
 func (strategy) ValidateUpdate(_ context.Context, _, _ runtime.Object) field.ErrorList { return nil }
 
-// DefaultGarbageCollectionPolicy says that propagation policies of deletes are
-// ignored: without a garbage collector, nobody would remove the finalizers by
-// which they work.
+// DefaultGarbageCollectionPolicy says that propagation policies of deletes are ignored: without a
+// garbage collector, nobody would remove the finalizers by which they work.
 func (strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.Unsupported
 }

@@ -68,8 +68,7 @@ func Status(t *testing.T, informer cache.Controller) inspect.Status {
 	return s
 }
 
-// On runs an informer on a scripted server in a bubble until the returned function is
-// called.
+// On runs an informer on a scripted server in a bubble until the returned function is called.
 func On(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (s cache.SharedIndexInformer, stop func()) {
 	s = kinformer.Constructor(options)(server, &v1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
