@@ -291,20 +291,22 @@ func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
 	}
 }
 
-// Bulk puts or deletes a long run of keys, so that postings have many leaves.
+// Bulk puts or deletes many keys, so that postings have many leaves. A key may come several times,
+// in one block of changes or in different ones, and go in between.
 func (x *machine) Bulk(t *rapid.T) {
 	before := maps.Clone(x.model.objects)
 	from := rapid.IntRange(0, modelKeys).Draw(t, "from")
 	to := rapid.IntRange(from, modelKeys).Draw(t, "to")
-	drop := rapid.Bool().Draw(t, "delete")
+	distance := rapid.SampledFrom([]int{1, 1, modelKeys/3 + 1, 2 * modelKeys / BlockLen}).Draw(t, "distance")
+	drop := rapid.SampledFrom([]int{1, modelKeys, 3}).Draw(t, "delete every")
 	values := map[string][]string{}
 	for _, index := range modelIndexes {
 		values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 2).Draw(t, index)
 	}
 	ops := []Op{}
 	for i := from; i < to; i++ {
-		key := modelKey(i)
-		if drop {
+		key := modelKey(i * distance % modelKeys)
+		if i%drop == drop-1 {
 			delete(x.model.objects, key)
 			ops = append(ops, Op{Key: key, Delete: true})
 			continue
@@ -628,25 +630,6 @@ func TestDraftGrows(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, i, obj)
 	}
-}
-
-// TestDroppedDraft: a draft that is not installed changes nothing, and the table goes on meanwhile.
-func TestDroppedDraft(t *testing.T) {
-	table := New(nil, Options{})
-	table.Apply([]Op{{Key: "a", Object: 1}}, nil)
-	d := table.Draft(1)
-	block := &Block{N: 1}
-	block.Keys[0], block.Objects[0] = "a", 2
-	d.Look(block)
-	require.Equal(t, 1, block.Former[0])
-	d.Put(block)
-	require.True(t, d.Current())
-	table.Apply([]Op{{Key: "b", Object: 3}}, nil)
-	require.False(t, d.Current())
-	require.NoError(t, table.verify())
-	require.Equal(t, 2, table.Len())
-	obj, _ := table.Get("a")
-	require.Equal(t, 1, obj)
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
