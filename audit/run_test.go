@@ -214,17 +214,6 @@ func TestPageThatHangs(t *testing.T) {
 	})
 }
 
-// TestSenselessOptions are refused, and say so.
-func TestSenselessOptions(t *testing.T) {
-	informer := cache.NewSharedIndexInformer(pods(), &corev1.Pod{}, 0, nil)
-	for want, o := range map[string]audit.RunOptions{
-		"audit: RunOptions.Every is 1ns, less than 1m0s":           {Every: 1},
-		"audit: RunOptions.Every is 59.999999999s, less than 1m0s": {Every: time.Minute - 1},
-	} {
-		assert.EqualError(t, audit.Run(t.Context(), informer, o), want)
-	}
-}
-
 // TestHistory: what audits have come to is told by Inspect and by the Status, which is degraded
 // until an audit finds that all is well.
 func TestHistory(t *testing.T) {

@@ -94,13 +94,6 @@ func TestWhatIsGivenStays(t *testing.T) {
 	require.Equal(t, given.CreationTimestamp, replaced.CreationTimestamp)
 }
 
-func TestObjectsWithoutNamespace(t *testing.T) {
-	src := cachetest.Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-	require.Equal(t, map[string]string{"n": "2"}, src.Versions())
-	src.Delete("", "n")
-	require.Empty(t, src.Versions())
-}
-
 func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
 	src := cachetest.Of(pod("a"))
 	refused := func(is func(error) bool, write func()) {
@@ -282,13 +275,6 @@ func TestPagesShowOneState(t *testing.T) {
 	require.Equal(t, "6", rv)
 	require.Equal(t, []string{"e 6"}, items)
 	require.Empty(t, next)
-}
-
-func TestPagesTellHowManyRemain(t *testing.T) {
-	src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c"), NewList: podList})
-	list, err := src.List(metav1.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, *list.(*corev1.PodList).RemainingItemCount)
 }
 
 func TestNoWatchCachePagesAnyVersion(t *testing.T) {

@@ -57,17 +57,6 @@ func TestWatchBeginsWithTheState(t *testing.T) {
 	}
 }
 
-func TestWatchOfTheFutureWaitsForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pod("a"))
-		w := open(t, src, metav1.ListOptions{ResourceVersion: "4"})
-		relabel(src, "a", "1")
-		relabel(src, "a", "2")
-		relabel(src, "a", "3")
-		require.Equal(t, []string{"MODIFIED a 5"}, take(t, w, 1))
-	})
-}
-
 func TestWatchRefusesVersions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -415,17 +404,6 @@ func TestFaultsBelongToTheirVerb(t *testing.T) {
 	_, err = src.Watch(watchListFrom(""))
 	require.ErrorIs(t, err, boom)
 	open(t, src, watchListFrom(""))
-}
-
-func TestDelayedRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pod("a"))
-		src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Minute})
-		start := time.Now()
-		_, err := src.List(metav1.ListOptions{})
-		require.NoError(t, err)
-		require.Equal(t, time.Minute, time.Since(start))
-	})
 }
 
 func TestHeldRequestEndsWithItsContext(t *testing.T) {

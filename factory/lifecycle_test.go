@@ -343,33 +343,6 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 	})
 }
 
-// TestInformerWhoseContextEnded is not run again, as no informer can be. Stop makes room for
-// another.
-func TestInformerWhoseContextEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
-		ctx := bubbleContext(t, f)
-		short, end := context.WithCancel(ctx)
-		ended := f.ForResource(podsResource).Informer()
-		f.StartWithContext(short)
-		synctest.Wait()
-		end()
-		synctest.Wait()
-		require.True(t, ended.IsStopped())
-		assert.Empty(t, processLog.about("has started", func() { f.StartWithContext(ctx) }))
-		assert.Same(t, ended, f.ForResource(podsResource).Informer())
-		synced, err := f.WaitForCacheSyncWithContext(ctx)
-		require.NoError(t, err)
-		assert.True(t, synced[podsResource], "it has its first list, and keeps it")
-
-		assert.True(t, f.Stop(podsResource))
-		again := f.ForResource(podsResource).Informer()
-		f.StartWithContext(ctx)
-		require.NoError(t, kinformer.WaitForSync(ctx, again))
-		assert.False(t, again.IsStopped())
-	})
-}
-
 // TestShutdownWaits until the handlers of all informers have returned, and releases no name before.
 func TestShutdownWaits(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-shutdown")
