@@ -657,30 +657,6 @@ func TestDropped(t *testing.T) {
 	})
 }
 
-// TestRefusedByTransform: objects that the transform refuses are counted, not found: a relist would
-// not help.
-func TestRefusedByTransform(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a", "b", "c")
-		refuses := func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["v"] == "bad" {
-				return nil, errors.New("cannot take it")
-			}
-			return obj, nil
-		}
-		r := follow(t, src, src, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
-		src.Put(testkit.Pod("a", "bad"))
-		src.Put(testkit.Pod("new", "bad"))
-		src.Put(testkit.Pod("b", "2"))
-		r.calm()
-		for _, content := range []bool{false, true} {
-			report := r.once(t, audit.Options{Content: content})
-			assert.Empty(t, report.Findings)
-			assert.Equal(t, 2, report.Refused)
-		}
-	})
-}
-
 // TestCollections: what is compared is what the informer's ListerWatcher lists, less what the
 // informer leaves out.
 func TestCollections(t *testing.T) {

@@ -271,8 +271,9 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestRefusedWhileRelisted: what the transform has refused stays that until the state is stored
-// that has it: neither a relist that goes on, nor one that has failed, makes a finding of it.
+// TestRefusedWhileRelisted: objects that the transform has refused are counted, not found, until the
+// state is stored that has them: neither a relist that goes on, nor one that has failed, makes a
+// finding of them.
 func TestRefusedWhileRelisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := make([]string, 200)
@@ -297,12 +298,15 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		}
 		r := follow(t, src, slowly, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 150}})
 		src.Put(testkit.Pod("p000", "bad"))
+		src.Put(testkit.Pod("new", "bad"))
 		src.Put(testkit.Pod("p001", "2"))
 		r.calm()
 		isRefused := func() {
-			report := r.once(t, audit.Options{Repair: true})
-			assert.Empty(t, report.Findings)
-			assert.Equal(t, 1, report.Refused)
+			for _, content := range []bool{false, true} {
+				report := r.once(t, audit.Options{Content: content, Repair: true})
+				assert.Empty(t, report.Findings)
+				assert.Equal(t, 2, report.Refused)
+			}
 		}
 		isRefused()
 		strict.Store(false)

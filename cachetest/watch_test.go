@@ -6,7 +6,6 @@ package cachetest_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -81,22 +80,6 @@ func TestWatchRefusesVersions(t *testing.T) {
 			require.True(t, c.is(err), "%v", err)
 		})
 	}
-}
-
-func TestWatchRefusesOptions(t *testing.T) {
-	yes := true
-	for name, options := range map[string]metav1.ListOptions{
-		"match without initial events": {ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
-		"initial events without match": {SendInitialEvents: &yes},
-	} {
-		_, err := cachetest.Of(pod("a")).Watch(options)
-		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
-	}
-	_, err := cachetest.Of(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
-	require.ErrorContains(t, err, `resourceVersion "x" is not a number`)
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.EqualValues(t, http.StatusInternalServerError, status.Status().Code, "as the server says it")
 }
 
 // TestWatchOfNothingYet: a plain watch needs no type for its bookmark.

@@ -611,11 +611,17 @@ func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.Sha
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
 // TestSharesEqualParts: without a transform equal pods share their parts, are what they are, and
-// may be read by anybody.
+// may be read by anybody. A transform that is set too late is none, and nil takes one back.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
 		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			return podInformer(set, sharingOption(false))
+			informer := podInformer(set, sharingOption(false))
+			require.NoError(t, informer.SetTransform(mutating))
+			require.NoError(t, informer.SetTransform(nil))
+			informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+				assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
+			}})
+			return informer
 		})
 		assert.True(t, got.status.Decoding.Shared.On)
 		assert.Empty(t, got.status.Decoding.Shared.Why)
@@ -630,78 +636,54 @@ func TestSharesEqualParts(t *testing.T) {
 	}
 }
 
-// TestTransformThatMutates: for a transform that writes to what it is given nothing is shared, and
-// the status says why, however the transform comes to the informer.
-func TestTransformThatMutates(t *testing.T) {
-	ways := map[string]func(*kubernetes.Clientset) cache.SharedIndexInformer{
-		"set": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+// TestTransformThatWrites: for a transform that writes to what it is given nothing is shared, and
+// the status says why, however the transform comes to the informer. With one that copies what it
+// changes, and TransformCopies, the other parts are shared.
+func TestTransformThatWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		copies     bool
+		informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer
+	}{
+		"set": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			informer := podInformer(set, sharingOption(false))
 			require.NoError(t, informer.SetTransform(copying))
 			require.NoError(t, informer.SetTransform(mutating))
 			return informer
-		},
-		"a factory of ours": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"a factory of ours": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
-		},
-		"a factory that is wrapped": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"a factory that is wrapped": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactoryWithOptions(set, 0, clientinformers.WithTransform(mutating)),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
-		},
-	}
-	for name, informerOf := range ways {
-		for _, media := range sharingMedia {
-			t.Run(name+", "+media, func(t *testing.T) {
-				got := runSharing(t, media, informerOf)
-				got.transformedOnce(t)
-				d := got.status.Decoding
-				assert.True(t, d.On)
-				assert.False(t, d.Shared.On)
-				assert.Equal(t, notShared, d.Shared.Why)
-				assert.Zero(t, d.Shared.Parts)
-				assert.Zero(t, got.sharedVolumes())
-			})
-		}
-	}
-}
-
-// TestTransformThatCopies: with one that copies what it changes, and TransformCopies, parts are
-// shared that it leaves alone, and what it changes is right.
-func TestTransformThatCopies(t *testing.T) {
-	for _, media := range sharingMedia {
-		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"copying": {true, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			informer := podInformer(set, sharingOption(true))
 			require.NoError(t, informer.SetTransform(copying))
 			return informer
-		})
-		got.transformedOnce(t)
-		assert.True(t, got.status.Decoding.Shared.On)
-		assert.Empty(t, got.status.Decoding.Shared.Why)
-		assert.Zero(t, got.sharedVolumes(), "they are copied")
-		tolerations := map[*v1.Toleration]bool{}
-		for _, pod := range got.pods {
-			tolerations[&pod.Spec.Tolerations[0]] = true
+		}},
+	} {
+		for _, media := range sharingMedia {
+			t.Run(name+", "+media, func(t *testing.T) {
+				got := runSharing(t, media, tc.informerOf)
+				got.transformedOnce(t)
+				shared := got.status.Decoding.Shared
+				assert.True(t, got.status.Decoding.On)
+				assert.Equal(t, tc.copies, shared.On)
+				assert.Equal(t, map[bool]string{false: notShared}[tc.copies], shared.Why)
+				assert.Equal(t, tc.copies, shared.Parts.Hits > 0)
+				assert.Zero(t, got.sharedVolumes(), "they are written to, or copied")
+				tolerations := map[*v1.Toleration]bool{}
+				for _, pod := range got.pods {
+					tolerations[&pod.Spec.Tolerations[0]] = true
+				}
+				assert.Equal(t, tc.copies, len(tolerations) < informers.EqualPods/10)
+			})
 		}
-		assert.Less(t, len(tolerations), informers.EqualPods/10)
 	}
-}
-
-// TestTransformInTime: one that is set too late is none, and nil takes it back: parts are shared.
-func TestTransformInTime(t *testing.T) {
-	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-		informer := podInformer(set, sharingOption(false))
-		require.NoError(t, informer.SetTransform(mutating))
-		require.NoError(t, informer.SetTransform(nil))
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
-		}})
-		require.NoError(t, err)
-		return informer
-	})
-	assert.True(t, got.status.Decoding.Shared.On)
-	assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
 }
 
 // TestWriterIsFound: who writes to cached objects that share parts is found while events come, and

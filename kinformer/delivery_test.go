@@ -317,7 +317,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 		if m.delivery.Overflow == kinformer.OverflowDisconnect {
 			synctest.Wait() // a handler does not leave while it is removed
 		}
-		if last := len(m.handles) - 1; last > 0 && m.informer.IsRegistered(m.handles[last]) {
+		if last := len(m.handles) - 1; last >= 0 && m.informer.IsRegistered(m.handles[last]) {
 			err := m.informer.RemoveEventHandler(m.handles[last])
 			m.handlers, m.handles = m.handlers[:last], m.handles[:last]
 			return err
