@@ -220,6 +220,9 @@ func TestLastOptionCounts(t *testing.T) {
 	var limit atomic.Int64 // not every client keeps it
 	ofEachKind(t, func(t *testing.T, pods followed) {
 		list, _ := pods.asked(t)
+		for _, action := range pods.Actions() {
+			assert.Equal(t, "ns", action.GetNamespace(), "the server need not send the others")
+		}
 		assert.EqualValues(t, 9, limit.Swap(0))
 		assert.Empty(t, list.LabelSelector)
 		assert.Equal(t, "SharedIndexInformer others.v9", pods.Informer().HasSyncedChecker().Name())
@@ -340,6 +343,21 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 		require.ErrorContains(t, err, `"b" not found`, "a lister stays with its informer")
 		_, err = f.ForResource(podsResource).Lister().ByNamespace("ns").Get("b")
 		require.NoError(t, err)
+	})
+}
+
+// TestInformerWhoseContextEnded is not run again, as no informer can be.
+func TestInformerWhoseContextEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
+		ctx := bubbleContext(t, f)
+		short, end := context.WithCancel(ctx)
+		f.ForResource(podsResource)
+		f.StartWithContext(short)
+		synctest.Wait()
+		end()
+		synctest.Wait()
+		assert.Empty(t, processLog.about("runs only once", func() { f.StartWithContext(ctx); synctest.Wait() }))
 	})
 }
 
