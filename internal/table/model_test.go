@@ -291,22 +291,20 @@ func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
 	}
 }
 
-// Bulk puts or deletes many keys, so that postings have many leaves. A key may come several times,
-// in one block of changes or in different ones, and go in between.
+// Bulk puts or deletes a long run of keys, so that postings have many leaves.
 func (x *machine) Bulk(t *rapid.T) {
 	before := maps.Clone(x.model.objects)
 	from := rapid.IntRange(0, modelKeys).Draw(t, "from")
 	to := rapid.IntRange(from, modelKeys).Draw(t, "to")
-	distance := rapid.SampledFrom([]int{1, 1, modelKeys/3 + 1, 2 * modelKeys / BlockLen}).Draw(t, "distance")
-	drop := rapid.SampledFrom([]int{1, modelKeys, 3}).Draw(t, "delete every")
+	drop := rapid.Bool().Draw(t, "delete")
 	values := map[string][]string{}
 	for _, index := range modelIndexes {
 		values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 2).Draw(t, index)
 	}
 	ops := []Op{}
 	for i := from; i < to; i++ {
-		key := modelKey(i * distance % modelKeys)
-		if i%drop == drop-1 {
+		key := modelKey(i)
+		if drop {
 			delete(x.model.objects, key)
 			ops = append(ops, Op{Key: key, Delete: true})
 			continue
