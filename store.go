@@ -44,6 +44,9 @@ type (
 	handlerSeat  = door.Seat[*fanout.Listener]
 )
 
+// queueLife has the methods of queues that are about their end and their first Replace.
+type queueLife = queue.Life
+
 // StoreOption sets one property of a store at its construction. It is not interchangeable with
 // client-go's type of this name, whose parameter is unexported there.
 type StoreOption = func(*keyedStore)

@@ -6,10 +6,13 @@
 package provider
 
 import (
+	"reflect"
 	"strconv"
 	"sync"
+	"unsafe"
 
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // shared is the provider of the process.
@@ -97,5 +100,88 @@ func publishVersion(gauge clientgo.GaugeMetric, rv string) {
 	}
 	if n, err := strconv.ParseInt(rv, 10, 64); err == nil {
 		gauge.Set(float64(n))
+	}
+}
+
+// QueueMetrics are published for informers with a reserved identity only. Those without a provider
+// are nil.
+type QueueMetrics struct {
+	Depth   clientgo.GaugeMetric     // items waiting
+	Latency clientgo.HistogramMetric // seconds spent processing one pop
+}
+
+// client-go has no getter for the metrics provider that was set there, and the one that
+// k8s.io/component-base/metrics/prometheus/clientgo sets when it is imported is of an unexported
+// type. But a queue and a store of client-go that are made with an identity and no provider keep
+// its metrics in a field. The functions below take them from there. They are the only code that reads what
+// client-go does not export.
+
+// clientGoQueueMetrics returns the metrics that client-go's provider makes for a queue with this
+// identity, which must be reserved. ok is false if there is no provider, or it cannot be found out:
+// then the log says so once.
+func clientGoQueueMetrics(id clientgo.InformerNameAndResource) (metrics QueueMetrics, ok bool) {
+	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id})
+	depth, hasDepth := clientGoMetric[clientgo.GaugeMetric](id, queue, "metrics", "numberOfQueuedItem")
+	latency, hasLatency := clientGoMetric[clientgo.HistogramMetric](id, queue, "metrics", "processingLatency")
+	return QueueMetrics{Depth: depth, Latency: latency}, hasDepth && hasLatency
+}
+
+// clientGoVersionMetric is clientGoQueueMetrics for a store.
+func clientGoVersionMetric(id clientgo.InformerNameAndResource) (clientgo.GaugeMetric, bool) {
+	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, nil))
+	return clientGoMetric[clientgo.GaugeMetric](id, store, "metrics", "storeResourceVersion")
+}
+
+// clientGoMetric returns the metric of type M that is found from owner by the names of fields.
+func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path ...string) (metric M, ok bool) {
+	metric, ok = hiddenField[M](owner, path...)
+	switch {
+	case !ok:
+		warnOnce("Warning: informers publish no metrics: where client-go keeps its own is not known for this version of it. Give "+
+			"a provider to SetInformerMetricsProvider of this package, before informers are made", id)
+	case reflect.TypeOf(metric) == clientGoNoMetric():
+		warnOnce("Warning: informers publish no metrics: they have a name for them, but no provider is set. Call "+
+			"SetInformerMetricsProvider, or import a package that does, before informers are made", id)
+		ok = false
+	}
+	return metric, ok
+}
+
+// clientGoNoMetric returns the type that takes the place of metrics without a provider, in
+// client-go; nil if not known.
+var clientGoNoMetric = sync.OnceValue(func() reflect.Type {
+	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true})
+	nobodys, _ := hiddenField[clientgo.GaugeMetric](queue, "metrics", "numberOfQueuedItem")
+	return reflect.TypeOf(nobodys)
+})
+
+// hiddenField returns the field of type M that is found from a pointer by the names of fields,
+// exported or not, each of a struct or a pointer to one. ok is false if there is no such field, it
+// is of another type, or it is nil.
+func hiddenField[M any](owner any, path ...string) (field M, ok bool) {
+	v := reflect.ValueOf(owner)
+	for _, name := range path {
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		if v.Kind() != reflect.Struct {
+			return field, false
+		}
+		v = v.FieldByName(name)
+	}
+	if !v.CanAddr() || v.Type() != reflect.TypeFor[M]() || v.IsZero() {
+		return field, false
+	}
+	return *(*M)(unsafe.Pointer(v.UnsafeAddr())), true
+}
+
+// warned has the warnings that warnOnce has given.
+var warned sync.Map
+
+// warnOnce logs a warning about the metrics of an informer, once in the process: the other
+// informers have them no more.
+func warnOnce(warning string, id clientgo.InformerNameAndResource) {
+	if _, given := warned.LoadOrStore(warning, true); !given {
+		klog.Background().Info(warning, "informer", id.Name(), "resource", id.GroupVersionResource())
 	}
 }

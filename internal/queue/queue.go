@@ -9,6 +9,7 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/internal/event"
 )
@@ -154,7 +155,7 @@ func (q *Queue) Bookmark(version string) error {
 func (q *Queue) AppendLocked(records ...event.Record) {
 	defer q.AnnounceLocked()
 	arrivals, ok := q.Waiting.(*Arrivals)
-	if ok && (q.Known == nil || !slices.ContainsFunc(records, isLost)) { // all at once: a put is these copies more than anything else
+	if ok && (q.Known == nil || !slices.ContainsFunc(records, func(r event.Record) bool { return r.Lost() })) { // all at once: a put is these copies more than anything else
 		arrivals.push(records...)
 		return
 	}
@@ -183,12 +184,33 @@ func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
 // Tombstone returns the deletion of a known object that nobody saw. An object that cannot be had is
 // nil.
 func (q *Queue) Tombstone(key string) event.Record {
-	return tombstone(q.Known, q.Reader.Logger, key)
+	obj, _ := q.lookUp(key, "No last state for a deleted object")
+	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
+}
+
+func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
+	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
 // SyncOf returns the resync of a known object; ok is false if that cannot be had.
 func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
-	return syncOf(q.Known, q.Reader.Logger, key)
+	obj, ok := q.lookUp(key, "Object left out of a resync")
+	version, _ := event.VersionOf(obj)
+	return event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj}, ok
+}
+
+// lookUp returns a known object. One that cannot be had is a line in the log.
+func (q *Queue) lookUp(key, message string) (obj any, exists bool) {
+	obj, exists, err := q.Known.GetByKey(key)
+	switch {
+	case err != nil:
+		event.ReportTo(q.Reader.Logger, event.Discreet(err), message+": lookup failed", "key", key)
+	case !exists:
+		q.Reader.Logger.Info(message+": gone from the known objects", "key", key)
+	default:
+		return obj, true
+	}
+	return nil, false
 }
 
 // admitsLocked reports whether a change of the object is worth its place.
@@ -260,14 +282,46 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once. It waits for a process function that runs under the lock, and for no
-// other.
-func (q *Queue) Close() {
-	q.Synced.Close()
+// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
+// its watch until some are taken. How far the server waits for that is the server's business; a
+// watch that it ends meanwhile goes on later from the last resourceVersion. 0 or less is no bound,
+// as in the beginning.
+//
+// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the
+// bookmarks of a full queue are taken in beyond it. What is being processed does not count.
+func (q *Queue) SetLimit(n int) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	q.limit.end()
+	q.limit.set(n, q.Waiting.Len())
+}
+
+// Pending returns how many items were put and are not processed yet: those that wait and those that
+// are being processed.
+func (q *Queue) Pending() int {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	return q.Waiting.Len() + q.Mu.working
+}
+
+// Depths is how full a queue is, and what its bounds have cost.
+type Depths struct {
+	Waiting, Limit int // items
+	Pauses         uint64
+	Paused         time.Duration
+}
+
+// Depths returns how full the queue is now.
+func (q *Queue) Depths() Depths {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	d := Depths{
+		Waiting: q.Waiting.Len(), Limit: int(q.limit.items.Load()),
+		Pauses: q.limit.pauses, Paused: q.limit.paused,
+	}
+	if q.limit.freed != nil {
+		d.Paused += time.Since(q.limit.since)
+	}
+	return d
 }
 
 // Options say what a queue is to be. The zero value is a queue without a name, in order of arrival,
@@ -306,18 +360,12 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
 	q.Init(o.Name)
-	q.Reader.Logger = loggerOf(&o)
+	q.ending = q.limit.end
+	q.Reader.Logger = klog.LoggerWithName(ptr.Deref(o.Logger, klog.Background()), o.Name)
 	q.Reader.Keys.Init(o.KeyFunc, o.UsualKey)
 	q.Reader.Keys.Opens, q.Reader.Keys.Known = o.Opens, o.Stored
 	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.Transform, o.KeepCached
 	return q
-}
-
-func loggerOf(o *Options) klog.Logger {
-	if o.Logger == nil {
-		return klog.LoggerWithName(klog.Background(), o.Name)
-	}
-	return klog.LoggerWithName(*o.Logger, o.Name)
 }
 
 // Order is where the records of a queue wait, and decides in which order they leave. The lock of

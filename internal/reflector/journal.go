@@ -260,3 +260,29 @@ func (j *Journal) hang() (hang awaited, again time.Duration) {
 	defer j.mu.Unlock()
 	return j.hangLocked()
 }
+
+const (
+	// hangLimit is how long a list may bring no byte, and a watch may take to open: kube-apiserver
+	// itself ends a list after a minute, and answers a watch at once.
+	hangLimit = time.Minute
+	// unseenLimit is how long a page of a list may take whose bytes nobody sees: long enough for
+	// one that arrives, however slowly.
+	unseenLimit = 5 * time.Minute
+	// bookmarkLimit is how long a watch may bring nothing, if bookmarks have come before: servers
+	// send one each minute.
+	bookmarkLimit = 5 * time.Minute
+)
+
+// awaited is what a server has to send next. It hangs if it should have come by now.
+type awaited struct {
+	what  string        // it belongs to, in words
+	since time.Time     // the last sign of life
+	limit time.Duration // of the time since then
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
