@@ -79,7 +79,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	checkIndexers(options.Indexers, &bad)
 	failures := &queue.Failures{}
 	p := pipeline.New(pipeline.Options{
-		Contents: &state.objects.contents,
+		Contents: &state.contents,
 		Failures: failures,
 		Deliver: func(changes []event.Change) {
 			for i := range changes {

@@ -42,7 +42,7 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 			problems = append(problems, Problem{"audit", "an audit has found " + door.Counted(int64(n), "object") + " that differed from the server"})
 		}
 	}
-	if n := i.Transform.Untransformed(); n > 0 {
+	if n, _, _ := i.Transform.Counts(); n > 0 {
 		problems = append(problems, Problem{"transform",
 			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n)})
 	}

@@ -18,16 +18,6 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// discreetError is an error with a text that quotes no object. What it wraps may do so.
-type discreetError struct {
-	text  string
-	cause error
-}
-
-func (e *discreetError) Error() string { return e.text }
-
-func (e *discreetError) Unwrap() error { return e.cause }
-
 // Discreet returns err, of a store, a queue or a function of the user's, with a text that may be
 // logged: a KeyError quotes its object.
 func Discreet(err error) error { return retold(err, withoutKeyed) }
@@ -46,7 +36,7 @@ func retold(err error, tell func(err error, text string) string) error {
 	if told == text {
 		return err
 	}
-	return &discreetError{text: strings.Clone(told), cause: err} // and not the memory that it is cut from
+	return Told(strings.Clone(told), err) // and not the memory that it is cut from
 }
 
 // eachError calls visit for err and for all that it wraps, outermost first.
@@ -234,16 +224,6 @@ func Shortened[S ~string](text S) S {
 // an answer may have 100 MB.
 const maxKept = 4 << 10
 
-// keptError stands for an error of which not everything is kept.
-type keptError struct {
-	text   string
-	causes []error
-}
-
-func (e *keptError) Error() string { return e.text }
-
-func (e *keptError) Unwrap() []error { return e.causes }
-
 // Kept returns what of err may be held for long: err itself, or an error with the same text, if
 // that is not too long, that wraps what err wraps but for what holds an object or is too large.
 // errors.Is and errors.As find all the rest, errors of a server and KeyErrors also where they had
@@ -252,55 +232,45 @@ func Kept(err error) error {
 	if err == nil {
 		return nil
 	}
-	rest, cut := keep(err)
-	if !cut {
-		return err
+	if rest, cut := keep(err); cut {
+		return Told(strings.Clone(Shortened(err.Error())), rest)
 	}
-	return &keptError{text: strings.Clone(Shortened(err.Error())), causes: []error{rest}}
+	return err
 }
 
 // keep returns err, or what is left of it if something had to be cut.
 func keep(err error) (rest error, cut bool) {
-	if known, cut, rest := keepKnown(err); known {
-		return rest, cut
-	}
-	causes := make([]error, 0, 1)
-	for _, cause := range causesOf(err) {
-		if cause == nil {
-			continue
+	switch e := err.(type) {
+	case clientgo.KeyError:
+		return keyErrorWithout(e), true
+	case *apierrors.StatusError:
+		if e.ErrStatus.Size() <= maxKept {
+			return err, false
 		}
-		rest, less := keep(cause)
-		causes, cut = append(causes, rest), cut || less
+		return statusWithout(e), true
+	}
+	large := len(err.Error()) > maxKept
+	switch {
+	case large && runtime.IsMissingKind(err):
+		return runtime.NewMissingKindErr("..."), true
+	case large && runtime.IsMissingVersion(err):
+		return runtime.NewMissingVersionErr("..."), true
+	}
+	var causes []error
+	for _, cause := range causesOf(err) {
+		if cause != nil {
+			rest, less := keep(cause)
+			causes, cut = append(causes, rest), cut || less
+		}
 	}
 	switch {
-	case !cut && len(err.Error()) <= maxKept:
+	case !cut && !large:
 		return err, false
 	case len(causes) == 0:
 		return fmt.Errorf("an error of type %T that was too large to be kept", err), true
 	default:
-		return &keptError{text: strings.Clone(Shortened(err.Error())), causes: causes}, true
+		return Told(strings.Clone(Shortened(err.Error())), errors.Join(causes...)), true
 	}
-}
-
-// keepKnown is keep for the types of errors that are cut in ways of their own.
-func keepKnown(err error) (known, cut bool, rest error) {
-	switch e := err.(type) {
-	case clientgo.KeyError:
-		return true, true, keyErrorWithout(e)
-	case *apierrors.StatusError:
-		if e.ErrStatus.Size() <= maxKept {
-			return true, false, err
-		}
-		return true, true, statusWithout(e)
-	}
-	switch {
-	case len(err.Error()) <= maxKept:
-	case runtime.IsMissingKind(err):
-		return true, true, runtime.NewMissingKindErr("...")
-	case runtime.IsMissingVersion(err):
-		return true, true, runtime.NewMissingVersionErr("...")
-	}
-	return false, false, nil
 }
 
 // keyErrorWithout is e without its object.

@@ -84,14 +84,6 @@ type Reader struct {
 	Logger    klog.Logger
 }
 
-// Record returns the record of an object as received.
-func (r *Reader) Record(typ clientgo.DeltaType, obj any) (Record, error) {
-	rec := Record{Type: typ, Object: obj}
-	rec.Version, _ = VersionOf(obj)
-	err := r.Complete(&rec)
-	return rec, err
-}
-
 // Complete fills in what follows from type and object as received. A deletion that cannot be
 // transformed is complete all the same, and Lost.
 func (r *Reader) Complete(rec *Record) error {
@@ -292,7 +284,7 @@ type KeyFinder interface {
 type Wrapping int
 
 const (
-	OpensNothing    Wrapping = iota // FIFO
+	_               Wrapping = iota // nothing: FIFO
 	OpensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
 	OpensDeltas                     // RealFIFO: these and a Delta
 )
@@ -328,17 +320,13 @@ type recentKeys struct {
 // the cost is that of not having it: an allocation an event.
 const maxRecentKeys = 4096
 
-// StackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
-const StackKey = 128
+// stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
+const stackKey = 128
 
 // key returns namespace/name as a string.
 func (r *recentKeys) key(namespace, name string) string {
-	var buffer [StackKey]byte
-	return r.text(append(append(append(buffer[:0], namespace...), '/'), name...))
-}
-
-// text returns the key as a string.
-func (r *recentKeys) text(key []byte) string {
+	var buffer [stackKey]byte
+	key := append(append(append(buffer[:0], namespace...), '/'), name...)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if known, ok := r.mu.keys[string(key)]; ok {

@@ -48,7 +48,7 @@ func (t *Transformer) PassDeleted(key string, obj any) (stored any, called bool,
 	if err != nil {
 		t.count(err)
 	}
-	t.forget(key)
+	t.note(key, nil)
 	return stored, called, err
 }
 
@@ -143,13 +143,6 @@ func (t *Transformer) countLocked(err error) {
 	t.mu.last = Kept(Discreet(err))
 }
 
-// forget notes that an object is gone.
-func (t *Transformer) forget(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.mu.behind, key)
-}
-
 // Replaced notes that a Replace has succeeded for all but the given keys.
 func (t *Transformer) Replaced(except []string) {
 	if t.Function == nil {
@@ -174,19 +167,12 @@ func (t *Transformer) Behind() map[string]struct{} {
 	return maps.Clone(t.mu.behind)
 }
 
-// Untransformed is inspect.Queue.Untransformed; 0 for a nil transformer.
-func (t *Transformer) Untransformed() int {
-	if t == nil {
-		return 0
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.mu.behind)
-}
-
 // Counts returns how many objects are behind, how many calls have failed, and with what the last of
-// them did.
+// them did; nothing for a nil transformer.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {
+	if t == nil {
+		return 0, 0, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.mu.behind), t.mu.failed, t.mu.last

@@ -83,7 +83,7 @@ type wholeState interface {
 // of the store, nor for slow index functions. Where it would have to it returns false, and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if pace := a.contents.pace.Load(); pace != nil && !pace.allows(len(batch)) || eventRun(batch) < len(batch) {
+	if !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
 	}
 	vouched := a.begin(batch)
@@ -184,13 +184,11 @@ func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitial
 	} else {
 		done = a.contents.Table.TryApply(operations, advance)
 	}
-	if done && pace != nil {
-		pace.note(len(operations), time.Since(began), 0)
-	}
-	if done && a.contents.OnVersion != nil {
-		a.contents.publishVersion()
-	}
 	if done {
+		if pace != nil {
+			pace.note(len(operations), time.Since(began), 0)
+		}
+		a.contents.publishVersion()
 		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)

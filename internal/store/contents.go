@@ -94,10 +94,7 @@ func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 
 // AllowsReader reports whether the goroutine that reads from the server may store so many objects:
 // the index functions are quick, or not the user's.
-func (c *Contents) AllowsReader(objects int) bool {
-	pace := c.pace.Load()
-	return pace == nil || pace.allows(objects)
-}
+func (c *Contents) AllowsReader(objects int) bool { return c.pace.Load().allows(objects) }
 
 // publishVersion is called after each write.
 func (c *Contents) publishVersion() {
@@ -137,9 +134,9 @@ const (
 	pauseOfOthers = 2 * time.Millisecond
 )
 
-// allows reports whether the goroutine that reads from the server may store so many objects.
+// allows is Contents.AllowsReader; nil: no function is the user's.
 func (p *indexPace) allows(objects int) bool {
-	return p.is(paceQuick) && objects <= table.BlockLen
+	return p == nil || p.is(paceQuick) && objects <= table.BlockLen
 }
 
 func (p *indexPace) is(state uint32) bool { return p.state.Load() == state }

@@ -155,8 +155,8 @@ func (s *stage) transform() error {
 // reuse puts cached objects in the place of identical ones.
 func (s *stage) reuse() {
 	b := &s.block
-	for i, former := range b.Former[:b.N] {
-		if cached, ok := reusable(former, b.Objects[i]); ok {
+	for i, cached := range b.Former[:b.N] {
+		if cached != nil && claimUnchanged(cached, b.Objects[i]) && identical.Objects(cached, b.Objects[i]) {
 			b.Objects[i] = cached
 		}
 	}
@@ -252,25 +252,9 @@ func MemoryIsScarce() bool {
 	return limit < math.MaxInt64 && samples[1].Value.Uint64()-samples[2].Value.Uint64() > limit/2
 }
 
-// reusable returns the cached object if the received one is identical to it.
-func reusable(cached, received any) (any, bool) {
-	if cached == nil || !claimUnchanged(cached, received) || !identical.Objects(cached, received) {
-		return nil, false
-	}
-	return cached, true
-}
-
 // claimUnchanged reports whether two objects claim to be one, in one version: without that a
 // comparison is not worth it.
 func claimUnchanged(a, b any) bool {
-	before, err := meta.Accessor(a)
-	if err != nil {
-		return false
-	}
-	after, err := meta.Accessor(b)
-	if err != nil {
-		return false
-	}
-	version, uid := after.GetResourceVersion(), after.GetUID()
-	return version != "" && uid != "" && version == before.GetResourceVersion() && uid == before.GetUID()
+	before, after := event.OriginOf(a), event.OriginOf(b)
+	return before == after && after.Version != "" && after.UID != ""
 }
