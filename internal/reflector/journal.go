@@ -66,7 +66,7 @@ func (j *Journal) Status() Status {
 		return now.Sub(since)
 	}
 	hang, _ := j.hangLocked()
-	s.Age, s.HeardAge, s.FailingFor = age(s.Since), age(s.HeardAt), age(j.mu.failingSince(hang))
+	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
 	s.Hangs, s.HangsFor = hang.what, age(hang.since)
 	outage := j.mu.lastOutage()
 	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
@@ -213,12 +213,12 @@ func (j *Journal) awaitedLocked() (all []awaited) {
 	p := &j.mu.pages
 	switch p.asked {
 	case KindList:
+		limit := unseenLimit
 		at, seen := j.decoding.Received()
-		list := awaited{"a list", latest(p.askedAt, at), unseenLimit}
 		if seen {
-			list.limit = hangLimit
+			limit = hangLimit
 		}
-		all = append(all, list)
+		all = append(all, awaited{"a list", latest(p.askedAt, at), limit})
 	case KindWatchList:
 		all = append(all, awaited{"a watch-list", latest(p.askedAt, p.HeardAt), hangLimit})
 	case KindWatch:

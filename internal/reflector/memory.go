@@ -62,11 +62,11 @@ type memory struct {
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
-		reader:  reader{Options: o, expects: expectationOf(o.ExpectedType)},
+		reader:  reader{Options: o},
 		lists:   tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
 		opening: openingPhase(o),
 	}
-	m.expects.namespace, m.expects.decoding = o.Namespace, &m.Decoding
+	m.expects = m.expectation()
 	m.Journal.write(func(p *pages) { p.clock, p.Version = o.Clock, o.Reached })
 	return m
 }
@@ -188,7 +188,7 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 	}
 }
 
-// GiveUp makes it known that a decision has stopped the reflector.
+// giveUp makes it known that a decision has stopped the reflector.
 func (m *memory) giveUp(ctx context.Context, err error) {
 	kept := event.Kept(err)
 	m.Journal.enter(Stopped)

@@ -84,11 +84,7 @@ func (r *Reflector) Streams() bool { return r.opening == Streaming }
 
 // Admits returns a function that says why a reflector of these options leaves an item of a list
 // out, nil for one that it admits. The function also trims such an item, as the reflector does.
-func (o Options) Admits() func(item runtime.Object) error {
-	e := expectationOf(o.ExpectedType)
-	e.namespace, e.decoding = o.Namespace, &o.Decoding
-	return e.admitItem
-}
+func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
 
 // Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even if
 // send does not heed that. Its status says nothing of it.

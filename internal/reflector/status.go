@@ -41,8 +41,7 @@ type Status struct {
 	Version        string    // that the reflector would watch from; "" before the first list
 	Lists, Watches int64     // requests, each page of a list one, watch-lists among the watches
 	HeardAt        time.Time // when the last watch event or bookmark came; zero: none yet
-	HeardAge       time.Duration
-	Bookmarked     bool // a watch has brought a bookmark, so that silence means something
+	Bookmarked     bool      // a watch has brought a bookmark, so that silence means something
 
 	Left    int64  // list items and watch events that were left out, so far
 	LeftNow int64  // those of them since the whole state was last asked for
@@ -143,8 +142,7 @@ func (h *History) noteRequest(p Past, now time.Time) {
 		count(&h.WatchEnds, p.Reason, 1)
 	}
 	all := map[string]*Requests{KindList: &h.Lists, KindWatchList: &h.Streams, KindWatch: &h.Watches}[p.Kind]
-	all.Ended++
-	if p.Failed {
+	if all.Ended++; p.Failed {
 		all.Failed++
 	}
 	all.Total, all.Longest, all.Last = all.Total+p.Took, max(all.Longest, p.Took), p.Took
@@ -157,8 +155,7 @@ func notedText(err error) string {
 	if len(text) <= maxNoted {
 		return strings.Clone(text)
 	}
-	const more = "..."
-	return strings.ToValidUTF8(text[:maxNoted-len(more)], "") + more
+	return strings.ToValidUTF8(text[:maxNoted-len("...")], "") + "..."
 }
 
 // noteError notes the text of an error. One that is noted already counts again.
