@@ -148,14 +148,9 @@ func isAdapter(v reflect.Value) bool {
 // placesOf returns where the functions of a handler are, one place for each file and for each
 // receiver; none for a handler that is of another kind.
 func placesOf(v reflect.Value) (places []string) {
-	var functions []reflect.Value
-	switch {
-	case v.Kind() == reflect.Func:
-		functions = []reflect.Value{v}
-	case isAdapter(v):
-		for _, name := range []string{"AddFunc", "UpdateFunc", "DeleteFunc"} {
-			functions = append(functions, v.FieldByName(name))
-		}
+	functions := []reflect.Value{v}
+	if isAdapter(v) {
+		functions = []reflect.Value{v.FieldByName("AddFunc"), v.FieldByName("UpdateFunc"), v.FieldByName("DeleteFunc")}
 	}
 	seen := map[string]int{} // index of the place in each scope
 	for _, f := range functions {

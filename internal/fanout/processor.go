@@ -82,9 +82,7 @@ func (p *Processor) Distribute(changes []event.Change) {
 	if start {
 		go p.pool.workFunc()
 	}
-	for _, found := range lagging {
-		found.say()
-	}
+	sayAll(lagging)
 }
 
 // NameLagging logs, as Distribute does once in a while, which handlers are stuck or lag, unless
@@ -93,9 +91,7 @@ func (p *Processor) NameLagging() {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
 	p.feed.mu.Unlock()
-	for _, found := range lagging {
-		found.say()
-	}
+	sayAll(lagging)
 }
 
 // stampLocked notes what the changes do not know themselves, and returns those that are for any
@@ -131,11 +127,7 @@ func (p *Processor) appendLocked(changes []event.Change) {
 	f.mu.log.Append(changes)
 	end, bounded := f.end.Load(), f.bounded.Load()
 	for i := range changes {
-		if many := changes[i].Many; many != nil {
-			end += int64(many.Len())
-		} else {
-			end++
-		}
+		end += int64(changes[i].Size())
 		if isBounded(&changes[i]) {
 			bounded++
 		}
@@ -223,15 +215,12 @@ func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 // Figures returns what is known of each handler that is registered, in the order in which they were
 // added. It waits for no call.
 func (p *Processor) Figures() (handlers []Figures) {
-	p.feed.mu.Lock()
-	listeners := slices.Clone(p.guarded.listeners)
-	p.feed.mu.Unlock()
+	listeners := p.registered()
 	slices.SortFunc(listeners, func(a, b *Listener) int {
 		return cmp.Compare(a.consumers[0].share.id, b.consumers[0].share.id)
 	})
-	handlers = make([]Figures, len(listeners))
-	for i, listener := range listeners {
-		handlers[i] = listener.Figures()
+	for _, listener := range listeners {
+		handlers = append(handlers, listener.Figures())
 	}
 	return handlers
 }
@@ -313,8 +302,7 @@ func (p *Processor) nameLeaving() {
 	p.feed.mu.Unlock()
 	longest := map[*target]time.Duration{}
 	for _, c := range leaving {
-		lasts := c.call(now)
-		longest[c.target] = max(longest[c.target], lasts)
+		longest[c.target] = max(longest[c.target], c.call(now))
 	}
 	for t, call := range longest {
 		t.logger.Info("Warning: the informer has stopped, and Run waits until a call of an event handler returns",

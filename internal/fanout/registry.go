@@ -123,12 +123,7 @@ func (r *registry) consumersLocked() iter.Seq[*consumer] {
 // keysNeededLocked reports whether a listener needs to know which object each call of a bulk record
 // is about.
 func (r *registry) keysNeededLocked() bool {
-	for _, listener := range r.listeners {
-		if listener.needsKeys() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.listeners, func(listener *Listener) bool { return listener.needsKeys() })
 }
 
 // checkOverflowLocked keeps handlers that are not lossless from letting everything pile up in the
@@ -179,10 +174,9 @@ func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	r.looked = now
 	for c := range r.consumersLocked() {
 		if l, worth := c.lag(now); worth {
-			found = append(found, remark{target: c.target, lag: l})
-		}
-		if len(found) == mostLags {
-			break
+			if found = append(found, remark{target: c.target, lag: l}); len(found) == mostLags {
+				break
+			}
 		}
 	}
 	return found

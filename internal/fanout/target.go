@@ -250,6 +250,12 @@ func (r remark) say() {
 	}
 }
 
+func sayAll(remarks []remark) {
+	for _, r := range remarks {
+		r.say()
+	}
+}
+
 // logLag logs that the handler lags. That all of it has caught up may be known already: then that
 // is logged here, since its line must come second.
 func (t *target) logLag(l lag) {

@@ -16,17 +16,8 @@ import (
 
 // Queue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
 //
-// To put a batch:
-//
-//  1. The reader completes the records: key, version, transform. No lock is held.
-//  2. If nothing waits and nobody is at work, Direct processes them in the caller's goroutine.
-//  3. Else they are copied to the end of the order, and a consumer is woken.
-//
-// To take one (pop.go):
-//
-//  1. Wait until there is something and nobody is at work.
-//  2. Take records out of the order, and have them processed, without the lock if Unlocked.
-//  3. Count them for HasSynced, and get their memory back.
+// The reader completes the records of a batch that is put: key, version, transform. No lock is held.
+// Pop counts what was processed for HasSynced, and gets its memory back.
 //
 // A batch has one owner at a time. The slice that is put stays the putter's. Records that are taken
 // are the process function's until it returns; then their memory is used again. Objects are never
@@ -64,7 +55,7 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	admitted, refused := q.admitBatch(records)
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if !q.Mu.populated && (len(refused) > 0 || holdsKeyed(admitted)) {
+	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
 		q.PopulateLocked()
 	}
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
@@ -73,34 +64,23 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	return refused
 }
 
-func holdsKeyed(records []event.Record) bool {
-	for i := range records {
-		if records[i].Keyed() {
-			return true
-		}
-	}
-	return false
-}
-
 // admitBatch completes the records in place and moves those that can be queued to the front.
 func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, refused []event.Refused) {
 	n := 0
 	for i := range records {
-		if records[i].Type == clientgo.Bookmark && !q.options.Bookmarks {
+		rec := &records[i]
+		if rec.Type == clientgo.Bookmark && !q.options.Bookmarks {
 			continue
 		}
-		received := records[i].Object
-		err := q.Reader.Complete(&records[i])
-		switch {
-		case err == nil:
-		case records[i].Lost():
-			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", records[i].Key)
-		default:
-			refused = append(refused, event.Refused{Type: records[i].Type, Object: received, Err: err})
+		received := rec.Object
+		if err := q.Reader.Complete(rec); err != nil && !rec.Lost() {
+			refused = append(refused, event.Refused{Type: rec.Type, Object: received, Err: err})
 			continue
+		} else if err != nil {
+			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", rec.Key)
 		}
 		if n != i {
-			records[n] = records[i]
+			records[n] = *rec
 		}
 		n++
 	}
@@ -282,13 +262,8 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this package reads no further from
-// its watch until some are taken. How far the server waits for that is the server's business; a
-// watch that it ends meanwhile goes on later from the last resourceVersion. 0 or less is no bound,
-// as in the beginning.
-//
-// The limit holds up our reflectors only. What is put by anybody else, lists, resyncs and the
-// bookmarks of a full queue are taken in beyond it. What is being processed does not count.
+// SetLimit bounds the queue: once n items wait, a reflector of this module reads no further from its
+// watch until some are taken. 0 or less is no bound. What anybody else puts is taken in beyond it.
 func (q *Queue) SetLimit(n int) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
