@@ -83,9 +83,7 @@ func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, 
 //
 // The reflectors of this package queue a deletion that the transformer fails for all the same: as a
 // DeletedFinalStateUnknown with the object that is queued or known.
-func (f *DeltaFIFO) Delete(obj interface{}) error {
-	return f.queue.PutKeyed(Deleted, obj)
-}
+func (f *DeltaFIFO) Delete(obj interface{}) error { return f.queue.PutKeyed(Deleted, obj) }
 
 // admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {

@@ -26,9 +26,7 @@ import (
 // Indexer as well.
 //
 // A handler that is to be shared, added or removed later needs NewSharedIndexInformer.
-func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
-	return newInformer(options)
-}
+func NewInformerWithOptions(options InformerOptions) (Store, Controller) { return newInformer(options) }
 
 // NewInformer is NewInformerWithOptions with these options.
 //

@@ -69,9 +69,7 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 // KeyFunc. Objects are shared with the callers: what was put in must not be changed afterwards.
 // With a KeyFunc of nil all that asks for an object's key fails with a KeyError. An option of nil
 // is a mistake that panics.
-func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
-	return newStore(keyFunc, nil, opts...)
-}
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return newStore(keyFunc, nil, opts...) }
 
 // NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an
 // index function fails.

@@ -161,7 +161,7 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 			case kind == 1 && depth < 4:
 				return errors.Join(build(depth+1), build(depth+1))
 			case kind == 2 && depth < 4:
-				return Told("discreet", build(depth + 1))
+				return Told("discreet", build(depth+1))
 			}
 			return rapid.SampledFrom(pool).Draw(t, "leaf")
 		}

@@ -47,9 +47,7 @@ type Typed[T clientgo.Object] struct {
 	Handler clientgo.TypedResourceEventHandler[T]
 }
 
-func (h Typed[T]) OnAdd(obj any, isInInitialList bool) {
-	h.Handler.OnAdd(obj.(T), isInInitialList)
-}
+func (h Typed[T]) OnAdd(obj any, isInInitialList bool) { h.Handler.OnAdd(obj.(T), isInInitialList) }
 
 func (h Typed[T]) OnUpdate(oldObj, newObj any) { h.Handler.OnUpdate(oldObj.(T), newObj.(T)) }
 

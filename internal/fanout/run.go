@@ -32,9 +32,7 @@ type run struct {
 }
 
 // more reports whether some of what was taken is not delivered.
-func (r *run) more() bool {
-	return r.next < r.end || r.bulk != nil && int(r.next) < r.bulk.Many.Len()
-}
+func (r *run) more() bool { return r.next < r.end || r.bulk != nil && int(r.next) < r.bulk.Many.Len() }
 
 // oldest returns the change that is delivered next, or the bulk record that it belongs to.
 func (r *run) oldest() *event.Change {

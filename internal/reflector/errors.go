@@ -58,9 +58,7 @@ func (e *resyncError) Unwrap() error { return e.cause }
 
 // isExpired reports whether the server has forgotten a version: reason Expired, or, before
 // Kubernetes 1.18, Gone.
-func isExpired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-}
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a
 // cause without a type, or, before 1.17, in the message only.
@@ -85,9 +83,7 @@ func isTooLarge(err error) bool {
 
 // isRefused reports whether the server cannot serve the version it was asked for, but may well
 // serve its newest.
-func isRefused(err error) bool {
-	return isExpired(err) || isTooLarge(err)
-}
+func isRefused(err error) bool { return isExpired(err) || isTooLarge(err) }
 
 // isBusy reports whether the server is down or wants to be left alone for a while: what the
 // reflector knows stays good, so it waits and repeats the same request.

@@ -170,9 +170,7 @@ func (j *Journal) succeeded() {
 }
 
 // ended notes a request that is over.
-func (j *Journal) ended(past Past) {
-	j.write(func(p *pages) { p.noteRequest(past, p.clock.Now()) })
-}
+func (j *Journal) ended(past Past) { j.write(func(p *pages) { p.noteRequest(past, p.clock.Now()) }) }
 
 // Refuse notes that what the journal is about cannot run, because of err.
 func (j *Journal) Refuse(err error) {

@@ -32,9 +32,7 @@ type Reflector struct {
 // New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is
 // decided here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about
 // itself.
-func New(o Options) *Reflector {
-	return &Reflector{newMemory(o.withDefaults())}
-}
+func New(o Options) *Reflector { return &Reflector{newMemory(o.withDefaults())} }
 
 // Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or
 // until a decision stops it. Rounds that end are followed by another one after a backoff; errors go

@@ -236,9 +236,7 @@ func goOn(next Phase) outcome { return outcome{next: next} }
 
 // tryLater is the outcome of a phase that failed with err, so that the round goes on after the
 // backoff.
-func tryLater(next Phase, err error) outcome {
-	return outcome{next: next, after: true, err: err}
-}
+func tryLater(next Phase, err error) outcome { return outcome{next: next, after: true, err: err} }
 
 // endRound is the outcome of a phase after which the whole state is needed again.
 func endRound(err error) outcome { return outcome{err: err} }

@@ -45,9 +45,7 @@ type batchMemory struct {
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 // NewApplier returns the applier of a store.
-func NewApplier(c *Contents) *Applier {
-	return &Applier{contents: c, Received: received{}}
-}
+func NewApplier(c *Contents) *Applier { return &Applier{contents: c, Received: received{}} }
 
 // Apply applies the batch to the store and returns the notifications for it, in order. Each run of
 // events of the watch is one transaction, so that readers see it at once. The notifications are the
