@@ -54,13 +54,13 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{arrivals: &queue.Arrivals{}, atomic: opts.AtomicEvents}
-	metrics := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
+	depth, latency := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
 	f.queue = queue.New(queue.Options{
 		Name: cmp.Or(opts.Identifier.Name(), opts.Name, "RealFIFO"), Logger: opts.Logger,
 		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensDeltas,
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.arrivals,
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
-		Identifier: opts.Identifier, Depth: metrics.Depth, Latency: metrics.Latency,
+		Identifier: opts.Identifier, Depth: depth, Latency: latency,
 	})
 	f.queueSeat, f.queueLife = door.Seated(f.queue), f.queue.Life
 	return f

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -39,16 +40,11 @@ type State struct {
 	*table.Snapshot
 	// Received is what the server said of the objects that do not show it any more. Nobody else
 	// has the map.
-	Received map[string]event.Origin
+	Received store.Received
 }
 
 // Origin returns what the server said of an object of the state.
-func (s *State) Origin(key string, obj any) event.Origin {
-	if origin, hidden := s.Received[key]; hidden {
-		return origin
-	}
-	return event.OriginOf(obj)
-}
+func (s *State) Origin(key string, obj any) event.Origin { return s.Received.Origin(key, obj) }
 
 // State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
 // ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.

@@ -94,25 +94,25 @@ func (r *Reader) Complete(rec *Record) error {
 		return err
 	}
 	if rec.Type == clientgo.Deleted {
-		return r.pass(rec, r.Transform.PassDeleted)
+		return r.pass(rec, gone)
 	}
-	return r.pass(rec, r.Transform.Pass)
+	return r.pass(rec, seen)
 }
 
 // PassListed transforms the object of a record that belongs to a whole state, if there is a
-// transform function; see Transformer.PassListed. The key is read before.
-func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, r.Transform.PassListed) }
+// transform function. The key is read before.
+func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, listed) }
 
-func (r *Reader) pass(rec *Record, transform func(string, any) (any, bool, error)) (err error) {
+func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
-	rec.Object, called, err = transform(rec.Key, rec.Object)
+	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Object, as)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // so that only what is altered takes memory
 		rec.Altered = &altered
 	}
-	if err != nil && rec.Type == clientgo.Deleted {
-		gone := received
-		rec.Object, rec.Altered = clientgo.DeletedFinalStateUnknown{Key: rec.Key}, &gone
+	if err != nil && as == gone {
+		last := received
+		rec.Object, rec.Altered = clientgo.DeletedFinalStateUnknown{Key: rec.Key}, &last
 	}
 	return err
 }

@@ -149,12 +149,12 @@ type Feed struct {
 // Open makes the queue: changes in order of arrival, a whole state as one.
 func (p *Pipeline) Open(f Feed) {
 	p.region = "kinformer batch of " + f.Resource
-	metrics := provider.OfQueue(f.Identifier, f.Metrics)
+	depth, latency := provider.OfQueue(f.Identifier, f.Metrics)
 	p.Queue = queue.New(queue.Options{
 		Name: cmp.Or(f.Identifier.Name(), "RealFIFO "+f.Resource), Logger: &f.Logger,
 		UsualKey: true, Opens: event.OpensDeltas, Stored: p.Contents.Table,
 		Transform: f.Transform, KeepCached: f.KeepCached, Bookmarks: true, Unlocked: true,
-		Identifier: f.Identifier, Depth: metrics.Depth, Latency: metrics.Latency,
+		Identifier: f.Identifier, Depth: depth, Latency: latency,
 	})
 	p.Queue.SetLimit(f.Limit)
 	p.pending = p.Queue.Pending

@@ -34,51 +34,36 @@ func Set(p clientgo.InformerMetricsProvider) {
 	}
 }
 
-// providerFor returns the given provider, or the one that was set here, or nil when there is
-// neither.
+// providerFor returns the given provider, or the one that was set here, or client-go's.
 func providerFor(own clientgo.InformerMetricsProvider) clientgo.InformerMetricsProvider {
 	if own != nil {
 		return own
 	}
 	shared.RLock()
 	defer shared.RUnlock()
-	return shared.provider
+	if shared.provider != nil {
+		return shared.provider
+	}
+	return clientGos{}
 }
 
-// OfQueue returns the metrics of a queue. A nil provider means that of the process.
-func OfQueue(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) QueueMetrics {
-	if id.Reserved() {
-		if provider := providerFor(own); provider != nil {
-			return QueueMetrics{
-				Depth:   provider.NewQueuedItemMetric(id),
-				Latency: provider.NewProcessingLatencyMetric(id),
-			}
-		}
-		if metrics, ok := clientGoQueueMetrics(id); ok {
-			return metrics
-		}
+// OfQueue returns the metrics of a queue, if it has a reserved identity: items waiting, and seconds
+// spent processing one pop; nil without a provider. A nil provider means that of the process.
+func OfQueue(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) (depth clientgo.GaugeMetric, latency clientgo.HistogramMetric) {
+	if !id.Reserved() {
+		return nil, nil
 	}
-	return QueueMetrics{}
-}
-
-// newVersionMetric returns the gauge that follows a store's resourceVersion; nil without a
-// provider.
-func newVersionMetric(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) clientgo.GaugeMetric {
-	if id.Reserved() {
-		if provider := providerFor(own); provider != nil {
-			return provider.NewStoreResourceVersionMetric(id)
-		}
-		if metric, ok := clientGoVersionMetric(id); ok {
-			return metric
-		}
-	}
-	return nil
+	provider := providerFor(own)
+	return provider.NewQueuedItemMetric(id), provider.NewProcessingLatencyMetric(id)
 }
 
 // OfStore returns what publishes the version of a store; nil if nobody looks at it. A nil provider
 // means that of the process.
 func OfStore(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) func(version string) {
-	gauge := newVersionMetric(id, own)
+	if !id.Reserved() {
+		return nil
+	}
+	gauge := providerFor(own).NewStoreResourceVersionMetric(id)
 	if gauge == nil {
 		return nil
 	}
@@ -103,38 +88,36 @@ func publishVersion(gauge clientgo.GaugeMetric, rv string) {
 	}
 }
 
-// QueueMetrics are published for informers with a reserved identity only. Those without a provider
-// are nil.
-type QueueMetrics struct {
-	Depth   clientgo.GaugeMetric     // items waiting
-	Latency clientgo.HistogramMetric // seconds spent processing one pop
-}
-
 // client-go has no getter for the metrics provider that was set there, and the one that
 // k8s.io/component-base/metrics/prometheus/clientgo sets when it is imported is of an unexported
 // type. But a queue and a store of client-go that are made with an identity and no provider keep
-// its metrics in a field. The functions below take them from there. They are the only code that reads what
+// its metrics in a field. clientGos takes them from there. It is the only code that reads what
 // client-go does not export.
 
-// clientGoQueueMetrics returns the metrics that client-go's provider makes for a queue with this
-// identity, which must be reserved. ok is false if there is no provider, or it cannot be found out:
-// then the log says so once.
-func clientGoQueueMetrics(id clientgo.InformerNameAndResource) (metrics QueueMetrics, ok bool) {
-	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id})
-	depth, hasDepth := clientGoMetric[clientgo.GaugeMetric](id, queue, "metrics", "numberOfQueuedItem")
-	latency, hasLatency := clientGoMetric[clientgo.HistogramMetric](id, queue, "metrics", "processingLatency")
-	return QueueMetrics{Depth: depth, Latency: latency}, hasDepth && hasLatency
+// clientGos is the provider that was set on client-go, for identities that are reserved. Its metrics
+// are nil if there is none, or it cannot be found out: then the log says so once.
+type clientGos struct{}
+
+func (clientGos) NewQueuedItemMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return clientGoMetric[clientgo.GaugeMetric](id, queueOf(id), "metrics", "numberOfQueuedItem")
 }
 
-// clientGoVersionMetric is clientGoQueueMetrics for a store.
-func clientGoVersionMetric(id clientgo.InformerNameAndResource) (clientgo.GaugeMetric, bool) {
+func (clientGos) NewProcessingLatencyMetric(id clientgo.InformerNameAndResource) clientgo.HistogramMetric {
+	return clientGoMetric[clientgo.HistogramMetric](id, queueOf(id), "metrics", "processingLatency")
+}
+
+func (clientGos) NewStoreResourceVersionMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
 	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, nil))
 	return clientGoMetric[clientgo.GaugeMetric](id, store, "metrics", "storeResourceVersion")
 }
 
+func queueOf(id clientgo.InformerNameAndResource) any {
+	return clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id})
+}
+
 // clientGoMetric returns the metric of type M that is found from owner by the names of fields.
-func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path ...string) (metric M, ok bool) {
-	metric, ok = hiddenField[M](owner, path...)
+func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path ...string) (none M) {
+	metric, ok := hiddenField[M](owner, path...)
 	switch {
 	case !ok:
 		warnOnce("Warning: informers publish no metrics: where client-go keeps its own is not known for this version of it. Give "+
@@ -142,16 +125,16 @@ func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path 
 	case reflect.TypeOf(metric) == clientGoNoMetric():
 		warnOnce("Warning: informers publish no metrics: they have a name for them, but no provider is set. Call "+
 			"SetInformerMetricsProvider, or import a package that does, before informers are made", id)
-		ok = false
+	default:
+		return metric
 	}
-	return metric, ok
+	return none
 }
 
 // clientGoNoMetric returns the type that takes the place of metrics without a provider, in
 // client-go; nil if not known.
 var clientGoNoMetric = sync.OnceValue(func() reflect.Type {
-	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true})
-	nobodys, _ := hiddenField[clientgo.GaugeMetric](queue, "metrics", "numberOfQueuedItem")
+	nobodys, _ := hiddenField[clientgo.GaugeMetric](queueOf(clientgo.InformerNameAndResource{}), "metrics", "numberOfQueuedItem")
 	return reflect.TypeOf(nobodys)
 })
 

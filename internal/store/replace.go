@@ -20,7 +20,7 @@ type nextState struct {
 	draft *table.Draft
 	news  table.Places // places of objects that the store does not have, or has in another version
 
-	received received // of the draft's objects
+	received Received // of the draft's objects
 	distrust bool     // of the versions of cached objects
 	stored   func()   // called when the state is in the store
 	kept     []string // keys of listed objects that cannot be transformed: the cached ones stay
@@ -34,7 +34,7 @@ type nextState struct {
 }
 
 func newNextState(c *Contents, size int) *nextState {
-	return &nextState{draft: c.Table.Draft(size), received: received{}, stored: func() {}, contents: c}
+	return &nextState{draft: c.Table.Draft(size), received: Received{}, stored: func() {}, contents: c}
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as
@@ -137,8 +137,8 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 
 // isSame reports whether the server says of an object in n what it said of the cached one.
 func (a *Applier) isSame(n *nextState, item *table.Item) bool {
-	now := n.received.origin(item.Key, item.Object)
-	return now.Version != "" && now == a.Received.origin(item.Key, item.Former)
+	now := n.received.Origin(item.Key, item.Object)
+	return now.Version != "" && now == a.Received.Origin(item.Key, item.Former)
 }
 
 // keepCached takes in the cached objects whose listed state cannot be had. It returns their places.
