@@ -153,16 +153,6 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
-	if f.queue.Known == nil {
-		return nil
-	}
-	for _, key := range f.queue.Known.ListKeys() {
-		if f.byKey.Waiting(key) != nil {
-			continue
-		}
-		if rec, ok := f.queue.SyncOf(key); ok {
-			f.queue.AppendLocked(rec)
-		}
-	}
+	f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Waiting(key) != nil })
 	return nil
 }

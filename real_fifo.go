@@ -165,14 +165,7 @@ func (f *RealFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
 	queued, _ := f.lastQueuedLocked()
-	for _, key := range f.queue.Known.ListKeys() {
-		if _, isQueued := queued[key]; isQueued {
-			continue
-		}
-		if rec, ok := f.queue.SyncOf(key); ok {
-			f.queue.AppendLocked(rec)
-		}
-	}
+	f.queue.ResyncKnownLocked(func(key string) bool { return queued[key] != nil })
 	return nil
 }
 

@@ -20,19 +20,9 @@ import (
 
 // Processor fans changes out to the listeners of one informer. It writes each change once, to
 // the log of its feed, whatever their number; each listener reads the log by the cursors of its
-// consumers.
-//
-//	             distribute
-//	                 │ 1. wakes the parked consumers that want a change
-//	                 │ 2. appends all changes, once
-//	                 ▼
-//	log:   ··· ─▶ segment ─▶ segment ─▶ tail
-//	                 ▲            ▲
-//	            consumer     consumer, consumer      parked: consumer (no cursor, no objects)
-//
-// A consumer that has read all is parked, after a moment. So distributing is one append, a place in
-// the log for each parked consumer, and one worker to start (pool.go); what lags behind or has
-// nothing to do costs it nothing.
+// consumers. One that has read all is parked, after a moment: it has no cursor, and keeps no object.
+// So distributing is a place in the log for each parked consumer that wants a change, one append,
+// and one worker to start (pool.go); what lags behind or has nothing to do costs it nothing.
 type Processor struct {
 	feed    feed
 	pool    pool

@@ -172,11 +172,20 @@ func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
-// SyncOf returns the resync of a known object; ok is false if that cannot be had.
-func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
-	obj, ok := q.lookUp(key, "Object left out of a resync")
-	version, _ := event.VersionOf(obj)
-	return event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj}, ok
+// ResyncKnownLocked queues a Sync for each known object that nothing is queued for.
+func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) {
+	if q.Known == nil {
+		return
+	}
+	for _, key := range q.Known.ListKeys() {
+		if isQueued(key) {
+			continue
+		}
+		if obj, exists := q.lookUp(key, "Object left out of a resync"); exists {
+			version, _ := event.VersionOf(obj)
+			q.AppendLocked(event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj})
+		}
+	}
 }
 
 // lookUp returns a known object. One that cannot be had is a line in the log.

@@ -231,12 +231,11 @@ type outcome struct {
 	err   error // why, if the round is over or waits; nil: for no reason that anybody has to hear of
 }
 
-// goOn is the outcome of a phase after which the round goes on in another one.
+// goOn is the outcome of a phase after which the round goes on in another one, tryLater of one that
+// failed, so that it does after the backoff, and endRound of one after which the whole state is
+// needed again.
 func goOn(next Phase) outcome { return outcome{next: next} }
 
-// tryLater is the outcome of a phase that failed with err, so that the round goes on after the
-// backoff.
 func tryLater(next Phase, err error) outcome { return outcome{next: next, after: true, err: err} }
 
-// endRound is the outcome of a phase after which the whole state is needed again.
 func endRound(err error) outcome { return outcome{err: err} }
