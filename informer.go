@@ -85,13 +85,8 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 			}
 		},
 	})
-	p.Open(pipeline.Feed{
-		Logger:     ptr.Deref(options.Logger, klog.Background()),
-		Resource:   reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
-		Transform:  options.Transform,
-		Identifier: options.Identifier,
-		Metrics:    options.InformerMetricsProvider,
-	})
+	resource := reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType)
+	p.Open(resource, options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
 	return state, newController(parts{
 		config: Config{
 			ListerWatcher:    options.ListerWatcher,

@@ -175,16 +175,12 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.phase != phaseNew {
 		return nil
 	}
-	s.pipeline.Open(pipeline.Feed{
-		Logger:     klog.FromContext(ctx),
-		Resource:   s.resource,
-		Transform:  s.life.transform,
-		Identifier: s.options.Identifier,
-		Metrics:    s.options.InformerMetricsProvider,
-		Limit:      s.config.Limit,
-		KeepCached: s.config.KeepCached,
+	logger := klog.FromContext(ctx)
+	s.pipeline.Open(s.resource, s.options.InformerMetricsProvider, queue.Options{
+		Logger: &logger, Transform: s.life.transform, Identifier: s.options.Identifier, KeepCached: s.config.KeepCached,
 	})
 	queue := s.pipeline.Queue
+	queue.SetLimit(s.config.Limit)
 	queue.Through = s.processor.MadeRoom
 	queue.Direct = s.pipeline.HandleNow
 	s.life.phase = phaseStarted

@@ -93,8 +93,8 @@ func awaitSynced(ctx context.Context, what inspect.Syncer) error {
 	}
 }
 
-// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the error
-// that says why. Both are nil for an informer or a registration of another package.
+// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the
+// error that says why. Both are nil for an informer or a registration of another package.
 func neverSyncs(what any) (<-chan struct{}, error) {
 	if listener, ok := door.Held[*fanout.Listener](what); ok {
 		return listener.NeverSyncs(), errNeverSyncs
@@ -169,8 +169,8 @@ var ErrNotComparable = store.ErrNotComparable
 // writes.
 //
 // Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
-// turn out to be; inspect.ErrForeign for informers of other packages and for controllers with a queue
-// and store of the user's; the cause of the end of ctx, or of the informer, joined with the
+// turn out to be; inspect.ErrForeign for informers of other packages and for controllers with a
+// queue and store of the user's; the cause of the end of ctx, or of the informer, joined with the
 // informer's last error, in a text that has its status.
 func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
 	own := door.Of(informer)
@@ -211,12 +211,12 @@ func notReached(own *door.Informer, rv string, cause error) error {
 }
 
 // Relist makes an informer or controller of package cache request the whole state again, for when
-// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache until
-// the answer is complete. Then handlers are called, in order, for what is different, including
-// objects with other content under the cached version. No handler is called for an object with the
-// cached content and UID under the cached resourceVersion, unless that is empty. The open watch ends.
-// The request, a list or a watch-list, follows after the usual pause between two such requests, which
-// is a second at first.
+// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache
+// until the answer is complete. Then handlers are called, in order, for what is different,
+// including objects with other content under the cached version. No handler is called for an object
+// with the cached content and UID under the cached resourceVersion, unless that is empty. The open
+// watch ends. The request, a list or a watch-list, follows after the usual pause between two such
+// requests, which is a second at first.
 //
 // It may be called at any time, also from handlers, and returns at once. The request always begins
 // after the call; several calls before it begins lead to one request. inspect.Inspection.Relists

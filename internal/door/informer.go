@@ -21,8 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so that
-// nothing is known about it.
+// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so
+// that nothing is known about it.
 var ErrForeign = errors.New("not made by package github.com/kinformer/cache")
 
 // Look returns an informer as it is at the time of the call. It is what the seat of one holds.
@@ -78,8 +78,8 @@ func (i *Informer) AddQueue(queueOrOurs any) {
 	}
 }
 
-// Of returns what is known of an informer or controller of this module, also of one in wrappers that
-// pass GetController on, as the typed informers of client-go do. It returns nil for others.
+// Of returns what is known of an informer or controller of this module, also of one in wrappers
+// that pass GetController on, as the typed informers of client-go do. It returns nil for others.
 func Of(informer any) *Informer {
 	for range maxWrappers {
 		if look, ok := Held[Look](informer); ok {
@@ -97,7 +97,8 @@ func Of(informer any) *Informer {
 // maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
 const maxWrappers = 16
 
-// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for others.
+// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for
+// others.
 func QueueOf(v any) *queue.Queue {
 	if own, ok := v.(*queue.Queue); ok {
 		return own

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Delivered is a handler with the way in which it is to be served. What only an informer knows, as the
-// resync period, is not in Options.
+// Delivered is a handler with the way in which it is to be served. What only an informer knows, as
+// the resync period, is not in Options.
 type Delivered struct {
 	clientgo.ResourceEventHandler
 	Options Options

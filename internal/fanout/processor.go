@@ -18,11 +18,12 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Processor fans changes out to the listeners of one informer. It writes each change once, to
-// the log of its feed, whatever their number; each listener reads the log by the cursors of its
-// consumers. One that has read all is parked, after a moment: it has no cursor, and keeps no object.
-// So distributing is a place in the log for each parked consumer that wants a change, one append,
-// and one worker to start (pool.go); what lags behind or has nothing to do costs it nothing.
+// Processor fans changes out to the listeners of one informer. It writes each change once, to the
+// log of its feed, whatever their number; each listener reads the log by the cursors of its
+// consumers. One that has read all is parked, after a moment: it has no cursor, and keeps no
+// object. So distributing is a place in the log for each parked consumer that wants a change, one
+// append, and one worker to start (pool.go); what lags behind or has nothing to do costs it
+// nothing.
 type Processor struct {
 	feed    feed
 	pool    pool

@@ -179,8 +179,8 @@ func (p *planner) structure(t reflect.Type) comparison {
 	}
 }
 
-// mapping compares maps. The usual ones are read as maps of the same layout: a map does not know the
-// names of its types, and all types of strings have one hash function.
+// mapping compares maps. The usual ones are read as maps of the same layout: a map does not know
+// the names of its types, and all types of strings have one hash function.
 func (p *planner) mapping(t reflect.Type) comparison {
 	if elem := t.Elem(); t.Key().Kind() == reflect.String {
 		switch {

@@ -94,8 +94,8 @@ func publishVersion(gauge clientgo.GaugeMetric, rv string) {
 // its metrics in a field. clientGos takes them from there. It is the only code that reads what
 // client-go does not export.
 
-// clientGos is the provider that was set on client-go, for identities that are reserved. Its metrics
-// are nil if there is none, or it cannot be found out: then the log says so once.
+// clientGos is the provider that was set on client-go, for identities that are reserved. Its
+// metrics are nil if there is none, or it cannot be found out: then the log says so once.
 type clientGos struct{}
 
 func (clientGos) NewQueuedItemMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {

@@ -16,8 +16,8 @@ import (
 
 // Queue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
 //
-// The reader completes the records of a batch that is put: key, version, transform. No lock is held.
-// Pop counts what was processed for HasSynced, and gets its memory back.
+// The reader completes the records of a batch that is put: key, version, transform. No lock is
+// held. Pop counts what was processed for HasSynced, and gets its memory back.
 //
 // A batch has one owner at a time. The slice that is put stays the putter's. Records that are taken
 // are the process function's until it returns; then their memory is used again. Objects are never
@@ -271,8 +271,9 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this module reads no further from its
-// watch until some are taken. 0 or less is no bound. What anybody else puts is taken in beyond it.
+// SetLimit bounds the queue: once n items wait, a reflector of this module reads no further from
+// its watch until some are taken. 0 or less is no bound. What anybody else puts is taken in beyond
+// it.
 func (q *Queue) SetLimit(n int) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()

@@ -84,8 +84,8 @@ func (r *Reflector) Streams() bool { return r.opening == Streaming }
 // out, nil for one that it admits. The function also trims such an item, as the reflector does.
 func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
 
-// Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even if
-// send does not heed that. Its status says nothing of it.
+// Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even
+// if send does not heed that. Its status says nothing of it.
 func (o Options) Call(ctx context.Context, send func(context.Context) (runtime.Object, error)) (runtime.Object, error) {
 	o.Journal = nil
 	o = o.withDefaults()
