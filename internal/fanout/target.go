@@ -204,19 +204,25 @@ type laggards struct {
 	told   atomic.Bool  // it was not told since that none lags
 }
 
-// add counts a consumer, unless it is too early for another line. It reports whether it is the
-// first.
-func (l *laggards) add(now int64) (counted, first bool) {
-	if l.count.Load() == 0 {
-		if last := l.warned.Load(); last != 0 && now-last < int64(lagPace) {
-			return false, false
-		}
+// fallBehind counts a consumer that lags and was not counted, unless it is too early for another line.
+// It reports whether that is worth one.
+func (l *laggards) fallBehind(counted *bool, now int64) (worth bool) {
+	if *counted {
+		return false
 	}
-	return true, l.count.Add(1) == 1
+	if last := l.warned.Load(); last != 0 && now-last < int64(lagPace) && l.count.Load() == 0 {
+		return false
+	}
+	*counted = true
+	return l.count.Add(1) == 1
 }
 
-// remove counts a consumer no more that has caught up. It reports whether it was the last.
-func (l *laggards) remove() (last bool) { return l.count.Add(-1) == 0 }
+// catchUp is fallBehind for a consumer that has read all.
+func (l *laggards) catchUp(counted *bool) (worth bool) {
+	caughtUp := *counted
+	*counted = false
+	return caughtUp && l.count.Add(-1) == 0
+}
 
 // remark is what there is to say of a listener once no lock is held.
 type remark struct {
