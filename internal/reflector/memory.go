@@ -19,12 +19,6 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// asking is how and why the whole state is asked for.
-type asking struct {
-	how   Mode
-	again string
-}
-
 // memory is what a reflector is made of and has learned: what outlives a round.
 type memory struct {
 	reader
@@ -53,8 +47,8 @@ type memory struct {
 	// lines of degradedLevel; zero: they do not.
 	degradedAt    time.Time
 	degradedLevel int
-	// told is how and why the whole state is asked for, as the log was told; zero: it is not.
-	told asking
+	// told is how and why the whole state is asked for, as the log was told; "": it is not.
+	told string
 	// distrusts says that the sink may have wrong objects under the right versions, see distrust.
 	distrusts bool
 }
