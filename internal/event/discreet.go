@@ -18,6 +18,18 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
+// Told returns an error with a text of its own, and the cause that it wraps.
+func Told(text string, cause error) error { return &told{text, cause} }
+
+type told struct {
+	text  string
+	cause error
+}
+
+func (e *told) Error() string { return e.text }
+
+func (e *told) Unwrap() error { return e.cause }
+
 // Discreet returns err, of a store, a queue or a function of the user's, with a text that may be
 // logged: a KeyError quotes its object.
 func Discreet(err error) error { return retold(err, withoutKeyed) }

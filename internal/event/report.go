@@ -46,18 +46,6 @@ func sleeps(handler utilruntime.ErrorHandler) bool {
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")
 }
 
-// Told returns an error with a text of its own, and the cause that it wraps.
-func Told(text string, cause error) error { return &told{text, cause} }
-
-type told struct {
-	text  string
-	cause error
-}
-
-func (e *told) Error() string { return e.text }
-
-func (e *told) Unwrap() error { return e.cause }
-
 // Name says in a log what was processed: keys, never contents.
 func Name(processed any) string {
 	switch of := processed.(type) {

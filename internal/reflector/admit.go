@@ -31,12 +31,6 @@ type expectation struct {
 	decoding  *tap.Options             // what admitted objects are trimmed by; nil: nothing is
 }
 
-func (o *Options) expectation() expectation {
-	example := o.ExpectedType
-	_, generic := example.(runtime.Unstructured)
-	return expectation{reflect.TypeOf(example), unstructuredKind(example), o.Namespace, example != nil && !generic, &o.Decoding}
-}
-
 // unstructuredKind is the kind that an unstructured example carries, nil if there is none.
 func unstructuredKind(example any) *schema.GroupVersionKind {
 	obj, ok := example.(*unstructured.Unstructured)

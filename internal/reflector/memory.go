@@ -6,9 +6,11 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientfeatures "k8s.io/client-go/features"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -63,6 +65,13 @@ func newMemory(o Options) *memory {
 	m.expects = m.expectation()
 	m.Journal.write(func(p *pages) { p.clock, p.Version = o.Clock, o.Reached })
 	return m
+}
+
+// expectation returns which objects a reflector of these options admits.
+func (o *Options) expectation() expectation {
+	example := o.ExpectedType
+	_, generic := example.(runtime.Unstructured)
+	return expectation{reflect.TypeOf(example), unstructuredKind(example), o.Namespace, example != nil && !generic, &o.Decoding}
 }
 
 // distrust has the sink's objects, and the parts that they share, taken for what somebody may have
