@@ -52,7 +52,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 		s.processor.Add(listener, &event.Snapshot{})
 		return newRegistration(listener), nil
 	}
-	s.processor.Add(listener, event.StoredSnapshot(s.store.objects.table.Snapshot()))
+	s.processor.Add(listener, event.StoredSnapshot(s.store.table.Snapshot()))
 	return newRegistration(listener), nil
 }
 

@@ -252,7 +252,7 @@ func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	assert.Equal(t, cache.Added, refused[0].Type)
 	assert.NoError(t, q.Delete(item{"b", 1}))
 	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Zero(t, cache.EngineOf(q).Reader.Transform.Untransformed())
+	assert.Empty(t, cache.EngineOf(q).Reader.Transform.Behind())
 	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
 }
 
@@ -292,7 +292,7 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 		}
 		assert.Empty(t, cache.EngineOf(test.queue).PutBatch(records), name)
 		assert.Equal(t, test.want, popped(t, test.queue), name)
-		assert.Zero(t, cache.EngineOf(test.queue).Reader.Transform.Untransformed(), name)
+		assert.Empty(t, cache.EngineOf(test.queue).Reader.Transform.Behind(), name)
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists, options) }, func(runtime.Object) {})
+		page, err := r.pageFrom(ctx, r.lists, options)
 		if err != nil {
 			return nil, err
 		}
@@ -168,10 +168,7 @@ const (
 // announcedItems is how many items a list has, as far as its first page tells: servers do not say
 // what follows if the request has a selector.
 func announcedItems(page runtime.Object) int {
-	n := meta.LenList(page)
-	if direct, ok := page.(*tap.Page); ok {
-		n = len(direct.Items)
-	}
+	_, n, _ := pageOf(page)
 	accessor, err := meta.ListAccessor(page)
 	if err != nil || accessor.GetRemainingItemCount() == nil {
 		return n
@@ -186,23 +183,22 @@ func announcedItems(page runtime.Object) int {
 // none.
 func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt gives it the function
-	switch {
-	case r.PageSize != 0:
+	if r.PageSize != 0 || !r.paging && version != "" && version != "0" {
 		p.PageSize = r.PageSize
-	case r.paging:
-	case version != "" && version != "0":
-		p.PageSize = 0
 	}
 	return p
 }
 
+// pageFrom requests a page of a list.
 func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
-	r.Journal.write(func(p *pages) { p.Status.Lists++ })
-	page, err := from.ListWithContext(ctx, options)
-	if err == nil && event.IsNil(page) {
-		return nil, errNoList
-	}
-	return page, event.DiscreetAnswer(err)
+	return requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) {
+		r.Journal.write(func(p *pages) { p.Status.Lists++ })
+		page, err := from.ListWithContext(ctx, options)
+		if err == nil && event.IsNil(page) {
+			return nil, errNoList
+		}
+		return page, event.DiscreetAnswer(err)
+	}, func(runtime.Object) {})
 }
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items
@@ -210,7 +206,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // and left out. Items are copied out of the page's array, so that none of them keeps all others
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
-	list, each := pageOf(page)
+	list, _, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it
 	}
@@ -242,7 +238,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 
 // firstOf returns namespace and name of the first item of a page; "" if it has none.
 func firstOf(page runtime.Object) (name string) {
-	_, each := pageOf(page)
+	_, _, each := pageOf(page)
 	_ = each(func(item runtime.Object) error {
 		if accessor, err := meta.Accessor(item); err == nil {
 			name = accessor.GetNamespace() + "/" + accessor.GetName()
@@ -252,13 +248,13 @@ func firstOf(page runtime.Object) (name string) {
 	return name
 }
 
-// pageOf returns the list that a page is, and how to go through its items.
-func pageOf(page runtime.Object) (list runtime.Object, each func(func(runtime.Object) error) error) {
+// pageOf returns the list that a page is, how many items it has, and how to go through them.
+func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(runtime.Object) error) error) {
 	direct, ok := page.(*tap.Page)
 	if !ok {
-		return page, func(take func(runtime.Object) error) error { return meta.EachListItemWithAlloc(page, take) }
+		return page, meta.LenList(page), func(take func(runtime.Object) error) error { return meta.EachListItemWithAlloc(page, take) }
 	}
-	return direct.List, func(take func(runtime.Object) error) error {
+	return direct.List, len(direct.Items), func(take func(runtime.Object) error) error {
 		for _, item := range direct.Items {
 			if err := take(item); err != nil {
 				return err

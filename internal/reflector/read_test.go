@@ -102,7 +102,7 @@ func TestAdmittedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
-				got, err := expectationOf(tc.expected).vet(watch.Event{Type: kind, Object: tc.obj})
+				got, err := (&Options{ExpectedType: tc.expected}).expectation().vet(watch.Event{Type: kind, Object: tc.obj})
 				require.NoError(t, err)
 				assert.Equal(t, kind, got.kind)
 				assert.Equal(t, "a", got.meta.GetName())

@@ -5,7 +5,10 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state
@@ -29,9 +32,7 @@ type Reflector struct {
 // New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is
 // decided here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about
 // itself.
-func New(o Options) *Reflector {
-	return &Reflector{newMemory(o.withDefaults())}
-}
+func New(o Options) *Reflector { return &Reflector{newMemory(o.withDefaults())} }
 
 // Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or
 // until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
@@ -78,3 +79,20 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 
 // Streams reports whether rounds begin with a watch-list.
 func (r *Reflector) Streams() bool { return r.opening == Streaming }
+
+// Admits returns a function that says why a reflector of these options leaves an item of a list
+// out, nil for one that it admits. The function also trims such an item, as the reflector does.
+func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
+
+// Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even
+// if send does not heed that. Its status says nothing of it.
+func (o Options) Call(ctx context.Context, send func(context.Context) (runtime.Object, error)) (runtime.Object, error) {
+	o.Journal = nil
+	o = o.withDefaults()
+	silent := newTimers(&o)
+	got, err := request(ctx, &silent, send, func(runtime.Object) {})
+	if errors.Is(err, errStopped) {
+		return nil, context.Cause(ctx)
+	}
+	return got, err
+}

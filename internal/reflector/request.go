@@ -14,6 +14,18 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
+// timers are what rings during any wait of a reflector. They belong to the machine's goroutine.
+type timers struct {
+	spawn  func(func()) // for requests, during which they ring
+	resync resyncTimer
+	outage outage
+	hang   hangTimer
+}
+
+func newTimers(o *Options) timers {
+	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{Options: o}}
+}
+
 // await waits for a value on ch and serves the resync timer, and those of an outage and of what
 // hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed;
 // what ch delivers later is then the business of its sender.

@@ -47,7 +47,7 @@ func (r *round) asks(ctx context.Context, mode Mode, again string) {
 			count(&p.Relists, again, 1)
 		}
 	})
-	if told := (asking{mode, again}); again != againFailed && told != r.told { // else no change
+	if told := string(mode) + " " + again; again != againFailed && told != r.told { // else no change
 		r.told = told
 		r.tell(ctx, stateListing, "how", mode, "again", again)
 	}
@@ -135,8 +135,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 
 // beginWatching is the transition from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
-	r.synced, r.unserved = true, false
-	r.told = asking{}
+	r.synced, r.unserved, r.told = true, false, ""
 	r.tell(ctx, stateSynced)
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.Clock)
 	r.resync.begin()

@@ -22,7 +22,7 @@ func (r *round) watch(ctx context.Context) outcome {
 		if r.Relister.isWanted() {
 			return r.watchNotOpened(ctx, errAsked)
 		}
-		options := r.watchOptions()
+		options := metav1.ListOptions{ResourceVersion: r.Version(), AllowWatchBookmarks: true, TimeoutSeconds: r.watchTimeout()}
 		kind := KindWatch
 		if r.opensLate {
 			kind = ""
@@ -59,14 +59,6 @@ func (r *round) idleWatchdog() *silence {
 	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.Journal.Status().Bookmarked }, err: errIdle}
 	s.begin()
 	return s
-}
-
-func (r *round) watchOptions() metav1.ListOptions {
-	return metav1.ListOptions{
-		ResourceVersion:     r.Version(),
-		AllowWatchBookmarks: true,
-		TimeoutSeconds:      r.watchTimeout(),
-	}
 }
 
 // expired is told that the version of a watch has expired. If that is the version that the

@@ -63,10 +63,9 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if err := r.connected(s); err != nil {
 		return 0, err
 	}
-	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	staged := r.newStage(0, true)
-	if check {
-		staged = newRecordingStage(staged)
+	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
+		staged = &recordingStage{staged, NewStage(0, true, nil)}
 	}
 	version, err := r.collect(ctx, staged)
 	if err != nil {
@@ -162,8 +161,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		r.refuse(true)
 		return goOn(Streaming)
 	case errors.Is(err, errClosed):
-		r.strikes++
-		if r.strikes < streamStrikes {
+		if r.strikes++; r.strikes < streamStrikes {
 			r.say(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
 			return goOn(Streaming)
 		}
@@ -186,7 +184,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
+		page, err := r.pageFrom(ctx, r.lists.Plain(), options)
 		if err == nil {
 			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.expects.admitItem(item); return nil })
 		}
@@ -202,10 +200,6 @@ func (r *round) compareWithList(ctx context.Context, streamed []any, version str
 type recordingStage struct {
 	Stage
 	received *collectedStage
-}
-
-func newRecordingStage(s Stage) *recordingStage {
-	return &recordingStage{s, NewStage(0, true, func([]any, string) error { return nil })}
 }
 
 func (s *recordingStage) Put(obj any) error {
