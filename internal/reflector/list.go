@@ -30,22 +30,22 @@ func (r *round) list(ctx context.Context) outcome {
 	ctx, endTask := r.traced(ctx, "kinformer list")
 	defer endTask()
 	r.begins()
-	started, before := r.Clock.Now(), r.Version()
-	r.asks(ctx, ByList, r.again)
+	started, before := r.options.Clock.Now(), r.state.Version()
+	r.asks(ctx, ByList, r.state.again)
 	got, err := r.fetch(ctx)
 	if err == nil {
-		r.outage.answered()
+		r.timers.outage.answered()
 		err = r.publish(got.stage, got.version, "list")
 	}
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.Journal.ended(Past{Kind: KindList, Took: r.Clock.Since(started), Objects: got.taken, Failed: err != nil})
-	r.again = againFailed
+	r.options.Journal.ended(Past{Kind: KindList, Took: r.options.Clock.Since(started), Objects: got.taken, Failed: err != nil})
+	r.state.again = againFailed
 	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		if r.failed(ctx, err); r.watchesFirst() {
-			r.resync.begin()
+			r.timers.resync.begin()
 			return tryLater(Watching, err)
 		}
 		return endRound(err)
@@ -54,14 +54,14 @@ func (r *round) list(ctx context.Context) outcome {
 		r.still = before
 	}
 	next := r.beginWatching(ctx)
-	r.outage.over(ctx, time.Now())
+	r.timers.outage.over(ctx, time.Now())
 	return next
 }
 
 // watchesFirst reports whether a failed request for the whole state is followed by a watch: it was
 // made because watches were not served, and now the server is not there at all.
 func (r *round) watchesFirst() bool {
-	return r.unserved && r.outage.err != nil && !r.newest && !r.distrusts
+	return r.state.unserved && r.timers.outage.err != nil && !r.state.newest && !r.state.distrusts
 }
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that
@@ -77,16 +77,16 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	}
 	if isRefused(err) {
 		r.asks(ctx, ByList, againRefused)
-		r.refuse(true)
+		r.state.refuse(true)
 		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}
 	if err != nil {
-		return fetched{}, fmt.Errorf("failed to list %v: %w", r.TypeDescription, err)
+		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.TypeDescription, err)
 	}
 	if asked == "0" && got.paged {
-		r.paging = true
+		r.state.paging = true
 	}
-	r.refuse(false)
+	r.state.refuse(false)
 	return got, nil
 }
 
@@ -94,9 +94,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 // the server has in its cache) for the first one, else at least the last one seen, so that the
 // store never goes back in time.
 func (r *round) listVersion() string {
-	version := r.Version()
+	version := r.state.Version()
 	switch {
-	case r.newest:
+	case r.state.newest:
 		return ""
 	case version == "":
 		return "0"
@@ -123,7 +123,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := r.pageFrom(ctx, r.lists, options)
+		page, err := r.pageFrom(ctx, r.state.lists, options)
 		if err != nil {
 			return nil, err
 		}
@@ -183,16 +183,16 @@ func announcedItems(page runtime.Object) int {
 // none.
 func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt gives it the function
-	if r.PageSize != 0 || !r.paging && version != "" && version != "0" {
-		p.PageSize = r.PageSize
+	if r.options.PageSize != 0 || !r.state.paging && version != "" && version != "0" {
+		p.PageSize = r.options.PageSize
 	}
 	return p
 }
 
 // pageFrom requests a page of a list.
 func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
-	return requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) {
-		r.Journal.write(func(p *pages) { p.Status.Lists++ })
+	return requestOf(ctx, r.timers, KindList, func(ctx context.Context) (runtime.Object, error) {
+		r.options.Journal.write(func(p *pages) { p.Status.Lists++ })
 		page, err := from.ListWithContext(ctx, options)
 		if err == nil && event.IsNil(page) {
 			return nil, errNoList
@@ -208,7 +208,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, _, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
-		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.TypeDescription) // a badly set up client may get it
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	var refused error
 	var foreign foreignItems
 	err = each(func(item runtime.Object) error {
-		if reason := r.expects.admitItem(item); reason != nil {
+		if reason := r.reader.expects.admitItem(item); reason != nil {
 			foreign.note(reason)
 			return nil
 		}
@@ -226,7 +226,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 		return refused
 	})
 	into.foreign.add(foreign)
-	r.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
+	r.reader.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
 	switch {
 	case refused != nil:
 		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
@@ -266,12 +266,12 @@ func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(run
 
 // newStage returns a stage of the sink, which is told if what the sink has is not to be trusted.
 func (r *round) newStage(size int, streamed bool) Stage {
-	stage := r.Sink.Stage(size, streamed)
-	if wary, ok := stage.(interface{ Distrust() }); ok && r.distrusts {
+	stage := r.options.Sink.Stage(size, streamed)
+	if wary, ok := stage.(interface{ Distrust() }); ok && r.state.distrusts {
 		wary.Distrust()
 	}
 	if informed, ok := stage.(interface{ WhenStored(func()) }); ok {
-		informed.WhenStored(r.Relister.answered())
+		informed.WhenStored(r.options.Relister.answered())
 	}
 	return stage
 }
@@ -283,8 +283,8 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 	if !errors.As(err, &doubt) {
 		return false
 	}
-	r.distrust(true)
-	r.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
+	r.state.distrust(true)
+	r.options.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
 	return true
 }
 
@@ -293,14 +293,14 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Discreet(err))
 	}
-	r.Journal.write(func(p *pages) { p.Version = version })
-	r.distrust(false)
+	r.options.Journal.write(func(p *pages) { p.Version = version })
+	r.state.distrust(false)
 	return nil
 }
 
 // logSlow notes in the log that getting the whole state took long.
 func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
-	if took := r.Clock.Since(started); took >= slowList {
-		r.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
+	if took := r.options.Clock.Since(started); took >= slowList {
+		r.options.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
 	}
 }

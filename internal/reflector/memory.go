@@ -23,8 +23,7 @@ import (
 
 // memory is what a reflector is made of and has learned: what outlives a round.
 type memory struct {
-	reader
-
+	reader  reader
 	lists   *tap.Source
 	opening Phase // how a round begins: streaming or listing; but see begin
 
@@ -58,12 +57,12 @@ type memory struct {
 // newMemory is that of a reflector that has done nothing yet. The options have their defaults.
 func newMemory(o Options) *memory {
 	m := &memory{
-		reader:  reader{Options: o},
+		reader:  reader{options: o},
 		lists:   tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
 		opening: openingPhase(o),
 	}
-	m.expects = m.expectation()
-	m.Journal.write(func(p *pages) { p.clock, p.Version = o.Clock, o.Reached })
+	m.reader.expects = m.reader.options.expectation()
+	m.reader.options.Journal.write(func(p *pages) { p.clock, p.Version = o.Clock, o.Reached })
 	return m
 }
 
@@ -81,10 +80,9 @@ func (m *memory) distrust(them bool) {
 	m.lists.Check(them)
 }
 
-// Version returns the version that the reflector would watch from now; "" before the first list.
-// The sink may still be busy with that version.
+// Version is that of a Reflector.
 func (m *memory) Version() (version string) {
-	m.Journal.write(func(p *pages) { version = p.Version })
+	m.reader.options.Journal.write(func(p *pages) { version = p.Version })
 	return version
 }
 
@@ -114,7 +112,7 @@ func (m *memory) begin() Phase {
 	if m.short {
 		return Watching
 	}
-	if m.opening == Streaming && !m.Journal.Status().ListUntil.IsZero() {
+	if m.opening == Streaming && !m.reader.options.Journal.Status().ListUntil.IsZero() {
 		return Listing
 	}
 	return m.opening
@@ -124,49 +122,49 @@ func (m *memory) begin() Phase {
 // one when it begins and one when it is over; an outage has its own.
 func (m *memory) degraded(ctx context.Context, reason string) {
 	if m.degradedAt.IsZero() {
-		m.degradedAt, m.degradedLevel = time.Now(), m.stateLevel()
-		m.tell(ctx, stateDegraded, "reason", reason)
+		m.degradedAt, m.degradedLevel = time.Now(), m.reader.options.stateLevel()
+		m.reader.options.tell(ctx, stateDegraded, "reason", reason)
 	}
 }
 
 // succeeded notes that a watch is open, on a published state.
 func (m *memory) succeeded(ctx context.Context) {
 	if !m.degradedAt.IsZero() {
-		m.tellAt(ctx, m.degradedLevel, stateRecovered, "degraded", time.Since(m.degradedAt).Round(time.Millisecond), "failures", m.Journal.Status().Failures)
+		m.reader.options.tellAt(ctx, m.degradedLevel, stateRecovered, "degraded", time.Since(m.degradedAt).Round(time.Millisecond), "failures", m.reader.options.Journal.Status().Failures)
 	}
 	m.degradedAt, m.waitsOut = time.Time{}, false
-	m.Journal.succeeded()
+	m.reader.options.Journal.succeeded()
 }
 
 // refuse records whether the server refused the position.
 func (m *memory) refuse(refused bool) {
 	if m.newest != refused {
 		m.newest = refused
-		m.Journal.write(func(p *pages) { p.Refused = refused })
+		m.reader.options.Journal.write(func(p *pages) { p.Refused = refused })
 	}
 }
 
 // decideOn asks what to do about an error, or nothing.
 func (m *memory) decideOn(ctx context.Context, err error) Decision {
-	if err == nil || m.Decide == nil {
+	if err == nil || m.reader.options.Decide == nil {
 		return Decision{}
 	}
-	decision := m.Decide(ctx, err, m.Journal.Status().Failures, m.synced)
+	decision := m.reader.options.Decide(ctx, err, m.reader.options.Journal.Status().Failures, m.synced)
 	m.waitsOut = m.waitsOut && decision.Expected
 	if decision.Expected {
-		m.Journal.write(func(p *pages) { p.FailingSince = time.Time{} })
+		m.reader.options.Journal.write(func(p *pages) { p.FailingSince = time.Time{} })
 	}
 	return decision
 }
 
 // announce tells who wants to know of an error that ends a round.
 func (m *memory) announce(ctx context.Context, err error, decision Decision) {
-	if m.OnError != nil {
-		m.OnError(ctx, Failure{Err: err, Expected: decision.Expected, Of: &m.Options, Version: m.Version()})
+	if m.reader.options.OnError != nil {
+		m.reader.options.OnError(ctx, Failure{Err: err, Expected: decision.Expected, Of: &m.reader.options, Version: m.Version()})
 	}
 	if decision.Expected && !m.waitsOut {
 		m.waitsOut = true
-		m.say(ctx, 0, "The server does not have the resource, as expected; asking again until it does", "period", decision.After, "err", err)
+		m.reader.options.say(ctx, 0, "The server does not have the resource, as expected; asking again until it does", "period", decision.After, "err", err)
 	}
 }
 
@@ -179,26 +177,26 @@ func (m *memory) delayAfter(err error, decision Decision) (length time.Duration,
 	switch {
 	case decision.After > 0:
 		return decision.After, false
-	case m.outage.err == nil && !asked && m.outage.returns():
-		if m.outage.member.woken.Load() { // which has spread it
+	case m.reader.timers.outage.err == nil && !asked && m.reader.timers.outage.returns():
+		if m.reader.timers.outage.member.woken.Load() { // which has spread it
 			return 0, false
 		}
-		return m.spread(), false
-	case m.outage.err == nil || asked || apierrors.IsTooManyRequests(err):
-		return max(m.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), false
+		return m.reader.options.spread(), false
+	case m.reader.timers.outage.err == nil || asked || apierrors.IsTooManyRequests(err):
+		return max(m.reader.options.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), false
 	default:
-		return m.outage.delay(m.synced), true
+		return m.reader.timers.outage.delay(m.synced), true
 	}
 }
 
 // giveUp makes it known that a decision has stopped the reflector.
 func (m *memory) giveUp(ctx context.Context, err error) {
 	kept := event.Kept(err)
-	m.Journal.enter(Stopped)
-	m.Journal.write(func(p *pages) { p.Err, p.Stopped = kept, true })
+	m.reader.options.Journal.enter(Stopped)
+	m.reader.options.Journal.write(func(p *pages) { p.Err, p.Stopped = kept, true })
 	event.Report(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
-		"state", stateStopped.word, "reflector", m.Name, "type", m.TypeDescription, "synced", m.synced)
-	m.TellStopped(ctx, m.TypeDescription, err)
+		"state", stateStopped.word, "reflector", m.reader.options.Name, "type", m.reader.options.TypeDescription, "synced", m.synced)
+	m.reader.options.TellStopped(ctx, m.reader.options.TypeDescription, err)
 }
 
 // TellStopped tells the program, if it wants to know, that objects are followed no more, or never

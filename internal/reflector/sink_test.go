@@ -51,7 +51,7 @@ func TestForeignStoreHearsWhereTheReflectorIs(t *testing.T) {
 		var at []string
 		ctx, cancel := context.WithCancel(t.Context())
 		store := &testkit.StoreLog{Fail: func(entry string) error {
-			if at = append(at, r.Version()); entry == "add p8@8" {
+			if at = append(at, r.state.Version()); entry == "add p8@8" {
 				cancel()
 			}
 			return nil

@@ -38,23 +38,23 @@ func (a *alarm) disarm() {
 // resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
 // Resync never runs next to another call of the store.
 type resyncTimer struct {
-	*Options
-	alarm
+	options *Options
+	alarm   alarm
 }
 
 // begin starts a period. Without a resync period it does nothing.
 func (t *resyncTimer) begin() {
-	if t.disarm(); t.ResyncPeriod != 0 {
-		t.armBy(t.Clock, t.ResyncPeriod)
+	if t.alarm.disarm(); t.options.ResyncPeriod != 0 {
+		t.alarm.armBy(t.options.Clock, t.options.ResyncPeriod)
 	}
 }
 
 // fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next
 // period starts afterwards. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
-	if t.ShouldResync == nil || t.ShouldResync() {
-		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.Name)
-		if err := t.Sink.Resync(); err != nil {
+	if t.options.ShouldResync == nil || t.options.ShouldResync() {
+		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.options.Name)
+		if err := t.options.Sink.Resync(); err != nil {
 			return &resyncError{cause: event.Discreet(err)}
 		}
 	}
