@@ -139,9 +139,7 @@ type (
 )
 
 // IsDone reports, without blocking, whether the checker's activity is done.
-func IsDone(checker DoneChecker) bool {
-	return clientgo.IsDone(checker)
-}
+func IsDone(checker DoneChecker) bool { return clientgo.IsDone(checker) }
 
 // WaitFor returns true once all checkers are done and false if ctx ends before. It does not poll.
 // Unless what is empty the wait and each arrival are logged to the logger of ctx, as coming from
@@ -222,15 +220,11 @@ type (
 
 // NewInformerName takes a name for the process; the error says that it is taken. Release gives it
 // back.
-func NewInformerName(name string) (*InformerName, error) {
-	return clientgo.NewInformerName(name)
-}
+func NewInformerName(name string) (*InformerName, error) { return clientgo.NewInformerName(name) }
 
 // ResetInformerNamesForTesting forgets all informer names of the process, client-go's included. For
 // tests only.
-func ResetInformerNamesForTesting() {
-	clientgo.ResetInformerNamesForTesting()
-}
+func ResetInformerNamesForTesting() { clientgo.ResetInformerNamesForTesting() }
 
 // Metrics: what a monitoring library implements to receive figures of informers.
 type (

@@ -80,15 +80,11 @@ func NewFilteredListWatchFromClient(c Getter, resource string, namespace string,
 
 // ToListerWithContext returns l itself if it takes a context, else a wrapper that ignores the
 // context.
-func ToListerWithContext(l Lister) ListerWithContext {
-	return clientgo.ToListerWithContext(l)
-}
+func ToListerWithContext(l Lister) ListerWithContext { return clientgo.ToListerWithContext(l) }
 
 // ToWatcherWithContext returns w itself if it takes a context, else a wrapper that ignores the
 // context.
-func ToWatcherWithContext(w Watcher) WatcherWithContext {
-	return clientgo.ToWatcherWithContext(w)
-}
+func ToWatcherWithContext(w Watcher) WatcherWithContext { return clientgo.ToWatcherWithContext(w) }
 
 // ToListerWatcherWithContext returns lw itself if it takes a context for both requests, else a
 // wrapper that ignores it where lw does not. The wrapper does not say what lw can stream: ask lw.

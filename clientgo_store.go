@@ -33,9 +33,7 @@ type (
 
 // MetaNamespaceKeyFunc is the KeyFunc of everything here that does not take another. The error says
 // that obj has no object metadata.
-func MetaNamespaceKeyFunc(obj interface{}) (string, error) {
-	return clientgo.MetaNamespaceKeyFunc(obj)
-}
+func MetaNamespaceKeyFunc(obj interface{}) (string, error) { return clientgo.MetaNamespaceKeyFunc(obj) }
 
 // DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also takes a
 // DeletedFinalStateUnknown, whose key it returns. Made for OnDelete.
@@ -50,24 +48,16 @@ func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 }
 
 // NewObjectName returns the ObjectName of these two parts.
-func NewObjectName(namespace, name string) ObjectName {
-	return clientgo.NewObjectName(namespace, name)
-}
+func NewObjectName(namespace, name string) ObjectName { return clientgo.NewObjectName(namespace, name) }
 
 // ParseObjectName is SplitMetaNamespaceKey with an ObjectName as its result.
-func ParseObjectName(str string) (ObjectName, error) {
-	return clientgo.ParseObjectName(str)
-}
+func ParseObjectName(str string) (ObjectName, error) { return clientgo.ParseObjectName(str) }
 
 // ObjectToName is MetaNamespaceKeyFunc with an ObjectName as its result; it takes no ExplicitKey.
-func ObjectToName(obj interface{}) (ObjectName, error) {
-	return clientgo.ObjectToName(obj)
-}
+func ObjectToName(obj interface{}) (ObjectName, error) { return clientgo.ObjectToName(obj) }
 
 // MetaObjectToName is ObjectToName for objects that are known to have metadata, and so cannot fail.
-func MetaObjectToName(obj metav1.Object) ObjectName {
-	return clientgo.MetaObjectToName(obj)
-}
+func MetaObjectToName(obj metav1.Object) ObjectName { return clientgo.MetaObjectToName(obj) }
 
 // DeletionHandlingObjectToName is ObjectToName that also takes a DeletedFinalStateUnknown, whose
 // key it parses.
@@ -299,9 +289,7 @@ func NewExpirationStore(keyFunc KeyFunc, expirationPolicy ExpirationPolicy) Stor
 }
 
 // NewTTLStore returns an ExpirationCache whose entries live for ttl after they were put in.
-func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store {
-	return clientgo.NewTTLStore(keyFunc, ttl)
-}
+func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store { return clientgo.NewTTLStore(keyFunc, ttl) }
 
 // NewFakeExpirationStore returns an ExpirationCache on a clock of the test's choice. It sends each
 // key it deletes to deletedKeys, blocking until it is received; with a nil channel it deletes
@@ -349,6 +337,4 @@ type (
 )
 
 // NewHeap returns an empty Heap with this key and this order.
-func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap {
-	return clientgo.NewHeap(keyFn, lessFn)
-}
+func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap { return clientgo.NewHeap(keyFn, lessFn) }

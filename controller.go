@@ -138,9 +138,7 @@ func (c *controller) popBatch(queue QueueWithBatch) error {
 }
 
 // Run is RunWithContext for a stop channel.
-func (c *controller) Run(stopCh <-chan struct{}) {
-	c.RunWithContext(wait.ContextForChannel(stopCh))
-}
+func (c *controller) Run(stopCh <-chan struct{}) { c.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs until ctx ends, or until what came before the error policy stopped the
 // reflector is processed. It must be called once.

@@ -24,6 +24,7 @@ import (
 // constructor.
 type DeltaFIFO struct {
 	queueSeat
+	queueLife
 	queue        *queue.Queue
 	byKey        *queue.ByKey // the queue's order; guarded by its lock
 	replacedType DeltaType    // how the objects of a Replace are marked: Replaced or Sync
@@ -55,7 +56,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.byKey, Admits: f.admitsLocked,
 		Early: true, // as in client-go: the process function of the last item sees HasSynced
 	})
-	f.queueSeat = door.Seated(f.queue)
+	f.queueSeat, f.queueLife = door.Seated(f.queue), f.queue.Life
 	return f
 }
 
@@ -82,9 +83,7 @@ func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, 
 //
 // The reflectors of this package queue a deletion that the transformer fails for all the same: as a
 // DeletedFinalStateUnknown with the object that is queued or known.
-func (f *DeltaFIFO) Delete(obj interface{}) error {
-	return f.queue.PutKeyed(Deleted, obj)
-}
+func (f *DeltaFIFO) Delete(obj interface{}) error { return f.queue.PutKeyed(Deleted, obj) }
 
 // admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
@@ -154,37 +153,6 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
-	if f.queue.Known == nil {
-		return nil
-	}
-	for _, key := range f.queue.Known.ListKeys() {
-		if f.byKey.Waiting(key) != nil {
-			continue
-		}
-		if rec, ok := f.queue.SyncOf(key); ok {
-			f.queue.AppendLocked(rec)
-		}
-	}
+	f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Waiting(key) != nil })
 	return nil
 }
-
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once. It waits for a process function that runs under the lock, and for no
-// other.
-func (f *DeltaFIFO) Close() { f.queue.Close() }
-
-// IsClosed reports whether Close was called.
-func (f *DeltaFIFO) IsClosed() bool { return f.queue.IsClosed() }
-
-// HasSynced reports whether all that the first Replace brought is through, or something was put
-// before any Replace.
-func (f *DeltaFIFO) HasSynced() bool { return f.queue.HasSynced() }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (f *DeltaFIFO) HasSyncedChecker() DoneChecker { return f }
-
-// Name returns the queue's name, for logs.
-func (f *DeltaFIFO) Name() string { return f.queue.Name() }
-
-// Done returns a channel that is closed when HasSynced turns true.
-func (f *DeltaFIFO) Done() <-chan struct{} { return f.queue.Done() }

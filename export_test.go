@@ -35,7 +35,7 @@ func DetectMutations(ctx context.Context, informer SharedIndexInformer) {
 
 // IndexesAreQuick reports whether the reflector may write to the informer's store itself.
 func IndexesAreQuick(informer SharedIndexInformer) bool {
-	return informer.(*sharedIndexInformer).store.objects.contents.AllowsReader(1)
+	return informer.(*sharedIndexInformer).store.contents.AllowsReader(1)
 }
 
 // AtomicFIFO returns a queue as informers have it, but for the store.

@@ -13,6 +13,7 @@ import (
 //
 // All methods are safe for use by any number of goroutines. A FIFO must be made by NewFIFO.
 type FIFO struct {
+	queueLife
 	core  queue.Synced
 	keys  event.Keys
 	items map[string]any // guarded by mu
@@ -28,6 +29,7 @@ var (
 func NewFIFO(keyFunc KeyFunc) *FIFO {
 	f := &FIFO{items: map[string]any{}}
 	f.core.Init("FIFO")
+	f.queueLife = f.core.Life
 	f.keys.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 	return f
 }
@@ -130,23 +132,3 @@ func (f *FIFO) replacedKeys(list []any) (keys []string, err error) {
 
 // Resync does nothing: every object in the queue is in line already.
 func (f *FIFO) Resync() error { return nil }
-
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once.
-func (f *FIFO) Close() { f.core.Close() }
-
-// IsClosed reports whether Close was called.
-func (f *FIFO) IsClosed() bool { return f.core.IsClosed() }
-
-// HasSynced reports whether all that the first Replace brought is through, or something was put
-// before any Replace.
-func (f *FIFO) HasSynced() bool { return f.core.HasSynced() }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (f *FIFO) HasSyncedChecker() DoneChecker { return f }
-
-// Name returns the queue's name, for logs.
-func (f *FIFO) Name() string { return f.core.Name() }
-
-// Done returns a channel that is closed when HasSynced turns true.
-func (f *FIFO) Done() <-chan struct{} { return f.core.Done() }

@@ -26,9 +26,7 @@ import (
 // Indexer as well.
 //
 // A handler that is to be shared, added or removed later needs NewSharedIndexInformer.
-func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
-	return newInformer(options)
-}
+func NewInformerWithOptions(options InformerOptions) (Store, Controller) { return newInformer(options) }
 
 // NewInformer is NewInformerWithOptions with these options.
 //
@@ -79,7 +77,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	checkIndexers(options.Indexers, &bad)
 	failures := &queue.Failures{}
 	p := pipeline.New(pipeline.Options{
-		Contents: &state.objects.contents,
+		Contents: &state.contents,
 		Failures: failures,
 		Deliver: func(changes []event.Change) {
 			for i := range changes {
@@ -87,13 +85,8 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 			}
 		},
 	})
-	p.Open(pipeline.Feed{
-		Logger:     ptr.Deref(options.Logger, klog.Background()),
-		Resource:   reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType),
-		Transform:  options.Transform,
-		Identifier: options.Identifier,
-		Metrics:    options.InformerMetricsProvider,
-	})
+	resource := reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType)
+	p.Open(resource, options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
 	return state, newController(parts{
 		config: Config{
 			ListerWatcher:    options.ListerWatcher,

@@ -14,6 +14,4 @@ import "github.com/kinformer/cache/internal/provider"
 // k8s.io/component-base/metrics/prometheus/clientgo does, need not call it: what has no provider
 // here reports to that one. The log says once if an informer has a name for metrics and there is no
 // provider anywhere.
-func SetInformerMetricsProvider(given InformerMetricsProvider) {
-	provider.Set(given)
-}
+func SetInformerMetricsProvider(given InformerMetricsProvider) { provider.Set(given) }

@@ -24,6 +24,7 @@ import (
 // constructor.
 type RealFIFO struct {
 	queueSeat
+	queueLife
 	queue    *queue.Queue
 	arrivals *queue.Arrivals // the queue's order; guarded by its lock
 	atomic   bool
@@ -53,15 +54,15 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		panic(err)
 	}
 	f := &RealFIFO{arrivals: &queue.Arrivals{}, atomic: opts.AtomicEvents}
-	metrics := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
+	depth, latency := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
 	f.queue = queue.New(queue.Options{
 		Name: cmp.Or(opts.Identifier.Name(), opts.Name, "RealFIFO"), Logger: opts.Logger,
 		KeyFunc: opts.KeyFunction, UsualKey: isMetaNamespaceKeyFunc(opts.KeyFunction), Opens: event.OpensDeltas,
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.arrivals,
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
-		Identifier: opts.Identifier, Depth: metrics.Depth, Latency: metrics.Latency,
+		Identifier: opts.Identifier, Depth: depth, Latency: latency,
 	})
-	f.queueSeat = door.Seated(f.queue)
+	f.queueSeat, f.queueLife = door.Seated(f.queue), f.queue.Life
 	return f
 }
 
@@ -164,14 +165,7 @@ func (f *RealFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
 	queued, _ := f.lastQueuedLocked()
-	for _, key := range f.queue.Known.ListKeys() {
-		if _, isQueued := queued[key]; isQueued {
-			continue
-		}
-		if rec, ok := f.queue.SyncOf(key); ok {
-			f.queue.AppendLocked(rec)
-		}
-	}
+	f.queue.ResyncKnownLocked(func(key string) bool { return queued[key] != nil })
 	return nil
 }
 
@@ -201,24 +195,3 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 	}
 	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, process)
 }
-
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once. It waits for a process function that runs under the lock, and for no
-// other.
-func (f *RealFIFO) Close() { f.queue.Close() }
-
-// IsClosed reports whether Close was called.
-func (f *RealFIFO) IsClosed() bool { return f.queue.IsClosed() }
-
-// HasSynced reports whether all that the first Replace brought is through, or something was put
-// before any Replace.
-func (f *RealFIFO) HasSynced() bool { return f.queue.HasSynced() }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (f *RealFIFO) HasSyncedChecker() DoneChecker { return f }
-
-// Name returns the queue's name, for logs.
-func (f *RealFIFO) Name() string { return f.queue.Name() }
-
-// Done returns a channel that is closed when HasSynced turns true.
-func (f *RealFIFO) Done() <-chan struct{} { return f.queue.Done() }

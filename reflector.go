@@ -109,12 +109,13 @@ func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 }
 
 // standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first
-// asked for.
+// asked for. It is also the ListerWatcher of that: an empty collection at a version, which cannot be
+// watched.
 type standIn struct {
 	mu struct {
 		sync.Mutex
 		reflector *Reflector
-		source    *standInSource
+		version   string
 	}
 }
 
@@ -125,54 +126,44 @@ func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.reflector == nil {
-		s.mu.source = &standInSource{}
-		s.mu.reflector = newStandIn(o, s.mu.source)
+		s.mu.reflector = clientgo.NewReflectorWithOptions(s, nil, standInStore{}, ReflectorOptions{
+			Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
+		})
+		s.mu.reflector.WatchListPageSize, s.mu.reflector.ShouldResync = o.PageSize, o.ShouldResync
+		s.mu.reflector.MaxInternalErrorRetryDuration = o.MaxInternalErrorRetry
 	}
-	if err := s.mu.source.stamp(s.mu.reflector, version); err != nil {
+	if err := s.stampLocked(version); err != nil {
 		event.Report(context.Background(), err, "Watch-error handlers see an older version of the reflector", "reflector", o.Name)
 	}
 	return s.mu.reflector
 }
 
-func newStandIn(o *reflector.Options, source *standInSource) *Reflector {
-	made := clientgo.NewReflectorWithOptions(source, nil, standInStore{}, ReflectorOptions{
-		Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
-	})
-	made.WatchListPageSize = o.PageSize
-	made.ShouldResync = o.ShouldResync
-	made.MaxInternalErrorRetryDuration = o.MaxInternalErrorRetry
-	return made
-}
-
 // errStandIn ends the round by which a stand-in learns its version.
 var errStandIn = errors.New("this reflector is a stand-in and does not run")
 
-// standInSource is the ListerWatcher of a stand-in: an empty collection at a version, which cannot
-// be watched.
-type standInSource struct{ version string }
-
-// stamp makes r report version as its last one, by a round of client-go's loop over the empty
-// collection.
-func (s *standInSource) stamp(r *Reflector, version string) error {
-	if s.version == version {
+// stampLocked makes the stand-in report version as its last one, by a round of client-go's loop over
+// the empty collection.
+func (s *standIn) stampLocked(version string) error {
+	if s.mu.version == version {
 		return nil
 	}
-	s.version = version
+	s.mu.version = version
 	silent := klog.NewContext(context.Background(), klog.Logger{})
-	if err := r.ListAndWatchWithContext(silent); !errors.Is(err, errStandIn) {
+	if err := s.mu.reflector.ListAndWatchWithContext(silent); !errors.Is(err, errStandIn) {
 		return err
 	}
 	return nil
 }
 
-func (s *standInSource) List(metav1.ListOptions) (runtime.Object, error) {
-	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.version}}, nil
+// List is called while stampLocked is.
+func (s *standIn) List(metav1.ListOptions) (runtime.Object, error) {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.mu.version}}, nil
 }
 
-func (s *standInSource) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errStandIn }
+func (s *standIn) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errStandIn }
 
 // IsWatchListSemanticsUnSupported keeps client-go from streaming what List answers.
-func (s *standInSource) IsWatchListSemanticsUnSupported() bool { return true }
+func (s *standIn) IsWatchListSemanticsUnSupported() bool { return true }
 
 // standInStore takes everything and keeps nothing.
 type standInStore struct{}

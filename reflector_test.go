@@ -155,7 +155,7 @@ func TestNamesOfInformersReflectors(t *testing.T) {
 				c = tc.run.(*controller)
 				c.RunWithContext(ctx)
 			}
-			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_test\.go:\d+\)$`, c.mu.reflector.Name)
+			assert.Regexp(t, "^"+regexp.QuoteMeta(tc.want)+` \(.*reflector_test\.go:\d+\)$`, c.mu.reflector.Name())
 		})
 	}
 }

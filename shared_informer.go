@@ -66,7 +66,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.mutations = mutations{NewCacheMutationDetector(resource), resource, s.report, s.processor}
 	s.pipeline = pipeline.New(pipeline.Options{
-		Contents: &s.store.objects.contents, Failures: s.failures, Deliver: s.distribute, Room: s.processor.Room,
+		Contents: &s.store.contents, Failures: s.failures, Deliver: s.distribute, Room: s.processor.Room,
 	})
 	s.life.resyncCheckPeriod = options.ResyncPeriod
 	checkIndexers(options.Indexers, &s.config.Bad)
@@ -78,7 +78,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 // the informer.
 func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
-	s.failures.Hook, s.store.objects.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
+	s.failures.Hook, s.store.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
 	if s.unfit = s.config.Bad.As(door.ErrBadOptions); s.unfit != nil {
 		s.report.Refuse(s.unfit)
 	}
@@ -175,16 +175,12 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.phase != phaseNew {
 		return nil
 	}
-	s.pipeline.Open(pipeline.Feed{
-		Logger:     klog.FromContext(ctx),
-		Resource:   s.resource,
-		Transform:  s.life.transform,
-		Identifier: s.options.Identifier,
-		Metrics:    s.options.InformerMetricsProvider,
-		Limit:      s.config.Limit,
-		KeepCached: s.config.KeepCached,
+	logger := klog.FromContext(ctx)
+	s.pipeline.Open(s.resource, s.options.InformerMetricsProvider, queue.Options{
+		Logger: &logger, Transform: s.life.transform, Identifier: s.options.Identifier, KeepCached: s.config.KeepCached,
 	})
 	queue := s.pipeline.Queue
+	queue.SetLimit(s.config.Limit)
 	queue.Through = s.processor.MadeRoom
 	queue.Direct = s.pipeline.HandleNow
 	s.life.phase = phaseStarted
@@ -227,7 +223,7 @@ func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
 		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.options.Identifier,
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.Known,
-		Table: s.store.objects.table, Applier: s.pipeline.Applier, Delivery: &s.pipeline.Delivery,
+		Table: s.store.table, Applier: s.pipeline.Applier, Delivery: &s.pipeline.Delivery,
 		Configure: s.configure,
 	}
 	if c := s.started(); c != nil {

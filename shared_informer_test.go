@@ -209,7 +209,7 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 		return "d", nil
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		store := newStore(name, indexers, func(s *keyedStore) { s.objects.onFailure = func(table.IndexFailure) {} })
+		store := newStore(name, indexers, func(s *keyedStore) { s.onFailure = func(table.IndexFailure) {} })
 		t.Repeat(map[string]func(*rapid.T){
 			"add":    func(t *rapid.T) { require.NoError(t, store.Add(object.Draw(t, "object"))) },
 			"delete": func(t *rapid.T) { require.NoError(t, store.Delete(object.Draw(t, "object"))) },
@@ -439,11 +439,11 @@ func TestUsualKeys(t *testing.T) {
 // TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
 func TestKnownKeysAreTheStores(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
-	long := testkit.PodAt(strings.Repeat("x", 2*event.StackKey), "1")
+	long := testkit.PodAt(strings.Repeat("x", 256), "1")
 	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
 	require.NoError(t, s.Add(long))
 	r := readerOf(nil)
-	r.Known = s.objects.table
+	r.Known = s.table
 	var event any = testkit.PodAt("a", "2")
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		if key, err := r.KeyOf(event, true); key != "ns/a" || err != nil {

@@ -16,16 +16,17 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
 
-// keyedStore is a threadSafeMap whose keys come from a function. It implements Indexer and
+// keyedStore is a store whose keys come from a function. It implements Indexer and
 // TransactionStore.
 type keyedStore struct {
 	tableSeat
-	objects     threadSafeMap
+	objects
 	keyFunc     KeyFunc
 	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
 	transformer TransformFunc
@@ -44,6 +45,9 @@ type (
 	handlerSeat  = door.Seat[*fanout.Listener]
 )
 
+// queueLife has the methods of queues that are about their end and their first Replace.
+type queueLife = queue.Life
+
 // StoreOption sets one property of a store at its construction. It is not interchangeable with
 // client-go's type of this name, whose parameter is unexported there.
 type StoreOption = func(*keyedStore)
@@ -58,18 +62,14 @@ func WithTransformer(transformer TransformFunc) StoreOption {
 // WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A
 // nil provider means that of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
-	return func(s *keyedStore) {
-		WithThreadSafeStoreMetrics(identifier, metrics)(&s.objects)
-	}
+	return func(s *keyedStore) { s.contents.OnVersion = provider.OfStore(identifier, metrics) }
 }
 
 // NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by
 // KeyFunc. Objects are shared with the callers: what was put in must not be changed afterwards.
 // With a KeyFunc of nil all that asks for an object's key fails with a KeyError. An option of nil
 // is a mistake that panics.
-func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store {
-	return newStore(keyFunc, nil, opts...)
-}
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return newStore(keyFunc, nil, opts...) }
 
 // NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an
 // index function fails.
@@ -82,8 +82,8 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 		keyFunc = func(any) (string, error) { return "", errNoKeyFunc }
 	}
 	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
-	s.objects.init(indexers)
-	s.tableSeat = door.Seated(s.objects.table)
+	s.init(indexers)
+	s.tableSeat = door.Seated(s.table)
 	for i, opt := range opts {
 		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
 		opt(s)
@@ -168,14 +168,14 @@ func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 func (s *keyedStore) Add(obj interface{}) error {
 	var room [usualKeyLen]byte
 	if key := s.appendKey(room[:0], obj); key != nil && s.transformer == nil {
-		s.objects.contents.Put(key, obj, func(held string) string { return versionAfter(held, obj) })
+		s.contents.Put(key, obj, func(held string) string { return versionAfter(held, obj) })
 		return nil
 	}
 	key, stored, err := s.admit(obj)
 	if err != nil {
 		return err
 	}
-	s.objects.Add(key, stored)
+	s.contents.Apply([]table.Op{{Key: key, Object: stored}}, func(held string) string { return versionAfter(held, stored) })
 	return nil
 }
 
@@ -187,14 +187,14 @@ func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 func (s *keyedStore) Delete(obj interface{}) error {
 	var room [usualKeyLen]byte
 	if key := s.appendKey(room[:0], obj); key != nil {
-		s.objects.contents.Remove(key, func(held string) string { return versionAfter(held, obj) })
+		s.contents.Remove(key, func(held string) string { return versionAfter(held, obj) })
 		return nil
 	}
 	key, err := s.keyOf(obj)
 	if err != nil {
 		return err
 	}
-	s.objects.DeleteWithObject(key, obj)
+	s.contents.Apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 	return nil
 }
 
@@ -209,57 +209,8 @@ func (s *keyedStore) Get(obj interface{}) (item interface{}, exists bool, err er
 
 // GetByKey returns the object stored under key. The error is always nil.
 func (s *keyedStore) GetByKey(key string) (item interface{}, exists bool, err error) {
-	item, exists = s.objects.table.Get(key)
+	item, exists = s.table.Get(key)
 	return item, exists, nil
-}
-
-// Bookmark sets the store's resourceVersion, unless it is older than the one held.
-func (s *keyedStore) Bookmark(rv string) { s.objects.Bookmark(rv) }
-
-// LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the
-// gate AtomicFIFO is off.
-func (s *keyedStore) LastStoreSyncResourceVersion() string {
-	return s.objects.LastStoreSyncResourceVersion()
-}
-
-// Resync does nothing: there is nothing behind the store to catch up with.
-func (s *keyedStore) Resync() error { return nil }
-
-// List returns the stored objects in no particular order. The slice belongs to the caller and is
-// never nil.
-func (s *keyedStore) List() []interface{} { return s.objects.List() }
-
-// ListKeys returns the keys of the stored objects in no particular order, in a slice of the
-// caller's own.
-func (s *keyedStore) ListKeys() []string { return s.objects.ListKeys() }
-
-// Index returns the stored objects that share a value of the index with obj, each once; see
-// threadSafeMap.Index.
-func (s *keyedStore) Index(indexName string, obj interface{}) ([]interface{}, error) {
-	return s.objects.Index(indexName, obj)
-}
-
-// ByIndex returns the objects whose values in the index contain indexedValue.
-func (s *keyedStore) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
-	return s.objects.ByIndex(indexName, indexedValue)
-}
-
-// IndexKeys returns the keys of what ByIndex returns, sorted.
-func (s *keyedStore) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	return s.objects.IndexKeys(indexName, indexedValue)
-}
-
-// ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
-func (s *keyedStore) ListIndexFuncValues(indexName string) []string {
-	return s.objects.ListIndexFuncValues(indexName)
-}
-
-// GetIndexers returns a copy of the store's indexers.
-func (s *keyedStore) GetIndexers() Indexers { return s.objects.GetIndexers() }
-
-// AddIndexers adds indices over what is stored and all that follows; see threadSafeMap.AddIndexers.
-func (s *keyedStore) AddIndexers(newIndexers Indexers) error {
-	return s.objects.AddIndexers(newIndexers)
 }
 
 // Replace makes list the whole content of the store, seen by readers all at once. Of objects with
@@ -271,11 +222,11 @@ func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 		if err != nil {
 			return err
 		}
-		s.objects.contents.Replace(zipped(keys, stored), len(keys), resourceVersion)
+		s.contents.Replace(zipped(keys, stored), len(keys), resourceVersion)
 		return nil
 	}
 	fill := func(add func(string, any)) error { return s.addBlocks(list, add) }
-	return s.objects.contents.Fill(len(list), resourceVersion, fill)
+	return s.contents.Fill(len(list), resourceVersion, fill)
 }
 
 // addBlocks adds objects with the usual key. There is no user's function in it that could write to
@@ -331,7 +282,7 @@ func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError 
 		b.add(key, &transactions[i])
 		b.applied = append(b.applied, i)
 	}
-	s.objects.apply(b)
+	s.apply(b)
 	if len(failures) == 0 {
 		b.give()
 		return nil

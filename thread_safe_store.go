@@ -20,24 +20,15 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// indexFailed is called by the table for the failures of one write.
-func (m *threadSafeMap) indexFailed(failures []table.IndexFailure) {
-	if m.onFailure == nil {
-		reportIndexFailures(failures)
-		return
-	}
-	for _, f := range failures {
-		m.onFailure(f)
-	}
-}
-
-// threadSafeMap holds the objects and their indices in a table, whose readers never wait. It
-// implements ThreadSafeStoreWithTransaction.
-type threadSafeMap struct {
+// objects are those of a store and their indices, in a table whose readers never wait.
+type objects struct {
 	contents  store.Contents           // what is written through
 	table     *table.Table             // of the contents: what is read
 	onFailure func(table.IndexFailure) // nil: reportIndexFailures
 }
+
+// threadSafeMap is a store whose callers bring the keys along.
+type threadSafeMap struct{ objects }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
 
@@ -82,9 +73,20 @@ func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeSt
 	return m
 }
 
-func (m *threadSafeMap) init(indexers Indexers) {
+func (m *objects) init(indexers Indexers) {
 	m.contents.Init(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
 	m.table = m.contents.Table
+}
+
+// indexFailed is called by the table for the failures of one write.
+func (m *objects) indexFailed(failures []table.IndexFailure) {
+	if m.onFailure == nil {
+		reportIndexFailures(failures)
+		return
+	}
+	for _, f := range failures {
+		m.onFailure(f)
+	}
 }
 
 // Add stores obj under key, replacing what is there.
@@ -116,7 +118,7 @@ func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) 
 }
 
 // apply makes the changes of a batch.
-func (m *threadSafeMap) apply(b *batch) {
+func (m *objects) apply(b *batch) {
 	m.contents.Apply(b.operations, func(held string) string {
 		for _, obj := range b.seen {
 			held = versionAfter(held, obj)
@@ -176,7 +178,7 @@ func (m *threadSafeMap) Replace(items map[string]interface{}, resourceVersion st
 }
 
 // Bookmark sets the store's resourceVersion, unless it is older than the one held.
-func (m *threadSafeMap) Bookmark(rv string) {
+func (m *objects) Bookmark(rv string) {
 	m.contents.Apply(nil, func(held string) string { return event.LaterVersion(held, rv) })
 }
 
@@ -185,15 +187,15 @@ func (m *threadSafeMap) Get(key string) (item interface{}, exists bool) { return
 
 // List returns the stored objects in no particular order. The slice belongs to the caller and is
 // never nil.
-func (m *threadSafeMap) List() []interface{} { return m.table.List() }
+func (m *objects) List() []interface{} { return m.table.List() }
 
 // ListKeys returns the keys of the stored objects in no particular order, in a slice of the
 // caller's own.
-func (m *threadSafeMap) ListKeys() []string { return m.table.ListKeys() }
+func (m *objects) ListKeys() []string { return m.table.ListKeys() }
 
 // LastStoreSyncResourceVersion returns the resourceVersion of the store's content, or "" while the
 // gate AtomicFIFO is off.
-func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
+func (m *objects) LastStoreSyncResourceVersion() string {
 	if !features.FeatureGates().Enabled(features.AtomicFIFO) {
 		return ""
 	}
@@ -201,11 +203,11 @@ func (m *threadSafeMap) LastStoreSyncResourceVersion() string {
 }
 
 // Resync does nothing: there is nothing behind the store to catch up with.
-func (m *threadSafeMap) Resync() error { return nil }
+func (m *objects) Resync() error { return nil }
 
 // Index returns the stored objects that share a value of the index with obj, each once. The index
 // function runs in this goroutine, beside those of a writer; that it fails or panics is the error.
-func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
+func (m *objects) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			objects, err = nil, fmt.Errorf("index %q: function panicked: %v", indexName, p)
@@ -216,12 +218,12 @@ func (m *threadSafeMap) Index(indexName string, obj interface{}) (objects []inte
 }
 
 // ByIndex returns the objects whose values in the index contain indexedValue.
-func (m *threadSafeMap) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
+func (m *objects) ByIndex(indexName, indexedValue string) ([]interface{}, error) {
 	return m.table.ByIndex(indexName, indexedValue)
 }
 
 // IndexKeys returns the keys of what ByIndex returns, sorted.
-func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, error) {
+func (m *objects) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	keys, err := m.table.IndexKeys(indexName, indexedValue)
 	if keys == nil && err == nil {
 		keys = []string{}
@@ -230,7 +232,7 @@ func (m *threadSafeMap) IndexKeys(indexName, indexedValue string) ([]string, err
 }
 
 // ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
-func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
+func (m *objects) ListIndexFuncValues(name string) []string {
 	values, err := m.table.IndexValues(name)
 	if err != nil {
 		return []string{}
@@ -239,7 +241,7 @@ func (m *threadSafeMap) ListIndexFuncValues(name string) []string {
 }
 
 // GetIndexers returns a copy of the store's indexers.
-func (m *threadSafeMap) GetIndexers() Indexers {
+func (m *objects) GetIndexers() Indexers {
 	functions := m.table.Indexers()
 	indexers := make(Indexers, len(functions))
 	for name, valuesOf := range functions {
@@ -251,7 +253,7 @@ func (m *threadSafeMap) GetIndexers() Indexers {
 // AddIndexers adds indices over what is stored and all that follows. All names must be new, else
 // nothing is added. Reads go on meanwhile, without the new indices until they are complete. A
 // function that is nil is an error.
-func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
+func (m *objects) AddIndexers(newIndexers Indexers) error {
 	var bad door.Faults
 	checkIndexers(newIndexers, &bad)
 	if err := bad.As(errNilIndexFunc); err != nil {
@@ -265,7 +267,7 @@ func (m *threadSafeMap) AddIndexers(newIndexers Indexers) error {
 }
 
 // taken returns the names among those of indexers that the store has. It never gives one up.
-func (m *threadSafeMap) taken(indexers Indexers) sets.Set[string] {
+func (m *objects) taken(indexers Indexers) sets.Set[string] {
 	return sets.KeySet(indexers).Intersection(sets.KeySet(m.table.Indexers()))
 }
 

@@ -57,13 +57,11 @@ func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transfo
 func withRig(t *testing.T, names []string, test func(t *testing.T, r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods(names...)
-		test(t, follow(t, src, src, nil, kinformer.
-
-			// running runs an informer until the test ends.
-			Options{}))
+		test(t, follow(t, src, src, nil, kinformer.Options{}))
 	})
 }
 
+// running runs an informer until the test ends.
 func running(t *testing.T, informer cache.Controller) {
 	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
@@ -310,7 +308,7 @@ func TestErrors(t *testing.T) {
 		r := follow(t, src, src, nil, kinformer.Options{})
 		_, err = audit.Once(t.Context(), r, audit.Options{Content: true, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
-		assert.EqualError(t, audit.Run(t.Context(), r, audit.RunOptions{Every: -time.Minute}), "audit: RunOptions.Every is -1m0s, less than 1m0s")
+		assert.EqualError(t, audit.Run(t.Context(), r, audit.RunOptions{Every: time.Minute - 1}), "audit: RunOptions.Every is 59.999999999s, less than 1m0s")
 		src.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err = audit.Once(t.Context(), r, audit.Options{})
 		assert.True(t, apierrors.IsInternalError(err))
@@ -656,30 +654,6 @@ func TestDropped(t *testing.T) {
 		assert.Empty(t, r.stored("a").ManagedFields)
 		report := r.once(t, audit.Options{Content: true})
 		assert.True(t, report.Equal(), "%v", report)
-	})
-}
-
-// TestRefusedByTransform: objects that the transform refuses are counted, not found: a relist would
-// not help.
-func TestRefusedByTransform(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := pods("a", "b", "c")
-		refuses := func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["v"] == "bad" {
-				return nil, errors.New("cannot take it")
-			}
-			return obj, nil
-		}
-		r := follow(t, src, src, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}})
-		src.Put(testkit.Pod("a", "bad"))
-		src.Put(testkit.Pod("new", "bad"))
-		src.Put(testkit.Pod("b", "2"))
-		r.calm()
-		for _, content := range []bool{false, true} {
-			report := r.once(t, audit.Options{Content: content})
-			assert.Empty(t, report.Findings)
-			assert.Equal(t, 2, report.Refused)
-		}
 	})
 }
 

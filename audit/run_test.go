@@ -214,17 +214,6 @@ func TestPageThatHangs(t *testing.T) {
 	})
 }
 
-// TestSenselessOptions are refused, and say so.
-func TestSenselessOptions(t *testing.T) {
-	informer := cache.NewSharedIndexInformer(pods(), &corev1.Pod{}, 0, nil)
-	for want, o := range map[string]audit.RunOptions{
-		"audit: RunOptions.Every is 1ns, less than 1m0s":           {Every: 1},
-		"audit: RunOptions.Every is 59.999999999s, less than 1m0s": {Every: time.Minute - 1},
-	} {
-		assert.EqualError(t, audit.Run(t.Context(), informer, o), want)
-	}
-}
-
 // TestHistory: what audits have come to is told by Inspect and by the Status, which is degraded
 // until an audit finds that all is well.
 func TestHistory(t *testing.T) {
@@ -282,8 +271,9 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestRefusedWhileRelisted: what the transform has refused stays that until the state is stored
-// that has it: neither a relist that goes on, nor one that has failed, makes a finding of it.
+// TestRefusedWhileRelisted: objects that the transform has refused are counted, not found, until the
+// state is stored that has them: neither a relist that goes on, nor one that has failed, makes a
+// finding of them.
 func TestRefusedWhileRelisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := make([]string, 200)
@@ -308,12 +298,15 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		}
 		r := follow(t, src, slowly, refuses, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 150}})
 		src.Put(testkit.Pod("p000", "bad"))
+		src.Put(testkit.Pod("new", "bad"))
 		src.Put(testkit.Pod("p001", "2"))
 		r.calm()
 		isRefused := func() {
-			report := r.once(t, audit.Options{Repair: true})
-			assert.Empty(t, report.Findings)
-			assert.Equal(t, 1, report.Refused)
+			for _, content := range []bool{false, true} {
+				report := r.once(t, audit.Options{Content: content, Repair: true})
+				assert.Empty(t, report.Findings)
+				assert.Equal(t, 2, report.Refused)
+			}
 		}
 		isRefused()
 		strict.Store(false)

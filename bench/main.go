@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares client-go's informers and stores with this library's:
-// side by side in one process, on equal work, and writes the result as the
-// Markdown of docs/benchmarks/README.md.
+// Command bench compares client-go's informers and stores with this library's: side by side in one
+// process, on equal work, and writes the result as the Markdown of docs/benchmarks/README.md.
 //
 //	go run .                        everything, under half an hour
 //	go run . -quick                 everything, smaller, under three minutes
@@ -12,7 +11,7 @@
 //	go run . -quick -check floors.txt
 //
 // Each row is a workload (rows lists them); both sides run it in turns
-// (runner.go) and must end alike (state.go).
+// (runner.go) and must end alike (env.go).
 package main
 
 import (

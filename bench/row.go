@@ -5,7 +5,15 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	kinformer "github.com/kinformer/cache"
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/inspect"
 )
 
 // row is one workload of the benchmark.
@@ -36,9 +44,7 @@ type trial func(ctx context.Context, s side) (outcome, error)
 // outcome is what one round gave.
 type outcome struct {
 	samples []sample
-	// shown are figures of which less is not better: they get no ratio.
-	shown []sample
-	check check
+	check   check
 }
 
 // sample is one figure; less is better.
@@ -55,14 +61,48 @@ type check struct {
 	State, Index                  uint64
 }
 
-// differError is the error of a round whose sides did not end alike.
-type differError struct {
-	row    string
-	round  int
-	checks [2]check
+// errDiffer is the error of a round whose sides did not end alike.
+var errDiffer = errors.New("the sides delivered different events or hold different states")
+
+// side is one of the two implementations. All that a workload knows of it are
+// these constructors: the types that they return are the same on both sides,
+// because this library's interfaces are aliases of client-go's.
+type side struct {
+	// index is the side's place in every pair of results.
+	index int
+	name  string
+	// module is the path whose version is shown.
+	module string
+
+	newIndexer             func(clientgo.KeyFunc, clientgo.Indexers) clientgo.Indexer
+	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
+	// status tells what an informer of the side does; nil where there is no such thing.
+	status func(clientgo.SharedIndexInformer) (inspect.Status, error)
 }
 
-func (e *differError) Error() string {
-	return fmt.Sprintf("%s, round %d: the sides delivered different events or hold different states: %+v and %+v",
-		e.row, e.round, e.checks[0], e.checks[1])
+// sides are client-go and this library, in this order everywhere.
+func sides() [2]side { return [2]side{clientGo(0, "client-go"), ours(1)} }
+
+// controlSides are client-go twice. What differs between them is noise.
+func controlSides() [2]side { return [2]side{clientGo(0, "client-go"), clientGo(1, "client-go again")} }
+
+func clientGo(index int, name string) side {
+	return side{
+		index: index, name: name, module: measure.ClientGo,
+		newIndexer: func(key clientgo.KeyFunc, indexers clientgo.Indexers) clientgo.Indexer {
+			return clientgo.NewIndexer(key, indexers)
+		},
+		newSharedIndexInformer: clientgo.NewSharedIndexInformer,
+	}
+}
+
+func ours(index int) side {
+	return side{
+		index: index, name: "kinformer", module: measure.Kinformer,
+		newIndexer: func(key clientgo.KeyFunc, indexers clientgo.Indexers) clientgo.Indexer {
+			return kinformer.NewIndexer(key, indexers)
+		},
+		newSharedIndexInformer: kinformer.NewSharedIndexInformer,
+		status:                 func(i clientgo.SharedIndexInformer) (inspect.Status, error) { return inspect.StatusOf(i) },
+	}
 }

@@ -33,9 +33,8 @@ type runner struct {
 	progress io.Writer // one line for each row that is done
 }
 
-// run runs the rows that the pattern selects, those with equal populations one
-// after the other and light objects first, and returns the results in the order
-// of the rows.
+// run runs the rows that the pattern selects, those with equal populations one after the other and
+// light objects first, and returns the results in the order of the rows.
 func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]report.Row, error) {
 	var order []int
 	for i, w := range all {
@@ -74,8 +73,7 @@ func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err erro
 	return result, r.runMore(ctx, w, try, &result)
 }
 
-// moreTime is how long a row may go on because its sides are close. What is
-// under way is finished.
+// moreTime is how long a row may go on because its sides are close. What is under way is finished.
 const moreTime = time.Minute
 
 // runMore runs further rounds of a row whose first measure shows the sides close
@@ -118,7 +116,7 @@ func (r *runner) runRound(ctx context.Context, try trial, round int, result *rep
 		record(result, s.index, out)
 	}
 	if checks[0] != checks[1] {
-		return &differError{row: result.Name, round: round + 1, checks: checks}
+		return fmt.Errorf("%s, round %d: %w: %+v and %+v", result.Name, round+1, errDiffer, checks[0], checks[1])
 	}
 	return nil
 }
@@ -126,9 +124,6 @@ func (r *runner) runRound(ctx context.Context, try trial, round int, result *rep
 func record(result *report.Row, side int, out outcome) {
 	for _, v := range out.samples {
 		result.Record(side, v.name, v.unit, v.value)
-	}
-	for _, v := range out.shown {
-		result.Show(side, v.name, v.unit, v.value)
 	}
 }
 

@@ -362,17 +362,6 @@ func TestSettleAfterARewindBehindATransform(t *testing.T) {
 	})
 }
 
-func TestTrackedPassesEverythingOn(t *testing.T) {
-	src := cachetest.Of(pod("a"))
-	var recorder cachetest.Recorder
-	handler := src.Track(&recorder)
-	old := src.Get("default", "a")
-	handler.OnAdd(old, true)
-	handler.OnUpdate(old, cachetest.PatchAs(src, "default", "a", label("1")))
-	handler.OnDelete(src.Delete("default", "a"))
-	require.Equal(t, []string{"add default/a 2 initial", "update default/a 2 -> 3", "delete default/a 4"}, recorder.Events())
-}
-
 func TestAnEventCountsWhenTheHandlerHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))

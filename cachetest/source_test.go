@@ -94,13 +94,6 @@ func TestWhatIsGivenStays(t *testing.T) {
 	require.Equal(t, given.CreationTimestamp, replaced.CreationTimestamp)
 }
 
-func TestObjectsWithoutNamespace(t *testing.T) {
-	src := cachetest.Of(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
-	require.Equal(t, map[string]string{"n": "2"}, src.Versions())
-	src.Delete("", "n")
-	require.Empty(t, src.Versions())
-}
-
 func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
 	src := cachetest.Of(pod("a"))
 	refused := func(is func(error) bool, write func()) {
@@ -206,32 +199,6 @@ func scriptedPast(opts cachetest.Options) *cachetest.Source {
 	return src
 }
 
-func TestListVersions(t *testing.T) {
-	now := []string{"a 4", "c 6"}
-	for _, c := range []struct {
-		name    string
-		options metav1.ListOptions
-		rv      string
-		items   []string
-	}{
-		{"most recent", metav1.ListOptions{}, "7", now},
-		{"any", metav1.ListOptions{ResourceVersion: "0"}, "7", now},
-		{"any ignores the limit", metav1.ListOptions{ResourceVersion: "0", Limit: 1}, "7", now},
-		{"not older, by default", metav1.ListOptions{ResourceVersion: "3"}, "7", now},
-		{"not older, by name", metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, "7", now},
-		{"exact", metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "3", []string{"a 2", "b 3"}},
-		{"exact in between", metav1.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, "5", []string{"a 4"}},
-		{"limited is exact", metav1.ListOptions{ResourceVersion: "4", Limit: 5}, "4", []string{"a 4", "b 3"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			rv, next, items := names(t, scriptedPast(cachetest.Options{}), c.options)
-			require.Equal(t, c.rv, rv)
-			require.Equal(t, c.items, items)
-			require.Empty(t, next)
-		})
-	}
-}
-
 func TestListRefuses(t *testing.T) {
 	src := scriptedPast(cachetest.Options{})
 	_, next, _ := names(t, src, metav1.ListOptions{Limit: 1})
@@ -263,39 +230,6 @@ func TestListRefuses(t *testing.T) {
 
 func isTooLarge(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
-}
-
-func TestPagesShowOneState(t *testing.T) {
-	src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c", "d", "e")})
-	rv, next, items := names(t, src, metav1.ListOptions{Limit: 2})
-	require.Equal(t, "6", rv)
-	require.Equal(t, []string{"a 2", "b 3"}, items)
-
-	src.Delete("default", "b")
-	src.Delete("default", "c")
-	relabel(src, "d", "1")
-	src.Create(pod("bb"))
-	rv, next, items = names(t, src, metav1.ListOptions{Limit: 2, Continue: next})
-	require.Equal(t, "6", rv)
-	require.Equal(t, []string{"c 4", "d 5"}, items)
-	rv, next, items = names(t, src, metav1.ListOptions{Limit: 2, Continue: next})
-	require.Equal(t, "6", rv)
-	require.Equal(t, []string{"e 6"}, items)
-	require.Empty(t, next)
-}
-
-func TestPagesTellHowManyRemain(t *testing.T) {
-	src := cachetest.New(cachetest.Options{Objects: pods("a", "b", "c"), NewList: podList})
-	list, err := src.List(metav1.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, *list.(*corev1.PodList).RemainingItemCount)
-}
-
-func TestNoWatchCachePagesAnyVersion(t *testing.T) {
-	src := scriptedPast(cachetest.Options{NoWatchCache: true})
-	_, next, items := names(t, src, metav1.ListOptions{ResourceVersion: "0", Limit: 1})
-	require.Equal(t, []string{"a 4"}, items)
-	require.NotEmpty(t, next)
 }
 
 func TestListTypes(t *testing.T) {
@@ -338,29 +272,6 @@ func labeled(t *testing.T) *cachetest.Source {
 	c.Spec.NodeName = "n"
 	src.Create(c)
 	return src
-}
-
-func TestListsSelect(t *testing.T) {
-	exact := metav1.ResourceVersionMatchExact
-	for _, c := range []struct {
-		options metav1.ListOptions
-		items   []string
-	}{
-		{metav1.ListOptions{LabelSelector: "l=x"}, []string{"a 6"}},
-		{metav1.ListOptions{LabelSelector: "l"}, []string{"a 6", "b 5"}},
-		{metav1.ListOptions{LabelSelector: "l!=x", ResourceVersion: "0"}, []string{"b 5", "c 7"}},
-		{metav1.ListOptions{LabelSelector: "l=y", ResourceVersion: "5", ResourceVersionMatch: exact}, []string{"a 4", "b 5"}},
-		{metav1.ListOptions{LabelSelector: "l=z"}, nil},
-		{metav1.ListOptions{FieldSelector: "metadata.name=b"}, []string{"b 5"}},
-		{metav1.ListOptions{FieldSelector: "metadata.name!=b,metadata.namespace=default"}, []string{"a 6", "c 7"}},
-		{metav1.ListOptions{FieldSelector: "metadata.namespace=other"}, nil},
-		{metav1.ListOptions{FieldSelector: "spec.nodeName=n"}, []string{"c 7"}},
-		{metav1.ListOptions{FieldSelector: "spec.nodeName!=n", LabelSelector: "l=y"}, []string{"b 5"}},
-	} {
-		_, next, items := names(t, labeled(t), c.options)
-		require.Equal(t, c.items, items, "%v", c.options)
-		require.Empty(t, next)
-	}
 }
 
 // TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not

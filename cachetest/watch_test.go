@@ -6,7 +6,6 @@ package cachetest_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -57,17 +56,6 @@ func TestWatchBeginsWithTheState(t *testing.T) {
 	}
 }
 
-func TestWatchOfTheFutureWaitsForIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pod("a"))
-		w := open(t, src, metav1.ListOptions{ResourceVersion: "4"})
-		relabel(src, "a", "1")
-		relabel(src, "a", "2")
-		relabel(src, "a", "3")
-		require.Equal(t, []string{"MODIFIED a 5"}, take(t, w, 1))
-	})
-}
-
 func TestWatchRefusesVersions(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -92,22 +80,6 @@ func TestWatchRefusesVersions(t *testing.T) {
 			require.True(t, c.is(err), "%v", err)
 		})
 	}
-}
-
-func TestWatchRefusesOptions(t *testing.T) {
-	yes := true
-	for name, options := range map[string]metav1.ListOptions{
-		"match without initial events": {ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
-		"initial events without match": {SendInitialEvents: &yes},
-	} {
-		_, err := cachetest.Of(pod("a")).Watch(options)
-		require.True(t, apierrors.IsInvalid(err), "%s: %v", name, err)
-	}
-	_, err := cachetest.Of(pod("a")).Watch(metav1.ListOptions{ResourceVersion: "x"})
-	require.ErrorContains(t, err, `resourceVersion "x" is not a number`)
-	var status apierrors.APIStatus
-	require.ErrorAs(t, err, &status)
-	require.EqualValues(t, http.StatusInternalServerError, status.Status().Code, "as the server says it")
 }
 
 // TestWatchOfNothingYet: a plain watch needs no type for its bookmark.
@@ -415,17 +387,6 @@ func TestFaultsBelongToTheirVerb(t *testing.T) {
 	_, err = src.Watch(watchListFrom(""))
 	require.ErrorIs(t, err, boom)
 	open(t, src, watchListFrom(""))
-}
-
-func TestDelayedRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pod("a"))
-		src.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Minute})
-		start := time.Now()
-		_, err := src.List(metav1.ListOptions{})
-		require.NoError(t, err)
-		require.Equal(t, time.Minute, time.Since(start))
-	})
 }
 
 func TestHeldRequestEndsWithItsContext(t *testing.T) {

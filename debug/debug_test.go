@@ -263,23 +263,6 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestStateOfAHang: an informer whose request hangs is degraded, and the page says why.
-func TestStateOfAHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := serving()
-		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		follow(t, server, &corev1.Pod{}, nil, kinformer.Options{})
-		row := func() row { return decoded[tableView](t, get(Handler(Options{}), "format=json")).Informers[0] }
-		assert.Equal(t, "ok", row().State)
-		time.Sleep(time.Minute)
-		assert.Equal(t, "degraded", row().State)
-		assert.Equal(t, []string{"the opening of a watch hangs, nothing has come for 1m0s"}, row().Degraded)
-	})
-}
-
 // TestRates: events a second are those since the last look.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

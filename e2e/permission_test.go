@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit/checker"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -123,4 +124,14 @@ func TestPermissionsMissing(t *testing.T) {
 		assert.True(t, apierrors.IsForbidden(<-told))
 		require.NoError(t, until(ctx, informer.IsStopped), kind)
 	}
+}
+
+// awaitVersions waits until a late handler has been told of the wanted names and versions.
+func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want checker.Contents) error {
+	r := checker.NewReplica(func(string, string) {})
+	defer r.Close()
+	if _, err := informer.AddEventHandler(r); err != nil {
+		return err
+	}
+	return r.AwaitEqual(ctx, want)
 }

@@ -191,15 +191,6 @@ func TestOnlyAccessedTypesAreListed(t *testing.T) {
 	assert.NotEmpty(t, client.Actions())
 }
 
-func TestNamespaceAndListOptions(t *testing.T) {
-	client := fake.NewClientset(pod("ns", "a"), pod("ns", "b"), pod("other", "a"))
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=a" }))
-	informer := f.Core().V1().Pods().Informer()
-	run(t, boundedContext(t), f)
-	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
-}
-
 // TestObjectsOfAnotherNamespaceAreLeftOut: the namespace of a factory is known, so that what a
 // server sends of another one does not get into the cache.
 func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {

@@ -171,26 +171,6 @@ func TestHangEnds(t *testing.T) {
 	})
 }
 
-// TestSlowListDoesNotHang: one that takes long, of which nobody sees the bytes.
-func TestSlowListDoesNotHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := informers.Quiet()
-		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			time.Sleep(5*time.Minute - 1)
-			return testkit.PodList("5"), nil
-		}
-		informer := called("pods", server, kinformer.Options{})
-		defer informers.Run(t, informer)()
-		for range 299 {
-			time.Sleep(time.Second)
-			caused(t, informer)
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		assert.True(t, informer.HasSynced())
-	})
-}
-
 // drippingWire answers lists byte by byte, with pauses in between, and watches with nothing.
 type drippingWire struct {
 	pause func(byteOf int) time.Duration // before it

@@ -282,6 +282,8 @@ func TestInspectWhat(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})
 	_, err = inspect.Of(foreign)
 	assert.ErrorIs(t, err, inspect.ErrForeign)
+	_, err = inspect.StatusOf(foreign)
+	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
 
 // TestInspectErrors: the last 32 that differ, cut, the newest last.

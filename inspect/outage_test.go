@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
@@ -123,16 +124,31 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// aMinute runs an informer of server for so long, and returns it, what it has logged, and when it
+// began. Halfway, look is called.
+func aMinute(t *testing.T, server *testkit.Server, look func(inspect.Status)) (informer cache.SharedIndexInformer, lines *testkit.Logged, began time.Time) {
+	testkit.Reports(t)
+	ctx, lines := testkit.Loud(t)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	informer = informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
+	time.AfterFunc(30*time.Second, func() {
+		s, err := inspect.StatusOf(informer)
+		assert.NoError(t, err)
+		look(s)
+	})
+	began = time.Now()
+	informer.RunWithContext(ctx)
+	return informer, lines, began
+}
+
+func nothing(inspect.Status) {}
+
 // TestOutageFromTheStart counts, too, and an informer that stops meanwhile says nothing more.
 func TestOutageFromTheStart(t *testing.T) {
-	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{to: time.Hour, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-		ctx, lines := testkit.Loud(t)
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
-		informer.RunWithContext(ctx)
+		informer, lines, _ := aMinute(t, down.serve(&testkit.Server{NoStream: true}), nothing)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
 		time.Sleep(time.Hour)
@@ -146,15 +162,9 @@ func TestOutageFromTheStart(t *testing.T) {
 // TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no
 // server that is back.
 func TestOutageOfEmptyWatches(t *testing.T) {
-	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
-		ctx, lines := testkit.Loud(t)
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		began := time.Now()
-		informer.RunWithContext(ctx)
+		informer, lines, began := aMinute(t, down.serve(&testkit.Server{NoStream: true}), nothing)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		s := informers.Status(t, informer)
@@ -211,18 +221,13 @@ func TestOutageOfTimeouts(t *testing.T) {
 
 // TestOutageEndsWithAList: proxies may hold back the beginning of the watch that follows.
 func TestOutageEndsWithAList(t *testing.T) {
-	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
 		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		ctx, lines := testkit.Loud(t)
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
-		informer.RunWithContext(ctx)
+		informer, lines, _ := aMinute(t, server, nothing)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, informers.Status(t, informer).LastOutage)
 	})
@@ -230,22 +235,14 @@ func TestOutageEndsWithAList(t *testing.T) {
 
 // TestOutageEndsWhenFresh: an answer that the informer does not like ends no outage.
 func TestOutageEndsWhenFresh(t *testing.T) {
-	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
 			{from: 10 * time.Second, to: 20 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 		}
-		ctx, lines := testkit.Loud(t)
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{}))
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		time.AfterFunc(30*time.Second, func() {
-			s, err := inspect.StatusOf(informer)
-			assert.NoError(t, err)
+		informer, lines, _ := aMinute(t, down.serve(&testkit.Server{NoStream: true}), func(s inspect.Status) {
 			assert.Contains(t, informers.Texts(s), "the server went out of reach 20s ago")
 		})
-		informer.RunWithContext(ctx)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.InDelta(t, 30*time.Second, informers.Status(t, informer).LastOutage, float64(2*time.Second))
 	})

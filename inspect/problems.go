@@ -42,7 +42,7 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 			problems = append(problems, Problem{"audit", "an audit has found " + door.Counted(int64(n), "object") + " that differed from the server"})
 		}
 	}
-	if n := i.Transform.Untransformed(); n > 0 {
+	if n, _, _ := i.Transform.Counts(); n > 0 {
 		problems = append(problems, Problem{"transform",
 			fmt.Sprintf("%d objects are not as on the server: the transform function refused them", n)})
 	}
@@ -70,33 +70,23 @@ func statusFrom(r *reflector.Status) Status {
 
 // problemsOf says what is not as it should be with a reflector.
 func problemsOf(r *reflector.Status) (problems []Problem) {
-	add := func(is bool, cause, text string) {
+	add := func(is bool, cause, format string, args ...any) {
 		if is {
-			problems = append(problems, Problem{cause, text})
+			problems = append(problems, Problem{cause, fmt.Sprintf(format, args...)})
 		}
 	}
 	add(r.Unfit != nil, "unfit", "it cannot run")
 	add(r.Stopped, "stopped", "stopped by its error policy")
-	if r.OutOfReach {
-		add(true, "outage", fmt.Sprintf("the server went out of reach %v ago", door.Shortly(r.Outage)))
-	}
-	if r.Hangs != "" {
-		add(true, "hangs", door.Hanging(r))
-	}
-	if r.Failures > 0 {
-		add(true, "errors", door.Counted(int64(r.Failures), "error")+" since the last success")
-	}
+	add(r.OutOfReach, "outage", "the server went out of reach %v ago", door.Shortly(r.Outage))
+	add(r.Hangs != "", "hangs", "%s", door.Hanging(r))
+	add(r.Failures > 0, "errors", "%s since the last success", door.Counted(int64(r.Failures), "error"))
 	add(r.Refused, "refused", "the server does not know the last resourceVersion")
-	if r.LeftNow > 0 {
-		add(true, "dropped", door.Counted(r.LeftNow, "object")+" of another type or namespace left out: "+r.LeftWhy)
-	}
-	if !r.ListUntil.IsZero() {
-		add(true, "fallback", "LIST instead of watch-list until "+r.ListUntil.Format(time.RFC3339))
-	}
+	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", door.Counted(r.LeftNow, "object"), r.LeftWhy)
+	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
-	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is "+r.Decoding.Why)
-	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is "+r.Decoding.Why)
-	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: "+r.Decoding.Written)
+	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
+	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
+	add(r.Decoding.WrittenTo > 0, "mutation", "somebody has written to cached objects: %s", r.Decoding.Written)
 	return problems
 }
 

@@ -88,51 +88,6 @@ func TestStatusOf(t *testing.T) {
 	})
 }
 
-// TestStatusOfWhat: views of an informer have its status, and what is not ours has none.
-func TestStatusOfWhat(t *testing.T) {
-	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-	informer := informers.Of(server, kinformer.Options{})
-	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
-	require.NoError(t, store.Add(testkit.PodAt("a", "1")))
-	for name, ours := range map[string]cache.Controller{
-		"informer": informer, "its controller": informer.GetController(), "typed": cache.NewTypedSharedIndexInformer[*v1.Pod](informer), "simple": simple,
-		"controller": cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true}), ListerWatcher: server}),
-	} {
-		status, err := inspect.StatusOf(ours)
-		assert.NoError(t, err, name)
-		assert.Equal(t, "new", status.Phase, name)
-		assert.Equal(t, name == "simple", status.Objects == 1, name)
-	}
-	foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
-	_, err := inspect.StatusOf(foreign)
-	assert.ErrorIs(t, err, inspect.ErrForeign)
-}
-
-// TestWaitForSync: the error says what each informer suffers from.
-func TestWaitForSync(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		fine := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{})
-		forbidden := informers.Of(&testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
-		refused := informers.Of(&testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.ErrRefused, testkit.ErrRefused)}, kinformer.Options{})
-		asleep := informers.Of(&testkit.Server{}, kinformer.Options{})
-		defer informers.Run(t, fine)()
-		defer informers.Run(t, forbidden)()
-		defer informers.Run(t, refused)()
-		require.NoError(t, kinformer.WaitForSync(t.Context(), fine))
-
-		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		err := kinformer.WaitForSync(ctx, fine, forbidden, refused, asleep)
-		assert.Equal(t, 1500*time.Millisecond, time.Since(began))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.True(t, apierrors.IsForbidden(err))
-		require.ErrorIs(t, err, testkit.ErrRefused)
-		assert.NoError(t, kinformer.WaitForSync(ctx, fine), "what has synced has, whatever the context")
-	})
-}
-
 // TestWaitForSyncForeign: informers of client-go are waited for, too.
 func TestWaitForSyncForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

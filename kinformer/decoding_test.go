@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -612,11 +611,17 @@ func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.Sha
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
 // TestSharesEqualParts: without a transform equal pods share their parts, are what they are, and
-// may be read by anybody.
+// may be read by anybody. A transform that is set too late is none, and nil takes one back.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
 		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			return podInformer(set, sharingOption(false))
+			informer := podInformer(set, sharingOption(false))
+			require.NoError(t, informer.SetTransform(mutating))
+			require.NoError(t, informer.SetTransform(nil))
+			informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+				assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
+			}})
+			return informer
 		})
 		assert.True(t, got.status.Decoding.Shared.On)
 		assert.Empty(t, got.status.Decoding.Shared.Why)
@@ -631,78 +636,54 @@ func TestSharesEqualParts(t *testing.T) {
 	}
 }
 
-// TestTransformThatMutates: for a transform that writes to what it is given nothing is shared, and
-// the status says why, however the transform comes to the informer.
-func TestTransformThatMutates(t *testing.T) {
-	ways := map[string]func(*kubernetes.Clientset) cache.SharedIndexInformer{
-		"set": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+// TestTransformThatWrites: for a transform that writes to what it is given nothing is shared, and
+// the status says why, however the transform comes to the informer. With one that copies what it
+// changes, and TransformCopies, the other parts are shared.
+func TestTransformThatWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		copies     bool
+		informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer
+	}{
+		"set": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			informer := podInformer(set, sharingOption(false))
 			require.NoError(t, informer.SetTransform(copying))
 			require.NoError(t, informer.SetTransform(mutating))
 			return informer
-		},
-		"a factory of ours": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"a factory of ours": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
-		},
-		"a factory that is wrapped": func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"a factory that is wrapped": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactoryWithOptions(set, 0, clientinformers.WithTransform(mutating)),
 				factory.WithInformerOptions(listedSharing))
 			return f.Core().V1().Pods().Informer()
-		},
-	}
-	for name, informerOf := range ways {
-		for _, media := range sharingMedia {
-			t.Run(name+", "+media, func(t *testing.T) {
-				got := runSharing(t, media, informerOf)
-				got.transformedOnce(t)
-				d := got.status.Decoding
-				assert.True(t, d.On)
-				assert.False(t, d.Shared.On)
-				assert.Equal(t, notShared, d.Shared.Why)
-				assert.Zero(t, d.Shared.Parts)
-				assert.Zero(t, got.sharedVolumes())
-			})
-		}
-	}
-}
-
-// TestTransformThatCopies: with one that copies what it changes, and TransformCopies, parts are
-// shared that it leaves alone, and what it changes is right.
-func TestTransformThatCopies(t *testing.T) {
-	for _, media := range sharingMedia {
-		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		}},
+		"copying": {true, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			informer := podInformer(set, sharingOption(true))
 			require.NoError(t, informer.SetTransform(copying))
 			return informer
-		})
-		got.transformedOnce(t)
-		assert.True(t, got.status.Decoding.Shared.On)
-		assert.Empty(t, got.status.Decoding.Shared.Why)
-		assert.Zero(t, got.sharedVolumes(), "they are copied")
-		tolerations := map[*v1.Toleration]bool{}
-		for _, pod := range got.pods {
-			tolerations[&pod.Spec.Tolerations[0]] = true
+		}},
+	} {
+		for _, media := range sharingMedia {
+			t.Run(name+", "+media, func(t *testing.T) {
+				got := runSharing(t, media, tc.informerOf)
+				got.transformedOnce(t)
+				shared := got.status.Decoding.Shared
+				assert.True(t, got.status.Decoding.On)
+				assert.Equal(t, tc.copies, shared.On)
+				assert.Equal(t, map[bool]string{false: notShared}[tc.copies], shared.Why)
+				assert.Equal(t, tc.copies, shared.Parts.Hits > 0)
+				assert.Zero(t, got.sharedVolumes(), "they are written to, or copied")
+				tolerations := map[*v1.Toleration]bool{}
+				for _, pod := range got.pods {
+					tolerations[&pod.Spec.Tolerations[0]] = true
+				}
+				assert.Equal(t, tc.copies, len(tolerations) < informers.EqualPods/10)
+			})
 		}
-		assert.Less(t, len(tolerations), informers.EqualPods/10)
 	}
-}
-
-// TestTransformInTime: one that is set too late is none, and nil takes it back: parts are shared.
-func TestTransformInTime(t *testing.T) {
-	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-		informer := podInformer(set, sharingOption(false))
-		require.NoError(t, informer.SetTransform(mutating))
-		require.NoError(t, informer.SetTransform(nil))
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
-		}})
-		require.NoError(t, err)
-		return informer
-	})
-	assert.True(t, got.status.Decoding.Shared.On)
-	assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
 }
 
 // TestWriterIsFound: who writes to cached objects that share parts is found while events come, and
@@ -747,15 +728,10 @@ func TestWriterIsFound(t *testing.T) {
 	})
 }
 
-// twiceListed is a client of a server that has many pods, and, when its history is lost for the
-// first time, has another version of the last of them.
-func twiceListed(t testing.TB, media string, lost *atomic.Bool) *kubernetes.Clientset {
+// listed is a client of a server that has many pods.
+func listed(t testing.TB, media string) *kubernetes.Clientset {
 	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
 		if r.URL.Query().Get("watch") != "" {
-			if !lost.Swap(true) {
-				gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
-				return [][]byte{taptest.Frame(watch.Error, gone, media)}, false
-			}
 			return nil, true
 		}
 		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
@@ -763,9 +739,6 @@ func twiceListed(t testing.TB, media string, lost *atomic.Bool) *kubernetes.Clie
 			list.Items = append(list.Items, *informers.EqualPod(i, fmt.Sprint(1000+i)))
 			list.Items[i].UID = "uid"
 			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
-		}
-		if lost.Load() {
-			list.Items[99].ResourceVersion, list.Items[99].Labels["app"] = "4000", "changed"
 		}
 		return [][]byte{taptest.Encoded(&list, media)}, false
 	}}
@@ -777,79 +750,12 @@ func twiceListed(t testing.TB, media string, lost *atomic.Bool) *kubernetes.Clie
 	return set
 }
 
-// told counts the updates that a handler is told of, by what they are.
-type told struct{ same, equal, changed atomic.Int64 }
-
-func (u *told) OnAdd(any, bool) {}
-func (u *told) OnDelete(any)    {}
-
-func (u *told) OnUpdate(before, after any) {
-	switch {
-	case before == after:
-		u.same.Add(1)
-	case before.(*v1.Pod).ResourceVersion == after.(*v1.Pod).ResourceVersion:
-		u.equal.Add(1)
-	default:
-		u.changed.Add(1)
-	}
-}
-
-// relistedTwice runs an informer through a lost history.
-func relistedTwice(t *testing.T, media string, transform func(any) (any, error), options kinformer.Options) (u *told, s inspect.Status) {
-	t.Helper()
-	u = &told{}
-	synctest.Test(t, func(t *testing.T) {
-		informer := podInformer(twiceListed(t, media, &atomic.Bool{}), options)
-		if transform != nil {
-			require.NoError(t, informer.SetTransform(transform))
-		}
-		_, err := informer.AddEventHandler(u)
-		require.NoError(t, err)
-		stop := informers.Run(t, informer)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		changed, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0099")
-		assert.Equal(t, "changed", changed.Labels["app"])
-		s = informers.Status(t, informer)
-		stop()
-	})
-	assert.EqualValues(t, 1, u.changed.Load())
-	assert.EqualValues(t, 99, u.same.Load()+u.equal.Load())
-	return u, s
-}
-
-// TestRelistDecodesAnew: without ShareParts, and with a transform function, even
-// one that promises to copy, all objects of a relist are new: the function may write to their
-// topmost struct, which the cached ones' readers must not see.
-func TestRelistDecodesAnew(t *testing.T) {
-	writes := func(obj any) (any, error) {
-		obj.(*v1.Pod).Status.Message = "transformed"
-		return obj, nil
-	}
-	for _, media := range sharingMedia {
-		for _, c := range []struct {
-			transform func(any) (any, error)
-			options   kinformer.Options
-		}{
-			{nil, kinformer.Options{}},
-			{writes, sharingOption(true)},
-		} {
-			u, s := relistedTwice(t, media, c.transform, c.options)
-			assert.Zero(t, u.same.Load())
-			assert.Zero(t, s.Decoding.Reused)
-			assert.Equal(t, c.options.Decoding.ShareParts, s.Decoding.Shared.On)
-		}
-	}
-}
-
 // TestRelistReplacesWhatWasWritten: a relist that somebody asks for replaces cached objects, to
 // which somebody may have written.
 func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	for _, media := range sharingMedia {
 		synctest.Test(t, func(t *testing.T) {
-			lost := &atomic.Bool{}
-			lost.Store(true)
-			informer := podInformer(twiceListed(t, media, lost), sharingOption(false))
+			informer := podInformer(listed(t, media), sharingOption(false))
 			stop := informers.Run(t, informer)
 			defer stop()
 			time.Sleep(time.Minute)
@@ -1125,20 +1031,25 @@ func metadataFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtim
 }
 
 // follow runs an informer through a history.
-func (f follower) follow(t *testing.T, all []session, options kinformer.Options) (a account) {
+func (f follower) follow(t *testing.T, all []session, options kinformer.Options, transform ...cache.TransformFunc) (a account) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &historian{media: f.media, metadata: f.metadata, all: all}
 		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: &taptest.Wire{Media: f.media, Answer: server.answer}, QPS: -1}
 		c.ContentType = f.media
 		c.Wrap(direct.Transport)
 		lw, example := f.make(t, c)
-		a.run(t, kinformer.New(lw, example, options))
+		informer := kinformer.New(lw, example, options)
+		for _, transform := range transform {
+			require.NoError(t, informer.SetTransform(transform))
+		}
+		a.run(t, informer)
 	})
 	return a
 }
 
 // TestReuseIsUnheard: whatever a server says, with ShareParts handlers of any kind are told the
-// same as without, and the store has the same. Somebody reads all objects meanwhile.
+// same as without, and the store has the same. Somebody reads all objects meanwhile. Without
+// ShareParts, and with a transform, even one that promises to copy, all objects of a relist are new.
 func TestReuseIsUnheard(t *testing.T) {
 	reused := map[string]int64{}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -1149,6 +1060,16 @@ func TestReuseIsUnheard(t *testing.T) {
 		want := f.follow(t, all, options)
 		options.Decoding.ShareParts = true
 		got := f.follow(t, all, options)
+		options.Decoding.TransformCopies = true
+		transformed := f.follow(t, all, options, func(obj any) (any, error) {
+			obj.(metav1.Object).SetLabels(map[string]string{"transformed": "yes"})
+			return obj, nil
+		})
+		assert.Zero(rt, transformed.status.Decoding.Reused, "the transform may write to the topmost struct, which readers of the cached ones must not see")
+		assert.Equal(rt, slices.Sorted(maps.Keys(want.store)), slices.Sorted(maps.Keys(transformed.store)))
+		for _, obj := range transformed.store {
+			assert.Equal(rt, map[string]string{"transformed": "yes"}, obj.(metav1.Object).GetLabels())
+		}
 		require.Zero(rt, want.status.Decoding.Reused)
 		require.Zero(rt, got.status.Decoding.Verified.Differences)
 		require.True(rt, got.status.Decoding.On, got.status.Decoding.Why)

@@ -97,14 +97,12 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 		if own.ResyncPeriod == 0 {
 			own.ResyncPeriod = resyncPeriod
 		}
-		own.Indexers = maps.Clone(indexers)
+		own.Indexers = cache.Indexers{}
+		maps.Copy(own.Indexers, indexers)
 		for name, index := range options.Indexers {
 			if _, twice := own.Indexers[name]; twice {
 				bad.Add("Indexers: %q is an index of the constructor's caller as well: leave out one of them", name)
 				continue
-			}
-			if own.Indexers == nil {
-				own.Indexers = cache.Indexers{}
 			}
 			own.Indexers[name] = index
 		}

@@ -122,13 +122,13 @@ func TestStreamSilenceOption(t *testing.T) {
 // sends bookmarks.
 func TestIdleTimeout(t *testing.T) {
 	for name, tc := range map[string]struct {
-		events []watch.Event
-		idle   time.Duration
-		want   []string
+		event watch.Event
+		idle  time.Duration
+		want  []string
 	}{
-		"after a bookmark": {[]watch.Event{testkit.Bookmark("8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}},
-		"no bookmark":      {[]watch.Event{testkit.Added("a", "8")}, 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5"}},
-		"off":              {[]watch.Event{testkit.Bookmark("8")}, 0, []string{"list rv=0 limit=500", "watch rv=5"}},
+		"after a bookmark": {testkit.Bookmark("8"), 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}},
+		"no bookmark":      {testkit.Added("a", "8"), 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5"}},
+		"off":              {testkit.Bookmark("8"), 0, []string{"list rv=0 limit=500", "watch rv=5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,10 +136,13 @@ func TestIdleTimeout(t *testing.T) {
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
 				informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: tc.idle}})
 				stop := informers.Run(t, informer)
-				for _, e := range tc.events {
-					time.Sleep(time.Hour)
-					w.Events <- e
+				time.Sleep(time.Hour)
+				w.Events <- tc.event
+				for range 20 { // as long as something comes within the limit the watch stays
+					time.Sleep(max(0, tc.idle-time.Second))
+					w.Events <- tc.event
 				}
+				assert.Len(t, server.Asked(), 2)
 				time.Sleep(tc.idle * 3 / 2)
 				synctest.Wait()
 				assert.Equal(t, tc.want, server.Asked())
@@ -150,21 +153,6 @@ func TestIdleTimeout(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestIdleTimeoutWhileEventsCome: as long as something comes within the limit the watch stays.
-func TestIdleTimeoutWhileEventsCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(0)
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-		stop := informers.Run(t, informers.Of(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 4 * time.Minute}}))
-		for range 20 {
-			w.Events <- testkit.Bookmark("8")
-			time.Sleep(3*time.Minute + 59*time.Second)
-		}
-		stop()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.Asked())
-	})
 }
 
 // TestRetryAfter: the server's word goes before a shorter backoff, within reason.

@@ -57,14 +57,12 @@ func TestRelistRepairs(t *testing.T) {
 			assert.Equal(t, map[string]int64{"asked": 1}, all.Relists)
 			assert.Equal(t, map[string]int64{"asked": 1}, all.WatchEnds)
 			assert.Empty(t, all.Errors)
-		}, kinformer.
-
-			// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
-			// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
-			Options{})
+		}, kinformer.Options{})
 	}
 }
 
+// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
+// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
 func TestRelistOfWhatIsRight(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var resynced cachetest.Recorder
@@ -84,12 +82,10 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		r.Calm()
 		assert.Len(t, r.Recorder.Take(), 1)
 		assert.Len(t, resynced.Take(), 1)
-	}, kinformer.
-
-		// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
 func TestRelistsAreOne(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var all sync.WaitGroup
@@ -99,12 +95,10 @@ func TestRelistsAreOne(t *testing.T) {
 		all.Wait()
 		r.Calm()
 		assert.Equal(t, 2, r.Asked())
-	}, kinformer.
-
-		// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
 func TestRelistWhileListing(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		answer := make(chan struct{})
@@ -122,12 +116,10 @@ func TestRelistWhileListing(t *testing.T) {
 			assert.Len(t, r.Requests(), before+2, "a list and its watch: none before the wish is fulfilled")
 		}
 		assert.Equal(t, map[string]int64{"asked": 2}, informers.Inspected(t, r).Relists)
-	}, kinformer.
-
-		// TestRelistFromHandler: a handler may ask.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestRelistFromHandler: a handler may ask.
 func TestRelistFromHandler(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
@@ -141,13 +133,11 @@ func TestRelistFromHandler(t *testing.T) {
 		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = nil })
 		r.Calm()
 		assert.Equal(t, 2, r.Asked())
-	}, kinformer.
-
-		// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
-		// follows anyway.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
+// follows anyway.
 func TestRelistDuringOutage(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		heal := r.Partition()
@@ -160,12 +150,10 @@ func TestRelistDuringOutage(t *testing.T) {
 		assert.Equal(t, before+1, r.Asked())
 		r.Calm()
 		assert.Equal(t, before+1, r.Asked(), "and no other")
-	}, kinformer.
-
-		// TestRelistRefused: there is an answer where nothing will be asked.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestRelistRefused: there is an answer where nothing will be asked.
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.Of(testkit.Pod("a", "1"))

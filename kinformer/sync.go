@@ -11,11 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/store"
 )
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
@@ -90,8 +93,8 @@ func awaitSynced(ctx context.Context, what inspect.Syncer) error {
 	}
 }
 
-// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the error
-// that says why. Both are nil for an informer or a registration of another package.
+// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the
+// error that says why. Both are nil for an informer or a registration of another package.
 func neverSyncs(what any) (<-chan struct{}, error) {
 	if listener, ok := door.Held[*fanout.Listener](what); ok {
 		return listener.NeverSyncs(), errNeverSyncs
@@ -144,4 +147,91 @@ func whyNotCalled(name string, handler *inspect.Handler) error {
 		return fmt.Errorf("%s has not synced (%s, %d calls outstanding, in one for %s)",
 			name, handler.State, handler.Pending, handler.Calling.Round(time.Millisecond))
 	}
+}
+
+// ErrNotComparable says that a resourceVersion is not a decimal number without leading zeros, so
+// that nothing is older or newer than it.
+var ErrNotComparable = store.ErrNotComparable
+
+// WaitForVersion waits until the store of an informer of package cache shows the state at
+// resourceVersion rv, or a newer one: for a controller that wants to see its own write, with the
+// version that the write returned.
+//
+// What counts is the version that the server vouches for and the store has applied: a list, a watch
+// event, a bookmark. The handlers may not have been called for it yet. rv must be of the same
+// resource and cluster as the informer, else the answer means nothing. If nothing changes in what
+// the informer selects, the wait lasts until the server's next bookmark, which may take a minute.
+//
+// When a backup of the server is put back, versions begin again. A version of before means nothing
+// then: as long as the cache is ahead of the server WaitForVersion may return at once, although the
+// write is gone. Once the informer has listed again (package audit sees to that) the store's
+// version is an older one, and the wait lasts until the server has come to rv again, by other
+// writes.
+//
+// Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
+// turn out to be; inspect.ErrForeign for informers of other packages and for controllers with a
+// queue and store of the user's; the cause of the end of ctx, or of the informer, joined with the
+// informer's last error, in a text that has its status.
+func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
+	own := door.Of(informer)
+	if own == nil || own.Applier == nil {
+		return inspect.ErrForeign
+	}
+	progress := &own.Applier.Progress
+	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
+		return fmt.Errorf("%w: %q", ErrNotComparable, rv)
+	}
+	defer progress.Await()()
+	for {
+		// before the look, so that no change falls between look and wait
+		changed := progress.Next()
+		if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-own.Report.Ended:
+			if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
+				return err // by the last that came
+			}
+			return notReached(own, rv, errNotReached)
+		case <-ctx.Done():
+			return notReached(own, rv, context.Cause(ctx))
+		}
+	}
+}
+
+var errNotReached = errors.New("the informer has stopped")
+
+// notReached is an error that is cause and the informer's own, whose text the status gives.
+func notReached(own *door.Informer, rv string, cause error) error {
+	status, _ := inspect.StatusOf(own.Controller)
+	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
+	return event.Told(text, errors.Join(cause, own.Report.Status().Cause()))
+}
+
+// Relist makes an informer or controller of package cache request the whole state again, for when
+// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache
+// until the answer is complete. Then handlers are called, in order, for what is different,
+// including objects with other content under the cached version. No handler is called for an object
+// with the cached content and UID under the cached resourceVersion, unless that is empty. The open
+// watch ends. The request, a list or a watch-list, follows after the usual pause between two such
+// requests, which is a second at first.
+//
+// It may be called at any time, also from handlers, and returns at once. The request always begins
+// after the call; several calls before it begins lead to one request. inspect.Inspection.Relists
+// counts it under "asked". Before Run the call has no effect, because the first request is still to
+// come.
+//
+// The state is not older than the cached one, unless the server says that it does not know the
+// cached version.
+//
+// The error is inspect.ErrForeign for informers of other packages, and another one for an informer
+// that has stopped.
+func Relist(informer inspect.Syncer) error {
+	own := door.Of(informer)
+	if own == nil {
+		return inspect.ErrForeign
+	}
+	return own.Relist()
 }

@@ -34,7 +34,6 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/metrics"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
@@ -291,30 +290,6 @@ func (d dashboard) queries() (all []string) {
 	return all
 }
 
-// TestDashboard: ten panels beside each other, each with what it asks.
-func TestDashboard(t *testing.T) {
-	d := readDashboard(t)
-	require.Len(t, d.Panels, 10)
-	places, ids := map[[2]int]string{}, map[int]bool{}
-	for _, panel := range d.Panels {
-		assert.False(t, ids[panel.ID], panel.Title)
-		ids[panel.ID] = true
-		assert.NotEmpty(t, panel.Description)
-		assert.NotEmpty(t, panel.Targets, panel.Title)
-		at := panel.GridPos
-		assert.LessOrEqual(t, at.X+at.W, 24, panel.Title)
-		for x := at.X; x < at.X+at.W; x++ {
-			for y := at.Y; y < at.Y+at.H; y++ {
-				assert.Empty(t, places[[2]int{x, y}], "where %s is", panel.Title)
-				places[[2]int{x, y}] = panel.Title
-			}
-		}
-	}
-	for _, question := range []string{"Is it synced", "Is it fresh", "Who is slow", "What is dropped", "What it costs"} {
-		assert.True(t, strings.Contains(fmt.Sprint(d.Panels), question), question)
-	}
-}
-
 // exported returns the names of the series that the collector exports, and their labels.
 func exported() map[string][]string {
 	names := map[string][]string{}
@@ -422,22 +397,6 @@ func TestQueries(t *testing.T) {
 	promtool(t, "check", "rules", "--lint-fatal", file)
 }
 
-// many runs informers with handlers.
-func many(t testing.TB, informers, handlers int) {
-	for range informers {
-		follow(t, serving(testkit.PodAt("a", "1")), cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-			func(informer cache.SharedIndexInformer) {
-				for h := range handlers {
-					handle(t, informer, fmt.Sprint("handler ", h), 0)
-				}
-			}, kinformer.
-
-				// TestManyHandlers: an informer with 10^4 handlers, many indices and 10^5 values of an index has no
-				// more values than the bounds allow.
-				Options{})
-	}
-}
-
 func TestManyHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := registered(t, NewCollector(Options{}))
@@ -469,37 +428,5 @@ func TestManyHandlers(t *testing.T) {
 		}
 		assert.Equal(t, 10_000.0, pods)
 		assert.Equal(t, 10_000.0, families["kinformer_handlers"].Metric[0].GetGauge().GetValue())
-	})
-}
-
-// BenchmarkScrape gathers 1000 informers with 4 handlers, and writes them as text.
-func BenchmarkScrape(b *testing.B) {
-	many(b, 1000, 4)
-	for informer := range inspect.All() {
-		require.NoError(b, kinformer.WaitForSync(b.Context(), informer))
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector(Options{}))
-	b.Run("gather", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_, err := registry.Gather()
-			require.NoError(b, err)
-		}
-	})
-	b.Run("read", func(b *testing.B) {
-		b.ReportAllocs()
-		c := NewCollector(Options{}).(*collector)
-		for b.Loop() {
-			c.reader.Read(func(metrics.Sample) {})
-		}
-	})
-	b.Run("text", func(b *testing.B) {
-		b.ReportAllocs()
-		size := 0
-		for b.Loop() {
-			size = len(exposition(b, registry))
-		}
-		b.ReportMetric(float64(size), "bytes")
 	})
 }

@@ -77,6 +77,7 @@ const (
 func (r *retrier) process(item any, isInInitialList bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.count()
 	key, err := r.keyOf(item)
 	if err != nil {
 		if err := r.fn(item, isInInitialList); err != nil {
@@ -133,7 +134,6 @@ func (r *retrier) drop(outdated func(*retry) bool) {
 		r.whole.timer.Stop()
 		r.whole, r.behind = nil, nil
 	}
-	r.count()
 }
 
 // holdBack gives the item the place of an older one of its key, or one behind a Replace that waits.
@@ -147,7 +147,6 @@ func (r *retrier) holdBack(item *retry) bool {
 			}
 		}
 		r.behind = append(r.behind, item)
-		r.count()
 		return true
 	}
 	if old := r.waiting[item.key]; old != nil {
@@ -173,7 +172,6 @@ func (r *retrier) attempt(item *retry) {
 	} else {
 		r.waiting[item.key] = item
 	}
-	r.count()
 	item.timer = time.AfterFunc(item.backoff.Step(), func() { r.again(item) })
 }
 
@@ -181,6 +179,7 @@ func (r *retrier) attempt(item *retry) {
 func (r *retrier) again(item *retry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.count()
 	if !r.remove(item) {
 		return
 	}
@@ -203,17 +202,15 @@ func (r *retrier) attemptIsolated(item *retry) {
 
 // remove takes the item out of what waits. It reports false if the item is not wanted any more.
 func (r *retrier) remove(item *retry) bool {
-	defer r.count()
 	switch item {
 	case r.whole:
 		r.whole = nil
-		return true
 	case r.waiting[item.key]:
 		delete(r.waiting, item.key)
-		return true
 	default:
 		return false
 	}
+	return true
 }
 
 // catchUp tries what came after a Replace that does not wait any more.
@@ -226,7 +223,6 @@ func (r *retrier) catchUp() {
 	for _, item := range behind {
 		r.attemptIsolated(item)
 	}
-	r.count()
 }
 
 // end gives up all that waits.

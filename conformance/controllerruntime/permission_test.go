@@ -48,29 +48,3 @@ func TestStopHandlerEndsAManager(t *testing.T) {
 	assert.NoError(t, mgr.Start(ctx))
 	assert.True(t, apierrors.IsForbidden(context.Cause(ctx)), "%v", context.Cause(ctx))
 }
-
-// TestManagerOutlivesALapse: permissions that are gone for a while cost a running manager nothing:
-// its reconciler has what came meanwhile when they are back.
-func TestManagerOutlivesALapse(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
-	s.createPods(t, ctx, "default", 1)
-	seen := make(chan string, 10)
-	var permission follow.Gate
-	mgr := permittedManager(t, s, &permission, func(err error) { t.Error(err) }, withReconciler(t, seen))
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(running) }()
-	assert.Equal(t, "pod-0", receive(t, ctx, seen))
-
-	permission.Withdraw()
-	denied := permission.Own.Load()
-	require.NoError(t, wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
-		return permission.Own.Load() > denied, nil
-	}))
-	require.NoError(t, s.Create(ctx, podIn("default", "meanwhile", "node-0")))
-	permission.Restore()
-	assert.Equal(t, "meanwhile", receive(t, ctx, seen))
-	stop()
-	assert.NoError(t, <-ended)
-}

@@ -61,7 +61,14 @@ func TestPackagesOfOthers(t *testing.T) {
 				assert.NotZero(t, copyPackage(t, strings.NewReplacer(swaps...), filepath.Join(from, folder), filepath.Join(dir, folder)),
 					"%s does not import tools/cache", folder)
 			}
-			out := goCommand(t, ctx, dir, args...)
+			out, err := tryGo(ctx, dir, args...)
+			if err != nil {
+				// Some of these tests take it that a watch is open as soon as the first list is there, and miss
+				// what they write before. A fault of ours is there the second time, too.
+				t.Log("once more: ", err)
+				out, err = tryGo(ctx, dir, args...)
+			}
+			require.NoError(t, err)
 			for _, folder := range m.folders {
 				assert.Contains(t, out, "ok  \t"+copyModule+"/"+folder)
 			}
@@ -108,10 +115,18 @@ func copyPackage(t *testing.T, imports *strings.Replacer, from, to string) int {
 	return swapped
 }
 
-// goCommand runs the go command and returns its standard output. When ctx ends the command is
-// interrupted, and it, its compiler or the tests that it runs are given up a little later.
+// goCommand returns the standard output of the go command, which must not fail.
 func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) string {
 	t.Helper()
+	out, err := tryGo(ctx, dir, args...)
+	require.NoError(t, err)
+	return out
+}
+
+// tryGo runs the go command and returns its standard output. The error has all that it has printed. When
+// ctx ends the command is interrupted, and it, its compiler or the tests that it runs are given up a little
+// later.
+func tryGo(ctx context.Context, dir string, args ...string) (string, error) {
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stderr = dir, &complaints
@@ -119,8 +134,7 @@ func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) st
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("go %s: %w", strings.Join(args, " "), errors.Join(err, context.Cause(ctx)))
+		err = fmt.Errorf("go %s: %w\n%s%s", strings.Join(args, " "), errors.Join(err, context.Cause(ctx)), out, complaints.String())
 	}
-	require.NoError(t, err, "%s%s", out, complaints.String())
-	return string(out)
+	return string(out), err
 }

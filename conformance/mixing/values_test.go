@@ -5,7 +5,6 @@ package mixing
 
 import (
 	"context"
-	"reflect"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 	framework "k8s.io/client-go/tools/cache/testing"
@@ -171,31 +169,4 @@ func TestOurRealFIFOUnderTheirController(t *testing.T) {
 	source.Add(pod("b"))
 	assert.Equal(t, "b", receive(t, ctx, popped).(*corev1.Pod).Name)
 	require.True(t, clientgo.WaitForCacheSync(ctx.Done(), controller.HasSynced))
-}
-
-func TestHandlersTombstonesAndErrorsAreTheSameTypes(t *testing.T) {
-	var tombstone any = cache.DeletedFinalStateUnknown{Key: "ns/a"}
-	theirs, ok := tombstone.(clientgo.DeletedFinalStateUnknown)
-	require.True(t, ok)
-	assert.Equal(t, "ns/a", theirs.Key)
-	assert.Same(t, clientgo.ErrFIFOClosed, cache.ErrFIFOClosed)
-	assert.Same(t, clientgo.ErrZeroLengthDeltasObject, cache.ErrZeroLengthDeltasObject)
-	assert.Equal(t, reflect.TypeFor[clientgo.KeyError](), reflect.TypeFor[cache.KeyError]())
-	assert.Equal(t, reflect.TypeFor[clientgo.Deltas](), reflect.TypeFor[cache.Deltas]())
-	assert.Equal(t, reflect.TypeFor[clientgo.ResourceEventHandlerFuncs](), reflect.TypeFor[cache.ResourceEventHandlerFuncs]())
-	var keyError clientgo.KeyError
-	require.ErrorAs(t, cache.NewStore(cache.MetaNamespaceKeyFunc).Add("has no metadata"), &keyError)
-}
-
-// TestUnswappedGeneratedInformer: generated code that keeps client-go's constructor takes our
-// handlers and indexers.
-func TestUnswappedGeneratedInformer(t *testing.T) {
-	ctx := boundedContext(t)
-	client := fake.NewClientset(pod("a"))
-	unswapped := coreinformers.NewPodInformer(client, "ns", 0, cache.Indexers{})
-	background(t, ctx, unswapped.RunWithContext)
-	events := make(chan any, 10)
-	_, err := unswapped.AddEventHandler(told(events))
-	require.NoError(t, err)
-	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -260,14 +259,8 @@ func TestInformer(t *testing.T) {
 		{name: "calls its handler in order, after the store", run: informerOrder},
 		{name: "passes on updates that change nothing", run: informerUnchanged},
 		{name: "tells a relist as tombstones, then updates and adds", run: informerRelist},
-		{name: "resyncs from the store", run: informerResync},
-		{name: "makes an indexer", run: informerIndexer},
-		{name: "transforms", run: informerTransform},
-		{name: "a handler may change the source", run: informerFeedback},
-		{name: "a panic of the handler", run: informerPanic},
 		{name: "a panic within a batch", run: informerPanicInBatch},
 		{name: "metrics", run: informerMetrics},
-		{name: "bookmarks move the store's version", run: informerBookmark},
 	})
 }
 
@@ -335,44 +328,6 @@ func informerRelist(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"b@12", "c@13"}, sorted(store.List()))
 }
 
-func informerResync(t *testing.T, s *stage) {
-	rec := &recorder{}
-	_, c := s.plain(rec, func(o *cache.InformerOptions) { o.ResyncPeriod = time.Minute })
-	s.source.put(pod("a", ""))
-	s.source.put(pod("b", ""))
-	s.start(c)
-	rec.take()
-	s.source.takeRequests()
-	pass(2*time.Minute + time.Second)
-	assert.ElementsMatch(t, []string{"update a@11 a@11", "update b@12 b@12", "update a@11 a@11", "update b@12 b@12"}, rec.take())
-	assert.Empty(t, s.source.takeRequests())
-}
-
-func informerIndexer(t *testing.T, s *stage) {
-	store, c := s.plain(&recorder{}, func(o *cache.InformerOptions) {
-		o.Indexers = cache.Indexers{"app": byLabel("app")}
-	})
-	s.source.put(labelled("a", "", "app", "x"))
-	s.start(c)
-	indexer, ok := store.(cache.Indexer)
-	require.True(t, ok)
-	assert.Equal(t, []string{"a@11"}, members(t, indexer, "app", "x"))
-}
-
-func informerTransform(t *testing.T, s *stage) {
-	rec := &recorder{}
-	store, c := s.plain(rec, func(o *cache.InformerOptions) { o.Transform = annotate })
-	s.source.put(pod("a", ""))
-	s.start(c)
-	s.source.put(pod("b", ""))
-	settle()
-	s.source.remove("a")
-	settle()
-	for _, obj := range append(rec.takeRaw(), store.List()...) {
-		assert.Equal(t, "yes", obj.(*corev1.Pod).Annotations["seen"])
-	}
-}
-
 // annotate marks every object it is given; twice looks like once.
 func annotate(obj any) (any, error) {
 	p, ok := obj.(*corev1.Pod)
@@ -384,40 +339,6 @@ func annotate(obj any) (any, error) {
 	}
 	p.Annotations["seen"] = "yes"
 	return p, nil
-}
-
-func informerFeedback(t *testing.T, s *stage) {
-	rec := &recorder{}
-	fed := 0
-	rec.hook = func(string) {
-		if fed < 20 {
-			fed++
-			s.source.put(pod("fed"+strconv.Itoa(fed), ""))
-		}
-	}
-	_, c := s.plain(rec, nil)
-	s.source.put(pod("a", ""))
-	s.start(c)
-	assert.Len(t, rec.take(), 21)
-}
-
-func informerPanic(t *testing.T, s *stage) {
-	survivePanics(t)
-	rec := &recorder{}
-	rec.hook = func(line string) {
-		if line == "add bad@11" {
-			panic("in handler")
-		}
-	}
-	store, c := s.plain(rec, nil)
-	s.start(c)
-	s.source.put(pod("bad", ""))
-	settle()
-	s.source.put(pod("good", ""))
-	pass(time.Second)
-	assert.Equal(t, []string{"add bad@11", "add good@12"}, rec.take())
-	assert.Equal(t, []any{"in handler"}, reported.panics())
-	assert.Equal(t, []string{"bad@11", "good@12"}, sorted(store.List()))
 }
 
 func informerPanicInBatch(t *testing.T, s *stage) {
@@ -458,22 +379,10 @@ func informerMetrics(t *testing.T, s *stage) {
 	assert.Equal(t, 0.0, m.queued.last())
 }
 
-func informerBookmark(t *testing.T, s *stage) {
-	rec := &recorder{}
-	store, c := s.plain(rec, nil)
-	s.start(c)
-	assert.Equal(t, "10", store.LastStoreSyncResourceVersion())
-	s.source.send(bookmark("20", false))
-	settle()
-	assert.Equal(t, "20", store.LastStoreSyncResourceVersion())
-	assert.Empty(t, rec.take())
-}
-
 // The constructors with positional parameters, most of them deprecated and all of them in use.
 func TestPlainConstructors(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "NewSharedInformer", run: plainShared},
-		{name: "NewSharedIndexInformer", run: plainSharedIndex},
 		{name: "NewInformer", run: plainInformer},
 		{name: "NewIndexerInformer", run: plainIndexer},
 		{name: "NewTransformingInformer", run: plainTransforming},
@@ -507,15 +416,6 @@ func plainShared(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@11", "update a@11 a@11"}, rec.take())
 	_, ok := informer.(cache.SharedIndexInformer)
 	assert.True(t, ok)
-}
-
-func plainSharedIndex(t *testing.T, s *stage) {
-	informer := s.impl.informers.plainSharedIndex(s.source, &corev1.Pod{}, 0, cache.Indexers{"app": byLabel("app")})
-	require.NoError(t, informer.AddIndexers(cache.Indexers{"tier": byLabel("tier")}))
-	s.source.put(labelled("a", "", "app", "x", "tier", "t"))
-	s.start(informer)
-	assert.Equal(t, []string{"a@11"}, members(t, informer.GetIndexer(), "app", "x"))
-	assert.Equal(t, []string{"a@11"}, members(t, informer.GetIndexer(), "tier", "t"))
 }
 
 func plainInformer(t *testing.T, s *stage) {

@@ -30,11 +30,8 @@ func TestRelist(t *testing.T) {
 		{name: "deletes come before adds and updates", run: relistOrder},
 		{name: "adds and updates come in the order of the list", run: relistListOrder, only: byList},
 		{name: "the store is complete before the first notification", run: relistAtomic},
-		{name: "tombstones are values with key and last state", run: relistTombstones},
 		{name: "an object that came and went is deleted", run: relistShortLived},
 		{name: "another object of the same name is an update", run: relistRecreated},
-		{name: "what comes later is not initial", run: relistNotInitial},
-		{name: "an empty list deletes everything", run: relistEmpty},
 		{name: "a list with duplicate keys", run: relistDuplicates, only: byList},
 		{name: "the first events of a watch without a version do not move it", run: relistSynthetic},
 		{name: "versions follow watch, bookmarks and lists", run: relistVersions},
@@ -93,18 +90,6 @@ func relistAtomic(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"b@13", "c@14", "15", "c@14"}, seen)
 }
 
-func relistTombstones(t *testing.T, s *stage) {
-	_, rec := s.relisted(t, "a")
-	s.source.miss(nil, "a")
-	s.relist()
-	raw := rec.takeRaw()
-	require.Len(t, raw, 1)
-	tombstone, ok := raw[0].(cache.DeletedFinalStateUnknown)
-	require.True(t, ok, "%T", raw[0])
-	assert.Equal(t, "ns/a", tombstone.Key)
-	assert.Equal(t, "a@11", label(tombstone.Obj))
-}
-
 func relistShortLived(t *testing.T, s *stage) {
 	informer, rec := s.relisted(t)
 	s.source.put(pod("a", ""))
@@ -124,24 +109,6 @@ func relistRecreated(t *testing.T, s *stage) {
 	obj, _, err := informer.GetStore().GetByKey("ns/a")
 	require.NoError(t, err)
 	assert.Equal(t, types.UID("two"), obj.(*corev1.Pod).UID)
-}
-
-func relistNotInitial(t *testing.T, s *stage) {
-	_, rec := s.relisted(t, "a")
-	s.source.put(pod("b", ""))
-	settle()
-	s.source.miss([]*corev1.Pod{pod("c", "")}, "a", "b")
-	s.relist()
-	assert.ElementsMatch(t, []string{"add b@12", "delete gone(a@11)", "delete gone(b@12)", "add c@13"}, rec.take())
-}
-
-func relistEmpty(t *testing.T, s *stage) {
-	informer, rec := s.relisted(t, "a", "b")
-	s.source.miss(nil, "a", "b")
-	s.relist()
-	assert.ElementsMatch(t, []string{"delete gone(a@11)", "delete gone(b@12)"}, rec.take())
-	assert.Empty(t, informer.GetStore().ListKeys())
-	assert.Equal(t, "14", informer.GetStore().LastStoreSyncResourceVersion())
 }
 
 // twice is a source whose lists name the pod "a" twice.
@@ -276,8 +243,7 @@ func TestWatchErrors(t *testing.T) {
 		{name: "the handler gets a reflector to ask and the context of Run", run: errorsIdentity},
 		{name: "the handler is called when the watch cannot start", run: errorsOfWatchStart, only: byList},
 		{name: "the handler is called when the watch starts too old", run: errorsOfExpiredStart, only: byList},
-		{name: "the handler is not called for 429 at the start of the watch", run: errorsTooMany, only: byList},
-		{name: "the handler is not called for a refused connection", run: errorsRefused, only: byList},
+		{name: "the handler is not called for 429 and a refused connection at the start of the watch", run: errorsBusy, only: byList},
 		{name: "the handler is not called for a watch that expires", run: errorsExpired},
 		{name: "the handler is not called for a watch that breaks", run: errorsBroken},
 		{name: "the handler is not called for error events", run: errorsEvents},
@@ -395,31 +361,24 @@ func errorsOfExpiredStart(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"list@0", "watch@10", "list@10", "watch@10"}, verbs(s.source.takeRequests()))
 }
 
-func errorsTooMany(t *testing.T, s *stage) {
-	informer, c, rec := s.watched(t)
-	s.source.failWatches(apierrors.NewTooManyRequests("busy", 1))
-	s.start(informer)
-	pass(time.Minute)
-	asked := verbs(s.source.takeRequests())
-	assert.Greater(t, len(asked), 3)
-	assert.Equal(t, "list@0", asked[0])
-	assert.NotContains(t, asked[1:], "list@10", "no relist")
-	assert.Empty(t, c.take())
-	s.source.failWatches(nil)
-	s.source.put(pod("a", ""))
-	pass(time.Minute)
-	assert.Equal(t, []string{"add a@11"}, rec.take())
-}
-
-func errorsRefused(t *testing.T, s *stage) {
-	informer, c, _ := s.watched(t)
-	s.source.failWatches(syscall.ECONNREFUSED)
-	s.start(informer)
-	pass(time.Minute)
-	asked := verbs(s.source.takeRequests())
-	assert.Greater(t, len(asked), 3)
-	assert.NotContains(t, asked[1:], "list@10")
-	assert.Empty(t, c.take())
+func errorsBusy(t *testing.T, s *stage) {
+	for _, busy := range []error{apierrors.NewTooManyRequests("busy", 1), syscall.ECONNREFUSED} {
+		s.source = newSource(s.source.mode)
+		informer, c, rec := s.watched(t)
+		s.source.failWatches(busy)
+		r := s.start(informer)
+		pass(time.Minute)
+		asked := verbs(s.source.takeRequests())
+		assert.Greater(t, len(asked), 3)
+		assert.Equal(t, "list@0", asked[0])
+		assert.NotContains(t, asked[1:], "list@10", "no relist")
+		assert.Empty(t, c.take())
+		s.source.failWatches(nil)
+		s.source.put(pod("a", ""))
+		pass(time.Minute)
+		assert.Equal(t, []string{"add a@11"}, rec.take())
+		r.stop()
+	}
 }
 
 func errorsExpired(t *testing.T, s *stage) {

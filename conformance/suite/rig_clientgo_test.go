@@ -43,7 +43,6 @@ func init() {
 			controller: cache.New,
 
 			plainShared:              cache.NewSharedInformer,
-			plainSharedIndex:         cache.NewSharedIndexInformer,
 			plainInformer:            cache.NewInformer,
 			plainIndexer:             cache.NewIndexerInformer,
 			plainTransforming:        cache.NewTransformingInformer,

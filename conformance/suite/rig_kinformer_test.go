@@ -47,7 +47,6 @@ func init() {
 			controller: kinformer.New,
 
 			plainShared:              kinformer.NewSharedInformer,
-			plainSharedIndex:         kinformer.NewSharedIndexInformer,
 			plainInformer:            kinformer.NewInformer,
 			plainIndexer:             kinformer.NewIndexerInformer,
 			plainTransforming:        kinformer.NewTransformingInformer,

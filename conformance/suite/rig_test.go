@@ -78,7 +78,6 @@ type informerRig struct {
 	controller func(*cache.Config) cache.Controller
 	// The constructors with positional parameters.
 	plainShared              func(cache.ListerWatcher, runtime.Object, time.Duration) cache.SharedInformer
-	plainSharedIndex         func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 	plainInformer            func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler) (cache.Store, cache.Controller)
 	plainIndexer             func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler, cache.Indexers) (cache.Indexer, cache.Controller)
 	plainTransforming        func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler, cache.TransformFunc) (cache.Store, cache.Controller)

@@ -5,7 +5,6 @@ package suite
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -211,8 +210,6 @@ func TestIndex(t *testing.T) {
 		{"a failing function in a write", indexWriteError},
 		{"a panicking function in a write", indexWritePanic},
 		{"a failing function in AddIndexers", indexAddError},
-		{"readers see a Replace whole or not at all", indexAtomicReplace},
-		{"readers never go back", indexMonotonic},
 	})
 }
 
@@ -403,105 +400,4 @@ func indexAddError(t *testing.T, impl implementation) {
 	assert.NotPanics(t, attempt)
 	assert.Equal(t, []string{"bad@1", "good@2"}, sorted(indexer.List()))
 	require.NoError(t, indexer.Update(labelled("bad", "3", "app", "y")))
-}
-
-func indexAtomicReplace(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	generations := [2][]any{}
-	for i, value := range []string{"x", "y"} {
-		for _, name := range strings.Split("abcdefghijklmnopqrst", "") {
-			generations[i] = append(generations[i], labelled(name, value, "app", value))
-		}
-	}
-	require.NoError(t, indexer.Replace(append([]any{}, generations[0]...), "1"))
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(stop)
-		for n := range 500 {
-			assert.NoError(t, indexer.Replace(append([]any{}, generations[(n+1)%2]...), "2"))
-		}
-	})
-	for range 2 {
-		wg.Go(func() { readWhole(t, indexer, stop) })
-	}
-	wg.Wait()
-}
-
-// readWhole asserts until stopped that every answer comes from one generation.
-func readWhole(t *testing.T, indexer cache.Indexer, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		list := indexer.List()
-		if !assert.Len(t, list, 20) {
-			return
-		}
-		rv := list[0].(*corev1.Pod).ResourceVersion
-		for _, obj := range list {
-			if !assert.Equal(t, rv, obj.(*corev1.Pod).ResourceVersion) {
-				return
-			}
-		}
-		for _, value := range []string{"x", "y"} {
-			objs, err := indexer.ByIndex("app", value)
-			if !assert.NoError(t, err) || !assert.Contains(t, []int{0, 20}, len(objs)) {
-				return
-			}
-		}
-	}
-}
-
-func indexMonotonic(t *testing.T, impl implementation) {
-	indexer := newIndexer(impl)
-	require.NoError(t, indexer.Add(labelled("a", "0", "app", "x")))
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(stop)
-		for n := range 2000 {
-			next := labelled("a", strconv.Itoa(n+1), "app", "x")
-			if n%100 == 0 {
-				assert.NoError(t, indexer.Replace([]any{next}, next.ResourceVersion))
-			} else {
-				assert.NoError(t, indexer.Update(next))
-			}
-		}
-	})
-	for range 2 {
-		wg.Go(func() { readForward(t, indexer, stop) })
-	}
-	wg.Wait()
-}
-
-// readForward asserts until stopped that no answer, of whatever call, is older than the one before.
-func readForward(t *testing.T, indexer cache.Indexer, stop <-chan struct{}) {
-	newest := 0
-	reads := []func() (any, error){
-		func() (any, error) { obj, _, err := indexer.GetByKey("ns/a"); return obj, err },
-		func() (any, error) { return indexer.List()[0], nil },
-		func() (any, error) {
-			objs, err := indexer.ByIndex("app", "x")
-			return objs[0], err
-		},
-	}
-	for n := 0; ; n++ {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		obj, err := reads[n%len(reads)]()
-		if !assert.NoError(t, err) {
-			return
-		}
-		rv, err := strconv.Atoi(obj.(*corev1.Pod).ResourceVersion)
-		if !assert.NoError(t, err) || !assert.GreaterOrEqual(t, rv, newest) {
-			return
-		}
-		newest = rv
-	}
 }

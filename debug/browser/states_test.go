@@ -203,39 +203,6 @@ func TestWithoutJavaScript(t *testing.T) {
 	tt.assertClean(address)
 }
 
-// fits is whether nothing is wider than the screen but what can be scrolled for itself.
-const fits = `document.documentElement.scrollWidth <= innerWidth &&
-	Array.from(document.querySelectorAll('body > *, main > *, figure')).every(e => e.getBoundingClientRect().right <= innerWidth)`
-
-// TestNarrow: on the screen of a telephone nothing has to be scrolled sideways but tables.
-func TestNarrow(t *testing.T) {
-	testkit.Reports(t)
-	tt := open(t)
-	tt.size(360, 740, chromedp.EmulateMobile, chromedp.EmulateTouch)
-	address := serve(t, debug.Options{Objects: true})
-	long := strings.Repeat("longer", 50)
-	everyState(t)
-	informer := synced(t, follow(t, source("a", long), long, both(
-		handling(t, long, func(any) {}),
-		indexing(t, long, func(any) ([]string, error) { return nil, fmt.Errorf("%s", long) }),
-	), kinformer.Options{}))
-	one := pageOf(t, address, informer)
-	for _, page := range []string{address, one, one + "&keys", one + "&key=ns/" + long, address + "?id=0"} {
-		tt.visit(page)
-		assert.Equal(t, 360, value[int](tt, `innerWidth`), page)
-		assert.True(t, value[bool](tt, fits), page)
-		assert.True(t, value[bool](tt, `Array.from(document.querySelectorAll('th')).every(e => e.getBoundingClientRect().height < 35)`), "heads have one line")
-	}
-	tt.visit(one)
-	tt.until(`document.querySelectorAll('polyline').length === 3`)
-	assert.True(t, value[bool](tt, fits), "with charts")
-	assert.True(t, value[bool](tt, `Array.from(document.querySelectorAll('svg')).every(e => e.getBoundingClientRect().width > 300)`))
-	value[bool](tt, `document.querySelector('.scroll').scrollLeft = 50, true`)
-	tt.refreshes(1)
-	assert.Equal(t, 50, value[int](tt, `document.querySelector('.scroll').scrollLeft`), "it stays where it was scrolled to")
-	assert.Empty(t, tt.foreign(address))
-}
-
 const hostile = `<script>alert(1)</script>"'` + "`" + `&<img src=http://127.0.0.1:9/x onerror=alert(2)><svg onload=alert(3)>` +
 	`</td></table></main><iframe src="javascript:alert(4)"></iframe><style>*{display:none}</style><base href=//127.0.0.2/>{{.}}` +
 	`" onmouseover="alert(5)" style="display:none"><a href=javascript:alert(6)>`

@@ -18,8 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
@@ -59,76 +57,12 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestCompactAndRestartExpireResourceVersions(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
-	client := clientFor(t, srv.ProtobufConfig())
-	createPods(t, ctx, client, 3)
-	old, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	createElsewhere(t, ctx, client)
-
-	revision, err := srv.Compact(ctx)
-	require.NoError(t, err)
-	assert.Positive(t, revision)
-	require.NoError(t, srv.Restart(ctx))
-	var fresh *corev1.PodList
-	again(t, ctx, func() (err error) {
-		fresh, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-		return err
-	})
-	assert.Len(t, fresh.Items, 4)
-	assertExpired(t, ctx, client, old.ResourceVersion)
-}
-
-func TestCompactExpiresWithoutWatchCache(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{DisableWatchCache: true})
-	client := clientFor(t, srv.ProtobufConfig())
-	createPods(t, ctx, client, 3)
-	page, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
-	require.NoError(t, err)
-	createElsewhere(t, ctx, client)
-
-	for range 2 { // the second finds the mark of the first
-		_, err = srv.Compact(ctx)
-		require.NoError(t, err)
-	}
-	assertExpired(t, ctx, client, page.ResourceVersion)
-	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1, Continue: page.Continue})
-	assert.True(t, apierrors.IsResourceExpired(err), "continue token: %v", err)
-}
-
 func TestStrangersAreRefused(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
 	anonymous := srv.Config()
 	anonymous.BearerToken = ""
 	_, err := clientFor(t, anonymous).CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
-}
-
-// createElsewhere moves the resource version on by a pod in another namespace.
-func createElsewhere(t *testing.T, ctx context.Context, client kubernetes.Interface) {
-	t.Helper()
-	pod := newPod("elsewhere")
-	pod.Namespace = "other"
-	_, err := client.CoreV1().Pods("other").Create(ctx, pod, metav1.CreateOptions{})
-	require.NoError(t, err)
-}
-
-// assertExpired checks that a watch and an exact list from rv give 410.
-func assertExpired(t *testing.T, ctx context.Context, client kubernetes.Interface, rv string) {
-	t.Helper()
-	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{ResourceVersion: rv})
-	if err == nil { // the answer may also be an event of the stream
-		defer w.Stop()
-		ev := next(t, ctx, w)
-		require.Equal(t, watch.Error, ev.Type)
-		err = apierrors.FromObject(ev.Object)
-	}
-	assert.True(t, apierrors.IsResourceExpired(err) || apierrors.IsGone(err), "watch: %v", err)
-	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{
-		ResourceVersion: rv, ResourceVersionMatch: metav1.ResourceVersionMatchExact,
-	})
-	assert.True(t, apierrors.IsResourceExpired(err), "exact list: %v", err)
 }
 
 func TestStopIsQuickWithOpenWatches(t *testing.T) {

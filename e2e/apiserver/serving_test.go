@@ -4,7 +4,6 @@
 package apiserver_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,46 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
-
-func TestPodsByTypedClient(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
-	for name, cfg := range map[string]*rest.Config{"json": srv.Config(), "protobuf": srv.ProtobufConfig()} {
-		t.Run(name, func(t *testing.T) {
-			pods := clientFor(t, cfg).CoreV1().Pods("ns")
-			list, err := pods.List(ctx, metav1.ListOptions{})
-			require.NoError(t, err)
-			w, err := pods.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
-			require.NoError(t, err)
-			defer w.Stop()
-
-			created, err := pods.Create(ctx, newPod(name), metav1.CreateOptions{})
-			require.NoError(t, err)
-			assert.NotEmpty(t, created.UID)
-			assert.NotEmpty(t, created.ManagedFields)
-			changed := created.DeepCopy()
-			changed.Labels["changed"] = "yes"
-			updated, err := pods.Update(ctx, changed, metav1.UpdateOptions{})
-			require.NoError(t, err)
-			_, err = pods.Update(ctx, changed, metav1.UpdateOptions{})
-			assert.True(t, apierrors.IsConflict(err), "update of an old version: %v", err)
-			require.NoError(t, pods.Delete(ctx, name, metav1.DeleteOptions{}))
-			_, err = pods.Get(ctx, name, metav1.GetOptions{})
-			assert.True(t, apierrors.IsNotFound(err), "get after delete: %v", err)
-
-			added, modified, deleted := next(t, ctx, w), next(t, ctx, w), next(t, ctx, w)
-			assert.Equal(t, []watch.EventType{watch.Added, watch.Modified, watch.Deleted},
-				[]watch.EventType{added.Type, modified.Type, deleted.Type})
-			assert.Equal(t, created, added.Object)
-			assert.Equal(t, updated, modified.Object)
-			assert.Equal(t, created.UID, deleted.Object.(*corev1.Pod).UID)
-		})
-	}
-}
 
 func TestEveryBuiltinResourceIsServed(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
@@ -161,54 +124,4 @@ func TestCustomResource(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
 	assert.Equal(t, created.GetUID(), list.Items[0].UID)
-}
-
-func TestPagesAreOneState(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
-	client := clientFor(t, srv.ProtobufConfig())
-	createPods(t, ctx, client, 25)
-	pods := client.CoreV1().Pods("")
-
-	page, err := pods.List(ctx, metav1.ListOptions{Limit: 10})
-	require.NoError(t, err)
-	first := page.ResourceVersion
-	_, err = client.CoreV1().Pods("ns").Create(ctx, newPod("a-late-one"), metav1.CreateOptions{})
-	require.NoError(t, err)
-	sizes, seen := []int{len(page.Items)}, map[string]bool{}
-	for page.Continue != "" {
-		page, err = pods.List(ctx, metav1.ListOptions{Limit: 10, Continue: page.Continue})
-		require.NoError(t, err)
-		assert.Equal(t, first, page.ResourceVersion)
-		sizes = append(sizes, len(page.Items))
-		for _, pod := range page.Items {
-			seen[pod.Name] = true
-		}
-	}
-	assert.Equal(t, []int{10, 10, 5}, sizes)
-	assert.False(t, seen["a-late-one"])
-}
-
-func TestWatchListEndsInTheAnnotatedBookmark(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
-	client := clientFor(t, srv.ProtobufConfig())
-	createPods(t, ctx, client, 3)
-	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{
-		SendInitialEvents:    ptr.To(true),
-		AllowWatchBookmarks:  true,
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-	})
-	require.NoError(t, err)
-	defer w.Stop()
-	for i := range 3 {
-		ev := next(t, ctx, w)
-		assert.Equal(t, watch.Added, ev.Type)
-		assert.Equal(t, fmt.Sprintf("pod-%03d", i), ev.Object.(*corev1.Pod).Name)
-	}
-	mark := next(t, ctx, w)
-	require.Equal(t, watch.Bookmark, mark.Type)
-	pod := mark.Object.(*corev1.Pod)
-	assert.Equal(t, "true", pod.Annotations[metav1.InitialEventsAnnotationKey])
-	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, list.ResourceVersion, pod.ResourceVersion)
 }

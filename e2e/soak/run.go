@@ -1,20 +1,54 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package soak runs informers against a real API server while everything around them breaks, and
+// checks all the time that nothing is lost and nothing is invented.
+//
+//	config := soak.Default()
+//	summary, err := soak.Run(ctx, config)
+//
+// Writers change objects of several kinds, and a ledger keeps what the server acknowledged.
+// Informers in both modes follow them through a proxy; half of ours decode directly. Two lanes of
+// faults run side by side, one of the server and the network, one of handlers and informers; seed
+// and number of a round decide which faults it has and how long they take, so that a seed replays
+// the plan of a run (the scheduler's part is not replayed). Every few rounds the writers pause, and
+// everything is compared with a quorum LIST.
+//
+// What is checked are the rules of package checker, and:
+//
+//	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
+//	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
+//	ledger    an acknowledged write is not in the quorum LIST
+//	audit     an audit finds something
+//	decoding  an informer that is to decode directly does not any more, or has made something else than its client
+//	stop      an informer does not stop, or calls a handler after its end
+//	leak      goroutines, sockets or memory are left at the end
+//	logs      what is inside of objects shows in logs at verbosity 4
 package soak
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/goleak"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
@@ -209,4 +243,120 @@ func (k *kind) listed(ctx context.Context) (checker.Contents, error) {
 			return want, err
 		}
 	}
+}
+
+// The libraries whose informers a run can check.
+const (
+	Kinformer = "kinformer"
+	ClientGo  = "client-go"
+)
+
+// newInformer makes an informer of the library under test.
+type newInformer func(cache.ListerWatcher, apiruntime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+
+var libraries = map[string]newInformer{
+	Kinformer: cache.NewSharedIndexInformer,
+	ClientGo:  clientgo.NewSharedIndexInformer,
+}
+
+const (
+	writers    = 2 // of each kind
+	checkEvery = 3 // rounds of faults between comparisons
+	// patience is how long a comparison may take to be equal. The backoff of reflectors grows to
+	// 30 s and more while faults go on.
+	patience = 5 * time.Minute
+)
+
+// Config says what a run does.
+type Config struct {
+	// Seed decides the plan of the run.
+	Seed uint64
+	// Duration is how long there are faults. The run takes up to five minutes and some seconds
+	// more.
+	Duration time.Duration
+	// Library is Kinformer or ClientGo.
+	Library string
+	// Names is how many objects each writer has.
+	Names int
+	// Pause is what a writer waits between two writes, and a reader between two reads.
+	Pause time.Duration
+	// Faults selects faults by name, as a regular expression.
+	Faults string
+	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in
+	// percent; the seed decides which, and which half of them shares equal parts. Less than 0 is
+	// none.
+	Tapped int
+	// Binary is the API server's; see apiserver.Options.
+	Binary string
+	// Out gets progress and the summary.
+	Out io.Writer
+}
+
+// Default returns the configuration of a run of a minute.
+func Default() Config {
+	return Config{
+		Seed: uint64(time.Now().UnixNano()), Duration: time.Minute, Library: Kinformer, Names: 300, Pause: 4 * time.Millisecond,
+		Faults: ".", Tapped: 50, Out: io.Discard,
+	}
+}
+
+// Register makes flags of the fields.
+func (c *Config) Register(flags *flag.FlagSet) {
+	flags.Uint64Var(&c.Seed, "seed", c.Seed, "decides the plan of the run")
+	flags.DurationVar(&c.Duration, "duration", c.Duration, "how long there are faults")
+	flags.StringVar(&c.Library, "library", c.Library, Kinformer+" or "+ClientGo)
+	flags.IntVar(&c.Names, "names", c.Names, "objects of each writer")
+	flags.DurationVar(&c.Pause, "pause", c.Pause, "between two writes of a writer, and two reads of a reader")
+	flags.StringVar(&c.Faults, "faults", c.Faults, "which faults, a regular expression on their names")
+	flags.IntVar(&c.Tapped, "tapped", c.Tapped, "percent of kinformer's informers that decode directly; -1: none")
+	flags.StringVar(&c.Binary, "apiserver", "", "the API server's binary")
+}
+
+const (
+	// heapSlack is by how much the heap may have grown when everything has stopped: schemes and
+	// codecs, the summary, and that client-go's cache of transports, which knows no end, keeps one
+	// for each informer, with its buffers.
+	heapSlack = 32 << 20
+	// leakPatience is how long goroutines and connections may take to end after everything was
+	// stopped.
+	leakPatience = 30 * time.Second
+)
+
+// watchLeaks returns what reports what is there and was not before, when it has not gone for a
+// while.
+func watchLeaks(r *report) (compare func()) {
+	running, socketsBefore, heapBefore := goleak.IgnoreCurrent(), openSockets(), liveHeap()
+	return func() {
+		err, sockets := goleak.Find(running), openSockets()
+		for end := time.Now().Add(leakPatience); (err != nil || sockets > socketsBefore) && time.Now().Before(end); {
+			err, sockets = goleak.Find(running), openSockets()
+		}
+		heap := liveHeap()
+		if err != nil || sockets > socketsBefore || heap > heapBefore+heapSlack {
+			r.violation("leak", "the process", "%d sockets (%d before), %.1f MiB (%.1f before), goroutines: %.3000v",
+				sockets, socketsBefore, mib(heap), mib(heapBefore), err)
+		}
+		r.update(func(s *Summary) { s.Heap = append(s.Heap, heap) })
+	}
+}
+
+// openSockets counts this process's sockets, where the system shows them, else it returns 0.
+func openSockets() (n int) {
+	links, _ := filepath.Glob("/proc/self/fd/*") // the pattern is right
+	for _, link := range links {
+		// One that has gone meanwhile is not open.
+		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// liveHeap is what is reachable.
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC() // finalizers of the first have freed more
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

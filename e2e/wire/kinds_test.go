@@ -86,41 +86,33 @@ func partialOf(obj runtime.Object) runtime.Object {
 	}
 }
 
+// pods are a client's.
+type pods[L runtime.Object] interface {
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+	List(context.Context, metav1.ListOptions) (L, error)
+}
+
+func wireOf[L runtime.Object](of pods[L], client any) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
+		WatchFuncWithContext: of.Watch,
+	}, client)
+}
+
 func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.CoreV1().Pods("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.CoreV1().Pods("ns").Watch(ctx, o)
-		},
-	}, client)
+	return wireOf(client.CoreV1().Pods("ns"), client)
 }
 
 func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := dynamic.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(podResource).Namespace("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
-		},
-	}, client)
+	return wireOf(client.Resource(podResource).Namespace("ns"), client)
 }
 
 func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Resource(podResource).Namespace("ns").List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return client.Resource(podResource).Namespace("ns").Watch(ctx, o)
-		},
-	}, client)
+	return wireOf(client.Resource(podResource).Namespace("ns"), client)
 }

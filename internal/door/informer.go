@@ -5,7 +5,9 @@ package door
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,8 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so that
-// nothing is known about it.
+// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so
+// that nothing is known about it.
 var ErrForeign = errors.New("not made by package github.com/kinformer/cache")
 
 // Look returns an informer as it is at the time of the call. It is what the seat of one holds.
@@ -76,8 +78,8 @@ func (i *Informer) AddQueue(queueOrOurs any) {
 	}
 }
 
-// Of returns what is known of an informer or controller of this module, also of one in wrappers that
-// pass GetController on, as the typed informers of client-go do. It returns nil for others.
+// Of returns what is known of an informer or controller of this module, also of one in wrappers
+// that pass GetController on, as the typed informers of client-go do. It returns nil for others.
 func Of(informer any) *Informer {
 	for range maxWrappers {
 		if look, ok := Held[Look](informer); ok {
@@ -95,7 +97,8 @@ func Of(informer any) *Informer {
 // maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
 const maxWrappers = 16
 
-// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for others.
+// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for
+// others.
 func QueueOf(v any) *queue.Queue {
 	if own, ok := v.(*queue.Queue); ok {
 		return own
@@ -144,4 +147,54 @@ func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
 	}
 	indexer, ok = v.FieldByIndex(field.Index).Interface().(clientgo.Indexer)
 	return indexer, ok
+}
+
+// Running are the informers and controllers of the process whose Run has not returned.
+var Running Registry[clientgo.Controller]
+
+// Registry knows what runs. The zero value is empty and ready, for any number of goroutines.
+type Registry[T any] struct {
+	mu struct {
+		sync.Mutex
+		last    uint64 // number that was given
+		running map[uint64]T
+	}
+}
+
+// Enter adds what begins to run, under a number from 1 that no other gets.
+func (r *Registry[T]) Enter(what T) (number uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.running == nil {
+		r.mu.running = map[uint64]T{}
+	}
+	r.mu.last++
+	r.mu.running[r.mu.last] = what
+	return r.mu.last
+}
+
+// Leave forgets what has ended. A second call does nothing.
+func (r *Registry[T]) Leave(number uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.running, number)
+}
+
+// Find returns what runs under that number, and whether anything does.
+func (r *Registry[T]) Find(number uint64) (what T, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	what, found = r.mu.running[number]
+	return what, found
+}
+
+// All returns what runs, in the order of Enter, in a slice of the caller's own.
+func (r *Registry[T]) All() []T {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([]T, 0, len(r.mu.running))
+	for _, number := range slices.Sorted(maps.Keys(r.mu.running)) {
+		all = append(all, r.mu.running[number])
+	}
+	return all
 }

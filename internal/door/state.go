@@ -5,11 +5,14 @@ package door
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -37,16 +40,11 @@ type State struct {
 	*table.Snapshot
 	// Received is what the server said of the objects that do not show it any more. Nobody else
 	// has the map.
-	Received map[string]event.Origin
+	Received store.Received
 }
 
 // Origin returns what the server said of an object of the state.
-func (s *State) Origin(key string, obj any) event.Origin {
-	if origin, hidden := s.Received[key]; hidden {
-		return origin
-	}
-	return event.OriginOf(obj)
-}
+func (s *State) Origin(key string, obj any) event.Origin { return s.Received.Origin(key, obj) }
 
 // State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
 // ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
@@ -85,3 +83,40 @@ func (i *Informer) RelistNewest() (stored func() bool, err error) {
 }
 
 func (i *Informer) hasStopped() bool { return i.Report.Status().Phase == reflector.Stopped }
+
+// Doing says what a reflector does, and for how long.
+func Doing(phase string, since time.Time, age time.Duration) string {
+	switch {
+	case phase == "" || phase == string(reflector.Unstarted):
+		return "never run"
+	case since.IsZero():
+		return phase
+	default:
+		return fmt.Sprintf("%s for %v", phase, Shortly(age))
+	}
+}
+
+// Hanging says which request hangs.
+func Hanging(r *reflector.Status) string {
+	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, Shortly(r.HangsFor))
+}
+
+// Counted returns a number and a noun in its form for it.
+func Counted(n int64, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// Shortly rounds a duration to what is worth reading.
+func Shortly(d time.Duration) time.Duration {
+	if d >= time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -14,18 +14,21 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// discreetError is an error with a text that quotes no object. What it wraps may do so.
-type discreetError struct {
+// Told returns an error with a text of its own, and the cause that it wraps.
+func Told(text string, cause error) error { return &told{text, cause} }
+
+type told struct {
 	text  string
 	cause error
 }
 
-func (e *discreetError) Error() string { return e.text }
+func (e *told) Error() string { return e.text }
 
-func (e *discreetError) Unwrap() error { return e.cause }
+func (e *told) Unwrap() error { return e.cause }
 
 // Discreet returns err, of a store, a queue or a function of the user's, with a text that may be
 // logged: a KeyError quotes its object.
@@ -45,7 +48,7 @@ func retold(err error, tell func(err error, text string) string) error {
 	if told == text {
 		return err
 	}
-	return &discreetError{text: strings.Clone(told), cause: err} // and not the memory that it is cut from
+	return Told(strings.Clone(told), err) // and not the memory that it is cut from
 }
 
 // eachError calls visit for err and for all that it wraps, outermost first.
@@ -226,4 +229,81 @@ func Shortened[S ~string](text S) S {
 	}
 	beginning := strings.ToValidUTF8(string(text[:maxErrorText]), "")
 	return S(fmt.Sprintf("%s... (%d bytes more)", beginning, len(text)-maxErrorText))
+}
+
+// maxKept is how large an error may be that is held until the next one comes, perhaps for as long
+// as the process runs. Those of servers and clients have less than a tenth of that; one that quotes
+// an answer may have 100 MB.
+const maxKept = 4 << 10
+
+// Kept returns what of err may be held for long: err itself, or an error with the same text, if
+// that is not too long, that wraps what err wraps but for what holds an object or is too large.
+// errors.Is and errors.As find all the rest, errors of a server and KeyErrors also where they had
+// to be cut.
+func Kept(err error) error {
+	if err == nil {
+		return nil
+	}
+	if rest, cut := keep(err); cut {
+		return Told(strings.Clone(Shortened(err.Error())), rest)
+	}
+	return err
+}
+
+// keep returns err, or what is left of it if something had to be cut.
+func keep(err error) (rest error, cut bool) {
+	switch e := err.(type) {
+	case clientgo.KeyError:
+		return keyErrorWithout(e), true
+	case *apierrors.StatusError:
+		if e.ErrStatus.Size() <= maxKept {
+			return err, false
+		}
+		return statusWithout(e), true
+	}
+	large := len(err.Error()) > maxKept
+	switch {
+	case large && runtime.IsMissingKind(err):
+		return runtime.NewMissingKindErr("..."), true
+	case large && runtime.IsMissingVersion(err):
+		return runtime.NewMissingVersionErr("..."), true
+	}
+	var causes []error
+	for _, cause := range causesOf(err) {
+		if cause != nil {
+			rest, less := keep(cause)
+			causes, cut = append(causes, rest), cut || less
+		}
+	}
+	switch {
+	case !cut && !large:
+		return err, false
+	case len(causes) == 0:
+		return fmt.Errorf("an error of type %T that was too large to be kept", err), true
+	default:
+		return Told(strings.Clone(Shortened(err.Error())), errors.Join(causes...)), true
+	}
+}
+
+// keyErrorWithout is e without its object.
+func keyErrorWithout(e clientgo.KeyError) clientgo.KeyError {
+	cause := errors.New("no key")
+	if e.Err != nil {
+		cause, _ = keep(e.Err)
+	}
+	return clientgo.KeyError{Obj: fmt.Sprintf("of type %T", e.Obj), Err: cause}
+}
+
+// statusWithout is e with what decides about an error of a server, and the beginning of what it
+// says.
+func statusWithout(e *apierrors.StatusError) *apierrors.StatusError {
+	said := e.ErrStatus
+	rest := metav1.Status{Status: metav1.StatusFailure, Reason: Shortened(said.Reason), Code: said.Code, Message: Shortened(said.Message)}
+	if d := said.Details; d != nil {
+		rest.Details = &metav1.StatusDetails{Group: Shortened(d.Group), Kind: Shortened(d.Kind), RetryAfterSeconds: d.RetryAfterSeconds}
+		for _, cause := range d.Causes[:min(len(d.Causes), 8)] {
+			rest.Details.Causes = append(rest.Details.Causes, metav1.StatusCause{Type: Shortened(cause.Type)})
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: rest}
 }

@@ -34,10 +34,10 @@ import (
 // TestRecentKeysAreFoundAgain, the same string each time, and there are never more than the bound.
 func TestRecentKeysAreFoundAgain(t *testing.T) {
 	var recent recentKeys
-	first := recent.text([]byte("ns/a"))
-	assert.Equal(t, unsafe.StringData(first), unsafe.StringData(recent.text([]byte("ns/a"))))
+	first := recent.key("ns", "a")
+	assert.Equal(t, unsafe.StringData(first), unsafe.StringData(recent.key("ns", "a")))
 	for i := range 3 * maxRecentKeys {
-		assert.Equal(t, fmt.Sprint(i), recent.text(fmt.Append(nil, i)))
+		assert.Equal(t, fmt.Sprint("ns/", i), recent.key("ns", fmt.Sprint(i)))
 		require.LessOrEqual(t, len(recent.mu.keys), maxRecentKeys)
 	}
 }
@@ -161,7 +161,7 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 			case kind == 1 && depth < 4:
 				return errors.Join(build(depth+1), build(depth+1))
 			case kind == 2 && depth < 4:
-				return &discreetError{text: "discreet", cause: build(depth + 1)}
+				return Told("discreet", build(depth+1))
 			}
 			return rapid.SampledFrom(pool).Draw(t, "leaf")
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -83,14 +84,6 @@ type Reader struct {
 	Logger    klog.Logger
 }
 
-// Record returns the record of an object as received.
-func (r *Reader) Record(typ clientgo.DeltaType, obj any) (Record, error) {
-	rec := Record{Type: typ, Object: obj}
-	rec.Version, _ = VersionOf(obj)
-	err := r.Complete(&rec)
-	return rec, err
-}
-
 // Complete fills in what follows from type and object as received. A deletion that cannot be
 // transformed is complete all the same, and Lost.
 func (r *Reader) Complete(rec *Record) error {
@@ -101,25 +94,25 @@ func (r *Reader) Complete(rec *Record) error {
 		return err
 	}
 	if rec.Type == clientgo.Deleted {
-		return r.pass(rec, r.Transform.PassDeleted)
+		return r.pass(rec, gone)
 	}
-	return r.pass(rec, r.Transform.Pass)
+	return r.pass(rec, seen)
 }
 
 // PassListed transforms the object of a record that belongs to a whole state, if there is a
-// transform function; see Transformer.PassListed. The key is read before.
-func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, r.Transform.PassListed) }
+// transform function. The key is read before.
+func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, listed) }
 
-func (r *Reader) pass(rec *Record, transform func(string, any) (any, bool, error)) (err error) {
+func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
-	rec.Object, called, err = transform(rec.Key, rec.Object)
+	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Object, as)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // so that only what is altered takes memory
 		rec.Altered = &altered
 	}
-	if err != nil && rec.Type == clientgo.Deleted {
-		gone := received
-		rec.Object, rec.Altered = clientgo.DeletedFinalStateUnknown{Key: rec.Key}, &gone
+	if err != nil && as == gone {
+		last := received
+		rec.Object, rec.Altered = clientgo.DeletedFinalStateUnknown{Key: rec.Key}, &last
 	}
 	return err
 }
@@ -279,4 +272,72 @@ func LaterVersion(held, seen string) string {
 		return held
 	}
 	return seen
+}
+
+// KeyFinder returns the string of a key that it holds. It does not keep text.
+type KeyFinder interface {
+	Key(text []byte) (key string, ok bool)
+}
+
+// Wrapping is what a queue looks into for the object that the key function gets. Each queue takes
+// what client-go's does.
+type Wrapping int
+
+const (
+	_               Wrapping = iota // nothing: FIFO
+	OpensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
+	OpensDeltas                     // RealFIFO: these and a Delta
+)
+
+// open returns the object, or the tombstone, in what may wrap it.
+func (w Wrapping) open(obj any) (inside any, err error) {
+	if w < OpensTombstones {
+		return obj, nil
+	}
+	if wrapped, ok := obj.(clientgo.Deltas); ok {
+		if len(wrapped) == 0 {
+			return nil, clientgo.KeyError{Obj: obj, Err: clientgo.ErrZeroLengthDeltasObject}
+		}
+		obj = wrapped.Newest().Object
+	}
+	if wrapped, ok := obj.(clientgo.Delta); ok && w >= OpensDeltas {
+		obj = wrapped.Object
+	}
+	return obj, nil
+}
+
+// recentKeys holds the strings of keys that events came for, so that the next event for the same
+// object finds its key there. Most queues see events of few objects; when there are more than
+// maxRecentKeys it starts again. Any number of goroutines may use it.
+type recentKeys struct {
+	mu struct {
+		sync.Mutex
+		keys map[string]string
+	}
+}
+
+// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion
+// the cost is that of not having it: an allocation an event.
+const maxRecentKeys = 4096
+
+// stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
+const stackKey = 128
+
+// key returns namespace/name as a string.
+func (r *recentKeys) key(namespace, name string) string {
+	var buffer [stackKey]byte
+	key := append(append(append(buffer[:0], namespace...), '/'), name...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.mu.keys[string(key)]; ok {
+		return known
+	}
+	if r.mu.keys == nil {
+		r.mu.keys = map[string]string{}
+	} else if len(r.mu.keys) >= maxRecentKeys {
+		clear(r.mu.keys)
+	}
+	text := string(key)
+	r.mu.keys[text] = text
+	return text
 }

@@ -5,11 +5,13 @@ package event
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
@@ -44,14 +46,28 @@ func sleeps(handler utilruntime.ErrorHandler) bool {
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")
 }
 
-// Told returns an error with a text of its own, and the cause that it wraps.
-func Told(text string, cause error) error { return &told{text, cause} }
-
-type told struct {
-	text  string
-	cause error
+// Name says in a log what was processed: keys, never contents.
+func Name(processed any) string {
+	switch of := processed.(type) {
+	case []Record:
+		return nameOfBatch(len(of), func() string { return of[0].Key })
+	case []clientgo.Delta:
+		return nameOfBatch(len(of), func() string { return Name(clientgo.Deltas(of[:1])) })
+	case clientgo.Deltas:
+		if len(of) > 0 {
+			processed = of.Newest().Object
+		}
+	}
+	key, err := clientgo.DeletionHandlingMetaNamespaceKeyFunc(processed)
+	if err != nil {
+		return fmt.Sprintf("an item of type %T", processed)
+	}
+	return fmt.Sprintf("%q", key)
 }
 
-func (e *told) Error() string { return e.text }
-
-func (e *told) Unwrap() error { return e.cause }
+func nameOfBatch(n int, first func() string) string {
+	if n == 0 {
+		return "an empty batch"
+	}
+	return fmt.Sprintf("a batch of %d that begins with %s", n, first())
+}

@@ -32,59 +32,50 @@ type Transformer struct {
 	}
 }
 
-// Pass returns what is to be stored of an object as received, and whether the function was called
+// occasion is how an object was received.
+type occasion uint8
+
+const (
+	seen   occasion = iota // by a watch, or one by one
+	gone                   // its last state, so that it cannot be behind
+	listed                 // in a whole state, which may never be complete: Replaced tells if it is
+)
+
+// pass returns what is to be stored of an object as received, and whether the function was called
 // for it.
-func (t *Transformer) Pass(key string, obj any) (stored any, called bool, err error) {
-	stored, called, err = t.transform(obj)
-	if t.Function != nil {
-		t.note(key, err)
-	}
-	return stored, called, err
-}
-
-// PassDeleted is Pass for the last state of an object that is gone, which cannot be behind.
-func (t *Transformer) PassDeleted(key string, obj any) (stored any, called bool, err error) {
-	stored, called, err = t.transform(obj)
-	if err != nil {
-		t.count(err)
-	}
-	t.forget(key)
-	return stored, called, err
-}
-
-// PassListed is Pass for an object of a whole state. That it passes, or is to stay as it is cached,
-// is told by Replaced, when all of the state is there: it may never be.
-func (t *Transformer) PassListed(key string, obj any) (stored any, called bool, err error) {
-	stored, called, err = t.transform(obj)
-	switch {
-	case err == nil:
-	case t.KeepCached:
-		t.count(err)
-	default:
-		t.note(key, err)
-	}
-	return stored, called, err
-}
-
-func (t *Transformer) transform(obj any) (stored any, called bool, err error) {
+func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called bool, err error) {
 	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); isTombstone || t.Function == nil {
-		return obj, false, nil
+		stored = obj
+	} else {
+		stored, err = t.Call(obj)
+		called = true
 	}
-	stored, err = callTransform(t.Function, obj)
-	return stored, true, err
+	if t.Function == nil || as == listed && err == nil {
+		return stored, called, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case as == gone, err == nil:
+		delete(t.mu.behind, key)
+	case as == seen, !t.KeepCached:
+		t.addLocked(key)
+	}
+	if err != nil {
+		t.mu.failed++
+		t.mu.last = Kept(Discreet(err))
+	}
+	return stored, called, err
 }
 
-// Call calls the function as Pass does, for an object that nobody stores.
-func (t *Transformer) Call(obj any) (any, error) { return callTransform(t.Function, obj) }
-
-// callTransform turns a panic of the function into an error.
-func callTransform(transform clientgo.TransformFunc, obj any) (result any, err error) {
+// Call calls the function, also for an object that nobody stores. A panic is an error.
+func (t *Transformer) Call(obj any) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, fmt.Errorf("transform function panicked: %v", p)
 		}
 	}()
-	return Transformed(transform, obj)
+	return Transformed(t.Function, obj)
 }
 
 // ErrNilTransformed is the error of a transform function that returns neither an object nor an
@@ -114,40 +105,11 @@ func isNothing(v any) bool {
 	}
 }
 
-func (t *Transformer) note(key string, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err == nil {
-		delete(t.mu.behind, key)
-		return
-	}
-	t.addLocked(key)
-	t.countLocked(err)
-}
-
 func (t *Transformer) addLocked(key string) {
 	if t.mu.behind == nil {
 		t.mu.behind = map[string]struct{}{}
 	}
 	t.mu.behind[key] = struct{}{}
-}
-
-func (t *Transformer) count(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.countLocked(err)
-}
-
-func (t *Transformer) countLocked(err error) {
-	t.mu.failed++
-	t.mu.last = Kept(Discreet(err))
-}
-
-// forget notes that an object is gone.
-func (t *Transformer) forget(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.mu.behind, key)
 }
 
 // Replaced notes that a Replace has succeeded for all but the given keys.
@@ -174,19 +136,12 @@ func (t *Transformer) Behind() map[string]struct{} {
 	return maps.Clone(t.mu.behind)
 }
 
-// Untransformed is inspect.Queue.Untransformed; 0 for a nil transformer.
-func (t *Transformer) Untransformed() int {
-	if t == nil {
-		return 0
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.mu.behind)
-}
-
 // Counts returns how many objects are behind, how many calls have failed, and with what the last of
-// them did.
+// them did; nothing for a nil transformer.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {
+	if t == nil {
+		return 0, 0, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.mu.behind), t.mu.failed, t.mu.last

@@ -97,7 +97,7 @@ func (c *consumer) pause(now int64) (state consumerState, said *remark, more boo
 		c.run = run{} // the registration may be kept, what was not delivered need not
 	case !c.hasReadAllLocked():
 		more = true
-	case c.catchesUpLocked():
+	case c.target.lags.catchUp(&c.mu.lags):
 		said = said.with(remark{target: c.target, caughtUp: true})
 	}
 	return c.mu.state, said, more
@@ -376,7 +376,7 @@ func (c *consumer) settleLocked(now int64) (said *remark) {
 	}
 	if call > 0 {
 		l := lag{call, time.Duration(now - oldest), c.backlogLocked()}
-		if l.backlog > 0 && l.isFar(slowCall) && c.fallsBehindLocked(now) {
+		if l.backlog > 0 && l.isFar(slowCall) && c.target.lags.fallBehind(&c.mu.lags, now) {
 			said = said.with(remark{target: c.target, lag: l})
 		}
 	}
@@ -473,21 +473,6 @@ func (c *consumer) checkSyncedLocked() {
 	c.target.consumerSynced()
 }
 
-// fallsBehindLocked counts a consumer that lags, and reports whether that is worth a line.
-func (c *consumer) fallsBehindLocked(now int64) (worth bool) {
-	if !c.mu.lags {
-		c.mu.lags, worth = c.target.lags.add(now)
-	}
-	return worth
-}
-
-// catchesUpLocked is fallsBehindLocked of a consumer that has read all.
-func (c *consumer) catchesUpLocked() (worth bool) {
-	caughtUp := c.mu.lags
-	c.mu.lags = false
-	return caughtUp && c.target.lags.remove()
-}
-
 // lag returns how far the consumer is behind in its call, and whether that is worth a line.
 func (c *consumer) lag(now int64) (l lag, worth bool) {
 	c.mu.Lock()
@@ -495,5 +480,5 @@ func (c *consumer) lag(now int64) (l lag, worth bool) {
 	if current := &c.mu.current; current.running {
 		l = lag{time.Duration(now - current.since), time.Duration(now - current.at), c.backlogLocked()}
 	}
-	return l, l.isFar(stuckCall) && c.fallsBehindLocked(now)
+	return l, l.isFar(stuckCall) && c.target.lags.fallBehind(&c.mu.lags, now)
 }

@@ -3,10 +3,20 @@
 
 package fanout
 
-import clientgo "k8s.io/client-go/tools/cache"
+import (
+	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"runtime"
+	"strings"
 
-// Delivered is a handler with the way in which it is to be served. What only an informer knows, as the
-// resync period, is not in Options.
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Delivered is a handler with the way in which it is to be served. What only an informer knows, as
+// the resync period, is not in Options.
 type Delivered struct {
 	clientgo.ResourceEventHandler
 	Options Options
@@ -37,9 +47,7 @@ type Typed[T clientgo.Object] struct {
 	Handler clientgo.TypedResourceEventHandler[T]
 }
 
-func (h Typed[T]) OnAdd(obj any, isInInitialList bool) {
-	h.Handler.OnAdd(obj.(T), isInInitialList)
-}
+func (h Typed[T]) OnAdd(obj any, isInInitialList bool) { h.Handler.OnAdd(obj.(T), isInInitialList) }
 
 func (h Typed[T]) OnUpdate(oldObj, newObj any) { h.Handler.OnUpdate(oldObj.(T), newObj.(T)) }
 
@@ -52,5 +60,163 @@ func (h Typed[T]) OnDelete(obj any) {
 		h.Handler.OnDelete(clientgo.DeletedObject[T]{FinalStateUnknown: &tombstone})
 	default:
 		h.Handler.OnDelete(clientgo.DeletedObject[T]{OptionalObj: tombstone.Obj.(T), FinalStateUnknown: &tombstone})
+	}
+}
+
+var (
+	// ErrNilHandler refuses a handler that is nil.
+	ErrNilHandler = errors.New("event handler is nil")
+	// ErrBadDelivery refuses a handler that cannot be served as it is to be.
+	ErrBadDelivery = errors.New("invalid Delivery")
+
+	errNested = fmt.Errorf("%w: Deliver is inside of another wrapper, where nobody sees it: "+
+		"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter", ErrBadDelivery)
+)
+
+// Unwrap returns a handler without a Delivered around it, and how it is to be served: as standard
+// says, if it has no such wrapper.
+func Unwrap(handler clientgo.ResourceEventHandler, standard Delivered) (clientgo.ResourceEventHandler, Options, error) {
+	name := NameOf(handler)
+	wrapped, ok := handler.(Delivered)
+	if !ok {
+		wrapped = standard
+		wrapped.ResourceEventHandler = handler
+	}
+	switch handler = wrapped.ResourceEventHandler; {
+	case handler == nil:
+		return nil, Options{}, ErrNilHandler
+	case HasDelivered(handler):
+		wrapped.Err = errNested
+	}
+	if wrapped.Err != nil {
+		return nil, Options{}, fmt.Errorf("handler %s: %w", name, wrapped.Err)
+	}
+	wrapped.Options.Name = name
+	return handler, wrapped.Options, nil
+}
+
+// NameOf returns a name that a reader of a log can find in the code: for functions, also
+// those in the adapters of client-go, the file and line where they are, or for values of methods
+// the methods; for any other handler its type. Filters, typed adapters and a Delivered
+// do not count.
+func NameOf(handler clientgo.ResourceEventHandler) string {
+	if h, ok := handler.(Delivered); ok && h.Options.Name != "" {
+		return h.Options.Name
+	}
+	v := insideOf(reflect.ValueOf(handler))
+	if !v.IsValid() {
+		return fmt.Sprintf("%T", handler)
+	}
+	if places := placesOf(v); len(places) > 0 {
+		return strings.Join(places, "+")
+	}
+	return nameOfType(v.Type())
+}
+
+// adapters are the packages of the adapters of functions and the wrappers of handlers that are
+// looked into.
+var adapters = map[string]bool{
+	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath(): true,
+	reflect.TypeFor[Delivered]().PkgPath():                          true,
+}
+
+// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters,
+// Delivered.
+var wrappedIn = []string{"Handler", "handler", "ResourceEventHandler"}
+
+// insideOf returns the handler that is inside of wrappers. It is not valid for a nil interface.
+func insideOf(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if isAdapter(v) {
+		for _, name := range wrappedIn {
+			if inner := v.FieldByName(name); inner.Kind() == reflect.Interface && !inner.IsNil() {
+				return insideOf(inner)
+			}
+		}
+	}
+	return v
+}
+
+func isAdapter(v reflect.Value) bool {
+	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
+}
+
+// placesOf returns where the functions of a handler are, one place for each file and for each
+// receiver; none for a handler that is of another kind.
+func placesOf(v reflect.Value) (places []string) {
+	functions := []reflect.Value{v}
+	if isAdapter(v) {
+		functions = []reflect.Value{v.FieldByName("AddFunc"), v.FieldByName("UpdateFunc"), v.FieldByName("DeleteFunc")}
+	}
+	seen := map[string]int{} // index of the place in each scope
+	for _, f := range functions {
+		place, scope := placeOf(f)
+		if place == "" {
+			continue
+		}
+		if i, known := seen[scope]; !known {
+			seen[scope] = len(places)
+			places = append(places, place)
+		} else if !strings.Contains(places[i], ":") {
+			places[i] = scope
+		}
+	}
+	return places
+}
+
+// placeOf returns the file and line of a function, and the file, each with the path of the package;
+// for the value of a method the full names of the method and of its receiver. They are empty for
+// nil.
+func placeOf(f reflect.Value) (place, scope string) {
+	if f.Kind() != reflect.Func || f.IsNil() {
+		return "", ""
+	}
+	fn := runtime.FuncForPC(f.Pointer())
+	if fn == nil {
+		return "", ""
+	}
+	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // it is in no file
+		return method, method[:max(0, strings.LastIndexByte(method, '.'))]
+	}
+	file, line := fn.FileLine(fn.Entry())
+	scope = path.Join(packageOf(fn.Name(), file), path.Base(file))
+	return fmt.Sprintf("%s:%d", scope, line), scope
+}
+
+// packageOf returns the path of the package of a function, for that of a program its folder.
+func packageOf(function, file string) string {
+	slash := strings.LastIndexByte(function, '/') + 1
+	name, _, _ := strings.Cut(function[slash:], ".")
+	if pkg := function[:slash] + strings.ReplaceAll(name, "%2e", "."); pkg != "main" {
+		return pkg
+	}
+	return path.Base(path.Dir(file))
+}
+
+func nameOfType(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Name() == "":
+		return t.String()
+	case t.PkgPath() == "":
+		return t.Name()
+	default:
+		return t.PkgPath() + "." + t.Name()
+	}
+}
+
+// WarnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant:
+// so it is called.
+func WarnOfTypedNil(logger klog.Logger, handler clientgo.ResourceEventHandler) {
+	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		if v.IsNil() {
+			logger.Info("Warning: an event handler is a nil pointer: its calls panic, unless its methods accept that",
+				"type", v.Type().String())
+		}
 	}
 }

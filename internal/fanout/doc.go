@@ -13,8 +13,8 @@
 //
 // A [Listener] is the registration of a handler. It has one consumer, or several for parallel
 // calls. [Options.Overflow] says what happens when a handler is slower than the changes come:
-// nothing, room.go holds the watch back, coalescer.go merges what waits, or registry.go removes the
-// handler.
+// nothing, registry.go holds the watch back or removes the handler, or coalescer.go merges what
+// waits.
 //
 // The feed's lock guards the writer's end of the log, the pool and who is registered; then comes
 // the lock of a consumer, of one at a time. No handler is called under either, and nobody waits for

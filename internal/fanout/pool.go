@@ -38,9 +38,7 @@ type pool struct {
 	spinning bool                   // a worker is in no call and about to look, or about to begin
 }
 
-func (w *pool) init(f *feed) {
-	w.feed, w.workFunc, w.leaving = f, w.work, map[*consumer]struct{}{}
-}
+func (w *pool) init(f *feed) { w.feed, w.workFunc, w.leaving = f, w.work, map[*consumer]struct{}{} }
 
 // push makes consumers ready. What was popped makes room for them, once it is half of the list:
 // under a load that lasts, the list never becomes empty.

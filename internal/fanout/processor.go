@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -16,21 +18,12 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Processor fans changes out to the listeners of one informer. It writes each change once, to
-// the log of its feed, whatever their number; each listener reads the log by the cursors of its
-// consumers.
-//
-//	             distribute
-//	                 │ 1. wakes the parked consumers that want a change
-//	                 │ 2. appends all changes, once
-//	                 ▼
-//	log:   ··· ─▶ segment ─▶ segment ─▶ tail
-//	                 ▲            ▲
-//	            consumer     consumer, consumer      parked: consumer (no cursor, no objects)
-//
-// A consumer that has read all is parked, after a moment. So distributing is one append, a place in
-// the log for each parked consumer, and one worker to start (pool.go); what lags behind or has
-// nothing to do costs it nothing.
+// Processor fans changes out to the listeners of one informer. It writes each change once, to the
+// log of its feed, whatever their number; each listener reads the log by the cursors of its
+// consumers. One that has read all is parked, after a moment: it has no cursor, and keeps no
+// object. So distributing is a place in the log for each parked consumer that wants a change, one
+// append, and one worker to start (pool.go); what lags behind or has nothing to do costs it
+// nothing.
 type Processor struct {
 	feed    feed
 	pool    pool
@@ -80,9 +73,7 @@ func (p *Processor) Distribute(changes []event.Change) {
 	if start {
 		go p.pool.workFunc()
 	}
-	for _, found := range lagging {
-		found.say()
-	}
+	sayAll(lagging)
 }
 
 // NameLagging logs, as Distribute does once in a while, which handlers are stuck or lag, unless
@@ -91,9 +82,7 @@ func (p *Processor) NameLagging() {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
 	p.feed.mu.Unlock()
-	for _, found := range lagging {
-		found.say()
-	}
+	sayAll(lagging)
 }
 
 // stampLocked notes what the changes do not know themselves, and returns those that are for any
@@ -129,11 +118,7 @@ func (p *Processor) appendLocked(changes []event.Change) {
 	f.mu.log.Append(changes)
 	end, bounded := f.end.Load(), f.bounded.Load()
 	for i := range changes {
-		if many := changes[i].Many; many != nil {
-			end += int64(many.Len())
-		} else {
-			end++
-		}
+		end += int64(changes[i].Size())
 		if isBounded(&changes[i]) {
 			bounded++
 		}
@@ -221,15 +206,12 @@ func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 // Figures returns what is known of each handler that is registered, in the order in which they were
 // added. It waits for no call.
 func (p *Processor) Figures() (handlers []Figures) {
-	p.feed.mu.Lock()
-	listeners := slices.Clone(p.guarded.listeners)
-	p.feed.mu.Unlock()
+	listeners := p.registered()
 	slices.SortFunc(listeners, func(a, b *Listener) int {
 		return cmp.Compare(a.consumers[0].share.id, b.consumers[0].share.id)
 	})
-	handlers = make([]Figures, len(listeners))
-	for i, listener := range listeners {
-		handlers[i] = listener.Figures()
+	for _, listener := range listeners {
+		handlers = append(handlers, listener.Figures())
 	}
 	return handlers
 }
@@ -311,8 +293,7 @@ func (p *Processor) nameLeaving() {
 	p.feed.mu.Unlock()
 	longest := map[*target]time.Duration{}
 	for _, c := range leaving {
-		lasts := c.call(now)
-		longest[c.target] = max(longest[c.target], lasts)
+		longest[c.target] = max(longest[c.target], c.call(now))
 	}
 	for t, call := range longest {
 		t.logger.Info("Warning: the informer has stopped, and Run waits until a call of an event handler returns",
@@ -320,5 +301,55 @@ func (p *Processor) nameLeaving() {
 	}
 	if len(leaving) == 0 {
 		klog.Background().Info("Warning: the informer has stopped, and Run waits until an OnDisconnect function returns")
+	}
+}
+
+// vigilStep is how often it is looked for stuck handlers while the watch is not read.
+const vigilStep = 5 * time.Second
+
+// vigil looks for stuck handlers while one of them holds up the watch: then nothing comes with
+// which the processor would.
+type vigil struct {
+	look func()
+	held atomic.Bool // written with the lock
+	mu   struct {
+		sync.Mutex
+		timer *time.Timer // nil until the watch was held up
+		over  bool
+	}
+}
+
+// note is called by the reader of the watch when that is held up, or no more.
+func (v *vigil) note(held bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch v.held.Store(held); {
+	case v.mu.over:
+	case v.mu.timer == nil:
+		v.mu.timer = time.AfterFunc(vigilStep, v.ring)
+	case held:
+		v.mu.timer.Reset(vigilStep)
+	default:
+		v.mu.timer.Stop()
+	}
+}
+
+// ring looks, and lets the timer ring again. It holds the lock meanwhile, so that nobody looks who
+// has ended.
+func (v *vigil) ring() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.held.Load() && !v.mu.over {
+		v.look()
+		v.mu.timer.Reset(vigilStep)
+	}
+}
+
+// end returns when the timer rings no more.
+func (v *vigil) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mu.over = true; v.mu.timer != nil {
+		v.mu.timer.Stop()
 	}
 }

@@ -6,6 +6,7 @@ package fanout
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -122,12 +123,7 @@ func (r *registry) consumersLocked() iter.Seq[*consumer] {
 // keysNeededLocked reports whether a listener needs to know which object each call of a bulk record
 // is about.
 func (r *registry) keysNeededLocked() bool {
-	for _, listener := range r.listeners {
-		if listener.needsKeys() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.listeners, func(listener *Listener) bool { return listener.needsKeys() })
 }
 
 // checkOverflowLocked keeps handlers that are not lossless from letting everything pile up in the
@@ -178,10 +174,9 @@ func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	r.looked = now
 	for c := range r.consumersLocked() {
 		if l, worth := c.lag(now); worth {
-			found = append(found, remark{target: c.target, lag: l})
-		}
-		if len(found) == mostLags {
-			break
+			if found = append(found, remark{target: c.target, lag: l}); len(found) == mostLags {
+				break
+			}
 		}
 	}
 	return found
@@ -219,4 +214,40 @@ func (r *registry) missLocked() {
 			c.missResync()
 		}
 	}
+}
+
+// room is Processor.Room where listeners block.
+func (r *registry) room(inFlight func() int) (events int, freed <-chan struct{}) {
+	if events = r.roomBeyond(inFlight); events > 0 {
+		return events, nil
+	}
+	changed := make(chan struct{})
+	r.feed.freed.Store(&changed)
+	if events = r.roomBeyond(inFlight); events > 0 { // freed does not show what changed before
+		return events, nil
+	}
+	return 0, changed
+}
+
+// roomBeyond is leastRoom less what is in flight, which is looked at first: what is distributed in
+// between is counted twice, and then the caller asks again, but it is not overlooked by both.
+func (r *registry) roomBeyond(inFlight func() int) int {
+	reserved := inFlight()
+	return r.leastRoom() - reserved
+}
+
+// unbounded is the room without handlers that block.
+const unbounded = math.MaxInt32
+
+// leastRoom is the room of the handler that blocks and has the least.
+func (r *registry) leastRoom() int {
+	least := unbounded
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	for _, listener := range r.notLossless {
+		if listener.overflow == Block {
+			least = min(least, listener.max-listener.behind())
+		}
+	}
+	return least
 }

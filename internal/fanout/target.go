@@ -165,3 +165,123 @@ func (c registrationSynced) Name() string {
 }
 
 func (c registrationSynced) Done() <-chan struct{} { return c.synced }
+
+const (
+	// lagWarning is the age from which a call, or what a handler is called for, is worth a line in
+	// the log.
+	lagWarning = 10 * time.Second
+
+	// deepBacklog is how many calls must be outstanding for a slow one to be worth a line in the
+	// log.
+	deepBacklog = 1024
+
+	// lagPace is the least time between two such lines about one handler, and mostLags how many
+	// lines are written at once.
+	lagPace  = 60 * time.Second
+	mostLags = 8
+)
+
+// lag is how far a consumer is behind.
+type lag struct {
+	call    time.Duration // how long its call lasts, or has taken
+	oldest  time.Duration // how long ago the change was distributed that the call is about
+	backlog int64         // how many calls are outstanding
+}
+
+// isStuck reports whether a call of the handler does not return.
+func (l lag) isStuck() bool { return l.call >= lagWarning }
+
+// isFar reports whether a call that has taken slow is worth a line.
+func (l lag) isFar(slow time.Duration) bool {
+	return l.isStuck() || l.oldest >= lagWarning || l.call >= slow && l.backlog > deepBacklog
+}
+
+// laggards are the consumers of a handler that lag, and what the log was told of that. Each makes
+// two lines of all of them: one when the first falls behind, one when the last has caught up.
+type laggards struct {
+	count  atomic.Int32
+	warned atomic.Int64 // when the log was told last, by the feed's clock; 0: never
+	told   atomic.Bool  // it was not told since that none lags
+}
+
+// fallBehind counts a consumer that lags and was not counted, unless it is too early for another line.
+// It reports whether that is worth one.
+func (l *laggards) fallBehind(counted *bool, now int64) (worth bool) {
+	if *counted {
+		return false
+	}
+	if last := l.warned.Load(); last != 0 && now-last < int64(lagPace) && l.count.Load() == 0 {
+		return false
+	}
+	*counted = true
+	return l.count.Add(1) == 1
+}
+
+// catchUp is fallBehind for a consumer that has read all.
+func (l *laggards) catchUp(counted *bool) (worth bool) {
+	caughtUp := *counted
+	*counted = false
+	return caughtUp && l.count.Add(-1) == 0
+}
+
+// remark is what there is to say of a listener once no lock is held.
+type remark struct {
+	target   *target
+	lost     *lostCall
+	lag      lag  // zero: it does not lag, or that was said
+	caughtUp bool // it lags no more
+}
+
+// with adds what else there is to say of the listener.
+func (r *remark) with(more remark) *remark {
+	if r == nil {
+		return &more
+	}
+	more.lost = r.lost
+	if r.lag != (lag{}) {
+		more.lag = r.lag
+	}
+	return &more
+}
+
+func (r remark) say() {
+	if r.lost != nil {
+		r.target.failSync(r.lost.error())
+	}
+	if r.lag != (lag{}) {
+		r.target.logLag(r.lag)
+	}
+	if r.caughtUp {
+		r.target.logCaughtUp()
+	}
+}
+
+func sayAll(remarks []remark) {
+	for _, r := range remarks {
+		r.say()
+	}
+}
+
+// logLag logs that the handler lags. That all of it has caught up may be known already: then that
+// is logged here, since its line must come second.
+func (t *target) logLag(l lag) {
+	t.lags.warned.Store(t.feed.now())
+	message := "Warning: an event handler is slow and falls behind; this is logged once until it has caught up"
+	if l.isStuck() {
+		message = "Warning: an event handler does not return from a call; this is logged once until it has caught up"
+	}
+	t.logger.Info(message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
+		"pendingNotifications", l.backlog, "oldest", l.oldest)
+	t.lags.told.Store(true)
+	if t.lags.count.Load() == 0 {
+		t.logCaughtUp()
+	}
+}
+
+// logCaughtUp logs, once after logLag, that the handler lags no more.
+func (t *target) logCaughtUp() {
+	if t.lags.told.Swap(false) {
+		t.logger.Info("The event handler has caught up", "handler", t.name, "informer", t.feed.upstream.Name(),
+			"after", time.Duration(t.feed.now()-t.lags.warned.Load()))
+	}
+}

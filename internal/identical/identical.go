@@ -48,17 +48,8 @@ func values(x, y any, depth int) bool {
 		return false
 	}
 	switch v := x.(type) {
-	case nil:
-		return y == nil
-	case string:
-		w, ok := y.(string)
-		return ok && v == w
-	case bool:
-		w, ok := y.(bool)
-		return ok && v == w
-	case int64:
-		w, ok := y.(int64)
-		return ok && v == w
+	case nil, string, bool, int64:
+		return x == y
 	case map[string]any:
 		w, ok := y.(map[string]any)
 		return ok && documents(v, w, depth)

@@ -83,16 +83,7 @@ func isPlain(t reflect.Type) bool {
 
 // run compares n bytes.
 func run(n uintptr) comparison {
-	switch n {
-	case 1:
-		return func(a, b unsafe.Pointer, _ int) bool { return *(*uint8)(a) == *(*uint8)(b) }
-	case 4:
-		return func(a, b unsafe.Pointer, _ int) bool { return *(*[4]byte)(a) == *(*[4]byte)(b) }
-	case 8:
-		return func(a, b unsafe.Pointer, _ int) bool { return *(*[8]byte)(a) == *(*[8]byte)(b) }
-	default:
-		return func(a, b unsafe.Pointer, _ int) bool { return sameBytes(a, b, n) }
-	}
+	return func(a, b unsafe.Pointer, _ int) bool { return sameBytes(a, b, n) }
 }
 
 func sameBytes(a, b unsafe.Pointer, n uintptr) bool {
@@ -163,26 +154,24 @@ func isSync(t reflect.Type) bool {
 	return t.PkgPath() == "sync" || strings.HasPrefix(t.PkgPath(), "sync/")
 }
 
-// part of a struct: plain fields without padding between them, then compare is
-// nil until the end, or another field.
-type part struct {
-	offset, size uintptr
-	compare      comparison
-}
-
+// structure compares field by field, but for the text of a quantity.
 func (p *planner) structure(t reflect.Type) comparison {
 	if isSync(t) {
 		return never
 	}
-	parts := p.parts(nil, t, 0)
-	for i := range parts {
-		if parts[i].compare == nil {
-			parts[i].compare = run(parts[i].size)
+	type field struct {
+		offset uintptr
+		same   *comparison
+	}
+	var fields []field
+	for i := range t.NumField() {
+		if f := t.Field(i); t != quantityType || f.Name != "s" {
+			fields = append(fields, field{f.Offset, p.of(f.Type)})
 		}
 	}
 	return func(a, b unsafe.Pointer, depth int) bool {
-		for i := range parts {
-			if f := &parts[i]; !f.compare(unsafe.Add(a, f.offset), unsafe.Add(b, f.offset), depth) {
+		for _, f := range fields {
+			if !(*f.same)(unsafe.Add(a, f.offset), unsafe.Add(b, f.offset), depth) {
 				return false
 			}
 		}
@@ -190,39 +179,13 @@ func (p *planner) structure(t reflect.Type) comparison {
 	}
 }
 
-// parts appends those of a struct that begins at offset. Structs in it are
-// taken apart.
-func (p *planner) parts(to []part, t reflect.Type, offset uintptr) []part {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		at := offset + f.Offset
-		switch last := len(to) - 1; {
-		case t == quantityType && f.Name == "s":
-		case isPlain(f.Type) && last >= 0 && to[last].compare == nil && to[last].offset+to[last].size == at:
-			to[last].size += f.Type.Size()
-		case isPlain(f.Type):
-			to = append(to, part{offset: at, size: f.Type.Size()})
-		case f.Type.Kind() == reflect.Struct && !isSync(f.Type):
-			to = p.parts(to, f.Type, at)
-		default:
-			to = append(to, part{offset: at, compare: p.plan(f.Type)})
-		}
-	}
-	return to
-}
-
-// mapping compares maps. The usual ones are read as maps of the same layout:
-// a map does not know the names of its types, and all types of strings have one
-// hash function.
+// mapping compares maps. The usual ones are read as maps of the same layout: a map does not know
+// the names of its types, and all types of strings have one hash function.
 func (p *planner) mapping(t reflect.Type) comparison {
 	if elem := t.Elem(); t.Key().Kind() == reflect.String {
 		switch {
 		case elem.Kind() == reflect.String:
 			return textMaps
-		case elem == quantityType:
-			return mapsOf[resource.Quantity](p.of(elem))
-		case elem.Kind() == reflect.Slice && elem.Elem().Kind() == reflect.Uint8:
-			return mapsOf[[]byte](p.of(elem))
 		case elem.Kind() == reflect.Interface && elem.NumMethod() == 0:
 			values := p.values
 			return func(a, b unsafe.Pointer, depth int) bool {
@@ -244,25 +207,6 @@ func textMaps(a, b unsafe.Pointer, _ int) bool {
 		}
 	}
 	return true
-}
-
-// mapsOf compares maps from strings to values of V's layout.
-func mapsOf[V any](same *comparison) comparison {
-	return func(a, b unsafe.Pointer, depth int) bool {
-		x, y := *(*map[string]V)(a), *(*map[string]V)(b)
-		if len(x) != len(y) || (x == nil) != (y == nil) || depth >= maxDepth {
-			return false
-		}
-		var v, w V // in one place for all entries, as they escape
-		for key, value := range x {
-			var exists bool
-			v = value
-			if w, exists = y[key]; !exists || !(*same)(unsafe.Pointer(&v), unsafe.Pointer(&w), depth+1) {
-				return false
-			}
-		}
-		return true
-	}
 }
 
 // anyMap compares maps of any type. Keys are the same if Go says so.

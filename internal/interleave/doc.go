@@ -9,9 +9,8 @@
 // Code under test is what it is: it imports sync, sync/atomic and time. tools/interleave writes an
 // overlay for the compiler, in which it has them from the packages below this one, each operation
 // of which is a point: there a thread may be made to wait while others go on. The clock stands
-// still. Other tests than
-// those with the build tag "interleave" are left out then, and with the tag the sizes at which a
-// structure changes its shape are small.
+// still. Other tests than those with the build tag "interleave" are left out then, and with the tag
+// the sizes at which a structure changes its shape are small.
 //
 //	report := interleave.Explore(2, func() interleave.Program {
 //		t := table.New(...)                    // before the schedule: no points

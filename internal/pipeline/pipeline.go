@@ -12,7 +12,6 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/provider"
@@ -30,16 +29,15 @@ import (
 // An idle queue hands a batch straight on to HandleNow, in the reflector's goroutine; otherwise the
 // controller's takes it.
 type Pipeline struct {
-	Contents *store.Contents // of the store
-	Applier  *store.Applier
-	Queue    *queue.Queue // nil until it is opened
+	Options
+	Applier *store.Applier
+	Queue   *queue.Queue // nil until it is opened
 
 	// Delivery is held while a batch goes into the store and on to the handlers, so that a handler
 	// that joins sees each change either in its initial list or as a notification, never in both
 	// and never in neither.
 	Delivery sync.Mutex
 
-	options Options
 	region  string     // what an execution trace calls a batch
 	pending func() int // Queue.Pending
 }
@@ -56,7 +54,7 @@ type Options struct {
 
 // New returns a pipeline that is closed yet.
 func New(o Options) *Pipeline {
-	return &Pipeline{Contents: o.Contents, Applier: store.NewApplier(o.Contents), options: o}
+	return &Pipeline{Options: o, Applier: store.NewApplier(o.Contents)}
 }
 
 // Put takes changes of a watch.
@@ -79,10 +77,10 @@ func (p *Pipeline) Resync() error { return p.Queue.SyncAll() }
 // Room is what both the queue and the handlers have room for.
 func (p *Pipeline) Room() (changes int, freed <-chan struct{}) {
 	changes, freed = p.Queue.Room()
-	if freed != nil || p.options.Room == nil {
+	if freed != nil || p.Options.Room == nil {
 		return changes, freed
 	}
-	most, freed := p.options.Room(p.pending)
+	most, freed := p.Options.Room(p.pending)
 	return min(changes, most), freed
 }
 
@@ -123,39 +121,25 @@ func (p *Pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait b
 	} else if changes, done = p.Applier.TryApply(batch, isInInitialList); !done {
 		return false
 	}
-	p.options.Deliver(changes)
+	p.Deliver(changes)
 	return true
 }
 
 // reportPanic is deferred. It reports a panic, with what was processed, and lets it go on.
 func (p *Pipeline) reportPanic(batch []event.Record) {
 	if thrown := recover(); thrown != nil {
-		p.options.Failures.ReportPanic(event.Name(batch), thrown)
+		p.Failures.ReportPanic(event.Name(batch), thrown)
 		panic(thrown)
 	}
 }
 
-// Feed is what the queue of a pipeline needs to know of its informer.
-type Feed struct {
-	Logger     klog.Logger
-	Resource   string // what the queue is called, if the identifier has no name
-	Transform  clientgo.TransformFunc
-	Identifier clientgo.InformerNameAndResource
-	Metrics    clientgo.InformerMetricsProvider // nil: that of the process
-	Limit      int                              // 0: none
-	KeepCached bool                             // see queue.Options
-}
-
-// Open makes the queue: changes in order of arrival, a whole state as one.
-func (p *Pipeline) Open(f Feed) {
-	p.region = "kinformer batch of " + f.Resource
-	metrics := provider.OfQueue(f.Identifier, f.Metrics)
-	p.Queue = queue.New(queue.Options{
-		Name: cmp.Or(f.Identifier.Name(), "RealFIFO "+f.Resource), Logger: &f.Logger,
-		UsualKey: true, Opens: event.OpensDeltas, Stored: p.Contents.Table,
-		Transform: f.Transform, KeepCached: f.KeepCached, Bookmarks: true, Unlocked: true,
-		Identifier: f.Identifier, Depth: metrics.Depth, Latency: metrics.Latency,
-	})
-	p.Queue.SetLimit(f.Limit)
+// Open makes the queue: changes in order of arrival, a whole state as one. The options say what is
+// the informer's; resource is what it is called. Nil metrics are those of the process.
+func (p *Pipeline) Open(resource string, metrics clientgo.InformerMetricsProvider, o queue.Options) {
+	p.region = "kinformer batch of " + resource
+	o.Name = cmp.Or(o.Identifier.Name(), "RealFIFO "+resource)
+	o.UsualKey, o.Opens, o.Stored, o.Bookmarks, o.Unlocked = true, event.OpensDeltas, p.Contents.Table, true, true
+	o.Depth, o.Latency = provider.OfQueue(o.Identifier, metrics)
+	p.Queue = queue.New(o)
 	p.pending = p.Queue.Pending
 }

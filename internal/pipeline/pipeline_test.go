@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
@@ -29,12 +28,11 @@ import (
 
 // openPipeline returns a pipeline over an empty store that tells nobody, and whose queue hands nothing
 // on by itself.
-func openPipeline(feed Feed) *Pipeline {
+func openPipeline(o queue.Options) *Pipeline {
 	contents := &store.Contents{}
 	contents.Init(nil, table.Options{})
 	p := New(Options{Contents: contents, Failures: &queue.Failures{}, Deliver: func([]event.Change) {}})
-	feed.Logger = klog.Background()
-	p.Open(feed)
+	p.Open("", nil, o)
 	return p
 }
 
@@ -42,7 +40,7 @@ func openPipeline(feed Feed) *Pipeline {
 // each key.
 func TestStageModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := openPipeline(Feed{})
+		p := openPipeline(queue.Options{})
 		ours := p.Stage(0, true)
 		store := &testkit.StoreLog{}
 		theirs := reflector.Foreign(store).Stage(0, true)
@@ -82,7 +80,7 @@ func TestStageModel(t *testing.T) {
 
 // TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
 func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
-	p := openPipeline(Feed{})
+	p := openPipeline(queue.Options{})
 	q := p.Queue
 	for _, pod := range []*corev1.Pod{testkit.PodAt("a", "1"), testkit.PodAt("b", "2"), testkit.PodAt("c", "3"), testkit.PodAt("b", "4"), testkit.PodAt("c", "5")} {
 		assert.NoError(t, q.Put(clientgo.Updated, pod))
@@ -125,7 +123,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var outlined [2][]string
 		var both [2]*Pipeline
-		options := Feed{}
+		options := queue.Options{}
 		options.KeepCached = rapid.Bool().Draw(t, "keepCached")
 		transforms := rapid.IntRange(0, 3).Draw(t, "transforms") > 0
 		for i := range both {
@@ -136,7 +134,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 				options.Transform = func(obj any) (any, error) { return obj, nil } // so that everything counts as transformed
 			}
 			both[i] = openPipeline(options)
-			both[i].options.Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
+			both[i].Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			feedBoth(t, both)
@@ -203,7 +201,7 @@ func outlines(changes []event.Change) (lines []string) {
 // TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store
 // that it is for.
 func TestInformersFindKeysInTheirStore(t *testing.T) {
-	p := openPipeline(Feed{})
+	p := openPipeline(queue.Options{})
 	require.NoError(t, p.Queue.Put(clientgo.Added, testkit.PodAt("a", "1")))
 	require.NoError(t, p.Queue.PopAll(p.Handle))
 	known, ok := p.Contents.Table.Key([]byte("ns/a"))

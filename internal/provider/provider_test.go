@@ -35,7 +35,9 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
 		assert.Nil(t, OfStore(id, nil))
-		assert.Equal(t, QueueMetrics{}, OfQueue(id, nil))
+		depth, latency := OfQueue(id, nil)
+		assert.Nil(t, depth)
+		assert.Nil(t, latency)
 	}
 	said := testkit.About("no metrics", lines.Take())
 	require.Len(t, said, 1)
@@ -47,9 +49,13 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
 	id, provider, lines := nameInformers(t)("a"), &testkit.Gauges{}, testkit.CaptureLog(t)
 	assert.Nil(t, OfStore(clientgo.InformerNameAndResource{}, nil))
-	assert.Equal(t, QueueMetrics{}, OfQueue(clientgo.InformerNameAndResource{}, nil))
+	depth, latency := OfQueue(clientgo.InformerNameAndResource{}, nil)
+	assert.Nil(t, depth)
+	assert.Nil(t, latency)
 	assert.NotNil(t, OfStore(id, provider))
-	assert.Equal(t, QueueMetrics{Depth: &provider.Depth, Latency: &provider.Latencies}, OfQueue(id, provider))
+	depth, latency = OfQueue(id, provider)
+	assert.Same(t, &provider.Depth, depth)
+	assert.Same(t, &provider.Latencies, latency)
 	assert.Empty(t, testkit.About("metrics", lines.Take()))
 }
 
@@ -60,8 +66,7 @@ func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 		metrics struct{ renamed clientgo.GaugeMetric }
 	}{}
 	for range 2 {
-		_, ok := clientGoMetric[clientgo.GaugeMetric](id, moved, "metrics", "numberOfQueuedItem")
-		assert.False(t, ok)
+		assert.Nil(t, clientGoMetric[clientgo.GaugeMetric](id, moved, "metrics", "numberOfQueuedItem"))
 	}
 	said := testkit.About("no metrics", lines.Take())
 	require.Len(t, said, 1)

@@ -27,7 +27,7 @@ func (q *Queue) PopUnique(process ProcessFunc) error {
 // PopDeltas is Pop: one item, in the form that the exported queue API hands out.
 func (q *Queue) PopDeltas(title string, process clientgo.PopProcessFunc) (any, error) {
 	var popped clientgo.Deltas
-	err := q.Pop(title, oneItem, func(batch []event.Record, isInInitialList bool) error {
+	err := q.Pop(title, func() int { return 1 }, func(batch []event.Record, isInInitialList bool) error {
 		popped = make(clientgo.Deltas, len(batch))
 		for i := range batch {
 			popped[i] = DeltaOf(&batch[i])
@@ -39,8 +39,6 @@ func (q *Queue) PopDeltas(title string, process clientgo.PopProcessFunc) (any, e
 	}
 	return popped, err
 }
-
-func oneItem() int { return 1 }
 
 // Pop takes as many items as count says are next, has them processed, and only then counts them as
 // through.

@@ -9,23 +9,15 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/internal/event"
 )
 
 // Queue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
 //
-// To put a batch:
-//
-//  1. The reader completes the records: key, version, transform. No lock is held.
-//  2. If nothing waits and nobody is at work, Direct processes them in the caller's goroutine.
-//  3. Else they are copied to the end of the order, and a consumer is woken.
-//
-// To take one (pop.go):
-//
-//  1. Wait until there is something and nobody is at work.
-//  2. Take records out of the order, and have them processed, without the lock if Unlocked.
-//  3. Count them for HasSynced, and get their memory back.
+// The reader completes the records of a batch that is put: key, version, transform. No lock is
+// held. Pop counts what was processed for HasSynced, and gets its memory back.
 //
 // A batch has one owner at a time. The slice that is put stays the putter's. Records that are taken
 // are the process function's until it returns; then their memory is used again. Objects are never
@@ -63,7 +55,7 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	admitted, refused := q.admitBatch(records)
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if !q.Mu.populated && (len(refused) > 0 || holdsKeyed(admitted)) {
+	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
 		q.PopulateLocked()
 	}
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
@@ -72,34 +64,23 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	return refused
 }
 
-func holdsKeyed(records []event.Record) bool {
-	for i := range records {
-		if records[i].Keyed() {
-			return true
-		}
-	}
-	return false
-}
-
 // admitBatch completes the records in place and moves those that can be queued to the front.
 func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, refused []event.Refused) {
 	n := 0
 	for i := range records {
-		if records[i].Type == clientgo.Bookmark && !q.options.Bookmarks {
+		rec := &records[i]
+		if rec.Type == clientgo.Bookmark && !q.options.Bookmarks {
 			continue
 		}
-		received := records[i].Object
-		err := q.Reader.Complete(&records[i])
-		switch {
-		case err == nil:
-		case records[i].Lost():
-			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", records[i].Key)
-		default:
-			refused = append(refused, event.Refused{Type: records[i].Type, Object: received, Err: err})
+		received := rec.Object
+		if err := q.Reader.Complete(rec); err != nil && !rec.Lost() {
+			refused = append(refused, event.Refused{Type: rec.Type, Object: received, Err: err})
 			continue
+		} else if err != nil {
+			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", rec.Key)
 		}
 		if n != i {
-			records[n] = records[i]
+			records[n] = *rec
 		}
 		n++
 	}
@@ -154,7 +135,7 @@ func (q *Queue) Bookmark(version string) error {
 func (q *Queue) AppendLocked(records ...event.Record) {
 	defer q.AnnounceLocked()
 	arrivals, ok := q.Waiting.(*Arrivals)
-	if ok && (q.Known == nil || !slices.ContainsFunc(records, isLost)) { // all at once: a put is these copies more than anything else
+	if ok && (q.Known == nil || !slices.ContainsFunc(records, func(r event.Record) bool { return r.Lost() })) { // all at once: a put is these copies more than anything else
 		arrivals.push(records...)
 		return
 	}
@@ -183,12 +164,42 @@ func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
 // Tombstone returns the deletion of a known object that nobody saw. An object that cannot be had is
 // nil.
 func (q *Queue) Tombstone(key string) event.Record {
-	return tombstone(q.Known, q.Reader.Logger, key)
+	obj, _ := q.lookUp(key, "No last state for a deleted object")
+	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
 }
 
-// SyncOf returns the resync of a known object; ok is false if that cannot be had.
-func (q *Queue) SyncOf(key string) (rec event.Record, ok bool) {
-	return syncOf(q.Known, q.Reader.Logger, key)
+func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
+	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
+}
+
+// ResyncKnownLocked queues a Sync for each known object that nothing is queued for.
+func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) {
+	if q.Known == nil {
+		return
+	}
+	for _, key := range q.Known.ListKeys() {
+		if isQueued(key) {
+			continue
+		}
+		if obj, exists := q.lookUp(key, "Object left out of a resync"); exists {
+			version, _ := event.VersionOf(obj)
+			q.AppendLocked(event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj})
+		}
+	}
+}
+
+// lookUp returns a known object. One that cannot be had is a line in the log.
+func (q *Queue) lookUp(key, message string) (obj any, exists bool) {
+	obj, exists, err := q.Known.GetByKey(key)
+	switch {
+	case err != nil:
+		event.ReportTo(q.Reader.Logger, event.Discreet(err), message+": lookup failed", "key", key)
+	case !exists:
+		q.Reader.Logger.Info(message+": gone from the known objects", "key", key)
+	default:
+		return obj, true
+	}
+	return nil, false
 }
 
 // admitsLocked reports whether a change of the object is worth its place.
@@ -260,14 +271,42 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once. It waits for a process function that runs under the lock, and for no
-// other.
-func (q *Queue) Close() {
-	q.Synced.Close()
+// SetLimit bounds the queue: once n items wait, a reflector of this module reads no further from
+// its watch until some are taken. 0 or less is no bound. What anybody else puts is taken in beyond
+// it.
+func (q *Queue) SetLimit(n int) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	q.limit.end()
+	q.limit.set(n, q.Waiting.Len())
+}
+
+// Pending returns how many items were put and are not processed yet: those that wait and those that
+// are being processed.
+func (q *Queue) Pending() int {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	return q.Waiting.Len() + q.Mu.working
+}
+
+// Depths is how full a queue is, and what its bounds have cost.
+type Depths struct {
+	Waiting, Limit int // items
+	Pauses         uint64
+	Paused         time.Duration
+}
+
+// Depths returns how full the queue is now.
+func (q *Queue) Depths() Depths {
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	d := Depths{
+		Waiting: q.Waiting.Len(), Limit: int(q.limit.items.Load()),
+		Pauses: q.limit.pauses, Paused: q.limit.paused,
+	}
+	if q.limit.freed != nil {
+		d.Paused += time.Since(q.limit.since)
+	}
+	return d
 }
 
 // Options say what a queue is to be. The zero value is a queue without a name, in order of arrival,
@@ -306,18 +345,12 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
 	q.Init(o.Name)
-	q.Reader.Logger = loggerOf(&o)
+	q.ending = q.limit.end
+	q.Reader.Logger = klog.LoggerWithName(ptr.Deref(o.Logger, klog.Background()), o.Name)
 	q.Reader.Keys.Init(o.KeyFunc, o.UsualKey)
 	q.Reader.Keys.Opens, q.Reader.Keys.Known = o.Opens, o.Stored
 	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.Transform, o.KeepCached
 	return q
-}
-
-func loggerOf(o *Options) klog.Logger {
-	if o.Logger == nil {
-		return klog.LoggerWithName(klog.Background(), o.Name)
-	}
-	return klog.LoggerWithName(*o.Logger, o.Name)
 }
 
 // Order is where the records of a queue wait, and decides in which order they leave. The lock of

@@ -12,8 +12,8 @@ import (
 // Synced is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle
 // consumer, and the account of the initial population that HasSynced is answered from.
 type Synced struct {
-	label  string
-	synced chan struct{} // closed once the initial population is through
+	Life
+	ending func() // called under the lock by Close; nil: nothing is
 
 	Mu struct {
 		sync.Mutex
@@ -27,49 +27,55 @@ type Synced struct {
 }
 
 func (q *Synced) Init(name string) {
-	q.label = name
-	q.synced = make(chan struct{})
+	q.Life = Life{of: q, done: done{name, make(chan struct{})}}
 	q.Mu.Arrival.L = &q.Mu
 }
 
+// Life is what the types of queues, which embed it, show of the beginning and the end of theirs.
+type Life struct {
+	of *Synced
+	done
+}
+
+// done is the DoneChecker of a queue, and shows nothing else of it.
+type done struct {
+	name   string
+	synced chan struct{} // closed once the initial population is through
+}
+
+// Name returns the queue's name, for logs.
+func (d done) Name() string { return d.name }
+
+// Done returns a channel that is closed when HasSynced turns true.
+func (d done) Done() <-chan struct{} { return d.synced }
+
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
+func (d done) HasSynced() bool { return clientgo.IsDone(d) }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (d done) HasSyncedChecker() clientgo.DoneChecker { return d }
+
 // Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once.
-func (q *Synced) Close() {
+// called more than once. It waits for a process function that runs under the lock, and for no
+// other.
+func (l *Life) Close() {
+	q := l.of
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.Mu.closed = true
 	q.Mu.Arrival.Broadcast()
+	if q.ending != nil {
+		q.ending()
+	}
 }
 
 // IsClosed reports whether Close was called.
-func (q *Synced) IsClosed() bool {
-	q.Mu.Lock()
-	defer q.Mu.Unlock()
-	return q.Mu.closed
+func (l *Life) IsClosed() bool {
+	l.of.Mu.Lock()
+	defer l.of.Mu.Unlock()
+	return l.of.Mu.closed
 }
-
-// HasSynced reports whether all that the first Replace brought is through, or something was put
-// before any Replace.
-func (q *Synced) HasSynced() bool { return clientgo.IsDone(q) }
-
-// HasSyncedChecker returns what HasSynced answers as a channel.
-func (q *Synced) HasSyncedChecker() clientgo.DoneChecker { return queueSynced{q.label, q.synced} }
-
-// queueSynced is the DoneChecker of a queue, and shows nothing else of it.
-type queueSynced struct {
-	name string
-	done <-chan struct{}
-}
-
-func (s queueSynced) Name() string { return s.name }
-
-func (s queueSynced) Done() <-chan struct{} { return s.done }
-
-// Name returns the queue's name, for logs.
-func (q *Synced) Name() string { return q.label }
-
-// Done returns a channel that is closed when HasSynced turns true.
-func (q *Synced) Done() <-chan struct{} { return q.synced }
 
 // PopulateLocked notes that the queue was filled by other means than a Replace.
 func (q *Synced) PopulateLocked() {

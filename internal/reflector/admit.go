@@ -31,11 +31,6 @@ type expectation struct {
 	decoding  *tap.Options             // what admitted objects are trimmed by; nil: nothing is
 }
 
-func expectationOf(example any) expectation {
-	_, generic := example.(runtime.Unstructured)
-	return expectation{typ: reflect.TypeOf(example), gvk: unstructuredKind(example), usable: example != nil && !generic}
-}
-
 // unstructuredKind is the kind that an unstructured example carries, nil if there is none.
 func unstructuredKind(example any) *schema.GroupVersionKind {
 	obj, ok := example.(*unstructured.Unstructured)
@@ -122,10 +117,7 @@ func (e expectation) admitItem(item runtime.Object) error {
 // admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped
 // resource, or of a fake.
 func (e expectation) admitNamespace(obj metav1.Object) error {
-	if e.namespace == "" {
-		return nil
-	}
-	if got := obj.GetNamespace(); got != "" && got != e.namespace {
+	if got := obj.GetNamespace(); e.namespace != "" && got != "" && got != e.namespace {
 		return droppedFor("namespace", "object is of namespace %q, not %q", event.Shortened(got), e.namespace)
 	}
 	return nil

@@ -3,13 +3,9 @@
 
 // Package reflector follows a collection on a server, and keeps a [Sink] equal to it.
 //
-//	          ┌──────────── round over, after a backoff ───────────┐
-//	          ▼                                                    │
-//	list or watch-list ──▶ Stage, published ──▶ watch ─────────────┘
-//	(list.go, watchlist.go)                     (watch.go)  │
-//	                                                        ▼
-//	                                  reader ──▶ Sink.Put, event by event
-//	                                  (read.go)
+// A round takes the whole state, by a list (list.go) or a watch-list (watchlist.go), into a
+// [Stage], which is published, and then follows watches (watch.go): a reader brings their events
+// into the sink (read.go).
 //
 // One goroutine does all of it: a machine of phases (machine.go) goes from one to the next, and
 // only the requests run in goroutines of their own (request.go), because a ListerWatcher may ignore

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
@@ -57,9 +58,7 @@ func (e *resyncError) Unwrap() error { return e.cause }
 
 // isExpired reports whether the server has forgotten a version: reason Expired, or, before
 // Kubernetes 1.18, Gone.
-func isExpired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-}
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a
 // cause without a type, or, before 1.17, in the message only.
@@ -84,9 +83,7 @@ func isTooLarge(err error) bool {
 
 // isRefused reports whether the server cannot serve the version it was asked for, but may well
 // serve its newest.
-func isRefused(err error) bool {
-	return isExpired(err) || isTooLarge(err)
-}
+func isRefused(err error) bool { return isExpired(err) || isTooLarge(err) }
 
 // isBusy reports whether the server is down or wants to be left alone for a while: what the
 // reflector knows stays good, so it waits and repeats the same request.
@@ -156,4 +153,70 @@ func isOutOfReach(err error) bool {
 		errors.Is(err, ErrNoConnection) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// Why the whole state is asked for again, besides what causes say.
+const (
+	againRefused  = "refused"  // the server does not know the version that a watch-list was to begin at
+	againWatch    = "watch"    // a watch failed, or could not be opened
+	againFailed   = "failed"   // the last attempt failed
+	againFallback = "fallback" // a LIST, in place of a watch-list that failed
+	againDecoding = "decoding" // what was decoded directly is in doubt
+	againPanic    = "panic"    // the ListerWatcher has panicked
+	againAsked    = "asked"    // somebody has asked for that
+)
+
+// cause is why a request has failed, or a watch has ended.
+type cause struct {
+	word     string // for the log
+	is       func(error) bool
+	ordinary bool // a watch that ends so has not failed
+	again    bool // it is also why the whole state is asked for again; else that is againWatch
+	detail   bool // watches that end so are counted as "error"
+}
+
+// causes are all of them. The first one that fits an error is its cause.
+var causes = []cause{
+	{word: "stopped", is: isErr(errStopped), ordinary: true},
+	{word: "closed", is: isErr(errClosed), ordinary: true},
+	{word: "idle", is: isErr(errIdle), ordinary: true},
+	{word: againAsked, is: isErr(errAsked), ordinary: true, again: true},
+	{word: againDecoding, is: isA[*tap.Doubt], again: true},
+	{word: "resync", is: isA[*resyncError], again: true},
+	{word: "very-short", is: isA[*clientgo.VeryShortWatchError]},
+	{word: "expired", is: isExpired, again: true},
+	{word: "throttled", is: apierrors.IsTooManyRequests},
+	{word: "internal-error", is: apierrors.IsInternalError},
+	{word: "connection", is: isOutOfReach},
+	{word: "unauthorized", is: apierrors.IsUnauthorized, detail: true},
+	{word: "forbidden", is: apierrors.IsForbidden, detail: true},
+	{word: "not-found", is: apierrors.IsNotFound, detail: true},
+	{word: againRefused, is: isTooLarge, detail: true},
+	{word: "silent", is: isErr(errSilent), detail: true},
+	{word: "error", is: func(error) bool { return true }},
+}
+
+func isErr(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func causeOf(err error) cause {
+	return causes[slices.IndexFunc(causes, func(c cause) bool { return c.is(err) })]
+}
+
+// againAfter says why the whole state is asked for again, if it is, after a watch that ended with
+// err, or could not be opened.
+func againAfter(err error) string {
+	if c := causeOf(err); c.again {
+		return c.word
+	}
+	return againWatch
+}
+
+// endReason says in a word why a watch has ended.
+func endReason(err error) string {
+	if c := causeOf(err); !c.detail {
+		return c.word
+	}
+	return "error"
 }

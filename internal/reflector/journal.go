@@ -66,7 +66,7 @@ func (j *Journal) Status() Status {
 		return now.Sub(since)
 	}
 	hang, _ := j.hangLocked()
-	s.Age, s.HeardAge, s.FailingFor = age(s.Since), age(s.HeardAt), age(j.mu.failingSince(hang))
+	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
 	s.Hangs, s.HangsFor = hang.what, age(hang.since)
 	outage := j.mu.lastOutage()
 	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
@@ -170,9 +170,7 @@ func (j *Journal) succeeded() {
 }
 
 // ended notes a request that is over.
-func (j *Journal) ended(past Past) {
-	j.write(func(p *pages) { p.noteRequest(past, p.clock.Now()) })
-}
+func (j *Journal) ended(past Past) { j.write(func(p *pages) { p.noteRequest(past, p.clock.Now()) }) }
 
 // Refuse notes that what the journal is about cannot run, because of err.
 func (j *Journal) Refuse(err error) {
@@ -213,12 +211,12 @@ func (j *Journal) awaitedLocked() (all []awaited) {
 	p := &j.mu.pages
 	switch p.asked {
 	case KindList:
+		limit := unseenLimit
 		at, seen := j.decoding.Received()
-		list := awaited{"a list", latest(p.askedAt, at), unseenLimit}
 		if seen {
-			list.limit = hangLimit
+			limit = hangLimit
 		}
-		all = append(all, list)
+		all = append(all, awaited{"a list", latest(p.askedAt, at), limit})
 	case KindWatchList:
 		all = append(all, awaited{"a watch-list", latest(p.askedAt, p.HeardAt), hangLimit})
 	case KindWatch:
@@ -259,4 +257,30 @@ func (j *Journal) hang() (hang awaited, again time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.hangLocked()
+}
+
+const (
+	// hangLimit is how long a list may bring no byte, and a watch may take to open: kube-apiserver
+	// itself ends a list after a minute, and answers a watch at once.
+	hangLimit = time.Minute
+	// unseenLimit is how long a page of a list may take whose bytes nobody sees: long enough for
+	// one that arrives, however slowly.
+	unseenLimit = 5 * time.Minute
+	// bookmarkLimit is how long a watch may bring nothing, if bookmarks have come before: servers
+	// send one each minute.
+	bookmarkLimit = 5 * time.Minute
+)
+
+// awaited is what a server has to send next. It hangs if it should have come by now.
+type awaited struct {
+	what  string        // it belongs to, in words
+	since time.Time     // the last sign of life
+	limit time.Duration // of the time since then
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }

@@ -30,22 +30,22 @@ func (r *round) list(ctx context.Context) outcome {
 	ctx, endTask := r.traced(ctx, "kinformer list")
 	defer endTask()
 	r.begins()
-	started, before := r.Clock.Now(), r.Version()
-	r.asks(ctx, ByList, r.again)
+	started, before := r.options.Clock.Now(), r.state.Version()
+	r.asks(ctx, ByList, r.state.again)
 	got, err := r.fetch(ctx)
 	if err == nil {
-		r.outage.answered()
+		r.timers.outage.answered()
 		err = r.publish(got.stage, got.version, "list")
 	}
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.Journal.ended(Past{Kind: KindList, Took: r.Clock.Since(started), Objects: got.taken, Failed: err != nil})
-	r.again = againFailed
+	r.options.Journal.ended(Past{Kind: KindList, Took: r.options.Clock.Since(started), Objects: got.taken, Failed: err != nil})
+	r.state.again = againFailed
 	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		if r.failed(ctx, err); r.watchesFirst() {
-			r.resync.begin()
+			r.timers.resync.begin()
 			return tryLater(Watching, err)
 		}
 		return endRound(err)
@@ -54,14 +54,14 @@ func (r *round) list(ctx context.Context) outcome {
 		r.still = before
 	}
 	next := r.beginWatching(ctx)
-	r.outage.over(ctx, time.Now())
+	r.timers.outage.over(ctx, time.Now())
 	return next
 }
 
 // watchesFirst reports whether a failed request for the whole state is followed by a watch: it was
 // made because watches were not served, and now the server is not there at all.
 func (r *round) watchesFirst() bool {
-	return r.unserved && r.outage.err != nil && !r.newest && !r.distrusts
+	return r.state.unserved && r.timers.outage.err != nil && !r.state.newest && !r.state.distrusts
 }
 
 // fetch gets the collection at the version that position asks for, and, if the server refuses that
@@ -77,16 +77,16 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	}
 	if isRefused(err) {
 		r.asks(ctx, ByList, againRefused)
-		r.refuse(true)
+		r.state.refuse(true)
 		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}
 	if err != nil {
-		return fetched{}, fmt.Errorf("failed to list %v: %w", r.TypeDescription, err)
+		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.TypeDescription, err)
 	}
 	if asked == "0" && got.paged {
-		r.paging = true
+		r.state.paging = true
 	}
-	r.refuse(false)
+	r.state.refuse(false)
 	return got, nil
 }
 
@@ -94,9 +94,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 // the server has in its cache) for the first one, else at least the last one seen, so that the
 // store never goes back in time.
 func (r *round) listVersion() string {
-	version := r.Version()
+	version := r.state.Version()
 	switch {
-	case r.newest:
+	case r.state.newest:
 		return ""
 	case version == "":
 		return "0"
@@ -123,7 +123,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists, options) }, func(runtime.Object) {})
+		page, err := r.pageFrom(ctx, r.state.lists, options)
 		if err != nil {
 			return nil, err
 		}
@@ -168,10 +168,7 @@ const (
 // announcedItems is how many items a list has, as far as its first page tells: servers do not say
 // what follows if the request has a selector.
 func announcedItems(page runtime.Object) int {
-	n := meta.LenList(page)
-	if direct, ok := page.(*tap.Page); ok {
-		n = len(direct.Items)
-	}
+	_, n, _ := pageOf(page)
 	accessor, err := meta.ListAccessor(page)
 	if err != nil || accessor.GetRemainingItemCount() == nil {
 		return n
@@ -186,23 +183,22 @@ func announcedItems(page runtime.Object) int {
 // none.
 func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt gives it the function
-	switch {
-	case r.PageSize != 0:
-		p.PageSize = r.PageSize
-	case r.paging:
-	case version != "" && version != "0":
-		p.PageSize = 0
+	if r.options.PageSize != 0 || !r.state.paging && version != "" && version != "0" {
+		p.PageSize = r.options.PageSize
 	}
 	return p
 }
 
+// pageFrom requests a page of a list.
 func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
-	r.Journal.write(func(p *pages) { p.Status.Lists++ })
-	page, err := from.ListWithContext(ctx, options)
-	if err == nil && event.IsNil(page) {
-		return nil, errNoList
-	}
-	return page, event.DiscreetAnswer(err)
+	return requestOf(ctx, r.timers, KindList, func(ctx context.Context) (runtime.Object, error) {
+		r.options.Journal.write(func(p *pages) { p.Status.Lists++ })
+		page, err := from.ListWithContext(ctx, options)
+		if err == nil && event.IsNil(page) {
+			return nil, errNoList
+		}
+		return page, event.DiscreetAnswer(err)
+	}, func(runtime.Object) {})
 }
 
 // stagePage stages the items of a page, which it does not change, and returns a list without items
@@ -210,9 +206,9 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // and left out. Items are copied out of the page's array, so that none of them keeps all others
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
-	list, each := pageOf(page)
+	list, _, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
-		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.TypeDescription) // a badly set up client may get it
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.TypeDescription) // a badly set up client may get it
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
@@ -221,7 +217,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	var refused error
 	var foreign foreignItems
 	err = each(func(item runtime.Object) error {
-		if reason := r.expects.admitItem(item); reason != nil {
+		if reason := r.reader.expects.admitItem(item); reason != nil {
 			foreign.note(reason)
 			return nil
 		}
@@ -230,7 +226,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 		return refused
 	})
 	into.foreign.add(foreign)
-	r.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
+	r.reader.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
 	switch {
 	case refused != nil:
 		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
@@ -242,7 +238,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 
 // firstOf returns namespace and name of the first item of a page; "" if it has none.
 func firstOf(page runtime.Object) (name string) {
-	_, each := pageOf(page)
+	_, _, each := pageOf(page)
 	_ = each(func(item runtime.Object) error {
 		if accessor, err := meta.Accessor(item); err == nil {
 			name = accessor.GetNamespace() + "/" + accessor.GetName()
@@ -252,13 +248,13 @@ func firstOf(page runtime.Object) (name string) {
 	return name
 }
 
-// pageOf returns the list that a page is, and how to go through its items.
-func pageOf(page runtime.Object) (list runtime.Object, each func(func(runtime.Object) error) error) {
+// pageOf returns the list that a page is, how many items it has, and how to go through them.
+func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(runtime.Object) error) error) {
 	direct, ok := page.(*tap.Page)
 	if !ok {
-		return page, func(take func(runtime.Object) error) error { return meta.EachListItemWithAlloc(page, take) }
+		return page, meta.LenList(page), func(take func(runtime.Object) error) error { return meta.EachListItemWithAlloc(page, take) }
 	}
-	return direct.List, func(take func(runtime.Object) error) error {
+	return direct.List, len(direct.Items), func(take func(runtime.Object) error) error {
 		for _, item := range direct.Items {
 			if err := take(item); err != nil {
 				return err
@@ -270,12 +266,12 @@ func pageOf(page runtime.Object) (list runtime.Object, each func(func(runtime.Ob
 
 // newStage returns a stage of the sink, which is told if what the sink has is not to be trusted.
 func (r *round) newStage(size int, streamed bool) Stage {
-	stage := r.Sink.Stage(size, streamed)
-	if wary, ok := stage.(interface{ Distrust() }); ok && r.distrusts {
+	stage := r.options.Sink.Stage(size, streamed)
+	if wary, ok := stage.(interface{ Distrust() }); ok && r.state.distrusts {
 		wary.Distrust()
 	}
 	if informed, ok := stage.(interface{ WhenStored(func()) }); ok {
-		informed.WhenStored(r.Relister.answered())
+		informed.WhenStored(r.options.Relister.answered())
 	}
 	return stage
 }
@@ -287,8 +283,8 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 	if !errors.As(err, &doubt) {
 		return false
 	}
-	r.distrust(true)
-	r.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
+	r.state.distrust(true)
+	r.options.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
 	return true
 }
 
@@ -297,14 +293,14 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Discreet(err))
 	}
-	r.Journal.write(func(p *pages) { p.Version = version })
-	r.distrust(false)
+	r.options.Journal.write(func(p *pages) { p.Version = version })
+	r.state.distrust(false)
 	return nil
 }
 
 // logSlow notes in the log that getting the whole state took long.
 func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
-	if took := r.Clock.Since(started); took >= slowList {
-		r.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
+	if took := r.options.Clock.Since(started); took >= slowList {
+		r.options.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
 	}
 }

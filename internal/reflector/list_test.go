@@ -99,7 +99,7 @@ func TestListPages(t *testing.T) {
 			}}
 			store := &testkit.StoreLog{}
 			r := listOnly(server, store)
-			r.PageSize = tc.pageSize
+			r.state.reader.options.PageSize = tc.pageSize
 			for range 2 {
 				require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
 			}

@@ -32,7 +32,7 @@ import (
 // From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is
 // done in a phase is the round's; where that leads, step knows.
 type machine struct {
-	round
+	round round
 	phase Phase
 	pause pause
 	// roundOver decides what follows a round that ended with err, or nil.
@@ -48,9 +48,21 @@ type pause struct {
 	resume Phase
 }
 
-func newMachine(memory *memory) *machine {
-	memory.timers, memory.short = newTimers(&memory.Options), false
-	return &machine{round: round{memory: memory}, phase: memory.begin()}
+func newMachine(state *memory) *machine {
+	reader := &state.reader
+	reader.timers, state.short = newTimers(&reader.options), false
+	return &machine{round: round{state: state, reader: reader, options: &reader.options, timers: &reader.timers}, phase: state.begin()}
+}
+
+// begin begins what lasts as long as the machine runs, and returns what ends it, once the machine stands.
+func (m *machine) begin() (end func()) {
+	endLists := m.round.state.lists.Begin()
+	return func() {
+		defer endLists()
+		defer m.round.timers.outage.end()
+		defer m.round.timers.hang.alarm.disarm()
+		m.round.close()
+	}
 }
 
 // step does the work of the present phase and goes to the next one. It returns at once when ctx
@@ -59,7 +71,7 @@ func (m *machine) step(ctx context.Context) {
 	if ctx.Err() != nil {
 		m.phase = Stopped
 	}
-	m.Journal.enter(m.phase)
+	m.round.options.Journal.enter(m.phase)
 	m.phase = m.phaseAfter(ctx, m.work(ctx))
 }
 
@@ -67,11 +79,11 @@ func (m *machine) step(ctx context.Context) {
 func (m *machine) work(ctx context.Context) outcome {
 	switch m.phase {
 	case Listing:
-		return m.list(ctx)
+		return m.round.list(ctx)
 	case Streaming:
-		return m.streamList(ctx)
+		return m.round.streamList(ctx)
 	case Watching:
-		return m.watch(ctx)
+		return m.round.watch(ctx)
 	case BackingOff:
 		return m.backOff(ctx)
 	default:
@@ -83,7 +95,7 @@ func (m *machine) work(ctx context.Context) outcome {
 func (m *machine) phaseAfter(ctx context.Context, o outcome) Phase {
 	switch {
 	case o.next == "":
-		m.close()
+		m.round.close()
 		return m.roundOver(ctx, o.err)
 	case o.after:
 		return m.resumeLater(ctx, o.next, o.err)
@@ -98,8 +110,8 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 	returned := false
 	defer func() {
 		if !returned {
-			m.close()
-			m.phase = m.restAfterRound(m.Delay(), false)
+			m.round.close()
+			m.phase = m.restAfterRound(m.round.options.Delay(), false)
 		}
 	}()
 	defer utilruntime.HandleCrashWithContext(ctx, m.panicked)
@@ -113,47 +125,47 @@ func (m *machine) panicked(ctx context.Context, p any) {
 	if !ok {
 		err = fmt.Errorf("%v", p)
 	}
-	m.again = againPanic
-	m.Journal.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
-	m.degraded(ctx, againPanic)
+	m.round.state.again = againPanic
+	m.round.options.Journal.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
+	m.round.state.degraded(ctx, againPanic)
 }
 
 // scheduleRound is the roundOver of run: the error is made known, and another round follows, unless
 // the decision about it is otherwise.
 func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
-	decision := m.decideOn(ctx, err)
+	decision := m.round.state.decideOn(ctx, err)
 	if err != nil {
-		m.announce(ctx, err, decision)
+		m.round.state.announce(ctx, err, decision)
 	}
 	if decision.Stop {
-		m.giveUp(ctx, err)
+		m.round.state.giveUp(ctx, err)
 		return Stopped
 	}
-	if m.unserved && decision.After == 0 {
+	if m.round.state.unserved && decision.After == 0 {
 		return m.restAfterRound(0, false) // it has waited before the watch
 	}
-	return m.restAfterRound(m.delayAfter(err, decision))
+	return m.restAfterRound(m.round.state.delayAfter(err, decision))
 }
 
 // restAfterRound leads to another round after length, on real time as in client-go: whoever steps a
 // fake clock for resyncs does not wait for rounds with it.
 func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
-	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.begin()}
+	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.round.state.begin()}
 	if m.pause.resume == Watching {
-		m.resync.begin()
+		m.round.timers.resync.begin()
 	}
 	return BackingOff
 }
 
 // resumeLater leads to the phase resume after the backoff, within the round.
 func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phase {
-	decision := m.decideOn(ctx, err)
+	decision := m.round.state.decideOn(ctx, err)
 	if decision.Stop {
-		m.giveUp(ctx, err)
+		m.round.state.giveUp(ctx, err)
 		return Stopped
 	}
-	length, wakes := m.delayAfter(err, decision)
-	m.pause = pause{clock: m.Clock, length: length, wakes: wakes, resume: resume}
+	length, wakes := m.round.state.delayAfter(err, decision)
+	m.pause = pause{clock: m.round.options.Clock, length: length, wakes: wakes, resume: resume}
 	return BackingOff
 }
 
@@ -161,17 +173,17 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 func (m *machine) backOff(ctx context.Context) outcome {
 	timer := m.pause.clock.NewTimer(m.pause.length)
 	defer timer.Stop()
-	m.outage.member.woken.Store(false)
+	m.round.timers.outage.member.woken.Store(false)
 	if m.pause.wakes {
-		defer m.outage.waits(timer, m.pause.length)()
+		defer m.round.timers.outage.waits(timer, m.pause.length)()
 	}
-	if _, err := await(ctx, &m.timers, timer.C()); err != nil {
-		return m.interrupted(ctx, err)
+	if _, err := await(ctx, m.round.timers, timer.C()); err != nil {
+		return m.round.interrupted(ctx, err)
 	}
-	if m.pause.resume == Watching && m.Relister.isWanted() {
-		m.close()
-		m.again, m.short = againAsked, false
-		return goOn(m.begin())
+	if m.pause.resume == Watching && m.round.options.Relister.isWanted() {
+		m.round.close()
+		m.round.state.again, m.round.state.short = againAsked, false
+		return goOn(m.round.state.begin())
 	}
 	return goOn(m.pause.resume)
 }

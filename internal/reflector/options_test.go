@@ -35,12 +35,12 @@ func TestDescribeType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{}), ExpectedType: tc.example})
-			assert.Equal(t, tc.want, r.TypeDescription)
-			assert.Equal(t, tc.gvk, r.expects.gvk)
+			assert.Equal(t, tc.want, r.state.reader.options.TypeDescription)
+			assert.Equal(t, tc.gvk, r.state.reader.expects.gvk)
 		})
 	}
 	r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{}), TypeDescription: "given"})
-	assert.Equal(t, "given", r.TypeDescription)
+	assert.Equal(t, "given", r.state.reader.options.TypeDescription)
 }
 
 // TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and
@@ -53,21 +53,21 @@ func TestDefaultBackoff(t *testing.T) {
 			assert.GreaterOrEqual(t, got, least)
 			assert.LessOrEqual(t, got, most)
 		}
-		within(800*time.Millisecond, 1600*time.Millisecond, r.Delay())
-		within(1600*time.Millisecond, 3200*time.Millisecond, r.Delay())
+		within(800*time.Millisecond, 1600*time.Millisecond, r.state.reader.options.Delay())
+		within(1600*time.Millisecond, 3200*time.Millisecond, r.state.reader.options.Delay())
 		for range 50 {
-			r.Delay()
+			r.state.reader.options.Delay()
 		}
-		within(30*time.Second, 60*time.Second, r.Delay())
+		within(30*time.Second, 60*time.Second, r.state.reader.options.Delay())
 		time.Sleep(2*time.Minute + time.Second)
-		within(800*time.Millisecond, 1600*time.Millisecond, r.Delay())
+		within(800*time.Millisecond, 1600*time.Millisecond, r.state.reader.options.Delay())
 	})
 }
 
 // TestNameByDefault: the caller's file:line.
 func TestNameByDefault(t *testing.T) {
-	assert.Regexp(t, `options_test\.go:\d+$`, New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).Name)
-	assert.Equal(t, "n", New(Options{Name: "n", ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).Name)
+	assert.Regexp(t, `options_test\.go:\d+$`, New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
+	assert.Equal(t, "n", New(Options{Name: "n", ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
 }
 
 // TestIsOwn: default names pass over the root package and its engines, wherever this file is, and

@@ -41,10 +41,10 @@ const (
 // request without an answer up to a new state, or a watch that goes on. It belongs to the machine's
 // goroutine.
 type outage struct {
-	*Options
-	alarm          // for a line of the log, or for a watch that has lasted
-	server *server // nil: none was lost yet
-	member member  // of the server
+	options *Options
+	alarm   alarm   // for a line of the log, or for a watch that has lasted
+	server  *server // nil: none was lost yet
+	member  member  // of the server
 
 	since  time.Time // when it was noticed; zero: there is none
 	reach  reach
@@ -80,12 +80,12 @@ func (o *outage) lost(ctx context.Context, err error) {
 	if o.err = err; !isUnwilling(err) {
 		o.reach = gone
 	}
-	o.meet(ctx, cmp.Or(hostOf(err), o.Journal.decoding.Host()))
+	o.meet(ctx, cmp.Or(hostOf(err), o.options.Journal.decoding.Host()))
 	if o.since.IsZero() {
 		o.since = time.Now()
-		o.Journal.write(func(p *pages) { p.Outages = kept(p.Outages, Outage{Began: o.since}, keptOutages) })
+		o.options.Journal.write(func(p *pages) { p.Outages = kept(p.Outages, Outage{Began: o.since}, keptOutages) })
 		o.server.lose(&o.member)
-		o.tell(ctx, stateOutage, "reason", causeOf(err).word)
+		o.options.tell(ctx, stateOutage, "reason", causeOf(err).word)
 	}
 }
 
@@ -111,7 +111,7 @@ func (o *outage) meet(ctx context.Context, host string) {
 		o.sayReturned(ctx) // there may be nobody else to do so
 		o.quit()
 	}
-	o.server = o.Servers.join(host)
+	o.server = o.options.Servers.join(host)
 	if !o.since.IsZero() {
 		o.server.lose(&o.member)
 	}
@@ -119,7 +119,7 @@ func (o *outage) meet(ctx context.Context, host string) {
 
 func (o *outage) quit() {
 	if o.server != nil {
-		o.Servers.leave(o.server, &o.member)
+		o.options.Servers.leave(o.server, &o.member)
 		o.server = nil
 	}
 }
@@ -153,7 +153,7 @@ func (o *outage) late() {
 func (o *outage) opens() {
 	if !o.since.IsZero() {
 		o.opened = time.Now()
-		o.arm(veryShortWatch)
+		o.alarm.arm(veryShortWatch)
 	}
 }
 
@@ -164,27 +164,27 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 		return
 	}
 	blind := since.Sub(o.since)
-	o.tell(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
-	o.Journal.write(func(p *pages) {
+	o.options.tell(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
+	o.options.Journal.write(func(p *pages) {
 		p.endOutage(since)
 		p.Reconnects++
 	})
 	o.since, o.opened = time.Time{}, time.Time{}
-	o.disarm()
+	o.alarm.disarm()
 	switch back, missing := o.server.find(&o.member, blind); {
 	case back == 0:
 	case missing == 0:
 		o.sayReturned(ctx)
 	default:
-		o.arm(outageWarning)
+		o.alarm.arm(outageWarning)
 	}
 }
 
 // end forgets the outage, because the reflector ends.
 func (o *outage) end() {
-	o.disarm()
+	o.alarm.disarm()
 	if !o.since.IsZero() {
-		o.Journal.write(func(p *pages) { p.endOutage(time.Now()) })
+		o.options.Journal.write(func(p *pages) { p.endOutage(time.Now()) })
 		o.since = time.Time{}
 	}
 	o.quit()
@@ -192,14 +192,14 @@ func (o *outage) end() {
 
 // armWarning has the log hear of the outage when it is old enough, unless it has.
 func (o *outage) armWarning() {
-	if o.disarm(); !o.server.hasTold(&o.member) {
-		o.arm(outageWarning - time.Since(o.since))
+	if o.alarm.disarm(); !o.server.hasTold(&o.member) {
+		o.alarm.arm(outageWarning - time.Since(o.since))
 	}
 }
 
 // ring does what it is time for.
 func (o *outage) ring(ctx context.Context) {
-	if o.disarm(); !o.opened.IsZero() {
+	if o.alarm.disarm(); !o.opened.IsZero() {
 		o.over(ctx, o.opened)
 		return
 	}
@@ -248,9 +248,9 @@ func (o *outage) delay(synced bool) time.Duration {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(o.err, &status):
-		return o.Delay()
-	case o.away != nil:
-		return o.away()
+		return o.options.Delay()
+	case o.options.away != nil:
+		return o.options.away()
 	default:
 		return o.server.turn(&o.member, synced)
 	}

@@ -26,8 +26,8 @@ import (
 //
 // The machine's goroutine uses it, but any may ask for the position's version.
 type reader struct {
-	Options
-	timers
+	options   Options
+	timers    timers
 	expects   expectation
 	collected collected // what apply has taken and handOver will give
 	// opensLate says that the last watch that told came to be open with its first event: some
@@ -83,7 +83,7 @@ type takeFunc func(context.Context, watchChange) (done bool)
 // *VeryShortWatchError, or what the server said. With a nil stage the changes go to the sink.
 // Events that make no sense are reported and left out.
 func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
-	defer r.outage.asks()
+	defer r.timers.outage.asks()
 	heldUp := false
 	for {
 		events := s.events
@@ -93,21 +93,21 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 		}
 		if full := freed != nil; full != heldUp {
 			heldUp = full
-			r.Journal.write(func(p *pages) { p.hold(full) })
+			r.options.Journal.write(func(p *pages) { p.hold(full) })
 		}
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
 			quiet.restart(s.received) // a pause of ours is no silence of the server
-		case <-r.resync.rings:
-			if err := r.resync.fire(ctx); err != nil {
+		case <-r.timers.resync.alarm.rings:
+			if err := r.timers.resync.fire(ctx); err != nil {
 				return err
 			}
-		case <-r.outage.rings:
-			r.outage.ring(ctx)
-		case <-r.hang.rings:
-			r.hang.look(ctx)
+		case <-r.timers.outage.alarm.rings:
+			r.timers.outage.ring(ctx)
+		case <-r.timers.hang.alarm.rings:
+			r.timers.hang.look(ctx)
 		case <-quiet.rings:
 			if freed != nil {
 				quiet.restart(s.received)
@@ -115,9 +115,9 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 				return err
 			}
 		case first, open := <-events:
-			now := r.Clock.Now()
+			now := r.options.Clock.Now()
 			if open && first.Type != watch.Error { // which may be the client's own word for a broken connection
-				r.Journal.write(func(p *pages) { p.HeardAt, p.Silent = now, false })
+				r.options.Journal.write(func(p *pages) { p.HeardAt, p.Silent = now, false })
 			}
 			if s.received == 0 && stage == nil {
 				r.learnOpening(s, now)
@@ -149,7 +149,7 @@ func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
 	if stage != nil {
 		return event.BatchLimit, nil
 	}
-	return r.Sink.Room()
+	return r.options.Sink.Room()
 }
 
 // drain handles an event and all that the channel holds behind it, as far as the sink has room, up
@@ -220,19 +220,19 @@ func (r *reader) leaveOut(ctx context.Context, message string, left foreignItems
 		return
 	}
 	why := left.first.Error()
-	r.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *pages) {
 		p.Left, p.LeftNow, p.LeftWhy = p.Left+left.n, p.LeftNow+left.n, why
 		for kind, n := range left.kinds {
 			count(&p.Drops, kind, n)
 		}
 	})
-	event.Report(ctx, left.first, message, append([]any{"reflector", r.Name, "type", r.TypeDescription}, about...)...)
+	event.Report(ctx, left.first, message, append([]any{"reflector", r.options.Name, "type", r.options.TypeDescription}, about...)...)
 }
 
 // closing is the error of a stream that the server closed.
 func (r *reader) closing(s *stream) error {
-	if s.understood == 0 && r.Clock.Since(s.since) < veryShortWatch {
-		return &clientgo.VeryShortWatchError{Name: r.Name}
+	if s.understood == 0 && r.options.Clock.Since(s.since) < veryShortWatch {
+		return &clientgo.VeryShortWatchError{Name: r.options.Name}
 	}
 	return errClosed
 }
@@ -242,10 +242,10 @@ func (r *reader) apply(s *stream, c watchChange) {
 	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
 	r.collected.add(c, version)
 	if c.kind == watch.Bookmark {
-		r.Journal.write(func(p *pages) {
+		r.options.Journal.write(func(p *pages) {
 			if !p.Bookmarked {
 				p.Bookmarked = true
-				r.hang.arm(bookmarkLimit)
+				r.timers.hang.alarm.arm(bookmarkLimit)
 			}
 		})
 	}
@@ -263,10 +263,10 @@ func (r *reader) handOver(ctx context.Context, events int) {
 	b := &r.collected
 	var refused []event.Refused
 	if len(b.records) > 0 {
-		refused = r.Sink.Put(b.records)
+		refused = r.options.Sink.Put(b.records)
 		b.records = b.records[:0]
 	}
-	r.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *pages) {
 		if p.Events += int64(events); b.moves {
 			p.Version = b.version
 		}
@@ -278,7 +278,7 @@ func (r *reader) handOver(ctx context.Context, events int) {
 	for _, one := range refused {
 		object, _ := meta.Accessor(one.Object) // without metadata the log names no object
 		event.Report(ctx, event.Discreet(one.Err), "Unable to write a watch event to the store",
-			"reflector", r.Name, "type", r.TypeDescription, "event", one.Type, "object", klog.KObj(object))
+			"reflector", r.options.Name, "type", r.options.TypeDescription, "event", one.Type, "object", klog.KObj(object))
 	}
 }
 

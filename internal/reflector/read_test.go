@@ -102,7 +102,7 @@ func TestAdmittedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
-				got, err := expectationOf(tc.expected).vet(watch.Event{Type: kind, Object: tc.obj})
+				got, err := (&Options{ExpectedType: tc.expected}).expectation().vet(watch.Event{Type: kind, Object: tc.obj})
 				require.NoError(t, err)
 				assert.Equal(t, kind, got.kind)
 				assert.Equal(t, "a", got.meta.GetName())
@@ -141,11 +141,11 @@ func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(stream)}
 		store := &sizesSink{Sink: Foreign(&testkit.StoreLog{})}
 		r := New(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: store})
-		store.position = r.Version
+		store.position = r.state.Version
 		defer testkit.InBackground(t, r.Run)()
 		synctest.Wait()
 		assert.Equal(t, []int{event.BatchLimit, event.BatchLimit, 10}, store.sizes)
 		assert.Equal(t, []string{"1", "256", "512"}, store.before)
-		assert.Equal(t, fmt.Sprint(events), r.Version())
+		assert.Equal(t, fmt.Sprint(events), r.state.Version())
 	})
 }

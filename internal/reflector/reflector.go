@@ -5,7 +5,10 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state
@@ -23,36 +26,32 @@ import (
 //
 // At most one Run or ListAndWatch at a time; Version may be called by anyone at any time.
 type Reflector struct {
-	*memory
+	state *memory
 }
 
 // New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is
 // decided here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about
 // itself.
-func New(o Options) *Reflector {
-	return &Reflector{newMemory(o.withDefaults())}
-}
+func New(o Options) *Reflector { return &Reflector{newMemory(o.withDefaults())} }
 
 // Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or
 // until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
 // to OnError.
 func (r *Reflector) Run(ctx context.Context) {
-	r.tell(ctx, stateStarted, "resyncPeriod", r.ResyncPeriod)
-	m := newMachine(r.memory)
+	m := newMachine(r.state)
+	options := m.round.options
+	options.tell(ctx, stateStarted, "resyncPeriod", options.ResyncPeriod)
 	m.roundOver = m.scheduleRound
-	defer r.Journal.enter(Stopped)
-	defer r.lists.Begin()()
-	if r.Spread > 0 {
-		m.phase = m.restAfterRound(rand.N(r.Spread), false)
+	defer options.Journal.enter(Stopped)
+	defer m.begin()()
+	if options.Spread > 0 {
+		m.phase = m.restAfterRound(rand.N(options.Spread), false)
 	}
-	defer m.outage.end()
-	defer m.hang.disarm()
-	defer m.close()
 	for m.phase != Stopped {
 		m.stepOrCrash(ctx)
 	}
 	if ctx.Err() != nil { // else a decision has stopped it, and said so
-		r.tell(ctx, stateStopped, "synced", r.synced)
+		options.tell(ctx, stateStopped, "synced", r.state.synced)
 	}
 }
 
@@ -61,20 +60,41 @@ func (r *Reflector) Run(ctx context.Context) {
 // a list failed or a watch could not be started. It does not call OnError.
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	var result error
-	m := newMachine(r.memory)
+	m := newMachine(r.state)
 	m.roundOver = func(_ context.Context, err error) Phase {
 		result = err
 		return Stopped
 	}
-	defer r.lists.Begin()()
-	defer m.outage.end()
-	defer m.hang.disarm()
-	defer m.close()
+	defer m.begin()()
 	for m.phase != Stopped {
 		m.step(ctx)
 	}
 	return result
 }
 
+// Version returns the version that the reflector would watch from now; "" before the first list.
+// The sink may still be busy with that version.
+func (r *Reflector) Version() string { return r.state.Version() }
+
+// Name returns the name of the reflector in logs.
+func (r *Reflector) Name() string { return r.state.reader.options.Name }
+
 // Streams reports whether rounds begin with a watch-list.
-func (r *Reflector) Streams() bool { return r.opening == Streaming }
+func (r *Reflector) Streams() bool { return r.state.opening == Streaming }
+
+// Admits returns a function that says why a reflector of these options leaves an item of a list
+// out, nil for one that it admits. The function also trims such an item, as the reflector does.
+func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
+
+// Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even
+// if send does not heed that. Its status says nothing of it.
+func (o Options) Call(ctx context.Context, send func(context.Context) (runtime.Object, error)) (runtime.Object, error) {
+	o.Journal = nil
+	o = o.withDefaults()
+	silent := newTimers(&o)
+	got, err := request(ctx, &silent, send, func(runtime.Object) {})
+	if errors.Is(err, errStopped) {
+		return nil, context.Cause(ctx)
+	}
+	return got, err
+}

@@ -14,6 +14,18 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
+// timers are what rings during any wait of a reflector. They belong to the machine's goroutine.
+type timers struct {
+	spawn  func(func()) // for requests, during which they ring
+	resync resyncTimer
+	outage outage
+	hang   hangTimer
+}
+
+func newTimers(o *Options) timers {
+	return timers{spawn: o.spawn, resync: resyncTimer{options: o}, outage: outage{options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{options: o}}
+}
+
 // await waits for a value on ch and serves the resync timer, and those of an outage and of what
 // hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed;
 // what ch delivers later is then the business of its sender.
@@ -23,13 +35,13 @@ func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 		select {
 		case <-ctx.Done():
 			return none, errStopped
-		case <-t.resync.rings:
+		case <-t.resync.alarm.rings:
 			if err := t.resync.fire(ctx); err != nil {
 				return none, err
 			}
-		case <-t.outage.rings:
+		case <-t.outage.alarm.rings:
 			t.outage.ring(ctx)
-		case <-t.hang.rings:
+		case <-t.hang.alarm.rings:
 			t.hang.look(ctx)
 		case value := <-ch:
 			return value, nil
@@ -80,7 +92,7 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 		return none, err
 	}
 	if got.panic != nil {
-		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", t.resync.Name, "panic", got.panic, "stack", string(got.stack))
+		klog.FromContext(ctx).Error(nil, "The ListerWatcher panicked", "reflector", t.resync.options.Name, "panic", got.panic, "stack", string(got.stack))
 		panic(got.panic)
 	}
 	if ctx.Err() != nil {

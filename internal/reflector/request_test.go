@@ -235,7 +235,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 				stop()
 				(<-held)()
 				assert.Equal(t, tc.want, server.Asked())
-				assert.EqualValues(t, len(tc.want), r.Journal.Status().Lists+r.Journal.Status().Watches, "no request was made, and none is counted")
+				assert.EqualValues(t, len(tc.want), r.state.reader.options.Journal.Status().Lists+r.state.reader.options.Journal.Status().Watches, "no request was made, and none is counted")
 			})
 		})
 	}

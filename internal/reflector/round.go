@@ -21,7 +21,10 @@ import (
 // helps, again and again: the work in its phases leads to outcomes. Requests run in goroutines of
 // their own, and every wait goes through await or follow, which also serve the timers.
 type round struct {
-	*memory
+	state   *memory
+	reader  *reader  // of state
+	options *Options // of reader
+	timers  *timers  // of reader
 
 	// What follows is reset at the end of the round.
 
@@ -35,21 +38,21 @@ type round struct {
 
 // failed notes a request, or the following of a watch, that ended with err.
 func (r *round) failed(ctx context.Context, err error) {
-	if r.Journal.failed(err); !r.outage.note(ctx, err) {
-		r.degraded(ctx, causeOf(err).word)
+	if r.options.Journal.failed(err); !r.timers.outage.note(ctx, err) {
+		r.state.degraded(ctx, causeOf(err).word)
 	}
 }
 
 // asks notes that the whole state is asked for, again if there is a reason.
 func (r *round) asks(ctx context.Context, mode Mode, again string) {
-	r.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *pages) {
 		if p.LeftNow = 0; again != "" {
 			count(&p.Relists, again, 1)
 		}
 	})
-	if told := (asking{mode, again}); again != againFailed && told != r.told { // else no change
-		r.told = told
-		r.tell(ctx, stateListing, "how", mode, "again", again)
+	if told := string(mode) + " " + again; again != againFailed && told != r.state.told { // else no change
+		r.state.told = told
+		r.options.tell(ctx, stateListing, "how", mode, "again", again)
 	}
 }
 
@@ -61,8 +64,8 @@ func (r *round) connected(s *stream) error {
 	if reflect.TypeOf(s.watch) == emptyWatch {
 		return ErrNoConnection
 	}
-	r.outage.late()
-	r.outage.answered()
+	r.timers.outage.late()
+	r.timers.outage.answered()
 	return nil
 }
 
@@ -70,33 +73,33 @@ func (r *round) connected(s *stream) error {
 // not trusted to be right under its version; if the most recent state is wanted, the version itself
 // is not.
 func (r *round) begins() {
-	wanted, newest := r.Relister.begins()
+	wanted, newest := r.options.Relister.begins()
 	if wanted {
-		r.distrust(true)
+		r.state.distrust(true)
 	}
 	if newest {
-		r.newest = true
+		r.state.newest = true
 	}
 }
 
 // takeTurn waits until the whole state may be taken over in the phase. The caller gives the turn
 // back by done; what hangs has given it back before.
 func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err error) {
-	if r.Turns == nil {
+	if r.options.Turns == nil {
 		return func() {}, nil
 	}
 	select {
-	case <-r.Turns:
+	case <-r.options.Turns:
 	default:
-		r.Journal.enter(Waiting)
-		r.tell(ctx, stateWaiting)
-		if _, err := await(ctx, &r.timers, r.Turns); err != nil {
+		r.options.Journal.enter(Waiting)
+		r.options.tell(ctx, stateWaiting)
+		if _, err := await(ctx, r.timers, r.options.Turns); err != nil {
 			return nil, err
 		}
-		r.Journal.enter(phase)
+		r.options.Journal.enter(phase)
 	}
-	r.hang.slot = r.Turns
-	return r.hang.giveBack, nil
+	r.timers.hang.slot = r.options.Turns
+	return r.timers.hang.giveBack, nil
 }
 
 // traced begins a task of the execution trace, if one is being taken, and logs there what it is
@@ -106,7 +109,7 @@ func (r *round) traced(ctx context.Context, task string) (_ context.Context, end
 		return ctx, func() {}
 	}
 	ctx, begun := trace.NewTask(ctx, task)
-	trace.Log(ctx, "type", r.TypeDescription)
+	trace.Log(ctx, "type", r.options.TypeDescription)
 	return ctx, begun.End
 }
 
@@ -119,27 +122,26 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 			cancel()
 		}
 	}()
-	since := r.Clock.Now() // before the request: some proxies hold back the headers until the first event
-	return requestOf(ctx, &r.timers, kind, func(ctx context.Context) (*stream, error) {
-		r.Journal.write(func(p *pages) { p.Status.Watches++ })
-		w, err := r.lists.WatchWithContext(ctx, options)
+	since := r.options.Clock.Now() // before the request: some proxies hold back the headers until the first event
+	return requestOf(ctx, r.timers, kind, func(ctx context.Context) (*stream, error) {
+		r.options.Journal.write(func(p *pages) { p.Status.Watches++ })
+		w, err := r.state.lists.WatchWithContext(ctx, options)
 		if err != nil {
 			return nil, event.DiscreetAnswer(err)
 		}
 		if event.IsNil(w) {
 			return nil, errNoStream
 		}
-		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.Clock.Now()}, nil
+		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.options.Clock.Now()}, nil
 	}, (*stream).stop)
 }
 
 // beginWatching is the transition from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
-	r.synced, r.unserved = true, false
-	r.told = asking{}
-	r.tell(ctx, stateSynced)
-	r.retryDeadline = clientgo.NewRetryWithDeadline(r.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.Clock)
-	r.resync.begin()
+	r.state.synced, r.state.unserved, r.state.told = true, false, ""
+	r.options.tell(ctx, stateSynced)
+	r.retryDeadline = clientgo.NewRetryWithDeadline(r.options.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.options.Clock)
+	r.timers.resync.begin()
 	return goOn(Watching)
 }
 
@@ -149,16 +151,16 @@ func (r *round) interrupted(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.say(ctx, 0, "Warning: watching given up", "err", err)
+	r.options.say(ctx, 0, "Warning: watching given up", "err", err)
 	return endRound(nil)
 }
 
 // close releases what the round holds. It may be called again and again.
 func (r *round) close() {
 	r.dropStream()
-	r.resync.disarm()
-	r.collected.drop()
-	r.unserved = r.misses == watchMisses
+	r.timers.resync.alarm.disarm()
+	r.reader.collected.drop()
+	r.state.unserved = r.misses == watchMisses
 	r.strikes, r.markless, r.misses, r.still = 0, 0, 0, ""
 }
 

@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -327,4 +328,61 @@ func (s *server) returned() (blind []time.Duration, missing int) {
 	blind, s.mu.blind = s.mu.blind, nil
 	slices.Sort(blind)
 	return blind, s.missingLocked()
+}
+
+// hangLines gives the reflectors of a process their turns to write lines about what hangs. What is
+// not written is counted by a later line.
+type hangLines struct {
+	mu struct {
+		sync.Mutex
+		last    time.Time // when a line was written
+		asked   uint64    // tickets
+		settled uint64    // up to this ticket lines were written or counted
+	}
+}
+
+// turn returns after what time to come again with the ticket of a line, which it fills in at first,
+// or 0; then, whether the line is to be written now, or was written or counted before; and how many
+// others the line that is written counts.
+func (l *hangLines) turn(ticket *uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if *ticket == 0 {
+		l.mu.asked++
+		*ticket = l.mu.asked
+	}
+	if *ticket <= l.mu.settled {
+		return 0, 0, false
+	}
+	if since := now.Sub(l.mu.last); since >= 0 && since < hangPace {
+		return hangPace - since, 0, false
+	}
+	others = l.mu.asked - l.mu.settled - 1
+	l.mu.last, l.mu.settled = now, l.mu.asked
+	return 0, others, true
+}
+
+// hangPace is the time between two lines about what hangs, for the whole process: a server that
+// does not answer does so for all reflectors.
+const hangPace = time.Second
+
+const (
+	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick
+	// server sees one request in 30-60 s from each reflector, a fiftieth of what it gets without
+	// backoff. Every 2 minutes a new series begins; that of a lane, 2 minutes after the last wait.
+	backoffFirst  = 800 * time.Millisecond
+	backoffCap    = 30 * time.Second
+	backoffFactor = 2.0
+	backoffJitter = 1.0
+	backoffReset  = 2 * time.Minute
+)
+
+func defaultBackoff() *wait.Backoff {
+	return &wait.Backoff{
+		Duration: backoffFirst,
+		Cap:      backoffCap,
+		Steps:    int(math.Ceil(float64(backoffCap) / float64(backoffFirst))), // more than it takes to reach the cap
+		Factor:   backoffFactor,
+		Jitter:   backoffJitter,
+	}
 }

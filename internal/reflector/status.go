@@ -41,8 +41,7 @@ type Status struct {
 	Version        string    // that the reflector would watch from; "" before the first list
 	Lists, Watches int64     // requests, each page of a list one, watch-lists among the watches
 	HeardAt        time.Time // when the last watch event or bookmark came; zero: none yet
-	HeardAge       time.Duration
-	Bookmarked     bool // a watch has brought a bookmark, so that silence means something
+	Bookmarked     bool      // a watch has brought a bookmark, so that silence means something
 
 	Left    int64  // list items and watch events that were left out, so far
 	LeftNow int64  // those of them since the whole state was last asked for
@@ -143,8 +142,7 @@ func (h *History) noteRequest(p Past, now time.Time) {
 		count(&h.WatchEnds, p.Reason, 1)
 	}
 	all := map[string]*Requests{KindList: &h.Lists, KindWatchList: &h.Streams, KindWatch: &h.Watches}[p.Kind]
-	all.Ended++
-	if p.Failed {
+	if all.Ended++; p.Failed {
 		all.Failed++
 	}
 	all.Total, all.Longest, all.Last = all.Total+p.Took, max(all.Longest, p.Took), p.Took
@@ -157,8 +155,7 @@ func notedText(err error) string {
 	if len(text) <= maxNoted {
 		return strings.Clone(text)
 	}
-	const more = "..."
-	return strings.ToValidUTF8(text[:maxNoted-len(more)], "") + more
+	return strings.ToValidUTF8(text[:maxNoted-len("...")], "") + "..."
 }
 
 // noteError notes the text of an error. One that is noted already counts again.
@@ -189,3 +186,56 @@ func (h *History) endOutage(now time.Time) {
 	last := &h.Outages[len(h.Outages)-1]
 	last.Length, last.Over = now.Sub(last.Began), true
 }
+
+// Phase is what a reflector does at a moment, and a state of its machine.
+type Phase string
+
+const (
+	// Unstarted: nothing was done yet. No machine is in it.
+	Unstarted Phase = "new"
+	// Waiting: a machine in Listing or Streaming waits for its turn. Only its Journal is in this
+	// phase.
+	Waiting Phase = "waiting for a list slot"
+	// Listing: a LIST is in flight; its result replaces the store's content.
+	Listing Phase = "listing"
+	// Streaming: a watch-list stream fills a staging area, which replaces the store's content at
+	// the end mark.
+	Streaming Phase = "streaming"
+	// Watching: a watch is being opened or followed; its events go to the store in their order, in
+	// batches if it takes those.
+	Watching Phase = "watching"
+	// BackingOff: nothing is in flight; the machine waits for pause.length, then goes to
+	// pause.resume.
+	BackingOff Phase = "backing off"
+	// Stopped: the context ended, a decision wants it, or the only round is over. The last state.
+	Stopped Phase = "stopped"
+)
+
+// Mode is how a reflector takes over the whole state.
+type Mode string
+
+const (
+	// ByChoice: by watch-list if the feature gate is on and the client does not deny it, unless
+	// watch-lists turn out not to come to their end, else by LIST.
+	ByChoice Mode = ""
+	// ByList: by LIST.
+	ByList Mode = "list"
+	// ByWatchList: by watch-list, and by LIST in a round in which that fails.
+	ByWatchList Mode = "watch-list"
+)
+
+// outcome is what the work in a phase has led to.
+type outcome struct {
+	next  Phase // where the round goes on; "": it is over
+	after bool  // the backoff
+	err   error // why, if the round is over or waits; nil: for no reason that anybody has to hear of
+}
+
+// goOn is the outcome of a phase after which the round goes on in another one, tryLater of one that
+// failed, so that it does after the backoff, and endRound of one after which the whole state is
+// needed again.
+func goOn(next Phase) outcome { return outcome{next: next} }
+
+func tryLater(next Phase, err error) outcome { return outcome{next: next, after: true, err: err} }
+
+func endRound(err error) outcome { return outcome{err: err} }

@@ -74,7 +74,7 @@ func TestTextsAreGivenBack(t *testing.T) {
 		"refusal": {
 			func() error { return errRefused },
 			func(r *Reflector) {
-				r.Decide = func(context.Context, error, int, bool) Decision { return Decision{Stop: true} }
+				r.state.reader.options.Decide = func(context.Context, error, int, bool) Decision { return Decision{Stop: true} }
 				r.Run(t.Context())
 			},
 		},

@@ -13,38 +13,48 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// timers are what rings during any wait of a reflector. They belong to the machine's goroutine.
-type timers struct {
-	spawn  func(func()) // for requests, during which they ring
-	resync resyncTimer
-	outage outage
-	hang   hangTimer
+// alarm rings once while it is armed.
+type alarm struct {
+	timer clock.Timer      // nil: not armed
+	rings <-chan time.Time // delivers when it is time; nil, and so never ready, unless armed
 }
 
-func newTimers(o *Options) timers {
-	return timers{spawn: o.spawn, resync: resyncTimer{Options: o}, outage: outage{Options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{Options: o}}
+// arm arms it on real time.
+func (a *alarm) arm(after time.Duration) { a.armBy(clock.RealClock{}, after) }
+
+func (a *alarm) armBy(c clock.Clock, after time.Duration) {
+	a.disarm()
+	a.timer = c.NewTimer(after)
+	a.rings = a.timer.C()
+}
+
+func (a *alarm) disarm() {
+	if a.timer != nil {
+		a.timer.Stop()
+		*a = alarm{}
+	}
 }
 
 // resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
 // Resync never runs next to another call of the store.
 type resyncTimer struct {
-	*Options
-	alarm
+	options *Options
+	alarm   alarm
 }
 
 // begin starts a period. Without a resync period it does nothing.
 func (t *resyncTimer) begin() {
-	if t.disarm(); t.ResyncPeriod != 0 {
-		t.armBy(t.Clock, t.ResyncPeriod)
+	if t.alarm.disarm(); t.options.ResyncPeriod != 0 {
+		t.alarm.armBy(t.options.Clock, t.options.ResyncPeriod)
 	}
 }
 
 // fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next
 // period starts afterwards. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
-	if t.ShouldResync == nil || t.ShouldResync() {
-		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.Name)
-		if err := t.Sink.Resync(); err != nil {
+	if t.options.ShouldResync == nil || t.options.ShouldResync() {
+		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.options.Name)
+		if err := t.options.Sink.Resync(); err != nil {
 			return &resyncError{cause: event.Discreet(err)}
 		}
 	}

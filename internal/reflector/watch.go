@@ -16,34 +16,34 @@ import (
 // watch is the phase watching: open a watch at the position unless one is open, and follow it to
 // its end.
 func (r *round) watch(ctx context.Context) outcome {
-	watching, done := r.Relister.interruptible(ctx)
+	watching, done := r.options.Relister.interruptible(ctx)
 	defer done()
 	if r.stream == nil {
-		if r.Relister.isWanted() {
+		if r.options.Relister.isWanted() {
 			return r.watchNotOpened(ctx, errAsked)
 		}
-		options := r.watchOptions()
+		options := metav1.ListOptions{ResourceVersion: r.state.Version(), AllowWatchBookmarks: true, TimeoutSeconds: r.options.watchTimeout()}
 		kind := KindWatch
-		if r.opensLate {
+		if r.reader.opensLate {
 			kind = ""
 		}
 		s, err := r.open(watching, kind, options)
 		if err != nil {
-			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
+			return r.watchNotOpened(ctx, r.options.Relister.because(ctx, err))
 		}
 		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
 		r.stream = s
 		if err := r.connected(s); err != nil {
 			r.dropStream()
-			return r.watchNotOpened(ctx, r.Relister.because(ctx, err))
+			return r.watchNotOpened(ctx, r.options.Relister.because(ctx, err))
 		}
-		r.outage.opens()
-		r.succeeded(ctx)
+		r.timers.outage.opens()
+		r.state.succeeded(ctx)
 	}
-	r.hang.look(ctx)
+	r.timers.hang.look(ctx)
 	quiet := r.idleWatchdog()
 	defer quiet.disarm()
-	err := r.Relister.because(ctx, r.follow(watching, r.stream, quiet, nil))
+	err := r.options.Relister.because(ctx, r.reader.follow(watching, r.stream, quiet, nil))
 	r.noteWatchEnd(ctx, r.stream, err)
 	r.dropStream()
 	return r.watchEnded(ctx, err)
@@ -52,21 +52,13 @@ func (r *round) watch(ctx context.Context) outcome {
 // idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks
 // without an event end it: the second one had the reflector's full attention.
 func (r *round) idleWatchdog() *silence {
-	limit := r.IdleTimeout
+	limit := r.options.IdleTimeout
 	if limit <= 0 {
 		return &silence{}
 	}
-	s := &silence{clock: r.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.Journal.Status().Bookmarked }, err: errIdle}
+	s := &silence{clock: r.options.Clock, step: limit / 2, limit: limit, armed: func() bool { return r.options.Journal.Status().Bookmarked }, err: errIdle}
 	s.begin()
 	return s
-}
-
-func (r *round) watchOptions() metav1.ListOptions {
-	return metav1.ListOptions{
-		ResourceVersion:     r.Version(),
-		AllowWatchBookmarks: true,
-		TimeoutSeconds:      r.watchTimeout(),
-	}
 }
 
 // expired is told that the version of a watch has expired. If that is the version that the
@@ -74,8 +66,8 @@ func (r *round) watchOptions() metav1.ListOptions {
 // exactly the version that it is asked for, as long as it has it, and the watch would expire for
 // ever. The next list is then for the newest.
 func (r *round) expired() {
-	if r.still != "" && r.still == r.Version() {
-		r.refuse(true)
+	if r.still != "" && r.still == r.state.Version() {
+		r.state.refuse(true)
 	}
 }
 
@@ -93,7 +85,7 @@ func (r *round) missed(err error) outcome {
 // watchNotOpened decides what follows a watch that could not be started: the same again later if
 // the server is busy or out of reach, else another round, and its caller hears of the error.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
-	r.again, r.short = againAfter(err), false
+	r.state.again, r.state.short = againAfter(err), false
 	if errors.Is(err, errStopped) || isA[*resyncError](err) {
 		return r.interrupted(ctx, err)
 	}
@@ -106,7 +98,7 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 	switch {
 	case isBusy(err):
-		r.say(ctx, 4, "Watch failed, backing off", "err", err)
+		r.options.say(ctx, 4, "Watch failed, backing off", "err", err)
 		return tryLater(Watching, err)
 	case isOutOfReach(err):
 		return r.missed(err)
@@ -127,8 +119,8 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case errors.Is(err, errClosed):
 		return goOn(Watching)
 	case errors.Is(err, errIdle):
-		r.say(ctx, 0, "Warning: the watch is silent, opening it anew")
-		r.Journal.write(func(p *pages) { p.Silent = true })
+		r.options.say(ctx, 0, "Warning: the watch is silent, opening it anew")
+		r.options.Journal.write(func(p *pages) { p.Silent = true })
 		return goOn(Watching)
 	case errors.Is(err, errAsked), r.doubted(ctx, err):
 		return endRound(nil)
@@ -137,31 +129,31 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	switch {
 	case isExpired(err):
 		r.expired()
-		r.say(ctx, 4, "Watch expired", "err", err)
+		r.options.say(ctx, 4, "Watch expired", "err", err)
 	case apierrors.IsTooManyRequests(err):
-		r.say(ctx, 4, "Watch returned 429, backing off")
+		r.options.say(ctx, 4, "Watch returned 429, backing off")
 		return tryLater(Watching, err)
 	case apierrors.IsInternalError(err) && r.retryDeadline.ShouldRetry():
-		r.say(ctx, 2, "Watching again after an internal error", "err", err)
+		r.options.say(ctx, 2, "Watching again after an internal error", "err", err)
 		return goOn(Watching)
 	case isBroken(err):
-		r.say(ctx, 4, "Watch lost, backing off", "err", err)
+		r.options.say(ctx, 4, "Watch lost, backing off", "err", err)
 		if again := r.missed(err); again.next != "" {
 			return again
 		}
 	default:
-		r.say(ctx, 0, "Warning: watch ended with an error", "err", err)
+		r.options.say(ctx, 0, "Warning: watch ended with an error", "err", err)
 	}
 	return endRound(nil)
 }
 
 func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
-	took := r.Clock.Since(s.since)
-	r.Journal.ended(Past{Kind: KindWatch, Took: took, Objects: s.received, Failed: !causeOf(err).ordinary, Reason: endReason(err)})
-	r.again = againAfter(err)
-	if s.understood > 0 || r.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
+	took := r.options.Clock.Since(s.since)
+	r.options.Journal.ended(Past{Kind: KindWatch, Took: took, Objects: s.received, Failed: !causeOf(err).ordinary, Reason: endReason(err)})
+	r.state.again = againAfter(err)
+	if s.understood > 0 || r.options.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
 		r.misses = 0
 	}
-	r.short = isA[*clientgo.VeryShortWatchError](err) && !r.short
-	r.say(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
+	r.state.short = isA[*clientgo.VeryShortWatchError](err) && !r.state.short
+	r.options.say(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
 }

@@ -47,7 +47,7 @@ func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watche
 		defer testkit.InBackground(t, r.Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		got = watched{server.Asked(), store.Entries(), handler.Errors(), r.Version()}
+		got = watched{server.Asked(), store.Entries(), handler.Errors(), r.state.Version()}
 	})
 	return got
 }
@@ -130,11 +130,11 @@ func TestWatchSyntheticEvents(t *testing.T) {
 			w.Events <- testkit.Added("b", "9")
 			w.Events <- testkit.Added("a", "3")
 			synctest.Wait()
-			assert.Equal(t, listVersion, r.Version())
+			assert.Equal(t, listVersion, r.state.Version())
 			w.Events <- testkit.Modified("a", "10")
 			w.Events <- testkit.Added("c", "11")
 			synctest.Wait()
-			assert.Equal(t, "11", r.Version())
+			assert.Equal(t, "11", r.state.Version())
 		})
 		assert.Equal(t, []string{"replace " + listVersion + ":", "add b@9", "add a@3", "update a@10", "version 10", "add c@11", "version 11"}, store.Entries())
 	}

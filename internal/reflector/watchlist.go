@@ -29,26 +29,26 @@ func (r *round) streamList(ctx context.Context) outcome {
 	ctx, endTask := r.traced(ctx, "kinformer watch-list")
 	defer endTask()
 	r.begins()
-	started, asked := r.Clock.Now(), r.Version() // at least the last one seen
-	if r.newest {
+	started, asked := r.options.Clock.Now(), r.state.Version() // at least the last one seen
+	if r.state.newest {
 		asked = "" // the newest
 	}
-	r.asks(ctx, ByWatchList, r.again)
+	r.asks(ctx, ByWatchList, r.state.again)
 	objects, err := r.takeStream(ctx, asked)
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.Journal.ended(Past{Kind: KindWatchList, Took: r.Clock.Since(started), Objects: objects, Failed: err != nil})
-	r.again = againFailed
+	r.options.Journal.ended(Past{Kind: KindWatchList, Took: r.options.Clock.Since(started), Objects: objects, Failed: err != nil})
+	r.state.again = againFailed
 	if err != nil {
 		r.dropStream()
 		return r.streamFailed(ctx, asked, err)
 	}
 	r.logSlow(ctx, "watch-list", started)
-	r.stream.handOver(r.Clock.Now())
+	r.stream.handOver(r.options.Clock.Now())
 	next := r.beginWatching(ctx)
-	r.outage.over(ctx, time.Now())
-	r.succeeded(ctx)
+	r.timers.outage.over(ctx, time.Now())
+	r.state.succeeded(ctx)
 	return next
 }
 
@@ -63,16 +63,15 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if err := r.connected(s); err != nil {
 		return 0, err
 	}
-	check := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	staged := r.newStage(0, true)
-	if check {
-		staged = newRecordingStage(staged)
+	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
+		staged = &recordingStage{staged, NewStage(0, true, nil)}
 	}
 	version, err := r.collect(ctx, staged)
 	if err != nil {
 		return s.understood, err
 	}
-	r.refuse(false)
+	r.state.refuse(false)
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
@@ -88,7 +87,7 @@ func (r *round) streamOptions(version string) metav1.ListOptions {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		SendInitialEvents:    &sendInitialEvents,
 		AllowWatchBookmarks:  true,
-		TimeoutSeconds:       r.watchTimeout(),
+		TimeoutSeconds:       r.options.watchTimeout(),
 	}
 }
 
@@ -96,9 +95,9 @@ func (r *round) streamOptions(version string) metav1.ListOptions {
 func (r *round) collect(ctx context.Context, staged Stage) (version string, err error) {
 	quiet := r.streamWatchdog()
 	defer quiet.disarm()
-	r.hang.asks(ctx, KindWatchList)
+	r.timers.hang.asks(ctx, KindWatchList)
 	var refused error
-	err = r.follow(ctx, r.stream, quiet, func(ctx context.Context, c watchChange) bool {
+	err = r.reader.follow(ctx, r.stream, quiet, func(ctx context.Context, c watchChange) bool {
 		var err error
 		switch c.kind {
 		case watch.Bookmark:
@@ -117,26 +116,26 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 	switch {
 	case refused != nil:
 		err = refused
-	case errors.Is(err, errClosed) && r.Clock.Since(r.stream.opened) >= veryShortWatch: // else the server was busy
+	case errors.Is(err, errClosed) && r.options.Clock.Since(r.stream.opened) >= veryShortWatch: // else the server was busy
 		r.markless++
 	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // nothing but the end mark
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
 	}
 	if err == nil {
-		r.hang.asks(ctx, "")
+		r.timers.hang.asks(ctx, "")
 	}
 	return version, err
 }
 
 // streamWatchdog watches over a watch-list stream that waits for its end mark.
 func (r *round) streamWatchdog() *silence {
-	limit := r.StreamSilence
+	limit := r.options.StreamSilence
 	if limit <= 0 {
 		limit = streamSilenceLimit
 	}
-	s := &silence{clock: r.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
+	s := &silence{clock: r.options.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
 	s.still = func(ctx context.Context, received int, quiet time.Duration) {
-		r.say(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
+		r.options.say(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
 	}
 	s.begin()
 	return s
@@ -146,37 +145,36 @@ func (r *round) streamWatchdog() *silence {
 // staged.
 func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
 	if r.doubted(ctx, err) {
-		r.again = againDecoding
+		r.state.again = againDecoding
 		return goOn(Streaming)
 	}
 	r.failed(ctx, err)
 	switch {
 	case isBusy(err) && r.watchesFirst():
-		r.resync.begin()
+		r.timers.resync.begin()
 		return tryLater(Watching, err)
 	case isBusy(err):
-		r.say(ctx, 4, "Watch-list failed, backing off", "err", err)
+		r.options.say(ctx, 4, "Watch-list failed, backing off", "err", err)
 		return tryLater(Streaming, err)
 	case isRefused(err) && asked != "":
-		r.again = againRefused
-		r.refuse(true)
+		r.state.again = againRefused
+		r.state.refuse(true)
 		return goOn(Streaming)
 	case errors.Is(err, errClosed):
-		r.strikes++
-		if r.strikes < streamStrikes {
-			r.say(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
+		if r.strikes++; r.strikes < streamStrikes {
+			r.options.say(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
 			return goOn(Streaming)
 		}
 	}
-	r.again = againFallback
-	r.refuse(r.newest || isRefused(err))
+	r.state.again = againFallback
+	r.state.refuse(r.state.newest || isRefused(err))
 	if r.markless == streamStrikes || errors.Is(err, errSilent) {
-		if r.Mode == ByChoice { // else watch-lists are what the user wants
-			r.Journal.write(func(p *pages) { p.ListUntil = p.clock.Now().Add(listPreference) })
+		if r.options.Mode == ByChoice { // else watch-lists are what the user wants
+			r.options.Journal.write(func(p *pages) { p.ListUntil = p.clock.Now().Add(listPreference) })
 		}
-		r.say(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
+		r.options.say(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
 	} else {
-		r.say(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
+		r.options.say(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}
 	return goOn(Listing)
 }
@@ -186,14 +184,14 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := requestOf(ctx, &r.timers, KindList, func(ctx context.Context) (runtime.Object, error) { return r.pageFrom(ctx, r.lists.Plain(), options) }, func(runtime.Object) {})
+		page, err := r.pageFrom(ctx, r.state.lists.Plain(), options)
 		if err == nil {
-			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.expects.admitItem(item); return nil })
+			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.reader.expects.admitItem(item); return nil })
 		}
 		return page, err
 	}
 	// Both sides as the server sent them, less what is dropped: the store transforms later.
-	consistencydetector.CheckDataConsistency(ctx, r.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
+	consistencydetector.CheckDataConsistency(ctx, r.options.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
 }
 
 // recordingStage is a stage that remembers what it was given, as received: copies, because a
@@ -202,10 +200,6 @@ func (r *round) compareWithList(ctx context.Context, streamed []any, version str
 type recordingStage struct {
 	Stage
 	received *collectedStage
-}
-
-func newRecordingStage(s Stage) *recordingStage {
-	return &recordingStage{s, NewStage(0, true, func([]any, string) error { return nil })}
 }
 
 func (s *recordingStage) Put(obj any) error {

@@ -96,7 +96,7 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
 			r := New(Options{ListerWatcher: tc.lw, Sink: Foreign(&testkit.StoreLog{})})
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, !tc.gate)
-			assert.Equal(t, tc.want, r.opening)
+			assert.Equal(t, tc.want, r.state.opening)
 		})
 	}
 }
@@ -115,12 +115,12 @@ func TestStreamEndMark(t *testing.T) {
 			w.Events <- event
 			synctest.Wait()
 			assert.Empty(t, store.Entries())
-			assert.Empty(t, r.Version())
+			assert.Empty(t, r.state.Version())
 		}
 		w.Events <- testkit.EndMark("6")
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 6: a@2"}, store.Entries())
-		assert.Equal(t, "6", r.Version())
+		assert.Equal(t, "6", r.state.Version())
 	})
 }
 

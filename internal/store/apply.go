@@ -28,7 +28,7 @@ type Applier struct {
 	Progress Progress
 	vouched  bool // the server vouches for the store's version, and so says Progress
 
-	Received received // of the stored objects
+	Received Received // of the stored objects
 
 	*batchMemory             // between Apply and Done
 	own          batchMemory // for batches up to ownBatch
@@ -45,9 +45,7 @@ type batchMemory struct {
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 // NewApplier returns the applier of a store.
-func NewApplier(c *Contents) *Applier {
-	return &Applier{contents: c, Received: received{}}
-}
+func NewApplier(c *Contents) *Applier { return &Applier{contents: c, Received: Received{}} }
 
 // Apply applies the batch to the store and returns the notifications for it, in order. Each run of
 // events of the watch is one transaction, so that readers see it at once. The notifications are the
@@ -83,7 +81,7 @@ type wholeState interface {
 // of the store, nor for slow index functions. Where it would have to it returns false, and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if pace := a.contents.pace.Load(); pace != nil && !pace.allows(len(batch)) || eventRun(batch) < len(batch) {
+	if !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
 	}
 	vouched := a.begin(batch)
@@ -184,13 +182,11 @@ func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitial
 	} else {
 		done = a.contents.Table.TryApply(operations, advance)
 	}
-	if done && pace != nil {
-		pace.note(len(operations), time.Since(began), 0)
-	}
-	if done && a.contents.OnVersion != nil {
-		a.contents.publishVersion()
-	}
 	if done {
+		if pace != nil {
+			pace.note(len(operations), time.Since(began), 0)
+		}
+		a.contents.publishVersion()
 		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)
@@ -273,13 +269,13 @@ func isResync(typ clientgo.DeltaType, before, after string) bool {
 	}
 }
 
-// received holds what the server said of objects in which a transform has changed that, and so
+// Received holds what the server said of objects in which a transform has changed that, and so
 // costs nothing where none does. What a resync is and what version the store is at is decided on
 // the received version, and by both an audit knows what it finds on the server.
-type received map[string]event.Origin
+type Received map[string]event.Origin
 
 // of returns the version with which an object came from the server.
-func (r received) of(key string, obj any) string {
+func (r Received) of(key string, obj any) string {
 	if origin, altered := r[key]; altered {
 		return origin.Version
 	}
@@ -287,8 +283,8 @@ func (r received) of(key string, obj any) string {
 	return version
 }
 
-// origin is of with the UID.
-func (r received) origin(key string, obj any) event.Origin {
+// Origin is of with the UID.
+func (r Received) Origin(key string, obj any) event.Origin {
 	if origin, altered := r[key]; altered {
 		return origin
 	}
@@ -297,7 +293,7 @@ func (r received) origin(key string, obj any) event.Origin {
 
 // note remembers what the server said of an object, if that does not show it any more; nil: it
 // does.
-func (r received) note(key string, altered *event.Origin) {
+func (r Received) note(key string, altered *event.Origin) {
 	if altered != nil {
 		r[key] = *altered
 	} else if len(r) > 0 {

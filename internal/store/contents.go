@@ -6,6 +6,7 @@ package store
 import (
 	"iter"
 	"sync/atomic"
+	"time"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -93,14 +94,64 @@ func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 
 // AllowsReader reports whether the goroutine that reads from the server may store so many objects:
 // the index functions are quick, or not the user's.
-func (c *Contents) AllowsReader(objects int) bool {
-	pace := c.pace.Load()
-	return pace == nil || pace.allows(objects)
-}
+func (c *Contents) AllowsReader(objects int) bool { return c.pace.Load().allows(objects) }
 
 // publishVersion is called after each write.
 func (c *Contents) publishVersion() {
 	if c.OnVersion != nil {
 		c.OnVersion(c.Table.RV())
+	}
+}
+
+// indexPace knows whether the user's index functions of a store are so quick that an informer may
+// run them in the goroutine that reads from the server. It goes by the last ones that ran:
+//
+//	unknown ──▶ quick ◀──▶ slow
+//
+// Unless they are quick, what the watch sends goes through the queue. If the first objects of an
+// initial state show that they are slow, the queue's consumer files the others. So reading goes on
+// whatever the functions do, but for the calls that show that they are slow, 32 at most.
+//
+// A store that gets another function of the user's gets another indexPace.
+type indexPace struct {
+	state atomic.Uint32
+}
+
+const (
+	paceUnknown uint32 = iota // none of the functions has run yet
+	paceQuick
+	paceSlow
+)
+
+const (
+	// slowIndexing is what storing and filing an object may take on average, all index functions
+	// together, until that is slow. With usual functions it takes one to two microseconds; decoding
+	// an object from the server takes 10 to 100.
+	slowIndexing = 20 * time.Microsecond
+
+	// pauseOfOthers is what a few blocks of an initial state may take longer because other
+	// goroutines have the processors.
+	pauseOfOthers = 2 * time.Millisecond
+)
+
+// allows is Contents.AllowsReader; nil: no function is the user's.
+func (p *indexPace) allows(objects int) bool {
+	return p == nil || p.is(paceQuick) && objects <= table.BlockLen
+}
+
+func (p *indexPace) is(state uint32) bool { return p.state.Load() == state }
+
+// note notes that the functions have run for so many objects, and how long that took. That much
+// more is not held against them.
+func (p *indexPace) note(objects int, took, more time.Duration) {
+	if objects == 0 {
+		return
+	}
+	state := paceQuick
+	if took > time.Duration(objects)*slowIndexing+more {
+		state = paceSlow
+	}
+	if !p.is(state) {
+		p.state.Store(state)
 	}
 }

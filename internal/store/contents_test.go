@@ -46,7 +46,9 @@ func (r *storeRig) stage(size int, reuse bool) *stage {
 
 // put reads an event of the watch.
 func (r *storeRig) put(typ clientgo.DeltaType, obj any) error {
-	rec, err := r.reader.Record(typ, obj)
+	rec := event.Record{Type: typ, Object: obj}
+	rec.Version, _ = event.VersionOf(obj)
+	err := r.reader.Complete(&rec)
 	if err == nil {
 		r.take(rec)
 	}

@@ -20,9 +20,9 @@ type nextState struct {
 	draft *table.Draft
 	news  table.Places // places of objects that the store does not have, or has in another version
 
-	received received // of the draft's objects
+	received Received // of the draft's objects
 	distrust bool     // of the versions of cached objects
-	stored   func()   // called when the state is in the store; nil: nothing is
+	stored   func()   // called when the state is in the store
 	kept     []string // keys of listed objects that cannot be transformed: the cached ones stay
 
 	contents *Contents     // of the store
@@ -34,7 +34,7 @@ type nextState struct {
 }
 
 func newNextState(c *Contents, size int) *nextState {
-	return &nextState{draft: c.Table.Draft(size), received: received{}, contents: c}
+	return &nextState{draft: c.Table.Draft(size), received: Received{}, stored: func() {}, contents: c}
 }
 
 // file adds a block of objects that the draft was asked to look up. Given are their versions as
@@ -52,8 +52,6 @@ func (n *nextState) file(b *table.Block, versions []string, altered []*event.Ori
 	n.put(b)
 	for i, place := range b.Places[:b.N] {
 		n.news.Put(place, n.isNews[i])
-	}
-	for i := range b.N {
 		n.received.note(b.Keys[i], altered[i])
 	}
 }
@@ -112,33 +110,35 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 	if current && len(a.Received) == 0 {
 		isNews = func(place uint32, _ *table.Item) bool { return n.news.Has(place) }
 	}
-	switch {
-	case n.contents.Table.Len() == 0:
+	if n.contents.Table.Len() == 0 {
 		list.addAll()
-	case n.distrust:
+	} else {
 		list.all(func(place uint32, item *table.Item) meaning {
-			if isNews(place, item) || !identical.Objects(item.Former, item.Object) {
+			switch {
+			case isNews(place, item), n.distrust && !identical.Objects(item.Former, item.Object):
 				return news
-			}
-			if now := n.received.origin(item.Key, item.Object); now.Version == "" || now != a.Received.origin(item.Key, item.Former) {
+			case n.distrust && a.isSame(n, item):
+				return nothing
+			default:
 				return resync
 			}
-			return nothing
-		})
-	default:
-		list.all(func(place uint32, item *table.Item) meaning {
-			if isNews(place, item) {
-				return news
-			}
-			return resync
 		})
 	}
 	n.contents.install(n.draft, version)
-	a.Received = n.receivedAfter(a.Received)
-	if n.stored != nil {
-		n.stored()
+	for _, key := range n.kept {
+		if origin, altered := a.Received[key]; altered {
+			n.received[key] = origin
+		}
 	}
+	a.Received = n.received
+	n.stored()
 	return list.changes
+}
+
+// isSame reports whether the server says of an object in n what it said of the cached one.
+func (a *Applier) isSame(n *nextState, item *table.Item) bool {
+	now := n.received.Origin(item.Key, item.Object)
+	return now.Version != "" && now == a.Received.Origin(item.Key, item.Former)
 }
 
 // keepCached takes in the cached objects whose listed state cannot be had. It returns their places.
@@ -154,18 +154,6 @@ func (n *nextState) keepCached() (places table.Places) {
 		places.Put(block.Places[0], true)
 	}
 	return places
-}
-
-// receivedAfter returns what was received when n is in the store: those of the listed objects,
-// and of the kept ones as before.
-func (n *nextState) receivedAfter(before received) received {
-	after := n.received
-	for _, key := range n.kept {
-		if origin, altered := before[key]; altered {
-			after[key] = origin
-		}
-	}
-	return after
 }
 
 // listChanges collects the changes that a state in the store means, in the order of the state.

@@ -200,8 +200,8 @@ func (r *stateRig) requireStored(t *rapid.T, want, got any) {
 }
 
 // altered returns what was received of the objects that do not show it.
-func altered(objects map[string]stagedObject) received {
-	hidden := received{}
+func altered(objects map[string]stagedObject) Received {
+	hidden := Received{}
 	for key, o := range objects {
 		origin := event.Origin{Version: o.version, UID: "uid-of-" + o.stored.(*v1.Pod).Name}
 		if event.OriginOf(o.stored) != origin {

@@ -4,12 +4,16 @@
 package store
 
 import (
+	"math"
+	"runtime/metrics"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/identical"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -151,8 +155,8 @@ func (s *stage) transform() error {
 // reuse puts cached objects in the place of identical ones.
 func (s *stage) reuse() {
 	b := &s.block
-	for i, former := range b.Former[:b.N] {
-		if cached, ok := reusable(former, b.Objects[i]); ok {
+	for i, cached := range b.Former[:b.N] {
+		if cached != nil && claimUnchanged(cached, b.Objects[i]) && identical.Objects(cached, b.Objects[i]) {
 			b.Objects[i] = cached
 		}
 	}
@@ -185,4 +189,72 @@ func (s *stage) Publish(version string) error {
 	s.reader.Transform.Replaced(slices.Concat(next.kept, s.lapsed))
 	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
 	return nil
+}
+
+// WarmBlock loads what key and index functions are going to look at in the objects of a block. An
+// object is a chain of pointers, and a function that follows one waits for memory at each step;
+// here each step is taken for all objects, so that they wait together. A Replace of 10^5 pods
+// spends two thirds of its time in such waits without it.
+//
+// It only looks at what every typed API object has; of others it loads the beginning. The number
+// that it returns means nothing: it keeps the compiler from leaving out the loads.
+//
+//go:noinline
+func WarmBlock(objects []any) (sum int) {
+	var metas [table.BlockLen]*metav1.ObjectMeta
+	for _, obj := range objects {
+		sum += int(table.Warm(obj))
+	}
+	n := 0
+	for _, obj := range objects {
+		if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok && !event.IsNil(obj) {
+			if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+				metas[n] = m
+				n++
+			}
+		}
+	}
+	for _, m := range metas[:n] {
+		sum += firstByte(m.Name) + firstByte(m.Namespace)
+		if len(m.OwnerReferences) > 0 {
+			sum += len(m.OwnerReferences[0].UID)
+		}
+	}
+	for _, m := range metas[:n] {
+		if len(m.OwnerReferences) > 0 {
+			owner := &m.OwnerReferences[0]
+			sum += firstByte(string(owner.UID))
+			if owner.Controller != nil && *owner.Controller {
+				sum++
+			}
+		}
+	}
+	return sum
+}
+
+func firstByte(s string) int {
+	if s == "" {
+		return 0
+	}
+	return int(s[0])
+}
+
+// MemoryIsScarce reports whether the runtime's memory limit may be exceeded when all that is in use
+// is there twice.
+func MemoryIsScarce() bool {
+	samples := []metrics.Sample{
+		{Name: "/gc/gomemlimit:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(samples)
+	limit := samples[0].Value.Uint64()
+	return limit < math.MaxInt64 && samples[1].Value.Uint64()-samples[2].Value.Uint64() > limit/2
+}
+
+// claimUnchanged reports whether two objects claim to be one, in one version: without that a
+// comparison is not worth it.
+func claimUnchanged(a, b any) bool {
+	before, after := event.OriginOf(a), event.OriginOf(b)
+	return before == after && after.Version != "" && after.UID != ""
 }

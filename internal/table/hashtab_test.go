@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -35,64 +33,87 @@ func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 	}
 }
 
-// TestHashtab compares with a map. The hashes are few and poor, so that groups
-// overflow, tags agree and ways cross the end of the array.
-func TestHashtab(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var tab hashtab[entry]
-		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-		model := map[int]*entry{}
-		spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
-		hashOf := func(e *entry) uint64 { return e.hash }
-		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			key := rapid.IntRange(0, 120).Draw(t, "key")
-			hash := (^uint64(0) - uint64(key)%spread<<34) ^ uint64(key)%3
-			e := tab.seek(hash, func(e *entry) bool { return e.key == key })
-			require.Same(t, model[key], e)
-			if e == nil {
-				model[key] = &entry{key, hash}
-				tab.insert(hash, model[key], hashOf)
-				continue
+// TestHashtabs compares both kinds with a map. The hashes are few and poor, so that groups overflow,
+// tags agree and ways cross the end of the array. An empty table is as good as new, so that no
+// rebuild is ever needed for removed entries.
+func TestHashtabs(t *testing.T) {
+	t.Run("hashtab", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			var tab hashtab[entry]
+			tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
+			sameAsMap(t, tableOf[entry]{
+				seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
+				add: func(hash uint64, key int, _ func(int) uint64) *entry {
+					e := &entry{key, hash}
+					tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
+					return e
+				},
+				remove: tab.remove,
+				live:   func() int { return tab.live },
+				check:  func() error { return nil },
+			})
+			for i := range *tab.groups.Load() {
+				require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
 			}
-			tab.remove(hash, e)
-			delete(model, key)
-		}
-		require.Equal(t, len(model), tab.live)
-		for key, want := range model {
-			require.Same(t, want, tab.seek(want.hash, func(e *entry) bool { return e.key == key }))
-		}
+		})
+	})
+	t.Run("keytab", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			var tab keytab
+			tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
+			sameAsMap(t, tableOf[record]{
+				seek: func(hash uint64, key int) *record {
+					return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
+				},
+				add: func(hash uint64, key int, hashOf func(int) uint64) *record {
+					r := keyRecord(strconv.Itoa(key))
+					tab.insert(hash, r, func(r *record) uint64 {
+						key, err := strconv.Atoi(r.key())
+						require.NoError(t, err)
+						return hashOf(key)
+					})
+					return r
+				},
+				remove: tab.remove,
+				live:   func() int { return tab.live },
+				check:  tab.verify,
+			})
+		})
 	})
 }
 
-// TestHashtabLeavesNoTrace: after any coming and going an empty table is as
-// good as new, so that no rebuild is ever needed for what was removed.
-func TestHashtabLeavesNoTrace(t *testing.T) {
-	var tab hashtab[entry]
-	tab.reserve(100)
-	rng := rand.New(rand.NewPCG(1, 1))
-	model := map[int]*entry{}
-	hashOf := func(e *entry) uint64 { return e.hash }
-	for i := range 100_000 {
-		if len(model) < 100 {
-			e := &entry{i, rng.Uint64()}
-			model[i] = e
-			tab.insert(e.hash, e, hashOf)
-			continue
-		}
-		for key, e := range model {
-			tab.remove(e.hash, e)
+// tableOf is a hash table of entries with numbers for keys.
+type tableOf[T any] struct {
+	seek   func(hash uint64, key int) *T
+	add    func(hash uint64, key int, hashOf func(int) uint64) *T
+	remove func(hash uint64, entry *T)
+	live   func() int
+	check  func() error
+}
+
+// sameAsMap adds and removes entries at random, and in the end removes all.
+func sameAsMap[T any](t *rapid.T, tab tableOf[T]) {
+	model := map[int]*T{}
+	spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
+	hashOf := func(key int) uint64 { return (^uint64(0) - uint64(key)%spread<<34) ^ uint64(key)%3 }
+	for range rapid.IntRange(1, 300).Draw(t, "steps") {
+		key := rapid.IntRange(0, 120).Draw(t, "key")
+		found := tab.seek(hashOf(key), key)
+		require.Same(t, model[key], found)
+		if found == nil {
+			model[key] = tab.add(hashOf(key), key, hashOf)
+		} else {
+			tab.remove(hashOf(key), found)
 			delete(model, key)
-			break
 		}
+		require.NoError(t, tab.check())
 	}
-	groups := len(*tab.groups.Load())
-	for _, e := range slices.Collect(maps.Values(model)) {
-		tab.remove(e.hash, e)
+	require.Equal(t, len(model), tab.live())
+	for key, want := range model {
+		require.Same(t, want, tab.seek(hashOf(key), key))
+		tab.remove(hashOf(key), want)
 	}
-	require.Equal(t, groups, len(*tab.groups.Load()))
-	for i := range *tab.groups.Load() {
-		require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
-	}
+	require.Zero(t, tab.live())
 }
 
 // TestHashtabSaturates: a group that more entries pass than it can count is
@@ -131,39 +152,6 @@ func (t *keytab) seek(hash uint64, same func(*record) bool) *record {
 			return r
 		}
 	}
-}
-
-// TestKeytab is TestHashtab for a keytab.
-func TestKeytab(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var tab keytab
-		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-		model := map[string]*record{}
-		spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
-		hashOf := func(key string) uint64 {
-			n, err := strconv.ParseUint(key, 10, 64)
-			require.NoError(t, err)
-			return (^uint64(0) - n%spread<<34) ^ n%3
-		}
-		hashOfRecord := func(r *record) uint64 { return hashOf(r.key()) }
-		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			key := strconv.Itoa(rapid.IntRange(0, 120).Draw(t, "key"))
-			r := tab.seek(hashOf(key), func(r *record) bool { return r.key() == key })
-			require.Same(t, model[key], r)
-			if r == nil {
-				model[key] = keyRecord(key)
-				tab.insert(hashOf(key), model[key], hashOfRecord)
-			} else {
-				tab.remove(hashOf(key), r)
-				delete(model, key)
-			}
-			require.NoError(t, tab.verify())
-		}
-		require.Equal(t, len(model), tab.live)
-		for key, want := range model {
-			require.Same(t, want, tab.seek(hashOf(key), func(r *record) bool { return r.key() == key }))
-		}
-	})
 }
 
 // slotOf returns the slot of a key that is there.
@@ -474,58 +462,6 @@ func reusing() IndexFunc {
 	return func(obj any) ([]string, error) {
 		memory = append(memory[:0], obj.(*item).values["first"]...)
 		return memory, nil
-	}
-}
-
-// TestIndexFuncsMayReuseTheirResult: whatever way an object comes into an
-// index, what the function returned for it is taken before the next call.
-func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
-	const n = BlockLen + 3
-	objects := map[string]any{}
-	var ops []Op
-	for i := range n {
-		key := strconv.Itoa(i)
-		it := &item{key: key, values: map[string][]string{"first": {key}}}
-		if i%3 == 0 {
-			it.values["first"] = []string{key, "third"}
-		}
-		objects[key] = it
-		ops = append(ops, Op{Key: key, Object: it})
-	}
-	for name, fill := range map[string]func(*Table){
-		"Apply":   func(table *Table) { table.Apply(ops, nil) },
-		"Replace": func(table *Table) { table.Replace(maps.All(objects), n, "1") },
-		"AddIndexers": func(table *Table) {
-			table.Apply(ops, nil)
-			require.NoError(t, table.AddIndexers(map[string]IndexFunc{"late": reusing()}))
-		},
-		"Draft": func(table *Table) {
-			d, block := table.Draft(n), &Block{}
-			for key, obj := range objects {
-				block.Keys[block.N], block.Objects[block.N] = key, obj
-				if block.N++; block.N == BlockLen {
-					d.Put(block)
-					block.Reset()
-				}
-			}
-			d.Put(block)
-			table.Install(d, "1")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			table := New(map[string]IndexFunc{"first": reusing(), "second": reusing()}, Options{})
-			fill(table)
-			for index := range table.Indexers() {
-				for key := range objects {
-					keys, err := table.IndexKeys(index, key)
-					require.NoError(t, err)
-					require.Equal(t, []string{key}, keys, "in %s", index)
-				}
-				count, err := table.Count(index, "third")
-				require.NoError(t, err)
-				require.Equal(t, (n+2)/3, count, "in %s", index)
-			}
-		})
 	}
 }
 

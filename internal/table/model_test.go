@@ -630,23 +630,4 @@ func TestDraftGrows(t *testing.T) {
 	}
 }
 
-// TestDroppedDraft: a draft that is not installed changes nothing, and the table goes on meanwhile.
-func TestDroppedDraft(t *testing.T) {
-	table := New(nil, Options{})
-	table.Apply([]Op{{Key: "a", Object: 1}}, nil)
-	d := table.Draft(1)
-	block := &Block{N: 1}
-	block.Keys[0], block.Objects[0] = "a", 2
-	d.Look(block)
-	require.Equal(t, 1, block.Former[0])
-	d.Put(block)
-	require.True(t, d.Current())
-	table.Apply([]Op{{Key: "b", Object: 3}}, nil)
-	require.False(t, d.Current())
-	require.NoError(t, table.verify())
-	require.Equal(t, 2, table.Len())
-	obj, _ := table.Get("a")
-	require.Equal(t, 1, obj)
-}
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

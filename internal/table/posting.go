@@ -24,6 +24,17 @@ func (p *posting) rest() []*leaf {
 	return nil
 }
 
+// most returns a hint: about as many members as there is room for.
+func (p *posting) most() int {
+	if rest := p.rest(); len(rest) > 0 {
+		return (len(rest) + 1) * leafLen
+	}
+	if l := p.first.Load(); l != nil {
+		return int(l.room)
+	}
+	return 0
+}
+
 // leaf returns leaf i.
 func (p *posting) leaf(i uint32) *leaf {
 	if i == 0 {

@@ -171,6 +171,7 @@ func (v view) indexKeys(name, value string) (keys []string, ok bool, err error) 
 	if err != nil || p == nil {
 		return nil, true, err
 	}
+	keys = make([]string, 0, p.most())
 	ok = v.each(p, func(_ uint32, key string, _ any) bool {
 		keys = append(keys, key)
 		return true

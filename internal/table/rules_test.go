@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -62,30 +60,6 @@ func (x *machine) stepwise(t *rapid.T, old *modelState, ops []Op) {
 	x.table.settle(len(ops))
 	requireSame(t, x.model, x.table)
 	x.table.report(failures)
-}
-
-// TestArrivingPinKeepsEverything: a reader that has announced itself and not
-// yet settled finds the generation that it has loaded, whatever is written in
-// between, and finds it complete.
-func TestArrivingPinKeepsEverything(t *testing.T) {
-	table := newValueTable()
-	put(table, "k", &half{count: 1, value: "v"})
-	p, _ := table.pins.arrive(table.core.Load().published.Load())
-	v := table.glance()
-	v.pinned = true
-	del(table, "k")
-	put(table, "l", &half{count: 2, value: "v"})
-	p.settle(v.gen)
-	put(table, "k", &half{count: 3, value: "w"})
-	obj, ok := v.get("k")
-	require.True(t, ok)
-	require.Equal(t, 1, obj.(*half).count)
-	require.Len(t, v.objects(nil), 1)
-	n, _, err := v.indexCount("value", "v")
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	table.leave(p)
-	requireNothingKept(t, table)
 }
 
 // TestLeavesOfReadersAreNotOverwritten: a posting that shrinks and grows again
@@ -185,87 +159,6 @@ func TestNilObject(t *testing.T) {
 	require.Equal(t, uint64(1), table.IndexFailures()["first"])
 }
 
-// The tests here step a glance by hand: the writer changes the posting between
-// two of the leaves that the glance looks at.
-
-// filled returns a table with n objects under the value "v", in the order in
-// which they are in the posting.
-func filled(n int) (table *Table, keys []string) {
-	table = newValueTable()
-	for i := range n {
-		keys = append(keys, strconv.Itoa(i))
-		put(table, keys[i], &half{value: "v"})
-	}
-	return table, keys
-}
-
-// TestGlanceAnswersFromAState is the same at random: after any member that a
-// glance has found, the writer may make changes around a multiple of leafLen.
-// An answer of which the glance is sure is that of one of the states.
-func TestGlanceAnswersFromAState(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 3).Draw(t, "leaves")*leafLen + rapid.IntRange(-1, 2).Draw(t, "more")
-		table, keys := filled(n)
-		if rapid.Bool().Draw(t, "hold") {
-			defer table.Snapshot().Close()
-		}
-		stops := rapid.SliceOfN(rapid.IntRange(0, n-1), 1, 3).Draw(t, "stops")
-		states := []string{valuesNow(t, table)}
-		v, at, found := table.glance(), 0, []string{}
-		p, err := v.posting("value", "v")
-		require.NoError(t, err)
-		sure := v.each(p, func(_ uint32, key string, obj any) bool {
-			found = append(found, key+"="+strconv.Itoa(obj.(*half).count))
-			if slices.Contains(stops, at) {
-				table.Apply(someOps(t, keys, at), nil)
-				states = append(states, valuesNow(t, table))
-			}
-			at++
-			return true
-		})
-		slices.Sort(found)
-		if sure {
-			require.Contains(t, states, strings.Join(found, " "))
-		}
-	})
-}
-
-// someOps draws a batch that adds and removes members, or changes them: most
-// of those that come before at, some of the others.
-func someOps(t *rapid.T, keys []string, at int) []Op {
-	ops := make([]Op, rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "ops"))
-	for i := range ops {
-		among := keys[:at+1]
-		if rapid.IntRange(0, 3).Draw(t, "any") == 0 {
-			among = keys
-		}
-		ops[i].Key = rapid.SampledFrom(among).Draw(t, "key")
-		switch rapid.IntRange(0, 5).Draw(t, "change") {
-		case 0:
-			ops[i].Object = &half{value: "v", count: rapid.IntRange(1, 9).Draw(t, "count")}
-		case 1:
-			ops[i] = Op{Key: "new-" + strconv.Itoa(rapid.IntRange(0, 2).Draw(t, "new")), Object: &half{value: "v"}}
-		case 2:
-			ops[i].Object = &half{value: "w"}
-		default:
-			ops[i].Delete = true
-		}
-	}
-	return ops
-}
-
-// valuesNow tells what a reader with a pin finds under the value.
-func valuesNow(t require.TestingT, table *Table) string {
-	seq, err := table.ByIndexSeq("value", "v")
-	require.NoError(t, err)
-	found := []string{}
-	for key, obj := range seq {
-		found = append(found, key+"="+strconv.Itoa(obj.(*half).count))
-	}
-	slices.Sort(found)
-	return strings.Join(found, " ")
-}
-
 // fileWays are the ways in which index functions come to run on objects, of
 // which there are more than fit into a block.
 var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]any){
@@ -352,6 +245,31 @@ func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
 			n, err := table.Count("first", "v")
 			require.NoError(t, err)
 			require.Equal(t, len(objects), n)
+		})
+	}
+}
+
+// TestIndexFuncsMayReuseTheirResult: whatever way an object comes into an index, the values of the
+// function are taken before its next call.
+func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
+	const n = BlockLen + 3
+	objects := map[string]any{}
+	for i := range n {
+		key := strconv.Itoa(i)
+		objects[key] = &item{key: key, values: map[string][]string{"first": {key, "third"}}}
+	}
+	for name, file := range fileWays {
+		t.Run(name, func(t *testing.T) {
+			table := New(map[string]IndexFunc{"first": reusing()}, Options{})
+			file(t, table, objects)
+			for key := range objects {
+				keys, err := table.IndexKeys("first", key)
+				require.NoError(t, err)
+				require.Equal(t, []string{key}, keys)
+			}
+			count, err := table.Count("first", "third")
+			require.NoError(t, err)
+			require.Equal(t, n, count)
 		})
 	}
 }

@@ -131,30 +131,6 @@ func TestCloseInsideALoop(t *testing.T) {
 	requireNothingKept(t, table)
 }
 
-// TestTableLoopsSeeOneState: writes in the body of a loop do not reach it, and
-// breaking out lets go of the state.
-func TestTableLoopsSeeOneState(t *testing.T) {
-	table := newValueTable()
-	for i := range 300 {
-		put(table, strconv.Itoa(i), &half{value: "v"})
-	}
-	seq, err := table.ByIndexSeq("value", "v")
-	require.NoError(t, err)
-	n := 0
-	for key := range seq {
-		del(table, key)
-		put(table, "new-"+key, &half{value: "v"})
-		n++
-		require.Equal(t, 1, table.Snapshots().Open)
-	}
-	require.Equal(t, 300, n)
-	for range table.All() {
-		break
-	}
-	require.Zero(t, table.Snapshots().Open)
-	requireNothingKept(t, table)
-}
-
 func TestSnapshotStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newValueTable()
@@ -187,35 +163,6 @@ func TestForgottenSnapshot(t *testing.T) {
 	requireNothingKept(t, table)
 	require.Zero(t, table.Snapshots().Open)
 	require.Equal(t, uint64(1), table.Snapshots().Forgotten)
-}
-
-// TestSnapshotCloseRaces closes a snapshot while others read it: each read is
-// whole or refused, and the pin is left exactly once.
-func TestSnapshotCloseRaces(t *testing.T) {
-	table := newValueTable()
-	for i := range 200 {
-		put(table, strconv.Itoa(i), &half{value: "v"})
-	}
-	for range 50 {
-		s := table.Snapshot()
-		var wg sync.WaitGroup
-		for range 3 {
-			wg.Go(func() {
-				if n := len(s.List()); n != 0 && n != 200 {
-					t.Errorf("%d objects", n)
-				}
-				s.Close()
-			})
-		}
-		wg.Go(func() {
-			for i := range 200 {
-				put(table, strconv.Itoa(i), &half{value: "v"})
-			}
-		})
-		wg.Wait()
-	}
-	requireNothingKept(t, table)
-	require.Zero(t, table.Snapshots().Open)
 }
 
 // TestShrink: a table that has lost most of its objects gives their memory

@@ -6,6 +6,7 @@ package testkit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -91,4 +92,115 @@ func QuietPanics(t *testing.T) func() int {
 		defer mu.Unlock()
 		return count
 	}
+}
+
+// Mirror is a handler that rebuilds the store from what it hears, and notes whatever does not fit
+// what it heard before: an Update or a Delete of an object that it does not know, an Add of one
+// that it knows, an Update whose old object is not the one that it heard of last, calls about one
+// object that overlap.
+type Mirror struct {
+	Before  func(line string) // called first in each call, outside the lock; may be nil
+	SameUID bool              // an Update must not change the UID
+
+	mu       sync.Mutex
+	changed  sync.Cond // on mu, at the end of each call
+	Objects  map[string]*corev1.Pod
+	calling  map[string]bool
+	Problems []string
+	calls    int
+}
+
+func NewMirror() *Mirror {
+	m := &Mirror{Objects: map[string]*corev1.Pod{}, calling: map[string]bool{}}
+	m.changed.L = &m.mu
+	return m
+}
+
+func (m *Mirror) enter(line string, p *corev1.Pod) (leave func()) {
+	m.mu.Lock()
+	if m.calling[p.Name] {
+		m.problem("%s overlaps with another call", line)
+	}
+	m.calling[p.Name] = true
+	m.calls++
+	m.mu.Unlock()
+	if m.Before != nil {
+		m.Before(line)
+	}
+	m.mu.Lock()
+	return func() {
+		delete(m.calling, p.Name)
+		m.changed.Broadcast()
+		m.mu.Unlock()
+	}
+}
+
+func (m *Mirror) problem(format string, args ...any) {
+	m.Problems = append(m.Problems, fmt.Sprintf(format, args...))
+}
+
+func (m *Mirror) OnAdd(obj any, _ bool) {
+	p := obj.(*corev1.Pod)
+	defer m.enter("add "+Describe(p), p)()
+	if known := m.Objects[p.Name]; known != nil {
+		m.problem("add of %s over %s", Describe(p), Describe(known))
+	}
+	m.Objects[p.Name] = p
+}
+
+func (m *Mirror) OnUpdate(old, current any) {
+	from, to := old.(*corev1.Pod), current.(*corev1.Pod)
+	defer m.enter("update "+Describe(from)+" "+Describe(to), to)()
+	switch known := m.Objects[to.Name]; {
+	case known == nil:
+		m.problem("update of unknown %s", Describe(to))
+	case Describe(known) != Describe(from) || known.UID != from.UID:
+		m.problem("update from %s, but %s was last", Describe(from), Describe(known))
+	case m.SameUID && from.UID != to.UID && from.UID != "" && to.UID != "":
+		m.problem("update of %s changes the UID", Describe(to))
+	}
+	m.Objects[to.Name] = to
+}
+
+func (m *Mirror) OnDelete(obj any) {
+	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	p := obj.(*corev1.Pod)
+	defer m.enter("delete "+Describe(p), p)()
+	if m.Objects[p.Name] == nil {
+		m.problem("delete of unknown %s", Describe(p))
+	}
+	delete(m.Objects, p.Name)
+}
+
+// State returns the objects that the handler knows, as text, and what was wrong so far.
+func (m *Mirror) State() (known map[string]string, problems []string, calls int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return StateOfPods(maps.Values(m.Objects)), m.Problems, m.calls
+}
+
+// Await returns whether the handler got to know exactly the wanted state before ctx ended.
+func (m *Mirror) Await(ctx context.Context, want string) bool {
+	defer context.AfterFunc(ctx, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.changed.Broadcast()
+	})()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for fmt.Sprint(StateOfPods(maps.Values(m.Objects))) != want && ctx.Err() == nil {
+		m.changed.Wait()
+	}
+	return ctx.Err() == nil
+}
+
+func StateOfPods[T any](pods func(yield func(T) bool)) map[string]string {
+	state := map[string]string{}
+	for obj := range pods {
+		p := any(obj).(*corev1.Pod)
+		state[p.Name] = Describe(p) + " " + string(p.UID)
+	}
+	return state
 }

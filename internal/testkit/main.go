@@ -10,10 +10,16 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // RunTests runs the tests of a package, and fails for a goroutine that is left.
@@ -57,3 +63,64 @@ func About(what string, texts []string) (found []string) {
 	}
 	return found
 }
+
+// AtNight skips a test of load or of bounds, or one that runs the go command for long, unless
+// KINFORMER_NIGHT is set, as make nightly sets it.
+func AtNight(t testing.TB) {
+	t.Helper()
+	if os.Getenv("KINFORMER_NIGHT") == "" {
+		t.Skip("for the night: set KINFORMER_NIGHT=1")
+	}
+}
+
+// AsClientGoAdaptsIt returns what an informer is given for a handler of AddTypedEventHandler.
+func AsClientGoAdaptsIt(t *testing.T, handler clientgo.TypedResourceEventHandler[*corev1.Pod]) clientgo.ResourceEventHandler {
+	caught := &catcher{}
+	_, err := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](caught).AddTypedEventHandler(handler)
+	require.NoError(t, err)
+	return caught.handler
+}
+
+type catcher struct {
+	clientgo.SharedIndexInformer
+	handler clientgo.ResourceEventHandler
+}
+
+func (c *catcher) AddEventHandlerWithOptions(handler clientgo.ResourceEventHandler, _ clientgo.HandlerOptions) (clientgo.ResourceEventHandlerRegistration, error) {
+	c.handler = handler
+	return nil, nil
+}
+
+// Gauges is a provider of metrics that keeps what was published last.
+type Gauges struct{ Depth, Version, Latencies Gauge }
+
+// Gauge is a metric. As a histogram it counts.
+type Gauge struct{ Last float64 }
+
+func (g *Gauge) Set(v float64)   { g.Last = v }
+func (g *Gauge) Observe(float64) { g.Last++ }
+
+func (p *Gauges) NewQueuedItemMetric(clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return &p.Depth
+}
+
+func (p *Gauges) NewStoreResourceVersionMetric(clientgo.InformerNameAndResource) clientgo.GaugeMetric {
+	return &p.Version
+}
+
+func (p *Gauges) NewProcessingLatencyMetric(clientgo.InformerNameAndResource) clientgo.HistogramMetric {
+	return &p.Latencies
+}
+
+// CpuTime is what the process has used.
+func CpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	used, err := cputime.Used()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return used
+}
+
+// Secret is what no text may have.
+const Secret = "hunter2"

@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
+
+	"github.com/kinformer/cache/tools/interleave/overlay"
 )
 
 // packages are those under test, below the root module.
@@ -118,4 +122,86 @@ func configuration(killer string) string {
 		return killer
 	}
 	return strings.ReplaceAll(name, "_", " ")
+}
+
+// copied is what a copy has of the root module: the packages under test, and those that they need.
+var copied = []string{"internal", "cachetest", "go.mod", "go.sum"}
+
+// packageCopy is a module that has nothing else.
+type packageCopy struct{ dir string }
+
+func newCopy(root string) (c packageCopy, err error) {
+	if c.dir, err = os.MkdirTemp("", "mutant-"); err != nil {
+		return c, err
+	}
+	for _, name := range copied {
+		if err := exec.Command("cp", "-R", filepath.Join(root, name), c.dir).Run(); err != nil {
+			c.remove()
+			return c, fmt.Errorf("copy %s: %w", name, err)
+		}
+	}
+	return c, nil
+}
+
+func (c packageCopy) remove() { _ = os.RemoveAll(c.dir) }
+
+// binary is a built test binary of a package.
+type binary struct{ file, dir string }
+
+// tests builds those of a package, with the race detector: what they find is a matter of chance.
+func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error) {
+	return c.build(ctx, pkg, "tests", "-race")
+}
+
+// schedules builds the schedules of a package.
+func (c packageCopy) schedules(ctx context.Context, pkg string) (b binary, err error) {
+	file, err := overlay.Write(filepath.Join(c.dir, "points"), c.dir, packages...)
+	if err != nil {
+		return b, err
+	}
+	return c.build(ctx, pkg, "schedules", "-overlay", file, "-tags", "interleave")
+}
+
+func (c packageCopy) build(ctx context.Context, pkg, what string, flags ...string) (b binary, err error) {
+	b = binary{filepath.Join(c.dir, what+".test"), filepath.Join(c.dir, pkg)}
+	args := append([]string{"test", "-c", "-o", b.file}, flags...)
+	return b, c.do(ctx, "go", append(args, "./"+pkg)...)
+}
+
+func (c packageCopy) do(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = c.dir
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, args[0], err, output)
+	}
+	return nil
+}
+
+// run runs tests once and returns which one has failed, if one has; else "".
+func (b binary) run(ctx context.Context, tests string, timeout time.Duration, flags ...string) (killer string, output []byte) {
+	args := []string{"-test.run", tests, "-test.failfast", "-test.timeout", timeout.String()}
+	cmd := exec.CommandContext(ctx, b.file, append(args, flags...)...)
+	cmd.Dir = b.dir
+	output, err := cmd.CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		return "", output
+	}
+	return killerIn(output, err), output
+}
+
+var (
+	failed  = regexp.MustCompile(`--- FAIL: (\S+)`)
+	crashed = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
+)
+
+// killerIn returns what a test binary that has failed says of it: the subtest, or with what it has
+// crashed.
+func killerIn(output []byte, err error) string {
+	if all := failed.FindAllSubmatch(output, -1); len(all) > 0 {
+		return string(all[len(all)-1][1])
+	}
+	if crash := crashed.Find(output); crash != nil {
+		return string(crash)
+	}
+	return err.Error()
 }

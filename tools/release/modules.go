@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+	"golang.org/x/mod/zip"
 )
 
 // modules reads the go.mod files, the root's first.
@@ -89,4 +92,80 @@ func (r *release) checkReplaces(m *modfile.File) error {
 		}
 	}
 	return nil
+}
+
+// checkUsers requires that, with an empty module cache, go get has each published module, its
+// packages compile, and go install has the command. A module proxy in a folder has our modules as they
+// are committed, so that no tag is needed for it.
+func (r *release) checkUsers(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
+	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
+		return err
+	}
+	for _, folder := range r.folders() {
+		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
+			return err
+		}
+	}
+	cache, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	if err != nil {
+		return err
+	}
+	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
+	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
+	env := []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
+		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}
+	for i, folder := range r.folders() {
+		got, user := r.module(folder), filepath.Join(dir, fmt.Sprint("user", i))
+		if err := os.Mkdir(user, 0o755); err != nil {
+			return err
+		}
+		for _, args := range [][]string{
+			{"mod", "init", "example.com/user"}, {"get", got.Path + "/...@" + semver.MajorMinor(got.Version)}, {"build", got.Path + "/..."},
+		} {
+			if _, err := output(ctx, user, env, "go", args...); err != nil {
+				return fmt.Errorf("a user of %s: %w", got.Path, err)
+			}
+		}
+	}
+	if _, err := output(ctx, dir, env, "go", "install", r.root+"/"+r.command+"@"+r.version); err != nil {
+		return err
+	}
+	_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(r.command)), "-h")
+	return err
+}
+
+// publish writes to proxy what a module proxy has of the module in a folder of the repository.
+func (r *release) publish(repository, proxy, folder string) error {
+	m := r.module(folder)
+	dir := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	requirements, err := os.ReadFile(filepath.Join(repository, folder, "go.mod"))
+	if err != nil {
+		return err
+	}
+	info := fmt.Sprintf(`{"Version": %q}`, m.Version)
+	for name, content := range map[string]string{"list": m.Version + "\n", m.Version + ".info": info, m.Version + ".mod": string(requirements)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return writeFile(filepath.Join(dir, m.Version+".zip"), func(w io.Writer) error {
+		return zip.CreateFromVCS(w, m, repository, "HEAD", folder)
+	})
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
 }

@@ -4,14 +4,19 @@
 package blank
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kinformer/cache/bench/internal/workload"
 	"github.com/kinformer/cache/bench/internal/world"
@@ -43,7 +48,7 @@ func marked(pod *corev1.Pod) *corev1.Pod {
 		hash, mark(template, 0), string(own.UID), mark(owner, 0), string(pod.UID), mark(uid, 0),
 		pod.Annotations["cni.projectcalico.org/podIP"], mark(address, 0),
 		pod.Annotations["cni.projectcalico.org/containerID"], mark(container, 2),
-		pod.Status.PodIP, mark(address, 0), pod.Status.HostIP, mark(address, 1), "10.0.0.1", mark(address, 0),
+		pod.Status.PodIP, mark(address, 0), pod.Status.HostIP, mark(address, 1),
 		pod.Spec.NodeName, nodeName,
 		pod.Spec.Volumes[len(pod.Spec.Volumes)-1].Name, "kube-api-access-" + mark(suffix, 0),
 	}
@@ -78,22 +83,84 @@ func markTimes(pod *corev1.Pod) {
 	pod.ManagedFields[0].Time, pod.ManagedFields[1].Time = &made, &now
 }
 
+//go:embed objects
+var manifests embed.FS
+
+// read reads the manifest of that name, as JSON.
+var read = func() func(name string) string {
+	var known sync.Map
+	return func(name string) string {
+		text, there := known.Load(name)
+		if !there {
+			content, err := manifests.ReadFile("objects/" + name + ".yaml")
+			utilruntime.Must(err)
+			content, err = yaml.YAMLToJSON(content)
+			utilruntime.Must(err)
+			text, _ = known.LoadOrStore(name, string(content))
+		}
+		return text.(string)
+	}
+}()
+
+// fill makes an object of a manifest: words that begin with $ become marks of a part, or what pairs
+// say.
+func (m *maker) fill(into any, name string, part int, pairs ...string) {
+	node := strings.Replace(nodeName, mark(node, 0), mark(node, part), 1)
+	pairs = append(pairs, "$version", mark(version, 0), "$due", mark(due, 0), "$suffix", mark(suffix, part), "$uid", mark(uid, part), "$node", node,
+		"$address", mark(address, part), "$template", mark(template, 0), "$owner", mark(owner, 0), "$deployment", m.name, "$namespace", m.pod.Namespace)
+	for f, layout := range map[field]string{created: secondsLayout, changed: secondsLayout, renewed: microLayout} {
+		pairs = append(pairs, [fields]string{created: "$created", changed: "$changed", renewed: "$renewed"}[f], timeMark(f).Format(layout))
+	}
+	utilruntime.Must(json.Unmarshal([]byte(strings.NewReplacer(pairs...).Replace(read(name))), into))
+}
+
 // object makes the object of a form.
 func (m *maker) object(r world.Resource, shape world.Shape) runtime.Object {
-	switch r {
-	case world.Pods:
+	if r == world.Pods {
 		return m.podAs(shape)
-	case world.ReplicaSets:
-		return m.set(shape)
-	case world.Slices:
-		return m.slice()
-	case world.Events:
-		return event(shape)
-	case world.Nodes:
-		return nodeAs(shape)
-	default:
-		return lease()
 	}
+	made := Of(r).New()
+	parent := world.UID(world.Resources+1, uint32(m.deployment))
+	var reason, component, about string
+	if r == world.Events {
+		reason, component = [world.EventShapes]string{"Scheduled", "Pulled", "Created", "Started", "Killing"}[shape], "kubelet"
+		about = fmt.Sprintf("team-%03d", shape*7)
+		if shape == 0 {
+			component = "default-scheduler"
+		}
+	}
+	m.fill(made, r.String(), 0, "$parent", parent, "$reason", reason, "$component", component, "$about", about)
+	switch o := made.(type) {
+	case *appsv1.ReplicaSet:
+		m.finish(o, shape)
+	case *discoveryv1.EndpointSlice:
+		o.Endpoints = make([]discoveryv1.Endpoint, world.PodsPerDeployment)
+		for part := range o.Endpoints {
+			m.fill(&o.Endpoints[part], "endpoint", part, "$zone", string(rune('a'+part%3)))
+		}
+	case *corev1.Node:
+		if shape == world.Pressed {
+			pressure := &o.Status.Conditions[1]
+			pressure.Status, pressure.LastTransitionTime = corev1.ConditionTrue, pressure.LastHeartbeatTime
+		}
+	}
+	return made
+}
+
+// finish gives a replica set, which is full, half way, or empty, the template of its pods.
+func (m *maker) finish(set *appsv1.ReplicaSet, shape world.Shape) {
+	set.Labels = m.pod.Labels
+	spec := &set.Spec.Template.Spec
+	set.Spec.Template.Labels, *spec = m.pod.Labels, *m.pod.Spec.DeepCopy()
+	spec.NodeName, spec.Tolerations, spec.Volumes = "", nil, spec.Volumes[:len(spec.Volumes)-1]
+	for i := range spec.Containers {
+		mounts := spec.Containers[i].VolumeMounts
+		spec.Containers[i].VolumeMounts = mounts[:len(mounts)-1]
+	}
+	replicas := [world.SetShapes]int32{world.Full: world.PodsPerDeployment, world.Scaling: world.PodsPerDeployment / 2}[shape]
+	set.Spec.Replicas = &replicas
+	set.Status = appsv1.ReplicaSetStatus{Replicas: replicas, FullyLabeledReplicas: replicas, ReadyReplicas: replicas,
+		AvailableReplicas: replicas, ObservedGeneration: 2}
 }
 
 // podAs makes a pod at a stage of its life.
@@ -123,19 +190,3 @@ func (m *maker) podAs(shape world.Shape) *corev1.Pod {
 	}
 	return pod
 }
-
-// metaOf is the metadata of objects that are no pods.
-func metaOf(name, namespace, manager, fields string) metav1.ObjectMeta {
-	now := metav1.NewTime(timeMark(changed))
-	return metav1.ObjectMeta{
-		Name: name, Namespace: namespace, UID: types.UID(mark(uid, 0)), ResourceVersion: mark(version, 0),
-		CreationTimestamp: metav1.NewTime(timeMark(created)),
-		Annotations:       map[string]string{DueAnnotation: mark(due, 0)},
-		ManagedFields: []metav1.ManagedFieldsEntry{{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
-			Time: &now, FieldsV1: metav1.NewFieldsV1(fields),
-		}},
-	}
-}
-
-func namespaceOf(number int) string { return fmt.Sprintf("team-%03d", number%1000) }

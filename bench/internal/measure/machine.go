@@ -6,10 +6,17 @@ package measure
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Machine is what the figures were taken on. What the operating system does
@@ -85,4 +92,148 @@ func field(path, name string) string {
 		}
 	}
 	return ""
+}
+
+// The modules that are compared.
+const (
+	ClientGo  = "k8s.io/client-go"
+	Kinformer = "github.com/kinformer/cache"
+)
+
+// Version returns the version of a module in this program. One that go.mod takes from the folder
+// beside it has none: that is the commit of the working directory.
+func Version(ctx context.Context, module string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknownVersion
+	}
+	version, beside := versionIn(info, module)
+	if beside {
+		return revision(ctx)
+	}
+	return version
+}
+
+const unknownVersion = "unknown"
+
+// versionIn returns the version of a module in a program, or says that it is of the folder beside.
+func versionIn(info *debug.BuildInfo, module string) (version string, beside bool) {
+	for _, dependency := range info.Deps {
+		if dependency.Path == module {
+			return dependency.Version, dependency.Replace != nil
+		}
+	}
+	return unknownVersion, false
+}
+
+// revision asks git, because `go run` leaves the commit out of the program.
+func revision(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
+	if err != nil {
+		return "working tree"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// tick is the unit of CPU time in /proc, on all systems that Go supports.
+const tick = 10 * time.Millisecond
+
+// Process is another process, by its number: it is measured by what the system tells of it.
+type Process int
+
+// Reading is what a process has used so far, and takes now.
+type Reading struct {
+	At  time.Time
+	CPU time.Duration
+	RSS uint64 // bytes
+}
+
+func (p Process) path(file string) string { return fmt.Sprintf("/proc/%d/%s", p, file) }
+
+// fields are the words of a file of the process, after a text.
+func (p Process) fields(file, after string, least int) ([]string, error) {
+	content, err := os.ReadFile(p.path(file))
+	_, rest, _ := strings.Cut(string(content), after)
+	fields := strings.Fields(rest)
+	if err == nil && len(fields) < least {
+		err = errors.New("the system tells it in an unknown form")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", p.path(file), err)
+	}
+	return fields, nil
+}
+
+// Read reads user and system time, and the memory.
+func (p Process) Read() (Reading, error) {
+	r := Reading{At: time.Now()}
+	const user, system = 14 - 3, 15 - 3 // proc(5), where the field behind the name is the third
+	stat, err := p.fields("stat", ") ", system+1)
+	if err != nil {
+		return r, err
+	}
+	statm, err := p.fields("statm", "", 2)
+	if err != nil {
+		return r, err
+	}
+	inUser, err := strconv.ParseInt(stat[user], 10, 64)
+	inSystem, err2 := strconv.ParseInt(stat[system], 10, 64)
+	pages, err3 := strconv.ParseUint(statm[1], 10, 64)
+	r.CPU, r.RSS = time.Duration(inUser+inSystem)*tick, pages*uint64(os.Getpagesize())
+	return r, errors.Join(err, err2, err3)
+}
+
+// Forget has the system forget the peak of the memory.
+func (p Process) Forget() error { return os.WriteFile(p.path("clear_refs"), []byte("5"), 0) }
+
+// Peak returns the most memory since Forget.
+func (p Process) Peak() (uint64, error) {
+	fields, err := p.fields("status", "VmHWM:", 1)
+	if err != nil {
+		return 0, err
+	}
+	kib, err := strconv.ParseUint(fields[0], 10, 64)
+	return kib << 10, err
+}
+
+// FirstToGo has the system end the process before others when memory runs out.
+func (p Process) FirstToGo() error { return os.WriteFile(p.path("oom_score_adj"), []byte("1000"), 0) }
+
+// Ticks are what all cores have done so far.
+type Ticks struct{ All, Stolen uint64 }
+
+// Cores reads what all cores have done.
+func Cores() (t Ticks, err error) {
+	stat, err := os.ReadFile("/proc/stat")
+	first, _, _ := strings.Cut(string(stat), "\n")
+	fields := strings.Fields(first)
+	const stolen = 8 // with the name, as field 0; guests, behind it, are within user
+	if err != nil || len(fields) <= stolen {
+		return t, fmt.Errorf("read CPU steal: %q: %w", first, err)
+	}
+	for i, field := range fields[1 : stolen+1] {
+		ticks, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return t, fmt.Errorf("read CPU steal: %w", err)
+		}
+		if t.All += ticks; i+1 == stolen {
+			t.Stolen = ticks
+		}
+	}
+	return t, nil
+}
+
+// StolenSince returns the share of the time since then that other machines were given.
+func (t Ticks) StolenSince(then Ticks) float64 {
+	return float64(t.Stolen-then.Stolen) / float64(max(1, t.All-then.All))
+}
+
+// GC returns the CPU time that this process has given to collections of garbage, without that of
+// idle cores.
+func GC() time.Duration {
+	all := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
+	metrics.Read(all)
+	return time.Duration((all[0].Value.Float64() - all[1].Value.Float64()) * float64(time.Second))
 }

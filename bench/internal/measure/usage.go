@@ -1,13 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure takes the figures of a benchmark from the operating system
-// and the Go runtime: CPU and wall time, allocations, live heap, profiles, and
-// what machine they were taken on.
+// Package measure takes the figures of a benchmark from the operating system and the Go runtime:
+// CPU and wall time, allocations, live heap, profiles, and what machine they were taken on.
 package measure
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"runtime/pprof"
 	"time"
 
 	"github.com/kinformer/cache/internal/testkit/cputime"
@@ -19,8 +24,7 @@ type Usage struct {
 	CPU time.Duration
 	// Wall is the time that passed.
 	Wall time.Duration
-	// Allocs and Bytes count the heap objects that were allocated, and their
-	// memory.
+	// Allocs and Bytes count the heap objects that were allocated, and their memory.
 	Allocs, Bytes uint64
 }
 
@@ -28,8 +32,7 @@ type Usage struct {
 // of what came before is not charged to what comes next.
 func Settle() { runtime.GC() }
 
-// Region runs do and returns what it took. An error of do is returned as it
-// is.
+// Region runs do and returns what it took. An error of do is returned as it is.
 func Region(do func() error) (Usage, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -53,4 +56,70 @@ func Region(do func() error) (Usage, error) {
 		Allocs: after.Mallocs - before.Mallocs,
 		Bytes:  after.TotalAlloc - before.TotalAlloc,
 	}, nil
+}
+
+// LiveHeap collects garbage and returns the bytes that live objects take.
+func LiveHeap() uint64 {
+	runtime.GC()
+	runtime.GC() // a second cycle empties what sync.Pools kept
+	return heapObjects()
+}
+
+// heapObjects is the memory of all heap objects, live or not yet swept.
+func heapObjects() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// peakInterval is how often the heap is read.
+const peakInterval = 200 * time.Microsecond
+
+// HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the highest
+// that the heap came to.
+type HeapCourse struct{ Base, Peak uint64 }
+
+// Beyond is how far the peak exceeded what the heap was at another time.
+func (c HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
+
+// WatchHeap runs do and reads the heap meanwhile. Garbage is at most the given
+// percentage of the live heap.
+func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	course := HeapCourse{Base: LiveHeap()}
+	finish, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		ticks := time.NewTicker(peakInterval)
+		defer ticks.Stop()
+		for ended := false; !ended; {
+			select {
+			case <-ticks.C:
+			case <-finish:
+				ended = true
+			}
+			course.Peak = max(course.Peak, heapObjects())
+		}
+	}()
+	err := do()
+	close(finish)
+	<-finished
+	return course, err
+}
+
+// Profiled runs do and writes a CPU profile of it to a file, if that has a name.
+func Profiled(path string, do func() error) error {
+	if path == "" {
+		return do()
+	}
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		return fmt.Errorf("CPU profile: %w", err)
+	}
+	failed := do()
+	pprof.StopCPUProfile()
+	return errors.Join(failed, file.Close())
 }

@@ -114,8 +114,7 @@ func (f *Floors) Check(results []Row, known map[string]bool) error {
 	return errors.Join(slices.CompactFunc(found, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })...)
 }
 
-// matching are the rows of that name, or those of a quick run that the pattern
-// matches.
+// matching are the rows of that name, or those of a quick run that the pattern matches.
 func matching(pattern string, known map[string]bool) (names []string) {
 	if _, there := known[pattern]; there {
 		return []string{pattern}
@@ -134,7 +133,7 @@ func (p place) check(row *Row, floor float64) error {
 		return fmt.Errorf("%s: %w", p.row, ErrMissing)
 	}
 	for _, m := range row.Measures {
-		if m.Name+", "+m.Unit != p.measure || m.Shown {
+		if m.Name+", "+m.Unit != p.measure {
 			continue
 		}
 		verdict := m.Verdict()

@@ -23,8 +23,6 @@ func TestMarkdown(t *testing.T) {
 		get.Record(0, "worst", "us", float64(1+round*1000))
 		get.Record(1, "worst", "us", 2)
 	}
-	get.Show(0, "rate", "1/s", 5)
-	get.Show(1, "rate", "1/s", 5)
 	sync := Row{Group: "Sync", Name: "sync/list", Title: "first list"}
 	sync.Record(0, "CPU", "ms", 12630)
 	sync.Record(1, "CPU", "ms", 12630)
@@ -49,7 +47,6 @@ func TestMarkdown(t *testing.T) {
 |---|---|---|---:|---:|---:|
 | `+"`store/get hot`"+` | GetByKey of 64 keys | CPU, ns/op | 104 (100 – 110) | 52.0 (50.0 – 55.0) | 2.00 |
 |  |  | worst, us | 1,001 (1.00 – 2,001) | 2.00 | noisy |
-|  |  | rate, 1/s | 5.00 | 5.00 |  |
 
 ## Sync
 
@@ -132,8 +129,6 @@ func results() []Row {
 		get.Record(0, "wall", "ns/op", wall)
 		get.Record(1, "wall", "ns/op", []float64{300, 700, 800}[i])
 	}
-	get.Show(0, "rate", "events/s", 5)
-	get.Show(1, "rate", "events/s", 5)
 	return []Row{get}
 }
 
@@ -152,7 +147,6 @@ func TestCheck(t *testing.T) {
 		"unknown row":         {"store/get | -\nstore/got | CPU, ns/op | 1", ErrUnknown},
 		"unknown row, a dash": {"store/get | -\nstore/got | -", ErrUnknown},
 		"unknown measure":     {"store/get | CPU, us/op | 1", ErrUnknown},
-		"not compared":        {"store/get | rate, events/s | 1", ErrUnknown},
 		"not run":             {"store/get | -\nstore/slow | CPU, ns/op | 1", ErrMissing},
 		"without a floor":     {"# nothing", ErrUnguarded},
 		"with a dash":         {"store/get | -\n\n# more", nil},

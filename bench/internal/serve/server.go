@@ -1,6 +1,12 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package serve is the API server of a world: lists, watches and watch-lists over HTTP. It runs as
+// a process of its own, so that its CPU time is not that of who measures, and makes faults when it
+// is told to. A world of a cluster changes by its plan; one that stands is fed when that is asked.
+//
+// What is due is done at its time, and sent then. When that is late, by whoever's fault, nothing is
+// left out and no time is changed: objects carry the time when their change was due.
 package serve
 
 import (
@@ -16,10 +22,15 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/direct"
 )
 
 // Role is that of the process.
@@ -250,4 +261,111 @@ func (s *server) lateness() Lateness {
 	}
 	s.mu.late.Reset()
 	return l
+}
+
+// driver lets the time of a world pass. It stands at first, and whenever it is stopped.
+type driver struct {
+	world   *world.World
+	resumed chan struct{}
+
+	mu struct {
+		sync.Mutex // also of the world, but for its shelves
+		runs       bool
+		start      time.Time     // when time 0 is; moves with each pause
+		elapsed    time.Duration // while it stands
+		late       time.Duration // the most that anything was done after its time
+	}
+}
+
+func newDriver(w *world.World) *driver { return &driver{world: w, resumed: make(chan struct{}, 1)} }
+
+// run drives until the context ends.
+func (d *driver) run(ctx context.Context) {
+	for {
+		select {
+		case <-time.After(d.advance()):
+		case <-d.resumed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// advance does what is due and returns how long nothing is.
+func (d *driver) advance() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.mu.runs {
+		return time.Hour
+	}
+	return d.advanceLocked()
+}
+
+func (d *driver) advanceLocked() time.Duration {
+	for {
+		next := d.world.Advance(time.Since(d.mu.start))
+		wait := next - time.Since(d.mu.start)
+		if wait > 0 {
+			return wait
+		}
+		d.mu.late = max(d.mu.late, -wait)
+	}
+}
+
+// resume lets time pass.
+func (d *driver) resume() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.runs {
+		return
+	}
+	d.mu.runs, d.mu.start = true, time.Now().Add(-d.mu.elapsed)
+	d.world.Epoch(d.mu.start.UnixNano())
+	select {
+	case d.resumed <- struct{}{}:
+	default: // it is told already
+	}
+}
+
+// pause stops time, after all that is due.
+func (d *driver) pause() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.runs {
+		d.advanceLocked()
+		d.mu.runs, d.mu.elapsed = false, time.Since(d.mu.start)
+	}
+}
+
+// lateness returns the most that anything was late since it was last asked.
+func (d *driver) lateness() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	late := d.mu.late
+	d.mu.late = 0
+	return late
+}
+
+// Config is that of clients. They may have informers decode directly.
+func (h Hello) Config(decodes bool) *rest.Config {
+	config := &rest.Config{Host: h.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: h.CA}}
+	if decodes {
+		config.Wrap(direct.Transport)
+	}
+	return config
+}
+
+// ListWatch is what users of a client with Go types have.
+func ListWatch(config *rest.Config, of world.Resource, mediaType string) (*clientgo.ListWatch, error) {
+	known := blank.Of(of)
+	version := known.GroupVersion()
+	config.APIPath = known.APIPath()
+	config.ContentConfig = rest.ContentConfig{
+		GroupVersion: &version, NegotiatedSerializer: blank.Codecs.WithoutConversion(), ContentType: mediaType, AcceptContentTypes: mediaType,
+	}
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return clientgo.NewListWatchFromClient(client, known.Name, metav1.NamespaceAll, fields.Everything()), nil
 }

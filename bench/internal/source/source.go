@@ -1,19 +1,16 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source is an API server for one resource, reduced to what a
-// benchmark needs: it answers a list, a watch-list and a watch from objects
-// that stand in memory, and costs as little as it can: cachetest keeps a log
-// and has a goroutine for each stream, which would be measured too.
+// Package source is an API server for one resource, reduced to what a benchmark needs: it answers a
+// list, a watch-list and a watch from objects that stand in memory, and costs as little as it can:
+// cachetest keeps a log and has a goroutine for each stream, which would be measured too.
 //
-// A source serves generations of one population. A generation is what the
-// next list or watch-list answers; Select changes it, so that a relist finds
-// objects that were decoded anew. Lists are made when a generation is selected, so
-// that neither side pays for them.
+// A source serves generations of one population. A generation is what the next list or watch-list
+// answers; Select changes it, so that a relist finds objects that were decoded anew. Lists are made
+// when a generation is selected, so that neither side pays for them.
 //
-// Every watch is a Stream, handed to the benchmark once its initial events (if
-// it has any) are through. Methods of Source and Stream may be called from any
-// goroutine.
+// Every watch is a Stream, handed to the benchmark once its initial events (if it has any) are
+// through. Methods of Source and Stream may be called from any goroutine.
 package source
 
 import (
@@ -77,9 +74,8 @@ func New(generation *Generation, options Options) *Source {
 	return s
 }
 
-// Select makes the generation the one that the next list or watch-list gets.
-// It makes the list, where lists are served that all requests share, so that
-// no request has to.
+// Select makes the generation the one that the next list or watch-list gets. It makes the list,
+// where lists are served that all requests share, so that no request has to.
 func (s *Source) Select(generation *Generation) {
 	if !s.options.WatchList {
 		generation.list()
@@ -88,8 +84,7 @@ func (s *Source) Select(generation *Generation) {
 	s.selected.Store(generation)
 }
 
-// Asked is when the selected generation was first asked for; zero if it was
-// not.
+// Asked is when the selected generation was first asked for; zero if it was not.
 func (s *Source) Asked() time.Time { return *s.asked.Load() }
 
 // ask is the generation for a request.
@@ -149,8 +144,7 @@ func (s *Source) announce(stream *Stream) error {
 	}
 }
 
-// Next returns the next stream that is ready for events, in the order in which
-// they became so.
+// Next returns the next stream that is ready for events, in the order in which they became so.
 func (s *Source) Next(ctx context.Context) (*Stream, error) {
 	select {
 	case stream := <-s.streams:
@@ -193,9 +187,8 @@ func (s *Stream) Send(ctx context.Context, event watch.Event) error {
 	}
 }
 
-// SendAll hands over all events, in order, each by a bare channel operation: a
-// select over what may end the stream would cost a fifth of what our informer
-// needs for an event.
+// SendAll hands over all events, in order, each by a bare channel operation: a select over what may
+// end the stream would cost a fifth of what our informer needs for an event.
 func (s *Stream) SendAll(ctx context.Context, events []watch.Event) error {
 	finish := s.begin(ctx)
 	for _, event := range events {
@@ -235,8 +228,7 @@ func (s *Stream) watchOver(ctx context.Context, done <-chan struct{}) (err error
 	}
 }
 
-// Expire tells the receiver that its resource version is too old (410), which
-// makes it list again.
+// Expire tells the receiver that its resource version is too old (410), which makes it list again.
 func (s *Stream) Expire(ctx context.Context) error {
 	return s.Send(ctx, watch.Event{Type: watch.Error, Object: &metav1.Status{
 		Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
@@ -244,8 +236,7 @@ func (s *Stream) Expire(ctx context.Context) error {
 	}})
 }
 
-// sendInitial streams a whole generation and ends it with the bookmark that
-// says so.
+// sendInitial streams a whole generation and ends it with the bookmark that says so.
 func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
 	if err := s.sendGeneration(ctx, generation); err != nil {
 		return err

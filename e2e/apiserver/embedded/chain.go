@@ -14,16 +14,28 @@ import (
 	"slices"
 	"time"
 
+	noopoteltrace "go.opentelemetry.io/otel/trace/noop"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
+	openapicommon "k8s.io/kube-openapi/pkg/common"
+	openapiutil "k8s.io/kube-openapi/pkg/util"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
@@ -37,8 +49,7 @@ const (
 	shutdownTimeout = 2 * time.Second
 )
 
-// chain is the servers that answer one after the other: core what it knows, and
-// crds the rest.
+// chain is the servers that answer one after the other: core what it knows, and crds the rest.
 type chain struct {
 	server   *genericapiserver.GenericAPIServer
 	loopback *restclient.Config
@@ -100,8 +111,7 @@ func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *data
 	return server, nil
 }
 
-// installResources creates the storage of every built-in resource and routes
-// requests to it.
+// installResources creates the storage of every built-in resource and routes requests to it.
 func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config) error {
 	groups := map[string]*genericapiserver.APIGroupInfo{}
 	for _, r := range resources {
@@ -148,4 +158,67 @@ func (c *chain) waitReady(ctx context.Context, ended <-chan struct{}) error {
 		return errors.Join(fmt.Errorf("wait for readiness: %w", err), last)
 	}
 	return nil
+}
+
+// storagePrefix is the root of all keys in etcd.
+const storagePrefix = "/registry"
+
+// newCRDServer builds the server of custom resources and their definitions. It
+// is last in the chain.
+func newCRDServer(cfg genericapiserver.Config, opts apiserver.Options, db *database) (*apiextensions.CustomResourceDefinitions, error) {
+	etcd := etcdOptions(opts, db, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
+	cfg.Serializer = apiextensions.Codecs
+	cfg.RESTOptionsGetter = restOptions(etcd)
+	cfg.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
+	cfg.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
+	cfg.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(crdopenapi.GetOpenAPIDefinitions,
+		openapinamer.NewDefinitionNamer(apiextensions.Scheme))
+	config := &apiextensions.Config{
+		GenericConfig: &genericapiserver.RecommendedConfig{Config: cfg},
+		ExtraConfig: apiextensions.ExtraConfig{
+			CRDRESTOptionsGetter: crdoptions.NewCRDRESTOptionsGetter(*etcd, nil, nil),
+			MasterCount:          1,
+			ServiceResolver:      webhook.NewDefaultServiceResolver(),
+			AuthResolverWrapper: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil,
+				cfg.LoopbackClientConfig, noopoteltrace.NewTracerProvider()),
+		},
+	}
+	return config.Complete().New(genericapiserver.NewEmptyDelegate())
+}
+
+// etcdOptions say how objects that codec knows are stored in db.
+func etcdOptions(opts apiserver.Options, db *database, codec runtime.Codec) *options.EtcdOptions {
+	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig(storagePrefix, codec))
+	etcd.StorageConfig.Transport.ServerList = []string{db.url}
+	etcd.EnableWatchCache = !opts.DisableWatchCache
+	etcd.SkipHealthEndpoints = true
+	return etcd
+}
+
+func restOptions(etcd *options.EtcdOptions) generic.RESTOptionsGetter {
+	factory := &options.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
+	return etcd.CreateRESTOptionsGetter(factory, nil)
+}
+
+// openAPIConfig satisfies the generic API server, which refuses to install types without an OpenAPI
+// definition: server-side apply and the record of managed fields are built on it. The real
+// definitions exist only in k8s.io/kubernetes, so each kind is declared as an object with unknown
+// fields, whose structure is then taken from the objects themselves; lists are atomic.
+func openAPIConfig() *openapicommon.OpenAPIV3Config {
+	return genericapiserver.DefaultOpenAPIV3Config(anyObjects, openapinamer.NewDefinitionNamer(builtin))
+}
+
+func anyObjects(openapicommon.ReferenceCallback) map[string]openapicommon.OpenAPIDefinition {
+	definitions := make(map[string]openapicommon.OpenAPIDefinition, len(resources))
+	for _, r := range resources {
+		definitions[openapiutil.GetCanonicalTypeName(r.newObject())] = openapicommon.OpenAPIDefinition{
+			Schema: spec.Schema{
+				SchemaProps: spec.SchemaProps{Type: []string{"object"}},
+				VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
+					"x-kubernetes-preserve-unknown-fields": true,
+				}},
+			},
+		}
+	}
+	return definitions
 }

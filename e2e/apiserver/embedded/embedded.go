@@ -3,15 +3,42 @@
 
 //go:build !race
 
+// Package embedded is the API server of package apiserver, for its child process. It links
+// k8s.io/apiserver and etcd: binaries that import it are large and take minutes to build the first
+// time. The package does not exist under the race detector (build tag !race).
+//
+//	embedded.Run
+//	  etcd      one member on 127.0.0.1, files in the data folder
+//	  identity  serving certificate, kept in the data folder, and token
+//	  core      GenericAPIServer: built-in types, discovery
+//	    └─ crds   apiextensions server: what core does not know goes there
 package embedded
 
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/etcd3"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
@@ -66,4 +93,149 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 			return errors.Join(err, served)
 		}
 	}
+}
+
+const (
+	// quotaBytes is where etcd refuses writes: far more than a test writes, far less than a disk.
+	quotaBytes = 1 << 30
+
+	// walSegmentBytes is preallocated twice per data folder. etcd's own 64 MB
+	// would cost every test 128 MB of disk.
+	walSegmentBytes = 8 << 20
+
+	// A lone member elects itself after one election timeout, so a short one
+	// makes the start quick. etcd wants at least five ticks in it.
+	tickMillis     = 20
+	electionMillis = 200
+
+	// compactRevisionKey is where API servers tell each other up to where etcd is compacted.
+	compactRevisionKey = "compact_rev_key"
+)
+
+func init() { wal.SegmentSizeBytes = walSegmentBytes }
+
+// database is an etcd member in this process and a client of it.
+type database struct {
+	server *embed.Etcd
+	client *clientv3.Client
+	url    string
+}
+
+func startEtcd(ctx context.Context, opts apiserver.Options) (*database, error) {
+	server, err := embed.StartEtcd(etcdConfig(filepath.Join(opts.DataDir, "etcd")))
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	select {
+	case <-server.Server.ReadyNotify():
+	case err = <-server.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	db := &database{server: server}
+	if err == nil {
+		db.url = "http://" + server.Clients[0].Addr().String()
+		db.client, err = clientv3.New(clientv3.Config{Endpoints: []string{db.url}, Logger: zap.NewNop()})
+	}
+	if err != nil {
+		db.close()
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	return db, nil
+}
+
+// etcdConfig describes a single quiet member. It does not fsync: a killed
+// process loses nothing by that, since the kernel has its writes.
+func etcdConfig(dir string) *embed.Config {
+	freePort := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	cfg := embed.NewConfig()
+	cfg.Dir = dir
+	cfg.LogLevel = "fatal"
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = freePort, freePort
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = freePort, freePort
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.UnsafeNoFsync = true
+	cfg.QuotaBackendBytes = quotaBytes
+	cfg.TickMs, cfg.ElectionMs = tickMillis, electionMillis
+	return cfg
+}
+
+// compact makes etcd forget all revisions before the current one, which it
+// returns, and says so to the watch caches the way API servers do.
+func (d *database) compact(ctx context.Context) (int64, error) {
+	current, err := d.client.Get(ctx, compactRevisionKey)
+	if err != nil {
+		return 0, fmt.Errorf("etcd: %w", err)
+	}
+	var version int64
+	if len(current.Kvs) > 0 {
+		version = current.Kvs[0].Version
+	}
+	_, _, compacted, err := etcd3.Compact(ctx, d.client, version, current.Header.Revision)
+	if err != nil {
+		return 0, fmt.Errorf("etcd: %w", err)
+	}
+	if compacted != current.Header.Revision {
+		return 0, errors.New("etcd: compacted by somebody else at the same time")
+	}
+	return compacted, nil
+}
+
+// close stops the member; nothing in it can fail in a way that matters to
+// acknowledged writes. It is called once.
+func (d *database) close() {
+	if d.client != nil {
+		_ = d.client.Close() // returns only the reason of the close itself
+	}
+	d.server.Close()
+}
+
+// Ports are taken at random from below the range out of which Linux gives
+// ports to outgoing connections, so that a port is still free after a restart.
+const firstPort, lastPort = 20000, 32000
+
+// listen opens a port, or a free one if it is 0. One that is taken is tried for
+// five seconds: the socket of a process that was just killed may linger.
+func listen(ctx context.Context, port int) (l net.Listener, err error) {
+	for range 100 {
+		at := port
+		if port == 0 {
+			at = firstPort + rand.IntN(lastPort-firstPort)
+		}
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", at)); err == nil {
+			return l, nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// serving has a server serve on l, with a certificate that is kept in dir.
+func serving(l net.Listener, dir string) (*options.SecureServingOptionsWithLoopback, apiserver.Endpoint, error) {
+	at := l.Addr().(*net.TCPAddr)
+	o := options.NewSecureServingOptions()
+	o.BindAddress, o.BindPort, o.Listener = at.IP, at.Port, l
+	o.ServerCert.CertDirectory, o.ServerCert.PairName = filepath.Join(dir, "pki"), "apiserver"
+	e := apiserver.Endpoint{URL: "https://" + at.String(), Port: at.Port}
+	if err := o.MaybeDefaultWithSelfSignedCerts(at.IP.String(), nil, nil); err != nil {
+		return nil, e, err
+	}
+	var err error
+	if e.CA, err = os.ReadFile(o.ServerCert.CertKey.CertFile); err != nil {
+		return nil, e, err
+	}
+	key, err := os.ReadFile(o.ServerCert.CertKey.KeyFile)
+	e.Token = fmt.Sprintf("%x", sha256.Sum256(append([]byte("token of "), key...))) // the same as long as the key is
+	return o.WithLoopback(), e, err
+}
+
+// authenticatorOf knows the token and nobody else.
+func authenticatorOf(e apiserver.Endpoint) authenticator.Request {
+	return bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
+		e.Token: {Name: "kinformer-admin", UID: "kinformer-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},
+	}))
 }

@@ -3,9 +3,8 @@
 
 //go:build !race
 
-// Command apiserver runs the API server of package apiserver in a process of
-// its own. It prints its endpoint as JSON, and serves until it gets SIGTERM or
-// SIGINT or its standard input ends.
+// Command apiserver runs the API server of package apiserver in a process of its own. It prints its
+// endpoint as JSON, and serves until it gets SIGTERM or SIGINT or its standard input ends.
 //
 // By hand: run "apiserver -data-dir=/tmp/kinformer", then in another terminal
 // KUBECONFIG=/tmp/kinformer/admin.kubeconfig kubectl get nodes.

@@ -74,3 +74,6 @@ func AfterFunc(Duration, func()) *Timer { return &Timer{} }
 
 // Stop reports that it has.
 func (*Timer) Stop() bool { return true }
+
+// Reset reports that it was not too late.
+func (*Timer) Reset(Duration) bool { return true }
