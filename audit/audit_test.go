@@ -25,7 +25,6 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -821,21 +820,5 @@ func TestUnfit(t *testing.T) {
 			_, err := audit.Once(t.Context(), informer, audit.Options{})
 			assert.ErrorContains(t, err, "the informer has stopped")
 		}
-	})
-}
-
-// TestStartMeanwhile: an informer that did not run when an audit began is not audited by that, even
-// if it has synced by now: there was nothing yet by which its server could be asked.
-func TestStartMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer := cache.NewSharedIndexInformer(pods("a"), &corev1.Pod{}, 0, nil)
-		known := door.Of(informer)
-		running(t, informer)
-		synctest.Wait()
-		require.True(t, informer.HasSynced())
-		_, err := known.State()
-		assert.ErrorIs(t, err, door.ErrUnsynced)
-		_, err = audit.Once(t.Context(), informer, audit.Options{})
-		assert.NoError(t, err, "the next one")
 	})
 }

@@ -49,7 +49,7 @@ func BenchmarkState(b *testing.B) {
 		known := door.Of(informer)
 		b.Run("pause of events, "+name, func(b *testing.B) {
 			for b.Loop() {
-				state, err := known.State()
+				state, err := tryState(known)
 				require.NoError(b, err)
 				state.Close()
 			}

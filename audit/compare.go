@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/identical"
 )
@@ -25,7 +24,7 @@ import (
 // once.
 type comparison struct {
 	*auditor
-	state   door.State
+	state   state
 	behind  map[string]struct{} // keys of objects that the transform refuses
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
@@ -40,7 +39,7 @@ type comparison struct {
 	metadata bool
 }
 
-func (a *auditor) begin(state door.State) *comparison {
+func (a *auditor) begin(state state) *comparison {
 	return &comparison{
 		auditor: a, state: state, behind: a.Transform.Behind(), seed: maphash.MakeSeed(),
 		stored: make([]uint64, 0, state.Len()), kinds: map[string]Kind{},
@@ -60,7 +59,7 @@ func (c *comparison) take(listed runtime.Object) error {
 	stored, exists := c.state.Get(key)
 	server, origin := event.OriginOf(listed), event.Origin{}
 	if exists {
-		origin = c.state.Origin(key, stored)
+		origin = c.state.received.Origin(key, stored)
 		c.look(key, origin)
 	}
 	if _, refused := c.behind[key]; refused {
@@ -120,7 +119,7 @@ func (c *comparison) findExtra() {
 			c.refused++
 			continue
 		}
-		c.found(Finding{Key: key, Kind: Extra, Cached: c.state.Origin(key, obj).Version})
+		c.found(Finding{Key: key, Kind: Extra, Cached: c.state.received.Origin(key, obj).Version})
 	}
 }
 

@@ -7,11 +7,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -30,11 +28,11 @@ type Digest struct {
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
 // digestOf returns the digest of a snapshot.
-func digestOf(state *door.State) Digest {
+func digestOf(state *state) Digest {
 	d := Digest{ResourceVersion: state.RV(), Objects: state.Len()}
 	var text []byte
 	for key, obj := range state.All() {
-		text = d.add(text, key, state.Origin(key, obj))
+		text = d.add(text, key, state.received.Origin(key, obj))
 	}
 	return d
 }
@@ -54,25 +52,6 @@ func appendIdentity(text []byte, key string, origin event.Origin) []byte {
 	text = append(append(text, key...), 0)
 	text = append(append(text, origin.UID...), 0)
 	return append(text, origin.Version...)
-}
-
-const (
-	leastPoll = time.Millisecond
-	mostPoll  = 50 * time.Millisecond
-)
-
-// stateOf returns what is stored as soon as no batch is on its way: after microseconds, or, for a
-// controller of NewInformer, when its handler has returned.
-func stateOf(ctx context.Context, known *door.Informer) (door.State, error) {
-	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
-		state, err := known.State()
-		if !errors.Is(err, door.ErrBusy) {
-			return state, err
-		}
-		if err := sleep(ctx, pause); err != nil {
-			return door.State{}, err
-		}
-	}
 }
 
 // sleep waits, unless ctx ends.

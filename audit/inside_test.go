@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
@@ -38,7 +40,7 @@ func TestPause(t *testing.T) {
 		assert.Equal(t, 11*time.Second, time.Since(began))
 		assert.NoError(t, a.pause(t.Context(), expired, "6", began))
 		assert.Equal(t, 101*time.Second, time.Since(began))
-		assert.NoError(t, a.pause(t.Context(), door.ErrUnvouched, "6", began))
+		assert.NoError(t, a.pause(t.Context(), ErrUnvouched, "6", began))
 		assert.Equal(t, 102*time.Second, time.Since(began))
 		tooLarge := cachetest.TooLargeResourceVersion(9, 6)
 		assert.NoError(t, a.pause(t.Context(), tooLarge, "6", time.Now().Add(-10*time.Second)))
@@ -64,5 +66,25 @@ func TestRelistRefused(t *testing.T) {
 		a := &auditor{Informer: door.Of(informer)}
 		assert.Error(t, a.repair(t.Context()))
 		assert.False(t, a.report.Relisted)
+	})
+}
+
+// TestStartMeanwhile: an informer that did not run when an audit began is not audited by that, even
+// if it has synced by now: there was nothing yet by which its server could be asked.
+func TestStartMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer := cache.NewSharedIndexInformer(cachetest.Of(testkit.Pod("a", "")), &corev1.Pod{}, 0, nil)
+		known := door.Of(informer)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); informer.RunWithContext(ctx) }()
+		synctest.Wait()
+		require.True(t, informer.HasSynced())
+		_, err := tryState(known)
+		assert.ErrorIs(t, err, ErrUnsynced)
+		_, err = Once(ctx, informer, Options{})
+		assert.NoError(t, err, "the next one")
+		cancel()
+		<-ended
 	})
 }

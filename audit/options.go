@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/internal/door"
 )
 
 // Informer is what can be audited: an informer or controller of package cache that has a store, as
@@ -71,11 +70,11 @@ var ErrExpired = errors.New("no version of the cache could be compared")
 var (
 	// ErrUnvouched says that the cache has no version that the server vouches for, as where lists
 	// have none, until the watch brings one.
-	ErrUnvouched = door.ErrUnvouched
+	ErrUnvouched = errors.New("the server does not vouch for the version of what is stored")
 	// ErrUnsynced says that the informer has not synced: there is nothing to be audited yet.
-	ErrUnsynced = door.ErrUnsynced
+	ErrUnsynced = errors.New("the informer has not synced")
 	// ErrEnded says that the informer has stopped: the cache is not kept up to date any more.
-	ErrEnded = door.ErrEnded
+	ErrEnded = errors.New("the informer has stopped")
 )
 
 var errSourceContent = errors.New("audit: Options.Source and Options.Content exclude each other: what the informer's ListerWatcher lists has the content")

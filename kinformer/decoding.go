@@ -31,9 +31,10 @@ type Decoding struct {
 	// mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all. A shared list has no
 	// more capacity than elements, so append copies it. Data of Secrets is never shared.
 	//
-	// An informer without a transform function also keeps whole objects: what a relist brings with
-	// the same bytes as before, at least 1 KiB, is not decoded. The old and the new object of the
-	// update are the cached one. Relist and repairs replace all objects.
+	// An informer without a transform function also takes from the cached version of an object, in
+	// protobuf, what an update has not changed; and keeps the cached object if a relist brings the
+	// same bytes (in JSON: from 1 KiB on). The old and the new object of that update are the cached
+	// one. Relist and repairs replace all objects.
 	ShareParts bool
 	// TransformCopies promises that the transform function changes only fields of an object's
 	// topmost struct, or keys of its topmost map, and copies what is below before it changes that.

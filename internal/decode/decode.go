@@ -144,13 +144,3 @@ func (p *Plan) proto() *proto.Plan {
 	p.wireOnce.Do(func() { p.wire = proto.PlanOf(p.t) })
 	return p.wire
 }
-
-// RowOf returns the row of an object of which only the same bytes are found again.
-func RowOf(object []byte) *Row { return proto.RowOf(object) }
-
-// SumOf returns the sum of an object's bytes, which its row has.
-func SumOf(object []byte) uint64 { return proto.SumOf(object) }
-
-// UID returns the UID in the metadata of an object in protobuf, as a part of the data. It is nil if
-// there is none, or it is not where servers write it: in the first field.
-func UID(object []byte) []byte { return proto.UID(object) }

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/decode/proto"
 )
 
 // changer makes the next version of an object, at random.
@@ -126,7 +128,7 @@ func updated(t *testing.T, kind reflect.Type, data []byte, former Former) Former
 	if was != nil && !reflect.DeepEqual(former.Object, was) {
 		require.Equal(t, was, former.Object, "the former object was written to")
 	}
-	require.True(t, row.IsOf(SumOf(data)))
+	require.True(t, row.IsOf(proto.SumOf(data)))
 	fresh, err := plan.Update(data, reflect.New(kind).Interface(), Former{}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, fresh.Size(), row.Size(), "%v", kind)
@@ -475,6 +477,6 @@ func TestUID(t *testing.T) {
 		"\x0a\x00\x2a\x01u":                 "",
 		string([]byte{0x0a, 2, 0x0b, 0x2a}): "",
 	} {
-		assert.Equal(t, uid, string(UID([]byte(data))), "%q", data)
+		assert.Equal(t, uid, string(proto.UID([]byte(data))), "%q", data)
 	}
 }

@@ -6,63 +6,19 @@ package door
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
-	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
-	"github.com/kinformer/cache/internal/table"
 )
 
-var (
-	// ErrBusy says that a batch is on its way into the store, or to the handlers.
-	ErrBusy = errors.New("the informer is storing a batch")
-	// ErrUnvouched says that the store has no version that the server has vouched for.
-	ErrUnvouched = errors.New("the server does not vouch for the version of what is stored")
-	// ErrUnsynced says that nothing can be compared yet, and ErrEnded that nothing is brought up to
-	// date any more.
-	ErrUnsynced = errors.New("the informer has not synced")
-	ErrEnded    = errors.New("the informer has stopped")
-
-	// errAsksNoMore refuses what only an informer that runs can do.
-	errAsksNoMore = errors.New("the informer has stopped and sends no more requests")
-)
+// errAsksNoMore refuses what only an informer that runs can do.
+var errAsksNoMore = errors.New("the informer has stopped and sends no more requests")
 
 // AheadPause is the least time from one list at a version that the server does not know to the next
 // one: an API server that merely lags behind has caught up by then. Only tests of real servers
 // change it, before an audit begins.
 var AheadPause = 30 * time.Second
-
-// State is what an informer has stored, between two batches. The caller closes the snapshot.
-type State struct {
-	*table.Snapshot
-	// Received is what the server said of the objects that do not show it any more. Nobody else
-	// has the map.
-	Received store.Received
-}
-
-// Origin returns what the server said of an object of the state.
-func (s *State) Origin(key string, obj any) event.Origin { return s.Received.Origin(key, obj) }
-
-// State returns what is stored. It waits for nobody: the error is ErrBusy, ErrUnvouched,
-// ErrUnsynced, also if the informer did not run when Of was called, or ErrEnded.
-func (i *Informer) State() (State, error) {
-	switch {
-	case i.Report.HasEnded():
-		return State{}, ErrEnded
-	case i.Requests == nil, !i.HasSynced():
-		return State{}, ErrUnsynced
-	case !i.Delivery.TryLock():
-		return State{}, ErrBusy
-	}
-	defer i.Delivery.Unlock()
-	if rv := i.Table.RV(); !i.Applier.Vouched() || rv == "" || rv == "0" { // as after a write to the store
-		return State{}, ErrUnvouched
-	}
-	return State{Snapshot: i.Table.Snapshot(), Received: maps.Clone(i.Applier.Received)}, nil
-}
 
 // Relist has the informer request the whole state again.
 func (i *Informer) Relist() error {

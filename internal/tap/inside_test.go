@@ -32,6 +32,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/decode/proto"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -59,7 +60,7 @@ func TestLeastInJSON(t *testing.T) {
 	for _, size := range []int{0, 1, leastInJSON - 1, leastInJSON, leastInJSON + 1} {
 		obj, data := &v1.Pod{}, bytesOf(size, size)
 		_, p := r.seen(podForm, data)
-		r.add(p, obj, decode.RowOf(data))
+		r.add(p, obj, proto.RowOf(data))
 		found, _ := r.seen(podForm, data)
 		assert.Equal(t, size >= leastInJSON, found != nil, "%d", size)
 		if size == 0 {
@@ -105,7 +106,7 @@ func TestRowsForgets(t *testing.T) {
 		data := bytesOf(i, leastInJSON)
 		_, p := r.seen(podForm, data)
 		require.NotZero(t, p)
-		r.add(p, obj, decode.RowOf(data))
+		r.add(p, obj, proto.RowOf(data))
 		alive[i%len(alive)] = obj
 		if i%1000 == 999 {
 			runtime.GC()
@@ -156,7 +157,7 @@ func TestRowsModel(t *testing.T) {
 				nameOf(obj).SetName(fmt.Sprint(n))
 				data := dataOf(p.form, p.n)
 				_, key := r.seen(forms[p.form], data)
-				r.add(key, obj, decode.RowOf(data))
+				r.add(key, obj, proto.RowOf(data))
 				alive[p], last[p] = obj, fmt.Sprint(n)
 			},
 			"drop": func(t *rapid.T) { delete(alive, at.Draw(t, "at")) },
@@ -209,7 +210,7 @@ func TestRowsTogether(t *testing.T) {
 				if obj == nil {
 					pod := &v1.Pod{}
 					pod.Name = fmt.Sprint(i % 100)
-					r.add(p, pod, decode.RowOf(data))
+					r.add(p, pod, proto.RowOf(data))
 					obj = pod
 				}
 				assert.Equal(t, fmt.Sprint(i%100), obj.(*v1.Pod).Name)
@@ -231,7 +232,7 @@ func TestRowsTogether(t *testing.T) {
 func (r *rows) entered(f form, data []byte) kruntime.Object {
 	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
 	_, p := r.seen(f, data)
-	r.add(p, obj, decode.RowOf(data))
+	r.add(p, obj, proto.RowOf(data))
 	return obj
 }
 
@@ -273,7 +274,7 @@ func TestAddedBehindForget(t *testing.T) {
 		require.Nil(t, found)
 	}
 	obj := &v1.Pod{}
-	r.add(p, obj, decode.RowOf(data))
+	r.add(p, obj, proto.RowOf(data))
 	for _, f := range []form{other, podForm} {
 		found, _ := r.seen(f, data)
 		assert.Nil(t, found)

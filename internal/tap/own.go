@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/decode/proto"
 )
 
 const (
@@ -94,7 +95,7 @@ func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check 
 		of = decode.Former{}
 	}
 	if d.coding == JSON && d.known != nil {
-		sums = decode.RowOf(data)
+		sums = proto.RowOf(data)
 	}
 	if d.plan == nil {
 		obj, err = untyped(data, list, o)

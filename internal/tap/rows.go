@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/decode/proto"
 )
 
 // rows has a row for each object of an informer: the object, and the sums of the bytes that it was
@@ -102,7 +103,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 	if id == nil {
 		return former{}
 	}
-	sum, hash := decode.SumOf(data), maphash.Bytes(r.key, id)
+	sum, hash := proto.SumOf(data), maphash.Bytes(r.key, id)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cameLocked()
@@ -127,7 +128,7 @@ func (r *rows) idOf(f *form, data []byte) []byte {
 	case f.in != inMessage && len(data) < leastInJSON:
 		return nil
 	case f.in == inMessage:
-		if uid := decode.UID(data); len(uid) > 0 {
+		if uid := proto.UID(data); len(uid) > 0 {
 			return uid
 		}
 	}
