@@ -456,6 +456,20 @@ func TestPutAllocatesOnlyKeys(t *testing.T) {
 	require.InDelta(t, 1, testing.AllocsPerRun(100, func() { table.Remove(key, nil); put() }), 0)
 }
 
+// TestIndexKeysAllocatesOnce: the slice of the caller's own, however many leaves the keys are in.
+func TestIndexKeysAllocatesOnce(t *testing.T) {
+	if invariants {
+		t.Skip("checks allocate")
+	}
+	table := New(map[string]IndexFunc{"all": func(any) ([]string, error) { return []string{"v"}, nil }}, Options{})
+	for n := 1; n <= 3*leafLen; n++ {
+		table.Put(fmt.Appendf(nil, "ns/%d", n), new(int), nil)
+		if n == 1 || n%leafLen <= 1 {
+			require.InDelta(t, 1, testing.AllocsPerRun(10, func() { _, _ = table.IndexKeys("all", "v") }), 0, "%d keys", n)
+		}
+	}
+}
+
 // reusing is an IndexFunc that returns the same slice each time.
 func reusing() IndexFunc {
 	var memory []string

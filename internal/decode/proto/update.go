@@ -127,7 +127,7 @@ func (r *updater) field(l *layout, number uint64, p mem.Place, from *former, wor
 	if len(words) > 0 && words[0]&^hasParts == word && word&sumBits != 0 {
 		return r.take(field, part, p, was.place, words, to)
 	}
-	return r.read(field, part, p, was, word, to) && (r.Pos == to || r.GiveUp("a field twice, or not in one piece"))
+	return r.read(field, part, p, was, word, to) // of several fields only the first; then message meets the tag again
 }
 
 // field returns a field of a former message, and its words with those of its parts. Fields are written
