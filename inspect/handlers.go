@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -81,12 +82,14 @@ func StatsOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, e
 	return handlerFrom(&known), nil
 }
 
-func handlersOf(own *door.Informer) (handlers []Handler) {
+func handlersOf(own *door.Informer) []Handler {
 	if own.Processor == nil {
 		return nil
 	}
-	for _, known := range own.Processor.Figures() {
-		handlers = append(handlers, handlerFrom(&known))
+	known := own.Processor.Figures()
+	handlers := slices.Grow([]Handler(nil), len(known))
+	for i := range known {
+		handlers = append(handlers, handlerFrom(&known[i]))
 	}
 	return handlers
 }

@@ -210,6 +210,7 @@ func (p *Processor) Figures() (handlers []Figures) {
 	slices.SortFunc(listeners, func(a, b *Listener) int {
 		return cmp.Compare(a.consumers[0].share.id, b.consumers[0].share.id)
 	})
+	handlers = slices.Grow(handlers, len(listeners))
 	for _, listener := range listeners {
 		handlers = append(handlers, listener.Figures())
 	}
