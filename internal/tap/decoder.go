@@ -79,7 +79,9 @@ func (d sure) Object(f Frame, check bool) (obj runtime.Object, err error) {
 // decoder of others makes no rows.
 func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums *decode.Row, err error) {
 	defer giveUpOnPanic(&err)
-	if own, ok := d.Decoder.(own); ok {
+	if own, ok := d.Decoder.(interface {
+		update(f Frame, of decode.Former, check bool) (runtime.Object, *decode.Row, error)
+	}); ok {
 		return own.update(f, of, check)
 	}
 	obj, err = d.Decoder.Object(f, check)
