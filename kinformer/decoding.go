@@ -33,8 +33,8 @@ type Decoding struct {
 	//
 	// An informer without a transform function also takes from the cached version of an object, in
 	// protobuf, what an update has not changed; and keeps the cached object if a relist brings the
-	// same bytes (in JSON: from 1 KiB on). The old and the new object of that update are the cached
-	// one. Relist and repairs replace all objects.
+	// same bytes. The old and the new object of that update are the cached one. Objects of less than
+	// 1 KiB are decoded each time. Relist and repairs replace all objects.
 	ShareParts bool
 	// TransformCopies promises that the transform function changes only fields of an object's
 	// topmost struct, or keys of its topmost map, and copies what is below before it changes that.

@@ -54,15 +54,15 @@ func (r *rows) seen(f form, data []byte) (kruntime.Object, uint64) {
 	return found.Object.(kruntime.Object), found.key
 }
 
-// TestLeastInJSON tries the threshold, and bytes that differ by the last one, or by one more.
-func TestLeastInJSON(t *testing.T) {
+// TestLeastRow tries the threshold, and bytes that differ by the last one, or by one more.
+func TestLeastRow(t *testing.T) {
 	r := newRows(nil)
-	for _, size := range []int{0, 1, leastInJSON - 1, leastInJSON, leastInJSON + 1} {
+	for _, size := range []int{0, 1, leastRow - 1, leastRow, leastRow + 1} {
 		obj, data := &v1.Pod{}, bytesOf(size, size)
 		_, p := r.seen(podForm, data)
 		r.add(p, obj, proto.RowOf(data))
 		found, _ := r.seen(podForm, data)
-		assert.Equal(t, size >= leastInJSON, found != nil, "%d", size)
+		assert.Equal(t, size >= leastRow, found != nil, "%d", size)
 		if size == 0 {
 			continue
 		}
@@ -78,7 +78,7 @@ func TestLeastInJSON(t *testing.T) {
 
 // TestItemsOfErrors: what cannot be decoded is not remembered.
 func TestItemsOfErrors(t *testing.T) {
-	r, long := newRows(nil), strings.Repeat("x", leastInJSON)
+	r, long := newRows(nil), strings.Repeat("x", leastRow)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
 	for known, many := range map[*rows]int{r: 1, nil: 0} {
 		d := ownDecoders(Options{Ledger: &Ledger{}}, known)(podForm.of, JSON)
@@ -103,7 +103,7 @@ func TestRowsForgets(t *testing.T) {
 	alive := make([]kruntime.Object, 1000)
 	for i := range 100_000 {
 		obj := &v1.Pod{}
-		data := bytesOf(i, leastInJSON)
+		data := bytesOf(i, leastRow)
 		_, p := r.seen(podForm, data)
 		require.NotZero(t, p)
 		r.add(p, obj, proto.RowOf(data))
@@ -114,7 +114,7 @@ func TestRowsForgets(t *testing.T) {
 	}
 	assert.Less(t, len(r.mu.objects), 4*len(alive))
 	for i := range alive {
-		obj, _ := r.seen(podForm, bytesOf(99_000+i, leastInJSON))
+		obj, _ := r.seen(podForm, bytesOf(99_000+i, leastRow))
 		require.Same(t, alive[i], obj)
 	}
 }
@@ -136,9 +136,9 @@ func TestRowsModel(t *testing.T) {
 	}
 	dataOf := func(f, n int) []byte {
 		if forms[f].in != inMessage {
-			return bytesOf(n, leastInJSON)
+			return bytesOf(n, leastRow)
 		}
-		data, _ := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(n))}}).Marshal()
+		data, _ := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(n)), GenerateName: strings.Repeat("x", leastRow)}}).Marshal()
 		return data
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -205,7 +205,7 @@ func TestRowsTogether(t *testing.T) {
 		running.Go(func() {
 			var kept [500]kruntime.Object
 			for i := range 2000 {
-				data := bytesOf(i%100, leastInJSON)
+				data := bytesOf(i%100, leastRow)
 				obj, p := r.seen(podForm, data)
 				if obj == nil {
 					pod := &v1.Pod{}
@@ -239,7 +239,7 @@ func (r *rows) entered(f form, data []byte) kruntime.Object {
 // TestFormsAreFew: a server that says of each list that it is of another kind, or of one with a
 // long name, fills no memory. What is in the last forms is found.
 func TestFormsAreFew(t *testing.T) {
-	r, data := newRows(nil), bytesOf(1, leastInJSON)
+	r, data := newRows(nil), bytesOf(1, leastRow)
 	formOf := func(kind string) form {
 		return form{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: kind, APIVersion: "v1"}}
 	}
@@ -264,7 +264,7 @@ func TestFormsAreFew(t *testing.T) {
 // TestAddedBehindForget: what was looked for before all was forgotten is not found when it is added
 // behind that, whatever forms come then.
 func TestAddedBehindForget(t *testing.T) {
-	r, data := newRows(nil), bytesOf(1, leastInJSON)
+	r, data := newRows(nil), bytesOf(1, leastRow)
 	_, p := r.seen(podForm, data)
 	r.forget()
 	other := podForm
@@ -289,7 +289,7 @@ func TestRowsShrinks(t *testing.T) {
 	r := newRows(nil)
 	alive := make([]kruntime.Object, many)
 	for i := range alive {
-		alive[i] = r.entered(podForm, bytesOf(i, leastInJSON))
+		alive[i] = r.entered(podForm, bytesOf(i, leastRow))
 	}
 	require.Len(t, r.mu.objects, many)
 	alive = alive[:10:10]
@@ -303,7 +303,7 @@ func TestRowsShrinks(t *testing.T) {
 	assert.Less(t, len(r.mu.objects), many/10)
 	assert.Less(t, r.mu.most, many/2, "it was made anew")
 	for i := range alive {
-		found, _ := r.seen(podForm, bytesOf(i, leastInJSON))
+		found, _ := r.seen(podForm, bytesOf(i, leastRow))
 		assert.Same(t, alive[i], found)
 	}
 }
@@ -312,7 +312,7 @@ func TestRowsShrinks(t *testing.T) {
 // objects that it has: they may have that part.
 func TestWrittenPartForgets(t *testing.T) {
 	testkit.Reports(t)
-	one, another, data := newRows(nil), newRows(nil), bytesOf(1, leastInJSON)
+	one, another, data := newRows(nil), newRows(nil), bytesOf(1, leastRow)
 	kept := []kruntime.Object{one.entered(podForm, data), another.entered(podForm, data)}
 	(&Ledger{}).checkedPart(nil)
 	for i, r := range []*rows{one, another} {
@@ -344,7 +344,7 @@ func TestWrittenPartInABubble(t *testing.T) {
 // TestOffForgets: an informer that leaves all to its client has no table.
 func TestOffForgets(t *testing.T) {
 	s := New(nil, &v1.Pod{}, Options{Share: true, Remember: true})
-	obj := s.rows.entered(podForm, bytesOf(1, leastInJSON))
+	obj := s.rows.entered(podForm, bytesOf(1, leastRow))
 	require.Len(t, s.rows.mu.objects, 1)
 	s.turnOff("a test")
 	assert.Empty(t, s.rows.mu.objects)
@@ -379,7 +379,7 @@ func followingPods(r *rows, e Encoding, cleared bool) *following {
 // podOf is one that is remembered.
 func podOf(n int) *v1.Pod {
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
-	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastInJSON)}
+	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastRow)}
 	return pod
 }
 

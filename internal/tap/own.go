@@ -105,7 +105,7 @@ func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check 
 	switch {
 	case d.coding == JSON:
 		err = d.plan.JSON(data, into, o)
-	case d.known == nil:
+	case d.known == nil || len(data) < leastRow:
 		err = d.plan.Protobuf(data, into, o)
 	default:
 		sums, err = d.plan.Update(data, into, of, o)

@@ -67,9 +67,9 @@ const (
 )
 
 const (
-	// leastInJSON is how many bytes an object in JSON has to have for a row: smaller ones are decoded
-	// nearly as soon as they are found.
-	leastInJSON = 1 << 10
+	// leastRow is how many bytes an object has to have for a row: smaller ones, such as leases, are
+	// decoded nearly as soon as their rows are found.
+	leastRow = 1 << 10
 	// camePerLook and looked: after so many objects that came so many rows are looked at.
 	camePerLook = 16
 	looked      = 4 * camePerLook
@@ -123,9 +123,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 // idOf returns the bytes that the row of an object is found by; nil: it has none.
 func (r *rows) idOf(f *form, data []byte) []byte {
 	switch {
-	case r == nil || f.length() > longestForm:
-		return nil
-	case f.in != inMessage && len(data) < leastInJSON:
+	case r == nil || f.length() > longestForm || len(data) < leastRow:
 		return nil
 	case f.in == inMessage:
 		if uid := proto.UID(data); len(uid) > 0 {

@@ -148,7 +148,7 @@ func TestListAfterWatch(t *testing.T) {
 func changing(n, changes int) (script []event) {
 	var now []*v1.Pod
 	for i := range n {
-		now = append(now, pod(fmt.Sprint("p", i), "1"))
+		now = append(now, &largePods(i+1, "1")[i])
 		script = append(script, event{watch.Added, now[i]})
 	}
 	for c := range changes {
@@ -190,7 +190,7 @@ func TestUpdatesAreEqual(t *testing.T) {
 
 // TestUpdatesTakeOver what has not changed, of the version before, also from lists.
 func TestUpdatesTakeOver(t *testing.T) {
-	k, listed := kinds[0], pods(20, "4")
+	k, listed := kinds[0], largePods(20, "4")
 	var script []event
 	for i := range listed {
 		next := listed[i].DeepCopy()
@@ -216,7 +216,7 @@ func TestUpdatesTakeOver(t *testing.T) {
 func TestTrimmedBesideUpdates(t *testing.T) {
 	drop := func(o *tap.Options) {
 		remembers(o)
-		require.Empty(t, o.DropOf([]string{"metadata.managedFields", "metadata.annotations[a]"}))
+		require.Empty(t, o.DropOf([]string{"metadata.managedFields", "metadata.annotations[a]", "metadata.annotations[large]"}))
 	}
 	var options tap.Options
 	drop(&options)
@@ -271,12 +271,13 @@ func TestChecksDecode(t *testing.T) {
 	}
 }
 
-// TestRemembersIfAsked: without Share or Remember all objects are decoded anew.
+// TestRemembersIfAsked: without Share or Remember all objects are decoded anew, and small ones always.
 func TestRemembersIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
 		change func(*tap.Options)
 	}{
+		"small":            {pods(20, "4"), remembers},
 		"no parts shared":  {largePods(20, "4"), func(o *tap.Options) { o.Make, o.Remember = nil, true }},
 		"not to be reused": {largePods(20, "4"), sharesParts},
 	} {
