@@ -63,7 +63,7 @@ type own struct {
 	coding  Encoding
 	plan    *decode.Plan // nil for unstructured objects
 	options decode.Options
-	known   *rows // of lists
+	known   *rows // nil: none are made
 }
 
 func (d own) Open(frame []byte) (Frame, error) {
