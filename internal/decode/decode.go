@@ -136,7 +136,7 @@ func (p *Plan) JSON(data []byte, into any, o Options) error { return p.json.Read
 func (p *Plan) Protobuf(data []byte, into any, o Options) error { return p.proto().Read(data, into, o) }
 
 // Update is Protobuf for another version of a former object, if that is not zero: see [proto.Plan].
-func (p *Plan) Update(data []byte, into any, of Former, o Options) (*Row, error) {
+func (p *Plan) Update(data []byte, into any, of Former, o Options) (Row, error) {
 	return p.proto().Update(data, into, of, o)
 }
 

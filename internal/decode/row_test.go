@@ -128,10 +128,9 @@ func updated(t *testing.T, kind reflect.Type, data []byte, former Former) Former
 	if was != nil && !reflect.DeepEqual(former.Object, was) {
 		require.Equal(t, was, former.Object, "the former object was written to")
 	}
-	require.True(t, row.IsOf(proto.SumOf(data)))
 	fresh, err := plan.Update(data, reflect.New(kind).Interface(), Former{}, Options{})
 	require.NoError(t, err)
-	require.Equal(t, fresh.Size(), row.Size(), "%v", kind)
+	require.Len(t, row, len(fresh), "%v", kind)
 	return Former{Object: got, Row: row}
 }
 
@@ -167,7 +166,7 @@ func TestUpdateTakesOver(t *testing.T) {
 	assert.NotSame(t, &a.Spec.Containers[1].Command[0], &b.Spec.Containers[1].Command[0])
 	assert.Same(t, &a.Spec.Containers[2].Command[0], &b.Spec.Containers[2].Command[0])
 	assert.Equal(t, second, &b)
-	assert.Less(t, next.Size(), 400)
+	assert.Less(t, len(next), 50, "words")
 }
 
 // TestUpdateOfWritten: what a program has written to a former object is not in the next version, and
@@ -379,7 +378,7 @@ func TestUpdateChecksElements(t *testing.T) {
 				written = append(written, w.In)
 			}
 		})
-		var row *Row
+		var row Row
 		var a, b corev1.Pod
 		for range 3 {
 			var err error

@@ -77,10 +77,10 @@ func (d sure) Object(f Frame, check bool) (obj runtime.Object, err error) {
 
 // update is Object, perhaps from a former version of the object, and returns the row of the object. A
 // decoder of others makes no rows.
-func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums *decode.Row, err error) {
+func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	defer giveUpOnPanic(&err)
 	if own, ok := d.Decoder.(interface {
-		update(f Frame, of decode.Former, check bool) (runtime.Object, *decode.Row, error)
+		update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error)
 	}); ok {
 		return own.update(f, of, check)
 	}

@@ -121,7 +121,7 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 	}
 	ours, sums, err := f.lesson.event(frame, found.Former, check)
 	if err == nil {
-		known.add(found.key, ours.Object, sums)
+		known.add(found, ours.Object, sums)
 	}
 	return count, ours, err
 }

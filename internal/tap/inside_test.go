@@ -32,7 +32,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/decode"
-	"github.com/kinformer/cache/internal/decode/proto"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -45,13 +44,13 @@ func bytesOf(n, size int) []byte {
 	return b
 }
 
-// seen returns the object that has these bytes, and the key by which one is added.
-func (r *rows) seen(f form, data []byte) (kruntime.Object, uint64) {
+// seen returns the object that has these bytes, and what one is added by.
+func (r *rows) seen(f form, data []byte) (kruntime.Object, former) {
 	found := r.find(f, data)
 	if !found.same {
-		return nil, found.key
+		return nil, found
 	}
-	return found.Object.(kruntime.Object), found.key
+	return found.Object.(kruntime.Object), found
 }
 
 // TestLeastRow tries the threshold, and bytes that differ by the last one, or by one more.
@@ -60,7 +59,7 @@ func TestLeastRow(t *testing.T) {
 	for _, size := range []int{0, 1, leastRow - 1, leastRow, leastRow + 1} {
 		obj, data := &v1.Pod{}, bytesOf(size, size)
 		_, p := r.seen(podForm, data)
-		r.add(p, obj, proto.RowOf(data))
+		r.add(p, obj, nil)
 		found, _ := r.seen(podForm, data)
 		assert.Equal(t, size >= leastRow, found != nil, "%d", size)
 		if size == 0 {
@@ -105,8 +104,8 @@ func TestRowsForgets(t *testing.T) {
 		obj := &v1.Pod{}
 		data := bytesOf(i, leastRow)
 		_, p := r.seen(podForm, data)
-		require.NotZero(t, p)
-		r.add(p, obj, proto.RowOf(data))
+		require.NotZero(t, p.key)
+		r.add(p, obj, nil)
 		alive[i%len(alive)] = obj
 		if i%1000 == 999 {
 			runtime.GC()
@@ -157,7 +156,7 @@ func TestRowsModel(t *testing.T) {
 				nameOf(obj).SetName(fmt.Sprint(n))
 				data := dataOf(p.form, p.n)
 				_, key := r.seen(forms[p.form], data)
-				r.add(key, obj, proto.RowOf(data))
+				r.add(key, obj, nil)
 				alive[p], last[p] = obj, fmt.Sprint(n)
 			},
 			"drop": func(t *rapid.T) { delete(alive, at.Draw(t, "at")) },
@@ -210,7 +209,7 @@ func TestRowsTogether(t *testing.T) {
 				if obj == nil {
 					pod := &v1.Pod{}
 					pod.Name = fmt.Sprint(i % 100)
-					r.add(p, pod, proto.RowOf(data))
+					r.add(p, pod, nil)
 					obj = pod
 				}
 				assert.Equal(t, fmt.Sprint(i%100), obj.(*v1.Pod).Name)
@@ -232,7 +231,7 @@ func TestRowsTogether(t *testing.T) {
 func (r *rows) entered(f form, data []byte) kruntime.Object {
 	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
 	_, p := r.seen(f, data)
-	r.add(p, obj, proto.RowOf(data))
+	r.add(p, obj, nil)
 	return obj
 }
 
@@ -274,7 +273,7 @@ func TestAddedBehindForget(t *testing.T) {
 		require.Nil(t, found)
 	}
 	obj := &v1.Pod{}
-	r.add(p, obj, proto.RowOf(data))
+	r.add(p, obj, nil)
 	for _, f := range []form{other, podForm} {
 		found, _ := r.seen(f, data)
 		assert.Nil(t, found)

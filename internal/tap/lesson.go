@@ -60,7 +60,7 @@ func (l *lesson) form(e Encoding) form {
 
 // event decodes the object of a frame as the client does, perhaps from a former version, and returns
 // its row.
-func (l *lesson) event(frame Frame, of decode.Former, check bool) (watch.Event, *decode.Row, error) {
+func (l *lesson) event(frame Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
 	obj, sums, err := l.decoder.update(frame, of, check)
 	switch {
 	case err != nil:

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
-	"github.com/kinformer/cache/internal/decode/proto"
 )
 
 const (
@@ -77,7 +76,7 @@ func (d own) Object(f Frame, check bool) (runtime.Object, error) {
 }
 
 // update decodes the object of a frame, perhaps from a former version of it, and returns its row.
-func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, *decode.Row, error) {
+func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
 	if f.Type == watch.Modified && d.coding == Protobuf {
 		d.options.Intern = nil // an allocation costs less than a look at cold memory for each text
 	}
@@ -89,13 +88,10 @@ func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, *dec
 }
 
 // object decodes an object, perhaps an item of a list that says these of itself, and returns its row.
-func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums *decode.Row, err error) {
+func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	o := d.options
 	if o.Checks = check; check {
 		of = decode.Former{}
-	}
-	if d.coding == JSON && d.known != nil {
-		sums = proto.RowOf(data)
 	}
 	if d.plan == nil {
 		obj, err = untyped(data, list, o)
@@ -156,12 +152,12 @@ func (l *ownList) Next() (Item, error) {
 	}
 	obj, sums, err := l.decode(data, known.Former, l.check)
 	if err == nil {
-		l.decoder.known.add(known.key, obj, sums)
+		l.decoder.known.add(known, obj, sums)
 	}
 	return Item{Wire: data, Object: obj, Why: err}, nil
 }
 
-func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Object, *decode.Row, error) {
+func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
 	head := l.Head()
 	return l.decoder.object(data, of, &head, check)
 }

@@ -29,7 +29,7 @@ import (
 // Rows of objects that are gone are looked for at random, as Redis looks for keys that have expired:
 // four rows for each object that comes or is deleted.
 type rows struct {
-	key  maphash.Seed // of the keys of objects
+	key  maphash.Seed // of keys and sums
 	drop *decode.Drop // what is left out of objects
 
 	mu struct {
@@ -44,8 +44,9 @@ type rows struct {
 }
 
 type row struct {
-	at   decode.Weak
-	sums *decode.Row
+	at    decode.Weak
+	sum   uint64     // of all bytes
+	parts decode.Row // in protobuf
 }
 
 // form is what an object depends on besides its bytes.
@@ -95,6 +96,7 @@ type former struct {
 	decode.Former        // zero: nothing
 	same          bool   // the object has the bytes that came
 	key           uint64 // of the row; 0: it gets none
+	sum           uint64 // of the bytes that came
 }
 
 // find returns the object that bytes are a version of. It may be cached and must not be written to.
@@ -103,7 +105,11 @@ func (r *rows) find(f form, data []byte) (found former) {
 	if id == nil {
 		return former{}
 	}
-	sum, hash := proto.SumOf(data), maphash.Bytes(r.key, id)
+	found.sum = maphash.Bytes(r.key, data)
+	hash := found.sum
+	if len(id) != len(data) {
+		hash = maphash.Bytes(r.key, id)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cameLocked()
@@ -114,7 +120,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 	found.key = keyOf(hash, r.numberLocked(f))
 	if at, known := r.mu.objects[found.key]; known {
 		if obj := at.at.Object(f.of); obj != nil {
-			found.Former, found.same = decode.Former{Object: obj, Row: at.sums}, at.sums.IsOf(sum)
+			found.Former, found.same = decode.Former{Object: obj, Row: at.parts}, at.sum == found.sum
 		}
 	}
 	return found
@@ -158,15 +164,15 @@ func (r *rows) numberLocked(f form) uint64 {
 
 // add leaves out of an object what is dropped, and makes its row. Nobody may write to the object from
 // now on: its next version may be decoded already.
-func (r *rows) add(key uint64, obj runtime.Object, sums *decode.Row) {
-	if key == 0 || sums == nil {
+func (r *rows) add(found former, obj runtime.Object, parts decode.Row) {
+	if found.key == 0 {
 		return
 	}
 	r.drop.Trim(obj)
-	at := row{decode.WeakTo(obj), sums}
+	at := row{decode.WeakTo(obj), found.sum, parts}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.objects[key] = at
+	r.mu.objects[found.key] = at
 }
 
 // deleted removes the row of an object, whose last state is data.

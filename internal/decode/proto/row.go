@@ -11,9 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Row has sums of the bytes that an object was decoded from: one of all of them, and one of each
-// part. With a row, the next version of the object costs its changes only: a part with the same sum
-// is the former object's. A Row is never written to.
+// Row has a sum of the bytes of each part of an object. With a row, the next version of the object
+// costs its changes only: a part with the same sum is the former object's. A Row is never written to.
 //
 // Parts are the fields of the object, those of its metadata, spec and status, and the elements of
 // the lists in these. A pod has about fifty. Each part is a word, in the order of the bytes:
@@ -26,10 +25,7 @@ import (
 // Sums are keyed: nobody who writes objects can choose two with the same sum. A part whose bytes have
 // changed has the sum of its former ones by chance once in 2^57. At 1,700 events a second, of six
 // changed parts each, one part is wrong in 450,000 years.
-type Row struct {
-	sum   uint64
-	words []uint64
-}
+type Row []uint64
 
 const (
 	numberMask = mostFields - 1
@@ -39,20 +35,8 @@ const (
 
 var sumKey = maphash.MakeSeed()
 
-// SumOf returns the sum of an object's bytes.
-func SumOf(object []byte) uint64 { return maphash.Bytes(sumKey, object) }
-
 // wordOf returns the word of a field, or of an element, whose number is 0.
-func wordOf(raw []byte, number uint64) uint64 { return SumOf(raw)&sumBits | number }
-
-// RowOf returns the row of an object that is found again as a whole only.
-func RowOf(object []byte) *Row { return &Row{sum: SumOf(object)} }
-
-// IsOf reports whether a row is of an object that had the bytes with that sum.
-func (r *Row) IsOf(sum uint64) bool { return r != nil && r.sum == sum }
-
-// Size returns how many bytes of memory the row takes.
-func (r *Row) Size() int { return 32 + 8*cap(r.words) }
+func wordOf(raw []byte, number uint64) uint64 { return maphash.Bytes(sumKey, raw)&sumBits | number }
 
 // layout is how messages of a type are divided into parts. One that is nil is not.
 type layout struct {

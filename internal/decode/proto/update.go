@@ -18,7 +18,7 @@ import (
 // Former is an object that was decoded before, of the type of the plan, with its row.
 type Former struct {
 	Object any
-	Row    *Row
+	Row    Row
 }
 
 // errWritten says that a program has written to a part of the former object.
@@ -31,17 +31,17 @@ var errWritten = errors.New("a part of the former object was written to")
 // With a former object no table is asked: what has changed is rarely what others have. About one in a
 // thousand of the parts that are taken over is decoded anew and compared. If a program has written to
 // it, that is reported, and the object is decoded without the former one.
-func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (*Row, error) {
+func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, error) {
 	v := reflect.ValueOf(into)
 	switch {
 	case v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t:
 		return nil, fmt.Errorf("%w: a plan of %v was given a %T", scan.ErrGiveUp, p.t, into)
 	case p.layout == nil:
-		return RowOf(data), p.Read(data, into, o)
+		return nil, p.Read(data, into, o)
 	}
 	var from former
 	if of.Row != nil && reflect.TypeOf(of.Object) == v.Type() && !reflect.ValueOf(of.Object).IsNil() {
-		from = former{mem.Of(reflect.ValueOf(of.Object)), of.Row.words}
+		from = former{mem.Of(reflect.ValueOf(of.Object)), of.Row}
 	}
 	row, err := p.update(data, mem.Of(v), from, o)
 	if errors.Is(err, errWritten) {
@@ -51,12 +51,12 @@ func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (*Row, 
 	return row, err
 }
 
-func (p *Plan) update(data []byte, into mem.Place, from former, o share.Options) (*Row, error) {
+func (p *Plan) update(data []byte, into mem.Place, from former, o share.Options) (Row, error) {
 	o.Alone = from.place != nil
 	r := updater{reader: newReader(data, o), trim: o.Trim}
 	r.Sharable, r.words = true, r.rowMemory[:0]
 	read := r.message(p.layout, into, from, len(data))
-	row := &Row{sum: SumOf(data), words: append(make([]uint64, 0, len(r.words)), r.words...)}
+	row := append(make(Row, 0, len(r.words)), r.words...)
 	if r.rowMemory = r.words; cap(r.words) > mostRowMemory {
 		r.rowMemory = nil
 	}
