@@ -220,7 +220,7 @@ func TestDecodesDirectly(t *testing.T) {
 			assert.GreaterOrEqual(t, d.Direct, int64(27)) // of 40, and an end mark
 			assert.Empty(t, d.GivenUp)
 			assert.Zero(t, d.Verified.Differences)
-			assert.EqualValues(t, 16<<20, d.Texts.Limit)
+			assert.EqualValues(t, 256<<10, d.Texts.Limit)
 			assert.Greater(t, d.Texts.Bytes, d.Texts.Count)
 			assert.Zero(t, plain.status.Decoding.Texts)
 		}

@@ -73,7 +73,7 @@ const (
 func NewIntern(limit int64) *Intern { return share.NewIntern(limit) }
 
 // NewParts makes a table of parts, of at most about that many bytes.
-func NewParts(limit int64) *Parts { return share.NewParts(limit, share.FewestParts) }
+func NewParts(limit int64) *Parts { return share.NewParts(limit) }
 
 // NewSharing returns the use of a table of parts by a decoder.
 func NewSharing(table *Parts) *Sharing { return share.NewSharing(table) }

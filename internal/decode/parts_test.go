@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/internal/decode/scan"
-	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -593,7 +592,7 @@ func TestFewAreChecked(t *testing.T) {
 const oftenChecked = 1024
 
 // roomyParts is a table with so many slots that no part is in the way of another.
-func roomyParts() *Parts { return share.NewParts(1<<20, 1<<14) }
+func roomyParts() *Parts { return NewParts(4 << 20) }
 
 // watched is two sets of options that share parts by one table, of which the second one has each
 // part checked that is found, and how many were found that somebody had written to.

@@ -23,7 +23,6 @@
 //     not, the tap is off for the next one, and for good at the third that the client can decode.
 //     The caller is told by a *Doubt: the whole state has to be taken over again, as it was before.
 //  5. Without a transport of package direct, or where the context does not arrive, nothing changes.
-//  6. If it asks for protobuf in the place of JSON, and the client cannot take that, the same is
-//     asked for once more, in JSON. Nothing else asks for anything, or for anything else.
+//  6. Nothing is requested that the client did not request, and nothing in another encoding.
 //  7. No byte of an object gets into logs, errors or states: a difference is told by type and path.
 package tap

@@ -108,22 +108,34 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 		return count, ours, err
 	}
 	var found former
-	switch frame.Type {
-	case watch.Deleted:
-		known.deleted(f.lesson.form(f.coding), frame.Object)
-	case watch.Added, watch.Modified:
+	if frame.Type != watch.Bookmark {
 		found = known.find(f.lesson.form(f.coding), frame.Object)
 	}
 	// Behind find: if a check begins in between, the row that is added below is not found any more.
 	check := f.trust.checks.Load()
-	if found.same && !check {
+	if found.same && !check && frame.Type != watch.Deleted {
 		return &ledger.reused, watch.Event{Type: frame.Type, Object: found.Object.(runtime.Object)}, nil
 	}
 	ours, sums, err := f.lesson.event(frame, found.Former, check)
-	if err == nil {
+	switch {
+	case frame.Type == watch.Deleted:
+		known.remove(found)
+	case err == nil:
 		known.add(found, ours.Object, sums)
 	}
 	return count, ours, err
+}
+
+// count counts what is cached.
+func (f *following) count(frame Frame) {
+	switch cached := &f.trust.cached; frame.Type {
+	case watch.Added:
+		cached.came(len(frame.Object))
+	case watch.Deleted:
+		cached.came(-len(frame.Object))
+	case watch.Bookmark:
+		cached.listed()
+	}
 }
 
 // open takes a frame apart that is about an object of the kind that is watched.
@@ -137,6 +149,7 @@ func (f *following) open(by sure, data []byte) (Frame, error) {
 	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
 		return frame, errOtherKind
 	}
+	f.count(frame)
 	return frame, nil
 }
 

@@ -297,7 +297,7 @@ func TestRowsShrinks(t *testing.T) {
 			alive = append([]kruntime.Object(nil), alive...)
 			runtime.GC()
 		}
-		r.deleted(podForm, nil)
+		r.find(podForm, bytesOf(many, leastRow))
 	}
 	assert.Less(t, len(r.mu.objects), many/10)
 	assert.Less(t, r.mu.most, many/2, "it was made anew")
@@ -652,8 +652,8 @@ func listOf(t *testing.T, pod *v1.Pod) []byte {
 }
 
 // TestFormerIsFound: what has not changed of an object is that of the version before, by whatever it
-// came, without a table of parts; while all parts are checked it is not, nor after a deletion, also
-// of an object that somebody keeps.
+// came, also by its deletion, without a table of parts; while all parts are checked it is not, nor after
+// the deletion, also of an object that somebody keeps.
 func TestFormerIsFound(t *testing.T) {
 	f := followingPods(newRows(nil), Protobuf, true)
 	version, kept := 0, []*v1.Pod(nil)
@@ -694,7 +694,7 @@ func TestFormerIsFound(t *testing.T) {
 	before := modified()
 	assert.Same(t, &kept[len(kept)-2].Spec.Containers[0], &before.Spec.Containers[0])
 	last := watched(watch.Deleted)
-	assert.NotSame(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
+	assert.Same(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
 	assert.Empty(t, f.trust.rows.mu.objects)
 	assert.NotSame(t, &before.Spec.Containers[0], &added().Spec.Containers[0])
 	runtime.KeepAlive(kept)
@@ -712,5 +712,71 @@ func TestOtherKindsAreGivenUp(t *testing.T) {
 				assert.Empty(t, f.trust.rows.mu.objects)
 			}
 		}
+	}
+}
+
+// TestLimitFor: a table takes as much as what is cached, to a power of two, and less only for a quarter.
+func TestLimitFor(t *testing.T) {
+	for _, c := range []struct{ cached, limit, is int64 }{
+		{0, 0, maxParts / smallTable}, {0, maxParts, maxParts / smallTable}, {maxParts / smallTable, 0, maxParts / smallTable},
+		{2 << 20, 0, 2 << 20}, {2<<20 + 1, 0, 4 << 20}, {2<<20 + 1, 2 << 20, 4 << 20}, {2 << 20, 2 << 20, 2 << 20},
+		{2 << 20, 8 << 20, 2 << 20}, {2<<20 + 1, 8 << 20, 8 << 20}, {8 << 20, 8 << 20, 8 << 20},
+		{maxParts, maxParts / 2, maxParts}, {maxParts + 1, maxParts, maxParts}, {1 << 40, 0, maxParts},
+	} {
+		assert.Equal(t, c.is, parts.limitFor(c.cached, c.limit), "%+v", c)
+		assert.Equal(t, c.is, parts.limitFor(c.cached, c.is), "and that stays: %+v", c)
+	}
+}
+
+// unlikePod is a version of one that has nothing with another in common, of 5 to 7 KB.
+func unlikePod(n, version int) *v1.Pod {
+	pod := versionOf(n, version)
+	for i := range 4 {
+		c := v1.Container{Name: fmt.Sprint("c", n, "-", i), Image: fmt.Sprint("registry/some-repository/image-", n, "-", i)}
+		for j := range 12 {
+			c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprint("some-variable-", n, "-", i, "-", j), Value: fmt.Sprint("a value of variable ", n, " ", i, " ", j)})
+			c.Args = append(c.Args, fmt.Sprint("--an-argument-", n, "-", i, "-", j))
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, c)
+	}
+	return pod
+}
+
+// TestUnlikeObjectsComeAndGo: a thousand objects that are cached, of many that come, change and go and have
+// nothing in common, take less than 25 MiB with the tables.
+func TestUnlikeObjectsComeAndGo(t *testing.T) {
+	testkit.AtNight(t)
+	const alive, come = 1000, 12_000
+	for _, e := range []Encoding{JSON, Protobuf} {
+		f := followingPods(newRows(nil), e, false)
+		d := ownDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
+		f.lesson.decoder = sure{d}
+		f.trust.cached.begin()
+		cached := make([]*v1.Pod, alive)
+		heard := func(event watch.EventType, n, version int) *v1.Pod {
+			data := frameOf(t, event, unlikePod(n, version), e)
+			_, got, err := f.decode(data)
+			require.NoError(t, err)
+			return got.Object.(*v1.Pod)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for n := range come {
+			if n >= alive {
+				heard(watch.Deleted, n-alive, 3)
+			}
+			heard(watch.Added, n, 1)
+			cached[n%alive] = heard(watch.Modified, n, 2)
+		}
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		heap := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		t.Logf("%s: %.1f MiB, parts %d of %d", e, float64(heap)/(1<<20), parts.weak.Value().Status().Bytes, parts.limit.Load())
+		assert.Less(t, heap, int64(25<<20))
+		f.trust.cached.end()
+		runtime.KeepAlive(cached)
+		runtime.KeepAlive(f)
 	}
 }

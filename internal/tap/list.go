@@ -48,9 +48,10 @@ type listBody struct {
 
 // reading is how a list is read.
 type reading struct {
-	ahead   int64       // bytes that may wait to be decoded; -1: none
-	samples func() bool // reports whether an item goes both ways
-	checks  func() bool // reports whether parts that objects share are checked
+	ahead   int64           // bytes that may wait to be decoded; -1: none
+	samples func() bool     // reports whether an item goes both ways
+	checks  func() bool     // reports whether parts that objects share are checked
+	came    func(bytes int) // is told of each item
 }
 
 // listPhase is how far the reading of a list is.
@@ -186,6 +187,7 @@ func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
+		b.came(len(item.Wire))
 		if b.samples() || len(b.items) == 0 || item.Object == nil {
 			wires, last = b.pass(wires, list, item), Item{}
 			continue

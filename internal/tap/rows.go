@@ -175,18 +175,14 @@ func (r *rows) add(found former, obj runtime.Object, parts decode.Row) {
 	r.mu.objects[found.key] = at
 }
 
-// deleted removes the row of an object, whose last state is data.
-func (r *rows) deleted(f form, data []byte) {
-	if r == nil {
+// remove removes the row of an object that is deleted.
+func (r *rows) remove(found former) {
+	if found.key == 0 {
 		return
 	}
-	id := r.idOf(&f, data)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cameLocked()
-	if n, known := r.mu.forms[f]; known && id != nil {
-		delete(r.mu.objects, keyOf(maphash.Bytes(r.key, id), n))
-	}
+	delete(r.mu.objects, found.key)
 }
 
 // cameLocked is called for each object.

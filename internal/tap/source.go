@@ -82,7 +82,9 @@ func (s *Source) Begin() (end func()) {
 	l := s.options.Ledger
 	texts.begin(&l.texts)
 	parts.begin(&l.parts)
+	s.cached.begin()
 	return func() {
+		s.cached.end()
 		texts.end(&l.texts)
 		parts.end(&l.parts)
 		s.rows.forget()
@@ -122,8 +124,9 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	}
 	if options.Continue == "" {
 		s.sampler.begins()
+		s.cached.list()
 	}
-	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load}}
+	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.came}}
 	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
 	t.ledger, t.hosts = s.options.Ledger, s.options.Ledger
 	defer t.end() // also if the call panics
@@ -162,6 +165,9 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return nil, s.doubt(odd)
 	}
 	s.account(body)
+	if page.GetContinue() == "" {
+		s.cached.listed()
+	}
 	s.setListed(true)
 	s.options.Ledger.turnedOn(got.encoding)
 	return page, nil
@@ -186,6 +192,9 @@ func (s *Source) account(b *listBody) {
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(ctx, options)
+	}
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		s.cached.list()
 	}
 	t := &Tap{options: options, watches: true, hosts: s.options.Ledger}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed

@@ -4,34 +4,66 @@
 package tap
 
 import (
+	"math/bits"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/kinformer/cache/internal/decode"
 )
 
 const (
-	// maxTexts is how much memory the texts that objects share take, for the whole process.
+	// maxTexts is the most memory that the texts take that objects share, for the whole process.
 	maxTexts = 16 << 20
 	// maxParts is that for parts: the most that the table keeps alive of objects that are gone,
 	// with the bytes by which it finds parts.
 	maxParts = 64 << 20
+	// smallTable: a table may always have one part in so many of the most.
+	smallTable = 64
 )
 
 // table is one of the process, that the objects of all informers share. There is one as long as
 // somebody has it: informers, which have it from their first decoder on until they end, and what
 // decodes at the moment.
 type table[T any] struct {
+	most   int64 // bytes
+	made   func(limit int64) *T
+	resize func(t *T, limit int64)
+
+	limit atomic.Int64 // see fit; 0 at first
+
 	sync.Mutex
-	made func() *T
 	weak weak.Pointer[T]
 }
 
 // texts has texts, as of labels and names, and parts, if informers want that, parts of objects.
 var (
-	texts = table[decode.Intern]{made: func() *decode.Intern { return decode.NewIntern(maxTexts) }}
-	parts = table[decode.Parts]{made: func() *decode.Parts { return decode.NewParts(maxParts) }}
+	texts = table[decode.Intern]{most: maxTexts, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
+	parts = table[decode.Parts]{most: maxParts, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
 )
+
+// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: as many as the
+// objects that are cached have, or up to four times as many after there were more.
+func (t *table[T]) limitFor(cached, limit int64) int64 {
+	if cached <= limit && cached > limit/4 {
+		return limit
+	}
+	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
+}
+
+// fit has the table take as much as is right for so many bytes of cached objects.
+func (t *table[T]) fit(cached int64) {
+	if limit := t.limit.Load(); t.limitFor(cached, limit) == limit {
+		return
+	}
+	t.Lock()
+	defer t.Unlock()
+	limit := t.limitFor(cached, t.limit.Load())
+	t.limit.Store(limit)
+	if got := t.weak.Value(); got != nil {
+		t.resize(got, limit)
+	}
+}
 
 // tableUse is the use of a table by an informer. As it is nothing but a pointer, none is left when
 // the informer is not, however it ends. The zero value is that of an informer that does not run.
@@ -61,7 +93,7 @@ func (t *table[T]) get(u *tableUse[T]) *T {
 	defer t.Unlock()
 	got := t.weak.Value()
 	if got == nil {
-		got = t.made()
+		got = t.made(t.limitFor(cachedBytes.Load(), t.limit.Load()))
 		t.weak = weak.Make(got)
 	}
 	if u.runs {

@@ -65,7 +65,8 @@ type trust struct {
 	sampler sampler
 	checks  atomic.Bool // all parts that objects share
 
-	rows *rows // may be nil
+	rows   *rows // may be nil
+	cached cached
 
 	mu struct {
 		sync.Mutex

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testkit.RunTests(m) }
 func TestNestedPartsAreLookedForOnce(t *testing.T) {
 	const most = 16 // times the length
 	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", scan.Deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", scan.Deepest-1) + `}`
-	d := begin([]byte(nested), share.Options{Share: share.NewSharing(share.NewParts(0, share.FewestParts))})
+	d := begin([]byte(nested), share.Options{Share: share.NewSharing(share.NewParts(0))})
 	_, ok := d.whole()
 	assert.True(t, ok)
 	assert.LessOrEqual(t, d.Looked, most*len(nested))

@@ -26,7 +26,7 @@ func TestPartsAreLookedForOften(t *testing.T) {
 	require.NoError(t, err)
 	plan, err := PlanOf(reflect.TypeFor[corev1.Pod]())
 	require.NoError(t, err)
-	d := newReader(data, share.Options{Share: share.NewSharing(share.NewParts(0, share.FewestParts))})
+	d := newReader(data, share.Options{Share: share.NewSharing(share.NewParts(0))})
 	assert.True(t, plan.root.json(d, mem.In(new(corev1.Pod))))
 	assert.Greater(t, d.Looked, len(data))
 	assert.Less(t, d.Looked, most*len(data)/2, "enough for what there is")

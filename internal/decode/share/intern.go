@@ -12,8 +12,8 @@ const (
 	// longestInterned is the longest text that is shared. The annotation in which kubectl keeps
 	// what was applied is longer for any Secret: it may hold its data.
 	longestInterned = 64
-	// smallestIntern is how many slots a table begins with.
-	smallestIntern = 1 << 10
+	// bytesPerText: for so many bytes of the limit there is a slot.
+	bytesPerText = 64
 	// entryBytes is what an entry takes without its text.
 	entryBytes = 48
 )
@@ -33,11 +33,10 @@ func (e *interned) hashed(seed maphash.Seed) uint64 { return maphash.String(seed
 
 func (e *interned) same(other *interned) bool { return e.text == other.text }
 
-// NewIntern makes a table that holds at most that many bytes, texts and its own included, and at
-// least 64 KiB.
+// NewIntern makes a table that holds at most that many bytes, texts and its own included: see SetLimit.
 func NewIntern(limit int64) *Intern {
 	t := &Intern{}
-	t.begin(smallestIntern, limit)
+	t.begin(limit, bytesPerText)
 	return t
 }
 

@@ -6,6 +6,7 @@ package share
 import (
 	"fmt"
 	"hash/maphash"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -13,6 +14,8 @@ import (
 const (
 	// slotBytes is what a slot takes.
 	slotBytes = 16
+	// leastBytes is the least limit.
+	leastBytes = 64 << 10
 	// largestShare of what the table may take is the most for an entry, one in so many.
 	largestShare = 16
 	// sweep is how many slots are looked at, at most, to make room for an entry.
@@ -26,12 +29,12 @@ const (
 // entries that occur once do not evict those that occur often. For room the table evicts entries
 // that nobody has asked for lately: the algorithm is CLOCK, by second chances (Corbató 1968).
 type lossy[E any, P lossyEntry[E]] struct {
-	seed   maphash.Seed
-	limit  int64                          // bytes
-	fewest int                            // slots
-	slots  atomic.Pointer[[]lossySlot[E]] // as many as a power of two
+	seed  maphash.Seed
+	each  int64                          // for so many bytes of the limit there is a slot
+	limit atomic.Int64                   // bytes, a power of two
+	slots atomic.Pointer[[]lossySlot[E]] // as many as a power of two
 
-	entering sync.Mutex // held to change slots, hand, bytes, entries, entered and emptied
+	entering sync.Mutex // held to change limit, slots, hand, bytes, entries, entered and emptied
 	hand     int        // the slot that was looked at last, for room
 	bytes    atomic.Int64
 	entries  atomic.Int64
@@ -61,25 +64,46 @@ type Status struct {
 	Hits, Misses, Entered int64
 }
 
-// begin makes the table, of so many slots, which holds at most about that many bytes, and at least
-// 64 KiB.
-func (t *lossy[E, P]) begin(slots int, limit int64) {
-	t.seed, t.limit, t.fewest = maphash.MakeSeed(), max(limit, 64<<10), slots
-	t.clear()
+// begin makes the table, with a slot for each so many bytes of the limit, a power of two: see SetLimit.
+func (t *lossy[E, P]) begin(limit, each int64) {
+	t.seed, t.each = maphash.MakeSeed(), each
+	t.SetLimit(limit)
 }
 
-// clear begins anew, without entries and with as few slots as at first.
+// SetLimit has the table hold at most about that many bytes: it is rounded down to a power of two, but not
+// below 64 KiB. Entries stay if there is more room than before, and go if there is less.
+func (t *lossy[E, P]) SetLimit(limit int64) {
+	if limit = max(int64(1)<<(bits.Len64(uint64(max(limit, 1)))-1), leastBytes); limit != t.limit.Load() {
+		t.resize(limit)
+	}
+}
+
+func (t *lossy[E, P]) resize(limit int64) {
+	t.entering.Lock()
+	defer t.entering.Unlock()
+	before := t.limit.Load()
+	t.limit.Store(limit)
+	if before == 0 || limit < before {
+		t.clear()
+		return
+	}
+	for ; before < limit; before *= 2 {
+		t.widen(*t.slots.Load())
+	}
+}
+
+// clear begins anew, without entries.
 func (t *lossy[E, P]) clear() {
-	slots := make([]lossySlot[E], t.fewest)
+	slots := make([]lossySlot[E], t.limit.Load()/t.each)
 	t.slots.Store(&slots)
-	t.bytes.Store(int64(t.fewest) * slotBytes)
+	t.bytes.Store(int64(len(slots)) * slotBytes)
 	t.entries.Store(0)
 }
 
 // Status tells what is in the table now.
 func (t *lossy[E, P]) Status() Status {
 	return Status{
-		Entries: t.entries.Load(), Bytes: t.bytes.Load(), Limit: t.limit,
+		Entries: t.entries.Load(), Bytes: t.bytes.Load(), Limit: t.limit.Load(),
 		Hits: t.hits.Load(), Misses: t.misses.Load(), Entered: t.entered.Load(),
 	}
 }
@@ -99,7 +123,7 @@ func (t *lossy[E, P]) Check() error {
 			return fmt.Errorf("entry %d of %d is in another slot", i, len(slots))
 		}
 	}
-	if bytes != t.bytes.Load() || entries != t.entries.Load() || bytes > t.limit {
+	if bytes != t.bytes.Load() || entries != t.entries.Load() || bytes > t.limit.Load() {
 		return fmt.Errorf("%d entries of %d bytes, it says %+v", entries, bytes, t.Status())
 	}
 	return nil
@@ -150,7 +174,7 @@ func (t *lossy[E, P]) again(hash uint64) bool {
 }
 
 // admits reports whether an entry of that size may be in the table.
-func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit/largestShare }
+func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit.Load()/largestShare }
 
 // enter adds e, and evicts others if necessary. The caller has read emptied before it made e: if
 // the table was emptied since, e stays out. It does nothing while another goroutine enters an
@@ -171,9 +195,6 @@ func (t *lossy[E, P]) enter(e P, emptied int64) {
 	}
 	t.put(slot, e)
 	t.entered.Add(1)
-	if t.entries.Load() > int64(len(slots))*3/4 {
-		t.widen(slots)
-	}
 }
 
 // put makes e, which may be nil, the entry of a slot.
@@ -194,7 +215,7 @@ func (t *lossy[E, P]) put(slot *lossySlot[E], e P) {
 // reports whether there is.
 func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 	for range sweep {
-		if t.bytes.Load()+size <= t.limit {
+		if t.bytes.Load()+size <= t.limit.Load() {
 			return true
 		}
 		t.hand = (t.hand + 1) & (len(slots) - 1)
@@ -202,7 +223,7 @@ func (t *lossy[E, P]) room(slots []lossySlot[E], size int64) bool {
 			t.put(slot, nil)
 		}
 	}
-	return t.bytes.Load()+size <= t.limit
+	return t.bytes.Load()+size <= t.limit.Load()
 }
 
 // empty takes all entries out of the table, and then counts that. A goroutine that reads the count
@@ -233,13 +254,8 @@ func vacant[E any, P lossyEntry[E]](slots []lossySlot[E], hash uint64, e P) *los
 	return first
 }
 
-// widen doubles the slots, unless the table has no room for that. No entry is lost, for each pair
-// becomes two.
+// widen doubles the slots. No entry is lost, for each pair becomes two.
 func (t *lossy[E, P]) widen(slots []lossySlot[E]) {
-	more := int64(len(slots)) * slotBytes
-	if 2*more > t.limit/4 || t.bytes.Load()+more > t.limit {
-		return
-	}
 	wider := make([]lossySlot[E], 2*len(slots))
 	for i := range slots {
 		if e := P(slots[i].entry.Load()); e != nil {
@@ -249,5 +265,5 @@ func (t *lossy[E, P]) widen(slots []lossySlot[E]) {
 		}
 	}
 	t.slots.Store(&wider)
-	t.bytes.Add(more)
+	t.bytes.Add(int64(len(slots)) * slotBytes)
 }

@@ -39,7 +39,7 @@ func TestHotEntriesStay(t *testing.T) {
 
 // TestTableIsFull: a table with less room than is asked for again takes what it may, and no more.
 func TestTableIsFull(t *testing.T) {
-	const limit, texts = 3 << 19, 20_000
+	const limit, texts = 1 << 20, 20_000
 	table := NewIntern(limit)
 	d := newSession(table)
 	for i := range 5 * texts {
@@ -67,7 +67,7 @@ type lossyModel struct {
 }
 
 func newLossyModel(limit int64) *lossyModel {
-	return &lossyModel{table: NewParts(limit, FewestParts), entered: map[string]any{}}
+	return &lossyModel{table: NewParts(limit), entered: map[string]any{}}
 }
 
 func (m *lossyModel) key(of *Site, raw string) string { return of.In + raw }
@@ -103,15 +103,15 @@ func (m *lossyModel) check(t require.TestingT) {
 		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.kept)
 		_, found := m.table.find(e.of, e.raw)
 		require.Same(t, e, found, "in a slot where it is found, and once")
-		require.LessOrEqual(t, e.size(), m.table.limit/largestShare)
+		require.LessOrEqual(t, e.size(), m.table.limit.Load()/largestShare)
 	}
 	n := int64(len(slots))
-	limit := m.table.limit
+	limit := m.table.limit.Load()
 	require.Zero(t, n&(n-1))
 	require.Equal(t, bytes+n*slotBytes, m.table.bytes.Load())
 	require.Equal(t, entries, m.table.entries.Load())
 	require.LessOrEqual(t, bytes+n*slotBytes, limit)
-	require.LessOrEqual(t, n*slotBytes, max(limit/4, FewestParts*slotBytes))
+	require.Equal(t, limit/bytesPerPart, n)
 }
 
 // TestTableModel: whatever is entered, in whatever order and size, and though the hashes be alike,
@@ -139,9 +139,12 @@ func TestTableModel(t *testing.T) {
 				}
 			},
 			"enter a large one": func(t *rapid.T) {
-				size := m.table.limit/largestShare + rapid.Int64Range(-1, 1).Draw(t, "more")
+				size := m.table.limit.Load()/largestShare + rapid.Int64Range(-1, 1).Draw(t, "more")
 				raw := fmt.Sprintf("%016d", rapid.IntRange(0, 20).Draw(t, "raw"))
 				m.add(m.part(1, raw, size), m.table.emptied.Load())
+			},
+			"set the limit": func(t *rapid.T) {
+				m.table.SetLimit(rapid.SampledFrom([]int64{0, 1 << 20, 3 << 20, 4 << 20}).Draw(t, "limit"))
 			},
 			"empty": func(t *rapid.T) {
 				emptied := m.table.emptied.Load()
@@ -167,25 +170,30 @@ func TestLargestEntry(t *testing.T) {
 	}
 }
 
-// TestWidensAt: a table has twice the slots once more than three quarters of them are taken.
-func TestWidensAt(t *testing.T) {
-	m, next := newLossyModel(0), 0
-	fill := func(entries int64) {
-		for ; m.table.entries.Load() < entries; next++ {
-			m.add(m.part(1, fmt.Sprintf("%016d", next), 0), 0)
-		}
-		m.check(t)
+// TestSetLimit: a table that may be larger keeps its entries, one that is to be smaller has none.
+func TestSetLimit(t *testing.T) {
+	m := newLossyModel(0)
+	for next := range 200 {
+		m.add(m.part(1, fmt.Sprintf("%016d", next), 0), 0)
 	}
-	fill(FewestParts * 3 / 4)
-	assert.Len(t, *m.table.slots.Load(), FewestParts)
-	fill(FewestParts*3/4 + 1)
-	assert.Len(t, *m.table.slots.Load(), 2*FewestParts)
+	entries := m.table.entries.Load()
+	for _, c := range []struct{ limit, is int64 }{
+		{0, 64 << 10}, {64<<10 + 1, 64 << 10}, {128<<10 - 1, 64 << 10}, {128 << 10, 128 << 10}, {4 << 20, 4 << 20}, {8<<20 - 1, 4 << 20},
+	} {
+		m.table.SetLimit(c.limit)
+		m.check(t)
+		assert.Equal(t, c.is, m.table.limit.Load())
+		assert.Equal(t, entries, m.table.entries.Load())
+	}
+	m.table.SetLimit(2 << 20)
+	m.check(t)
+	assert.Zero(t, m.table.entries.Load())
 }
 
 // TestFirstIsNotAgain: what was never asked for was not, whatever its hash is.
 func TestFirstIsNotAgain(t *testing.T) {
 	for _, high := range []uint64{0, 1, 2, 3, 1<<32 - 1} {
-		table := NewParts(0, FewestParts)
+		table := NewParts(0)
 		assert.False(t, table.again(high<<32|5), "%x", high)
 		assert.True(t, table.again(high<<32|5), "%x", high)
 	}
@@ -194,7 +202,7 @@ func TestFirstIsNotAgain(t *testing.T) {
 // TestEmptiedBesideUsers: who begins after the table was emptied finds nothing that was made by who
 // has begun before, nor what was made of that.
 func TestEmptiedBesideUsers(t *testing.T) {
-	table := NewParts(256<<10, FewestParts)
+	table := NewParts(256 << 10)
 	var users sync.WaitGroup
 	for user := range uint64(4) {
 		users.Go(func() {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// FewestParts is how many slots a table begins with.
-	FewestParts = 1 << 8
+	// bytesPerPart: for so many bytes of the limit there is a slot.
+	bytesPerPart = 256
 	// partBytes is the size of an entry, without its bytes and value.
 	partBytes = 96
 )
@@ -104,11 +104,10 @@ func (e *Part) is(hash uint64, of *Site, raw []byte) bool {
 	return e.hash == hash && e.of == of && bytes.Equal(e.raw, raw)
 }
 
-// NewParts makes a table that holds at most about that many bytes, at least 64 KiB, and begins with
-// so many slots, a power of two.
-func NewParts(limit int64, slots int) *Parts {
+// NewParts makes a table that holds at most about that many bytes: see SetLimit.
+func NewParts(limit int64) *Parts {
 	t := &Parts{mask: ^uint64(0)}
-	t.begin(slots, limit)
+	t.begin(limit, bytesPerPart)
 	return t
 }
 

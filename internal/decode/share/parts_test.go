@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func (t *Parts) ask(of int, raw string) any {
 
 // TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
 func TestPartsKeepTheirBytes(t *testing.T) {
-	table, raw := NewParts(0, FewestParts), []byte("as it was in the frame")
+	table, raw := NewParts(0), []byte("as it was in the frame")
 	hash, _ := table.find(sites[1], raw)
 	table.add(Part{of: sites[1], hash: hash, raw: raw}, 0)
 	copy(raw, "another")
@@ -59,7 +60,7 @@ func TestPartsKeepTheirBytes(t *testing.T) {
 // TestPartsForget: what nobody asks for any more gives way to what is asked for now.
 func TestPartsForget(t *testing.T) {
 	const many = 5_000
-	table := NewParts(1<<20, FewestParts)
+	table := NewParts(1 << 20)
 	for round := range 20 {
 		hits := 0
 		for i := range 4 * many {
@@ -78,7 +79,7 @@ func TestPartsForget(t *testing.T) {
 // TestSharingIdles: where no object is like another few look for parts, and all do again soon after
 // that has changed.
 func TestSharingIdles(t *testing.T) {
-	s := NewSharing(NewParts(0, FewestParts))
+	s := NewSharing(NewParts(0))
 	looked := func(objects, found int) (n int) {
 		for range objects {
 			if s.parts() != nil {
@@ -104,7 +105,7 @@ var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of whi
 // TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
 // again.
 func TestManyParts(t *testing.T) {
-	table, hits, begun := NewParts(1<<20, FewestParts), 0, time.Now()
+	table, hits, begun := NewParts(1<<20), 0, time.Now()
 	for i := range *partsFlag {
 		raw := fmt.Sprintf("%016x", i)
 		table.ask(1, raw)
@@ -124,7 +125,7 @@ func TestManyParts(t *testing.T) {
 func TestWidensBesideUsers(t *testing.T) {
 	const parts = 6000 // 4,778 to 4,936 of them have a slot of their own in the end
 	for range 5 {
-		table := NewParts(8<<20, FewestParts)
+		table := NewParts(256 << 10)
 		askForAll := func() {
 			for i := range 3 * parts {
 				raw := fmt.Sprintf("%016x", i/3)
@@ -137,8 +138,12 @@ func TestWidensBesideUsers(t *testing.T) {
 		for range 4 {
 			users.Go(askForAll)
 		}
+		for limit := int64(512 << 10); limit <= 8<<20; limit *= 2 {
+			table.SetLimit(limit)
+			runtime.Gosched()
+		}
 		users.Wait()
-		assert.Greater(t, table.checkOnce(t), FewestParts)
+		assert.Positive(t, table.checkOnce(t))
 		askForAll()
 		assert.Greater(t, table.checkOnce(t), parts/2)
 	}
@@ -163,7 +168,7 @@ func TestPartsCountWhatTheyHave(t *testing.T) {
 		inner[i] = map[string]any{}
 	}
 	s, site := new(Session), &Site{Type: reflect.TypeFor[any]()}
-	s.Enter(Options{Share: NewSharing(NewParts(1<<20, FewestParts))}, 1000)
+	s.Enter(Options{Share: NewSharing(NewParts(1 << 20))}, 1000)
 	for _, v := range []any{inner, map[string]any{"some": inner}} {
 		raw := fmt.Appendf(nil, "the bytes of a %T", v)
 		for range 2 {

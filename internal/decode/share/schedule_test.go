@@ -49,8 +49,9 @@ const cellSize = partBytes + 16
 
 func newTableRig(slots, parts int, answers *int) *tableRig {
 	r := &tableRig{table: &Parts{mask: ^uint64(0)}, answers: answers, entered: map[*cell]bool{}}
-	r.table.begin(slots, 0)
-	r.table.limit = largestShare * cellSize
+	r.table.begin(0, bytesPerPart)
+	r.table.each = largestShare * cellSize / int64(slots)
+	r.table.resize(largestShare * cellSize)
 	if parts > 0 { // what is too large for the table, but for a part, is as if it were full
 		r.table.bytes.Add(largestShare*cellSize - int64(slots)*slotBytes - int64(parts)*cellSize)
 	}
@@ -132,11 +133,14 @@ func (r *tableRig) write() {
 	}
 }
 
+// resizes has the table take another number of bytes.
+func (r *tableRig) resizes(limit int64) func() { return func() { r.table.resize(limit) } }
+
 // look watches the size of the table.
 func (r *tableRig) look() {
 	for range 3 {
 		bytes := r.table.bytes.Load()
-		if most := r.table.limit; bytes > most {
+		if most := r.table.limit.Load(); bytes > most {
 			interleave.Fail(fmt.Errorf("%d bytes of %d", bytes, most))
 		}
 		*r.answers++
@@ -183,7 +187,11 @@ var tableConfigs = []struct {
 	}},
 	{"slots that become more", 4, 0, func(r *tableRig) []func() {
 		r.asks("a", "a", "b", "b", "c", "c", "d")()
-		return []func(){r.asks("d", "e"), r.asks("a", "b", "e"), r.look}
+		return []func(){r.asks("d", "e"), r.asks("a", "b", "e"), r.resizes(2 * largestShare * cellSize)}
+	}},
+	{"slots that become fewer", 4, 0, func(r *tableRig) []func() {
+		r.asks("a", "a", "b", "b", "c", "c", "d")()
+		return []func(){r.asks("d", "a"), r.asks("b", "b", "d"), r.resizes(largestShare * cellSize / 2)}
 	}},
 	{"less room than parts", 4, 2, func(r *tableRig) []func() {
 		r.asks("a", "a", "b", "b", "c")()
@@ -201,7 +209,7 @@ var tableConfigs = []struct {
 	{"one beside slots that become more", 4, 0, func(r *tableRig) []func() {
 		r.asks("inner", "inner", "a", "a", "b", "b", "c")()
 		r.outer(1)()
-		return []func(){r.write, r.outer(2), r.asks("c", "c")}
+		return []func(){r.write, r.outer(2), r.resizes(2 * largestShare * cellSize)}
 	}},
 	{"two that are found at a time", 4, 0, func(r *tableRig) []func() {
 		r.asks("inner", "inner")()
