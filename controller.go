@@ -56,6 +56,7 @@ type parts struct {
 	calls    string
 	failures *queue.Failures // nil: its own
 
+	follower door.Follower       // nil: a reflector follows the server
 	unfit    error               // why it cannot run, nil if it can
 	report   *reflector.Journal  // nil: its own
 	relister *reflector.Relister // nil: its own
@@ -110,7 +111,7 @@ func (c *controller) look() *door.Informer {
 	}
 	known.AddQueue(c.queue)
 	if p := c.pipeline; p != nil {
-		known.Table, known.Applier, known.Delivery = p.Contents.Table, p.Applier, &p.Delivery
+		known.SetStore(p.Contents.Table, p.Applier, &p.Delivery)
 	}
 	return known
 }
@@ -156,7 +157,7 @@ func (c *controller) run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := c.start(ctx)
+	follow := c.start(ctx)
 	working, workDone := context.WithCancel(context.Background())
 	defer workDone()
 	var begun atomic.Bool
@@ -172,7 +173,7 @@ func (c *controller) run(ctx context.Context) {
 	var group wait.Group
 	stopped := make(chan struct{})
 	group.Start(func() {
-		c.runReflector(ctx, r, stopped)
+		c.follow(ctx, follow, stopped)
 		closing()
 	})
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -190,11 +191,11 @@ func (c *controller) run(ctx context.Context) {
 	group.Wait()
 }
 
-// runReflector closes the queue and stopped at the end, also when the reflector panics.
-func (c *controller) runReflector(ctx context.Context, r *reflector.Reflector, stopped chan<- struct{}) {
+// follow closes the queue and stopped at the end, also when what follows the server panics.
+func (c *controller) follow(ctx context.Context, follow func(context.Context), stopped chan<- struct{}) {
 	defer c.queue.Close()
 	defer close(stopped)
-	r.Run(ctx)
+	follow(ctx)
 }
 
 // nameSlowStop logs what Run waits for, if it takes long until all is done.
@@ -214,7 +215,7 @@ var errNoListerWatcher = errors.New("the ListerWatcher is nil, so nothing can be
 
 // refused reports whether the controller cannot run, and if so logs why.
 func (c *controller) refused(ctx context.Context) bool {
-	if c.unfit == nil && event.IsNil(c.config.ListerWatcher) {
+	if c.unfit == nil && c.follower == nil && event.IsNil(c.config.ListerWatcher) {
 		c.unfit = errNoListerWatcher
 	}
 	if c.unfit == nil {
@@ -242,7 +243,8 @@ func (c *controller) reflectorOptions() reflector.Options {
 	return o
 }
 
-func (c *controller) start(ctx context.Context) *reflector.Reflector {
+// start makes the reflector. It returns what follows the server until a context ends.
+func (c *controller) start(ctx context.Context) (follow func(context.Context)) {
 	logger := klog.FromContext(ctx)
 	o := c.reflectorOptions()
 	o.Sink = c.sink
@@ -252,11 +254,14 @@ func (c *controller) start(ctx context.Context) *reflector.Reflector {
 	o.PageSize = cmp.Or(o.PageSize, c.config.WatchListPageSize)
 	o.OnError = errorsTo(watchErrorHandlerOf(&c.config))
 	o.Clock, o.Logger, o.Journal, o.Relister = c.clock, &logger, c.report, c.relister
+	if c.follower != nil {
+		return func(ctx context.Context) { c.follower.Follow(ctx, o, c.pipeline.Queue) }
+	}
 	r := reflector.New(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.reflector = r
-	return r
+	return r.Run
 }
 
 // watchErrorHandlerOf returns the configured handler, nil for the default one. The one without a
@@ -283,14 +288,27 @@ func (c *controller) processLoop(ctx context.Context) {
 }
 
 // HasSynced reports whether the first list was popped completely.
-func (c *controller) HasSynced() bool { return c.queue.HasSynced() }
+func (c *controller) HasSynced() bool {
+	if c.follower != nil {
+		return IsDone(c.follower.HasSyncedChecker())
+	}
+	return c.queue.HasSynced()
+}
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
-func (c *controller) HasSyncedChecker() DoneChecker { return c.queue.HasSyncedChecker() }
+func (c *controller) HasSyncedChecker() DoneChecker {
+	if c.follower != nil {
+		return c.follower.HasSyncedChecker()
+	}
+	return c.queue.HasSyncedChecker()
+}
 
 // LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the
 // first.
 func (c *controller) LastSyncResourceVersion() string {
+	if c.follower != nil {
+		return c.follower.Version()
+	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.mu.reflector == nil {

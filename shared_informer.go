@@ -79,6 +79,9 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
 	s.failures.Hook, s.store.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
+	if s.config.Follower != nil {
+		s.pipeline.Applier.Share()
+	}
 	if s.unfit = s.config.Bad.As(door.ErrBadOptions); s.unfit != nil {
 		s.report.Refuse(s.unfit)
 	}
@@ -198,7 +201,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		pipeline: s.pipeline, sink: s.pipeline, queue: queue,
 		take:     func() error { return queue.PopAll(s.pipeline.Handle) },
 		calls:    "the transform or an index function",
-		failures: s.failures, unfit: s.unfit, report: s.report, relister: s.relister,
+		follower: s.config.Follower, failures: s.failures, unfit: s.unfit, report: s.report, relister: s.relister,
 	})
 	return s.life.controller
 }
@@ -223,8 +226,11 @@ func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
 		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.options.Identifier,
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.Known,
-		Table: s.store.table, Applier: s.pipeline.Applier, Delivery: &s.pipeline.Delivery,
 		Configure: s.configure,
+	}
+	known.SetStore(s.store.table, s.pipeline.Applier, &s.pipeline.Delivery)
+	if s.config.Follower != nil {
+		known.Parts = s.config.Follower.Parts
 	}
 	if c := s.started(); c != nil {
 		known.Requests = c.reflectorOptions

@@ -15,11 +15,19 @@ import (
 )
 
 func statusOf(i *door.Informer) Status {
+	if i.Parts != nil {
+		return statusOfAll(i)
+	}
+	return statusOfOne(i)
+}
+
+// statusOfOne is statusOf without the sources of an informer that has several.
+func statusOfOne(i *door.Informer) Status {
 	known := i.Report.Status()
 	s := statusFrom(&known)
 	s.ResourceVersion, s.Synced = i.LastSyncResourceVersion(), i.HasSynced()
-	if i.Table != nil {
-		s.Objects = i.Table.Len()
+	if i.Len != nil {
+		s.Objects = i.Len()
 	}
 	s.Problems = append(problemsOf(&known), problemsOfContents(i)...)
 	return s

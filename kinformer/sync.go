@@ -130,10 +130,22 @@ func whyUnsynced(what inspect.Syncer) error {
 		reasons = append(reasons, "its first list is not in the store yet")
 	}
 	unsynced := fmt.Sprintf("%s has not synced: %s", name, strings.Join(reasons, ", "))
-	if cause := own.Report.Status().Cause(); cause != nil {
+	if cause := causeOf(own); cause != nil {
 		return fmt.Errorf("%s: %w", unsynced, cause)
 	}
 	return errors.New(unsynced)
+}
+
+// causeOf returns what keeps an informer from its work, or each of its sources; nil: nothing does.
+func causeOf(own *door.Informer) error {
+	if own.Parts == nil {
+		return own.Report.Status().Cause()
+	}
+	causes := []error{own.Report.Status().Cause()}
+	for _, part := range own.Parts() {
+		causes = append(causes, causeOf(part))
+	}
+	return errors.Join(causes...)
 }
 
 // whyNotCalled says what keeps a registration from being synced.
@@ -172,26 +184,42 @@ var ErrNotComparable = store.ErrNotComparable
 // turn out to be; inspect.ErrForeign for informers of other packages and for controllers with a
 // queue and store of the user's; the cause of the end of ctx, or of the informer, joined with the
 // informer's last error, in a text that has its status.
+//
+// Of an informer of package sources it waits for each of the sources that are there now, which means
+// something if they are of one server.
 func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
 	own := door.Of(informer)
-	if own == nil || own.Applier == nil {
+	if own == nil || own.Progress == nil {
 		return inspect.ErrForeign
 	}
-	progress := &own.Applier.Progress
 	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
 		return fmt.Errorf("%w: %q", ErrNotComparable, rv)
 	}
+	if own.Parts == nil {
+		return awaitVersion(ctx, own, rv)
+	}
+	for _, part := range own.Parts() {
+		if err := awaitVersion(ctx, part, rv); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitVersion is WaitForVersion for one source.
+func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
+	progress := own.Progress
 	defer progress.Await()()
 	for {
 		// before the look, so that no change falls between look and wait
 		changed := progress.Next()
-		if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
+		if reached, err := progress.Reached(own.Applied, rv); reached || err != nil {
 			return err
 		}
 		select {
 		case <-changed:
 		case <-own.Report.Ended:
-			if reached, err := progress.Reached(own.Table.RV, rv); reached || err != nil {
+			if reached, err := progress.Reached(own.Applied, rv); reached || err != nil {
 				return err // by the last that came
 			}
 			return notReached(own, rv, errNotReached)
@@ -207,7 +235,7 @@ var errNotReached = errors.New("the informer has stopped")
 func notReached(own *door.Informer, rv string, cause error) error {
 	status, _ := inspect.StatusOf(own.Controller)
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
-	return event.Told(text, errors.Join(cause, own.Report.Status().Cause()))
+	return event.Told(text, errors.Join(cause, causeOf(own)))
 }
 
 // Relist makes an informer or controller of package cache request the whole state again, for when

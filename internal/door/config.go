@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"strings"
 
+	clientgo "k8s.io/client-go/tools/cache"
+
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -28,6 +31,22 @@ type Config struct {
 
 	Standard fanout.Delivered // how handlers that are not Delivered are served
 	Bad      Faults           // of what the user has set
+
+	Follower Follower // in place of the one reflector of an informer; nil: that reflector
+}
+
+// Follower follows several sources of objects, so that an informer has no reflector of its own.
+type Follower interface {
+	// Follow fills the queue until ctx ends. The options are what the reflector of the informer would
+	// get; their Sink has room, and resyncs. It is called once.
+	Follow(ctx context.Context, o reflector.Options, q *queue.Queue)
+	// HasSyncedChecker says when the store has, and the handlers were given, the first state of each
+	// source that was there when Follow was called.
+	HasSyncedChecker() clientgo.DoneChecker
+	// Version is what the informer tells as its last version.
+	Version() string
+	// Parts returns the sources by their names, as they are now, each as an informer.
+	Parts() map[string]*Informer
 }
 
 // ErrBadOptions says why an informer does not run.

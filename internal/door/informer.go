@@ -46,7 +46,15 @@ type Informer struct {
 	// has yet. It is nil for a controller.
 	Configure func(change func(*Config))
 
-	// The way into the store. They are nil with a queue of the user's.
+	// Parts returns the sources of an informer that has several, by their names; nil: it has one.
+	Parts func() map[string]*Informer
+
+	// How far the store is, and how many objects there are; nil with a queue of the user's.
+	Progress *store.Progress
+	Applied  func() string // the version
+	Len      func() int
+
+	// The way into the store. They are nil with a queue of the user's, and for one of several sources.
 	Table    *table.Table
 	Applier  *store.Applier
 	Delivery *sync.Mutex // held while a batch goes into the store and on to the handlers
@@ -69,6 +77,12 @@ func (o *Observed) Enter(informer clientgo.Controller) (leave func()) {
 	number := Running.Enter(informer)
 	o.Number.Store(number)
 	return func() { Running.Leave(number) }
+}
+
+// SetStore notes the way into the store.
+func (i *Informer) SetStore(t *table.Table, a *store.Applier, delivery *sync.Mutex) {
+	i.Table, i.Applier, i.Delivery = t, a, delivery
+	i.Progress, i.Applied, i.Len = &a.Progress, t.RV, t.Len
 }
 
 // AddQueue notes the queue, if it is one of ours.

@@ -20,12 +20,19 @@ var errAsksNoMore = errors.New("the informer has stopped and sends no more reque
 // change it, before an audit begins.
 var AheadPause = 30 * time.Second
 
-// Relist has the informer request the whole state again.
+// Relist has the informer request the whole state again, of each of its sources that has not stopped
+// if it has several.
 func (i *Informer) Relist() error {
 	if i.hasStopped() {
 		return errAsksNoMore
 	}
-	i.Relister.Relist()
+	if i.Parts == nil {
+		i.Relister.Relist()
+		return nil
+	}
+	for _, part := range i.Parts() {
+		_ = part.Relist() // one that has stopped tells so by its status
+	}
 	return nil
 }
 

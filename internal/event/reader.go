@@ -22,7 +22,7 @@ type Record struct {
 	Key     string
 	Version string // resourceVersion as received, before any transform
 	Object  any    // as it will be stored; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
-	State   any    // of a ReplacedAll: the next whole state, known to those who make and apply it
+	State   any    // of a ReplacedAll: the next whole state; of others, with several sources: whose record it is. Known to those who make and apply it
 
 	Altered *Origin // what was received, if a transform has left Object with anything else; nil: it has not
 }

@@ -51,8 +51,13 @@ type ProcessFunc = func(batch []event.Record, isInInitialList bool) error
 // caller's again when the call returns, cleared. A record that cannot be queued is left out, and is
 // among what is returned. A deletion that cannot be transformed is queued, as the object is gone.
 func (q *Queue) PutBatch(records []event.Record) []event.Refused {
+	return q.PutBatchOf(&q.Reader, records)
+}
+
+// PutBatchOf is PutBatch with another reader, for one of several putters; see NewReader.
+func (q *Queue) PutBatchOf(reader *event.Reader, records []event.Record) []event.Refused {
 	defer clear(records)
-	admitted, refused := q.admitBatch(records)
+	admitted, refused := q.admitBatch(reader, records)
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
@@ -65,7 +70,7 @@ func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 }
 
 // admitBatch completes the records in place and moves those that can be queued to the front.
-func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, refused []event.Refused) {
+func (q *Queue) admitBatch(reader *event.Reader, records []event.Record) (admitted []event.Record, refused []event.Refused) {
 	n := 0
 	for i := range records {
 		rec := &records[i]
@@ -73,7 +78,7 @@ func (q *Queue) admitBatch(records []event.Record) (admitted []event.Record, ref
 			continue
 		}
 		received := rec.Object
-		if err := q.Reader.Complete(rec); err != nil && !rec.Lost() {
+		if err := reader.Complete(rec); err != nil && !rec.Lost() {
 			refused = append(refused, event.Refused{Type: rec.Type, Object: received, Err: err})
 			continue
 		} else if err != nil {
@@ -346,11 +351,22 @@ func New(o Options) *Queue {
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
 	q.Init(o.Name)
 	q.ending = q.limit.end
-	q.Reader.Logger = klog.LoggerWithName(ptr.Deref(o.Logger, klog.Background()), o.Name)
-	q.Reader.Keys.Init(o.KeyFunc, o.UsualKey)
-	q.Reader.Keys.Opens, q.Reader.Keys.Known = o.Opens, o.Stored
-	q.Reader.Transform.Function, q.Reader.Transform.KeepCached = o.Transform, o.KeepCached
+	o.initReader(&q.Reader)
 	return q
+}
+
+func (o *Options) initReader(r *event.Reader) {
+	r.Logger = klog.LoggerWithName(ptr.Deref(o.Logger, klog.Background()), o.Name)
+	r.Keys.Init(o.KeyFunc, o.UsualKey)
+	r.Keys.Opens, r.Keys.Known = o.Opens, o.Stored
+	r.Transform.Function, r.Transform.KeepCached = o.Transform, o.KeepCached
+}
+
+// NewReader returns a reader like the queue's own, for a goroutine that puts beside another one.
+func (q *Queue) NewReader() *event.Reader {
+	r := &event.Reader{}
+	q.options.initReader(r)
+	return r
 }
 
 // Order is where the records of a queue wait, and decides in which order they leave. The lock of

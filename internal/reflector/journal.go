@@ -47,6 +47,16 @@ func NewJournal() *Journal {
 	return j
 }
 
+// Successor returns an empty journal for a reflector that takes the place of this one's. Who waits
+// for the end of one waits for that of the other; only the successor may still be ended.
+func (j *Journal) Successor() *Journal {
+	next := NewJournal()
+	if !j.HasEnded() {
+		next.Ended = j.Ended
+	}
+	return next
+}
+
 // write makes an entry, which calls nothing of the user's.
 func (j *Journal) write(entry func(p *pages)) {
 	j.mu.Lock()

@@ -30,6 +30,8 @@ type Applier struct {
 
 	Received Received // of the stored objects
 
+	owners *owners // nil: all records are of one source
+
 	*batchMemory             // between Apply and Done
 	own          batchMemory // for batches up to ownBatch
 }
@@ -55,7 +57,11 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 	changes := a.changes[:0]
 	for rest := batch; len(rest) > 0; {
 		if n := eventRun(rest); n > 0 {
-			changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
+			if a.owners != nil {
+				changes, n = a.applyShared(changes, rest[:n])
+			} else {
+				changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
+			}
 			rest = rest[n:]
 			continue
 		}
@@ -81,7 +87,7 @@ type wholeState interface {
 // of the store, nor for slow index functions. Where it would have to it returns false, and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
+	if a.owners != nil || !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
 	}
 	vouched := a.begin(batch)
@@ -101,7 +107,9 @@ func (a *Applier) begin(batch []event.Record) (vouched bool) {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
 	a.complete = false
-	vouched = a.vouched
+	if vouched = a.vouched; a.owners != nil {
+		return false // each source has a version of its own
+	}
 	for i := range batch {
 		switch rec := &batch[i]; rec.Type { // Added events may come in any order, and say nothing
 		case clientgo.ReplacedAll, clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
@@ -134,11 +142,15 @@ func (a *Applier) turn() {
 // between two batches.
 func (a *Applier) Vouched() bool { return a.vouched }
 
-// Done lets go of the last batch. It does nothing if there is none.
+// Done lets go of the last batch, which the handlers have been given. It does nothing if there is
+// none.
 func (a *Applier) Done() {
 	memory := a.batchMemory
 	if memory == nil {
 		return
+	}
+	if a.owners != nil {
+		a.owners.done()
 	}
 	a.batchMemory = nil
 	clear(memory.changes)
@@ -172,7 +184,12 @@ func eventRun(batch []event.Record) int {
 // wait and would have to, it does nothing and returns false.
 func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
 	operations := operationsOf(a.operations, run)
-	advance := func(held string) string { return versionAfterRun(held, run) }
+	advance := func(held string) string {
+		if a.owners != nil {
+			return held
+		}
+		return versionAfterRun(held, run)
+	}
 	pace, began := a.contents.pace.Load(), time.Time{}
 	if pace != nil {
 		began = time.Now()

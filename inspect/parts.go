@@ -1,0 +1,59 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// statusOfAll returns the status of an informer of several sources: their sums, and their problems,
+// each with the name of its source. The phase is that of a source that does not watch, if there is
+// one, else of the one that has watched for the longest time; the last error is the latest.
+func statusOfAll(i *door.Informer) Status {
+	s := statusOfOne(i)
+	if known := i.Report.Status(); known.Unfit != nil || known.Phase == reflector.Stopped {
+		return s
+	}
+	parts := i.Parts()
+	for n, name := range slices.Sorted(maps.Keys(parts)) {
+		part := statusOf(parts[name])
+		if n == 0 || isLessFar(&part, &s) {
+			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, part.Mode
+		}
+		s.add(&part)
+		for _, problem := range part.Problems {
+			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
+			s.Problems = append(s.Problems, problem)
+		}
+	}
+	return s
+}
+
+// isLessFar reports whether a does not watch while b does, or does what b does for a longer time.
+func isLessFar(a, b *Status) bool {
+	if watching := a.Phase == PhaseWatching; watching != (b.Phase == PhaseWatching) {
+		return !watching
+	}
+	return a.PhaseSince.Before(b.PhaseSince)
+}
+
+// add adds what a source has counted.
+func (s *Status) add(part *Status) {
+	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
+	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
+	if part.LastErrorAt.After(s.LastErrorAt) {
+		s.LastError, s.LastErrorAt = part.LastError, part.LastErrorAt
+	}
+	if part.LastOutageAt.After(s.LastOutageAt) {
+		s.LastOutage, s.LastOutageAt = part.LastOutage, part.LastOutageAt
+	}
+	if part.LastEvent.After(s.LastEvent) {
+		s.LastEvent = part.LastEvent
+	}
+}

@@ -1,0 +1,252 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/store"
+)
+
+var (
+	// ErrUnknown says that there is no source of a name.
+	ErrUnknown = errors.New("there is no source of this name")
+
+	errNoListerWatcher = errors.New("the ListerWatcher of the source is nil, so nothing can be listed or watched")
+)
+
+// Group is the sources of one informer, for any number of goroutines.
+type Group struct {
+	resource string // what logs and errors call the objects
+	example  any    // of them
+
+	synced   chan struct{} // closed when no source is awaited any more
+	unsynced atomic.Int64  // sources that are, and one until Follow knows them all
+
+	mu struct {
+		sync.Mutex
+		sources map[string]*Source
+		phase   phase
+		follow  // once it runs
+	}
+}
+
+// phase is where in its life a group is. It only goes forward.
+type phase uint8
+
+const (
+	phaseNew     phase = iota // sources wait for Follow
+	phaseRunning              // a source runs as soon as it is put
+	phaseEnded                // no source runs any more
+)
+
+// follow is what running sources need.
+type follow struct {
+	ctx     context.Context
+	options reflector.Options
+	queue   *queue.Queue
+	room    *sharedRoom
+	running *sync.WaitGroup // reflectors; grows in phaseRunning only
+}
+
+// NewGroup returns a group without sources, for objects like the example.
+func NewGroup(resource string, example any) *Group {
+	g := &Group{resource: resource, example: example, synced: make(chan struct{})}
+	g.unsynced.Store(1)
+	g.mu.sources = map[string]*Source{}
+	return g
+}
+
+// Put adds a source, or has the source of that name ask for something else. What that source has
+// stays until the first state of the new request is there.
+func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.mu.sources[name]
+	if s == nil {
+		s = g.newSource(name)
+		g.mu.sources[name] = s
+	}
+	s.stop()
+	s.session = s.session.next(lw)
+	switch {
+	case event.IsNil(lw):
+		s.report.Refuse(errNoListerWatcher)
+	case g.mu.phase == phaseEnded:
+		s.report.End()
+	case g.mu.phase == phaseRunning:
+		g.startLocked(s)
+	}
+}
+
+// Remove has a source and its objects go; after the end of Follow the objects stay. The error is
+// ErrUnknown.
+func (g *Group) Remove(name string) error {
+	g.mu.Lock()
+	s := g.mu.sources[name]
+	if s == nil {
+		g.mu.Unlock()
+		return fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	delete(g.mu.sources, name)
+	s.stop()
+	s.report.End()
+	s.number++
+	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
+	g.mu.Unlock()
+	if s.ignore(); running {
+		q.PutState(store.NewPart(&store.Session{Source: s.part, Number: last}))
+	}
+	return nil
+}
+
+// Source returns the source of a name, nil if there is none.
+func (g *Group) Source(name string) *Source {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.sources[name]
+}
+
+// Names returns the names of the sources in their order.
+func (g *Group) Names() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Sorted(maps.Keys(g.mu.sources))
+}
+
+// Parts returns the sources as informers.
+func (g *Group) Parts() map[string]*door.Informer {
+	g.mu.Lock()
+	all := maps.Clone(g.mu.sources)
+	g.mu.Unlock()
+	parts := make(map[string]*door.Informer, len(all))
+	for name, s := range all {
+		parts[name] = s.Look()
+	}
+	return parts
+}
+
+// HasSyncedChecker waits for the sources that Follow has begun with, but for those that were removed.
+func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
+	return checker{"Sources of " + g.resource, g.synced}
+}
+
+func (g *Group) oneLess() {
+	if g.unsynced.Add(-1) == 0 {
+		close(g.synced)
+	}
+}
+
+// Version returns the version of the only source, "" if there are several.
+func (g *Group) Version() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.mu.sources) == 1 {
+		for _, s := range g.mu.sources {
+			return s.part.Version()
+		}
+	}
+	return ""
+}
+
+// Follow runs the sources until ctx ends. It returns when all reflectors have.
+func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue) {
+	room := &sharedRoom{of: o.Sink}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer g.end()
+	g.begin(follow{ctx, o, q, room, &running})
+	g.resync(ctx, &o)
+}
+
+// begin starts the sources that there are, for which HasSynced waits.
+func (g *Group) begin(f follow) {
+	g.mu.Lock()
+	g.mu.phase, g.mu.follow = phaseRunning, f
+	for _, s := range g.mu.sources {
+		s.awaited.Store(true)
+		g.unsynced.Add(1)
+		if !s.report.HasEnded() {
+			g.startLocked(s)
+		}
+	}
+	g.mu.Unlock()
+	g.oneLess()
+}
+
+// end has no more sources start, and says of those that there are that nothing more comes.
+func (g *Group) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.phase = phaseEnded
+	for _, s := range g.mu.sources {
+		s.stop()
+	}
+}
+
+// resync has all that is in the store told again, from time to time, until ctx ends.
+func (g *Group) resync(ctx context.Context, o *reflector.Options) {
+	if o.ResyncPeriod <= 0 {
+		<-ctx.Done()
+		return
+	}
+	timer := o.Clock.NewTimer(o.ResyncPeriod)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		}
+		timer.Reset(o.ResyncPeriod)
+		if o.ShouldResync != nil && !o.ShouldResync() {
+			continue
+		}
+		if err := o.Sink.Resync(); err != nil {
+			event.Report(ctx, err, "Resync failed", "type", g.resource)
+		}
+	}
+}
+
+// startLocked runs the present session of a source.
+func (g *Group) startLocked(s *Source) {
+	f, number := &g.mu.follow, s.number
+	ctx, stop := context.WithCancel(f.ctx)
+	s.stop = stop
+	reader := f.queue.NewReader()
+	s.transform = &reader.Transform
+	o := f.options
+	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
+	o.Name += " source " + s.name
+	o.Sink = &sink{&store.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
+	s.requests = func() reflector.Options { return o }
+	f.running.Go(func() {
+		defer stop()
+		defer g.ended(s, number)
+		defer utilruntime.HandleCrashWithContext(ctx)
+		reflector.New(o).Run(ctx)
+	})
+}
+
+// ended notes that nothing more comes from a source, unless it has another session.
+func (g *Group) ended(s *Source, number uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.number == number {
+		s.report.End()
+	}
+}

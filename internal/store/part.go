@@ -1,0 +1,186 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/table"
+)
+
+// partState is a whole state of one of several sources: all that the source has, and not all that
+// the store has. It goes into the store as one transaction.
+type partState struct {
+	session  *Session
+	items    []partItem
+	at       map[string]int      // key → place in items
+	kept     map[string]struct{} // keys of listed objects that cannot be transformed: the cached ones stay
+	distrust bool                // the versions of cached objects
+	stored   func()              // called when the state is in the store
+}
+
+// partItem is an object of the state; the zero value is one that was removed again.
+type partItem struct {
+	key     string
+	version string // as received
+	object  any
+	altered *event.Origin
+}
+
+// NewPart returns the record of a state without objects: for a source that is removed.
+func NewPart(session *Session) event.Record {
+	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}}}
+}
+
+// replaceIn makes the state all that its source has. Objects that no other source has leave with a
+// tombstone; those that come are an initial list if the source had no state before. Of the objects
+// in the version of the store, a state that is asked for again tells as of a resync, as for an
+// informer of one source; the first state of a session tells nothing.
+func (p *partState) replaceIn(a *Applier, changes []event.Change, version string, _ bool) []event.Change {
+	s := p.session.Source
+	if p.session.Number < s.session {
+		return changes // the source was replaced or removed meanwhile
+	}
+	first, repeated := s.session == 0, s.session == p.session.Number
+	s.session = p.session.Number
+	a.owners.enter(s, len(p.items))
+	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
+	write.lose(a, s)
+	write.gain(a, s)
+	a.contents.Apply(write.operations, func(held string) string { return held })
+	write.tell(a, repeated && !p.distrust)
+	s.note(clientgo.ReplacedAll, version)
+	s.publish()
+	a.owners.leave(s)
+	p.stored()
+	if !repeated && p.session.Stored != nil {
+		a.owners.stored = append(a.owners.stored, p.session.Stored)
+	}
+	return write.all()
+}
+
+// partWrite is a partState on its way into the store.
+type partWrite struct {
+	partChanges
+	part       *partState
+	operations []table.Op
+	items      []*partItem // of the operations; nil for deletions
+}
+
+// lose makes operations of what the source has lost.
+func (w *partWrite) lose(a *Applier, s *Source) {
+	for key := range s.keys {
+		_, listed := w.part.at[key]
+		_, kept := w.part.kept[key]
+		if listed || kept {
+			continue
+		}
+		others := a.owners.others(s, key, true)
+		if a.owners.lose(s, key, others); others == 0 {
+			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
+		}
+	}
+}
+
+// gain makes operations of what the source has, as far as the store has nothing newer.
+func (w *partWrite) gain(a *Applier, s *Source) {
+	w.operations = slices.Grow(w.operations, len(w.part.items))
+	for i := range w.part.items {
+		item := &w.part.items[i]
+		if item.object == nil {
+			continue
+		}
+		stored, inStore := a.contents.Table.Get(item.key)
+		others := a.owners.others(s, item.key, inStore)
+		a.owners.gain(s, item.key, others)
+		if others == 0 || isNewer(item.version, a.Received.of(item.key, stored)) {
+			w.operations = append(w.operations, table.Op{Key: item.key, Object: item.object})
+			w.items = append(w.items, item)
+		}
+	}
+}
+
+// tell says what the operations meant. resyncs says whether handlers hear of objects that are as
+// they were.
+func (w *partWrite) tell(a *Applier, resyncs bool) {
+	for i := range w.operations {
+		op, item := &w.operations[i], w.items[i]
+		switch {
+		case op.Delete:
+			delete(a.Received, op.Key)
+			w.delete(op)
+		case !op.Had:
+			a.Received.note(op.Key, item.altered)
+			w.adds.put(op)
+		default:
+			same := w.part.isSame(a, item, op.Old)
+			a.Received.note(op.Key, item.altered)
+			if !same {
+				w.update(op)
+			} else if resyncs {
+				w.resyncs.put(op)
+			}
+		}
+	}
+}
+
+// isSame reports whether an object says nothing that the cached one does not. Without a version, or
+// if that is not to be trusted, the contents tell.
+func (p *partState) isSame(a *Applier, item *partItem, cached any) bool {
+	if a.Received.of(item.key, cached) != item.version {
+		return false
+	}
+	return item.version != "" && !p.distrust || identical.Objects(cached, item.object)
+}
+
+// partChanges collects what a state means to handlers: what leaves, what comes, what is different,
+// and what is as it was.
+type partChanges struct {
+	changes       []event.Change // deletions, after those of the records before
+	updates       []event.Change
+	adds, resyncs bulk
+	initial       bool
+}
+
+func (c *partChanges) delete(op *table.Op) {
+	last := clientgo.DeletedFinalStateUnknown{Key: op.Key, Obj: op.Old}
+	c.changes = append(c.changes, event.Change{Kind: event.ChangeDelete, Key: op.Key, Old: last})
+}
+
+func (c *partChanges) update(op *table.Op) {
+	c.updates = append(c.updates, event.Change{Kind: event.ChangeUpdate, Key: op.Key, Old: op.Old, New: op.Object})
+}
+
+func (c *partChanges) all() []event.Change {
+	if added := c.adds.snapshot(); added != nil {
+		c.changes = append(c.changes, event.Change{Kind: event.ChangeAdd, Many: added, Initial: c.initial})
+	}
+	c.changes = append(c.changes, c.updates...)
+	if same := c.resyncs.snapshot(); same != nil {
+		same.Formers = c.resyncs.formers
+		c.changes = append(c.changes, event.Change{Kind: event.ChangeUpdate, Many: same, Resync: true})
+	}
+	return c.changes
+}
+
+// bulk are objects of which one record tells.
+type bulk struct {
+	keys             []string
+	objects, formers []any
+}
+
+func (b *bulk) put(op *table.Op) {
+	b.keys, b.objects, b.formers = append(b.keys, op.Key), append(b.objects, op.Object), append(b.formers, op.Old)
+}
+
+func (b *bulk) snapshot() *event.Snapshot {
+	if len(b.keys) == 0 {
+		return nil
+	}
+	return event.KeyedSnapshot(b.keys, b.objects)
+}
