@@ -1,0 +1,403 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// sharedRig is a store of several sources, one plain map for each of them, and a handler that refuses
+// what cannot be.
+type sharedRig struct {
+	t        require.TestingT
+	contents Contents
+	applier  *Applier
+	reader   *event.Reader
+	batch    []event.Record
+
+	sources []*modelSource
+	shown   map[string]int    // the version that the store is to have of each key
+	heard   map[string]string // what the handler knows
+	calls   []string
+	version int
+}
+
+// modelSource is a source, and what it has by the model.
+type modelSource struct {
+	*Session
+	has map[string]int
+}
+
+func newSharedRig(t require.TestingT, sources int) *sharedRig {
+	r := &sharedRig{t: t, reader: &event.Reader{}, shown: map[string]int{}, heard: map[string]string{}}
+	r.contents.Init(nil, table.Options{})
+	r.applier = NewApplier(&r.contents)
+	r.applier.Share()
+	r.reader.Keys.Init(nil, true)
+	for range sources {
+		r.sources = append(r.sources, &modelSource{&Session{Source: &Source{}}, map[string]int{}})
+	}
+	return r
+}
+
+// event queues an event of a watch, as the model has it.
+func (r *sharedRig) event(s *modelSource, key string, version int) {
+	typ := clientgo.Updated
+	if s.has[key] == 0 {
+		typ = clientgo.Added
+	}
+	r.queue(s.Session, typ, key, version)
+	r.gain(s, key, version)
+}
+
+func (r *sharedRig) deleted(s *modelSource, key string, version int) {
+	r.queue(s.Session, clientgo.Deleted, key, version)
+	r.lose(s, key)
+}
+
+func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key string, version int) {
+	at := strconv.Itoa(version)
+	r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/" + key, Version: at, Object: testkit.PodAt(key, at), State: session})
+}
+
+// state queues a whole state, of the present session or the next.
+func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
+	if next || s.Number == 0 {
+		s.Session = &Session{Source: s.Source, Number: s.Number + 1, Stored: s.Stored}
+	}
+	stage := NewPartStage(r.reader, s.Session, len(has), func(rec event.Record) { r.batch = append(r.batch, rec) })
+	for _, key := range slices.Sorted(maps.Keys(has)) {
+		require.NoError(r.t, stage.Put(testkit.PodAt(key, strconv.Itoa(has[key]))))
+	}
+	r.version++
+	require.NoError(r.t, stage.Publish(strconv.Itoa(r.version)))
+	for key := range maps.Clone(s.has) {
+		if has[key] == 0 {
+			r.lose(s, key)
+		}
+	}
+	for key, version := range has {
+		r.gain(s, key, version)
+	}
+}
+
+func (r *sharedRig) remove(s *modelSource) {
+	s.Session = &Session{Source: s.Source, Number: s.Number + 1}
+	r.batch = append(r.batch, NewPart(s.Session))
+	for key := range maps.Clone(s.has) {
+		r.lose(s, key)
+	}
+}
+
+// gain and lose are the contract, in the plainest words.
+func (r *sharedRig) gain(s *modelSource, key string, version int) {
+	if s.has[key] = version; r.holders(key) > 1 {
+		version = max(version, r.shown[key])
+	}
+	r.shown[key] = version
+}
+
+func (r *sharedRig) lose(s *modelSource, key string) {
+	if delete(s.has, key); r.holders(key) == 0 {
+		delete(r.shown, key)
+	}
+}
+
+func (r *sharedRig) holders(key string) (n int) {
+	for _, s := range r.sources {
+		if s.has[key] > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// apply applies what is queued, and compares.
+func (r *sharedRig) apply() {
+	r.calls = nil
+	for _, c := range r.applier.Apply(r.batch, true) {
+		r.hear(&c)
+	}
+	r.applier.Done()
+	r.batch = nil
+	stored, want := map[string]string{}, map[string]string{}
+	for _, obj := range r.contents.Table.List() {
+		stored["ns/"+obj.(*v1.Pod).Name] = obj.(*v1.Pod).ResourceVersion
+	}
+	for key, version := range r.shown {
+		want["ns/"+key] = strconv.Itoa(version)
+	}
+	require.Equal(r.t, want, stored)
+	require.Equal(r.t, want, r.heard)
+	r.checkOwners()
+}
+
+// checkOwners compares the invariants of owners with the model.
+func (r *sharedRig) checkOwners() {
+	shared := map[string]int{}
+	for key := range r.shown {
+		if n := r.holders(key); n > 1 {
+			shared["ns/"+key] = n
+		}
+	}
+	require.Equal(r.t, shared, r.applier.owners.shared)
+	for _, s := range r.sources {
+		require.Len(r.t, s.keys, len(s.has))
+		require.Equal(r.t, len(s.has), s.Len())
+		if _, known := r.applier.owners.sources[s.Source]; !known {
+			require.Empty(r.t, s.has)
+		}
+	}
+}
+
+func (r *sharedRig) hear(c *event.Change) {
+	if c.Many != nil {
+		for i := range c.Many.Len() {
+			one := c.Single(i)
+			r.hear(&one)
+		}
+		return
+	}
+	known, has := r.heard[c.Key]
+	version := func(obj any) string { return obj.(*v1.Pod).ResourceVersion }
+	switch c.Kind {
+	case event.ChangeAdd:
+		require.False(r.t, has, "second Add of %s", c.Key)
+		r.heard[c.Key] = version(c.New)
+		r.calls = append(r.calls, fmt.Sprint("add ", c.Key, " ", version(c.New), map[bool]string{true: " initial"}[c.Initial]))
+	case event.ChangeUpdate:
+		require.True(r.t, has, "Update of unknown %s", c.Key)
+		require.Equal(r.t, known, version(c.Old), c.Key)
+		r.heard[c.Key] = version(c.New)
+		r.calls = append(r.calls, fmt.Sprint("update ", c.Key, " ", version(c.New), map[bool]string{true: " resync"}[c.Resync]))
+	case event.ChangeDelete:
+		require.True(r.t, has, "Delete of nothing: %s", c.Key)
+		delete(r.heard, c.Key)
+		_, tombstone := c.Old.(clientgo.DeletedFinalStateUnknown)
+		r.calls = append(r.calls, fmt.Sprint("delete ", c.Key, map[bool]string{true: " unseen"}[tombstone]))
+	}
+}
+
+// TestSharedModel: whatever several sources say, in whatever batches, the store has what the plain
+// maps say, and so has the handler. An object that goes when one of its sources loses it is found.
+func TestSharedModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newSharedRig(t, rapid.IntRange(1, 4).Draw(t, "sources"))
+		overlap := rapid.Bool().Draw(t, "overlap")
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			n := rapid.IntRange(0, len(r.sources)-1).Draw(t, "source")
+			r.step(t, r.sources[n], func() string {
+				key := strconv.Itoa(rapid.IntRange(0, 5).Draw(t, "key"))
+				if !overlap {
+					key = fmt.Sprint(n, "-", key)
+				}
+				return key
+			})
+			if rapid.IntRange(0, 2).Draw(t, "apply") == 0 {
+				r.apply()
+			}
+		}
+		r.apply()
+		for _, s := range r.sources {
+			r.remove(s)
+		}
+		r.apply()
+		assert.Empty(t, r.heard)
+		assert.Empty(t, r.applier.owners.sources)
+	})
+}
+
+// step has a source say something.
+func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
+	key := draw()
+	newer := func(key string) int { // than what the source has, if perhaps not than what others have
+		r.version++
+		return rapid.IntRange(s.has[key]+1, r.version+1).Draw(t, "version")
+	}
+	what := rapid.SampledFrom([]string{"event", "event", "event", "delete", "state", "replacement", "remove", "retired", "bookmark"}).Draw(t, "what")
+	if s.Number == 0 {
+		what = "state"
+	}
+	switch what {
+	case "event":
+		r.version = max(r.version, s.has[key])
+		r.event(s, key, newer(key))
+	case "delete":
+		r.deleted(s, key, r.version+1)
+	case "state", "replacement":
+		has := map[string]int{}
+		for range rapid.IntRange(0, 5).Draw(t, "objects") {
+			key := draw()
+			has[key] = rapid.IntRange(max(1, s.has[key]), r.version+1).Draw(t, "listed")
+		}
+		r.version++
+		r.state(s, has, what == "replacement")
+	case "remove":
+		r.remove(s)
+		s.Session = &Session{Source: &Source{}} // another one of its name
+	case "retired": // an event of a session that is over
+		if s.Number > 1 {
+			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Added, key, 1000)
+			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Deleted, key, 1000)
+		}
+	case "bookmark":
+		r.batch = append(r.batch, event.Record{Type: clientgo.Bookmark, Version: strconv.Itoa(r.version + 1), State: s.Session})
+	}
+}
+
+// TestSharedCalls tells what handlers hear of the turns of two sources that overlap.
+func TestSharedCalls(t *testing.T) {
+	r := newSharedRig(t, 2)
+	a, b := r.sources[0], r.sources[1]
+	stored := 0
+	b.Stored = func() { stored++ }
+	heard := func(want ...string) {
+		t.Helper()
+		r.apply()
+		assert.Equal(t, want, r.calls)
+	}
+	r.state(a, map[string]int{"x": 1, "y": 2}, false)
+	heard("add ns/x 1 initial", "add ns/y 2 initial")
+	r.state(b, map[string]int{"y": 2, "z": 3}, false)
+	heard("add ns/z 3 initial")
+	assert.Equal(t, 1, stored)
+	r.event(a, "y", 5)
+	r.event(b, "y", 4)
+	r.event(b, "y", 5)
+	heard("update ns/y 5")
+	r.deleted(a, "y", 6)
+	heard()
+	r.deleted(b, "y", 6)
+	heard("delete ns/y")
+	r.event(a, "x", 7)
+	r.event(a, "new", 8)
+	heard("update ns/x 7", "add ns/new 8")
+	r.state(a, map[string]int{"x": 7, "new": 9}, false)
+	heard("update ns/new 9", "update ns/x 7 resync")
+	r.state(a, map[string]int{"x": 7, "other": 9}, true)
+	heard("delete ns/new unseen", "add ns/other 9")
+	r.remove(b)
+	heard("delete ns/z unseen")
+	assert.Equal(t, 1, stored, "once for each session")
+	assert.Empty(t, r.contents.Table.RV())
+	assert.Equal(t, strconv.Itoa(r.version), a.Version())
+}
+
+// TestSharedProgress: each source has a version of its own, for which its server vouches.
+func TestSharedProgress(t *testing.T) {
+	r := newSharedRig(t, 2)
+	a, b := r.sources[0], r.sources[1]
+	reached := func(s *modelSource, version string) bool {
+		yes, err := s.Progress.Reached(s.Version, version)
+		require.NoError(t, err)
+		return yes
+	}
+	r.state(a, map[string]int{"x": 1}, false)
+	r.apply()
+	assert.True(t, reached(a, "1"))
+	assert.False(t, reached(a, "2"))
+	assert.False(t, reached(b, "1"))
+	defer a.Progress.Await()()
+	changed := a.Progress.Next()
+	r.batch = append(r.batch, event.Record{Type: clientgo.Bookmark, Version: "9", State: a.Session})
+	r.apply()
+	<-changed
+	assert.True(t, reached(a, "9"))
+	r.remove(a)
+	r.apply()
+	assert.False(t, reached(a, "1"))
+	assert.False(t, r.applier.Vouched())
+}
+
+// TestSharedTransactions: readers see a state of a source, its replacement and its removal at once.
+func TestSharedTransactions(t *testing.T) {
+	r := newSharedRig(t, 2)
+	writes := 0
+	r.contents.OnVersion = func(string) { writes++ }
+	one := func() {
+		t.Helper()
+		writes = 0
+		r.apply()
+		assert.Equal(t, 1, writes)
+	}
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, map[string]int{"x": 1, "y": 2, "z": 3}, false)
+	one()
+	r.state(b, map[string]int{"y": 2, "z": 4, "b": 1}, false)
+	one()
+	r.state(a, map[string]int{"x": 3, "y": 4}, false)
+	one()
+	r.state(a, map[string]int{"x": 3, "q": 4}, true)
+	one()
+	r.event(a, "x", 7)
+	r.event(b, "b", 7)
+	one() // events that wait, too, of whatever sources, as long as they are about different objects
+	r.remove(b)
+	one()
+}
+
+// TestSharedKeepsCached: a listed object that cannot be transformed keeps its cached version, if that
+// is asked for, and else the list fails.
+func TestSharedKeepsCached(t *testing.T) {
+	testkit.Reports(t)
+	r := newSharedRig(t, 1)
+	s := r.sources[0]
+	r.reader.Transform.Function = func(obj any) (any, error) {
+		if obj.(*v1.Pod).ResourceVersion == "13" {
+			return nil, testkit.ErrInternal
+		}
+		return obj, nil
+	}
+	r.state(s, map[string]int{"x": 1, "y": 2}, false)
+	r.apply()
+	stage := NewPartStage(r.reader, s.Session, 0, nil)
+	require.ErrorIs(t, stage.Put(testkit.PodAt("x", "13")), testkit.ErrInternal)
+	r.reader.Transform.KeepCached = true
+	stage = NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	require.NoError(t, stage.Put(testkit.PodAt("x", "13")))
+	require.NoError(t, stage.Put(testkit.PodAt("new", "13")))
+	require.NoError(t, stage.Put(testkit.PodAt("gone", "14")))
+	require.NoError(t, stage.Remove(testkit.PodAt("gone", "15")))
+	require.NoError(t, stage.Publish("16"))
+	r.lose(s, "y")
+	r.apply()
+	assert.Equal(t, []string{"delete ns/y unseen"}, r.calls)
+	behind, _, _ := r.reader.Transform.Counts()
+	assert.Equal(t, 2, behind)
+}
+
+// TestSharedDistrust: a state that was asked for because the cache is in doubt tells of other contents
+// under the cached version, and of nothing else.
+func TestSharedDistrust(t *testing.T) {
+	r := newSharedRig(t, 1)
+	s := r.sources[0]
+	r.state(s, map[string]int{"x": 1, "y": 2}, false)
+	r.apply()
+	stage := NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage.Distrust()
+	stored := false
+	stage.WhenStored(func() { stored = true })
+	other := testkit.PodAt("y", "2")
+	other.Labels = map[string]string{"other": "yes"}
+	require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
+	require.NoError(t, stage.Put(other))
+	require.NoError(t, stage.Publish("3"))
+	r.apply()
+	assert.Equal(t, []string{"update ns/y 2"}, r.calls)
+	assert.True(t, stored)
+}

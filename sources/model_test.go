@@ -1,0 +1,166 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
+)
+
+// history is a random history of sources that are put, replaced and removed, of writes, of watches
+// that are slow or broken, and of relists.
+type history struct {
+	*rig
+	random  *rand.Rand
+	overlap bool
+	asked   map[string]*lister // the sources that there are
+}
+
+// TestModel: after any history the store has what one plain map for each source says, and every
+// handler was told all of it, nothing twice and nothing that was not so.
+func TestModel(t *testing.T) {
+	testkit.Reports(t)
+	for seed := range uint64(24) {
+		for _, overlap := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d overlap %v", seed, overlap), func(t *testing.T) {
+				inBubble(t, kinformer.Options{}, func(r *rig) {
+					h := &history{r, rand.New(rand.NewPCG(seed, 39)), overlap, map[string]*lister{}}
+					h.play(400)
+				})
+			})
+		}
+	}
+}
+
+func (h *history) play(steps int) {
+	late := &mirror{known: map[string]*corev1.Pod{}}
+	for i := range steps {
+		switch i {
+		case 20:
+			h.run()
+		case 200:
+			_, err := h.informer.AddEventHandler(late)
+			require.NoError(h, err)
+		}
+		h.step()
+		if h.random.IntN(3) == 0 {
+			synctest.Wait()
+		}
+		if i%50 == 49 {
+			h.compare(h.handler)
+		}
+	}
+	h.compare(h.handler)
+	h.compare(late)
+	require.Empty(h, late.problems)
+	for name := range h.asked {
+		require.NoError(h, h.set.Remove(name))
+	}
+	synctest.Wait()
+	require.Empty(h, h.stored())
+	require.Empty(h, h.handler.versions())
+}
+
+func (h *history) step() {
+	namespace, name, app := h.pick("n0", "n1", "n2", "n3", "n4"), h.pick("a", "b", "c"), h.pick("x", "y", "z")
+	switch h.random.IntN(14) {
+	case 0, 1, 2, 3, 4, 5:
+		h.write(namespace, name, app)
+	case 6, 7:
+		if h.server.Get(namespace, name) != nil {
+			h.server.Delete(namespace, name)
+		}
+	case 8, 9:
+		h.put(namespace, app)
+	case 10:
+		h.removeOne()
+	case 11:
+		for _, name := range slices.Sorted(maps.Keys(h.asked)) {
+			if gate := h.asked[name].gate; h.random.IntN(2) == 0 {
+				gate.close()
+			} else {
+				gate.open()
+			}
+		}
+	case 12:
+		h.server.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+		h.server.Cut()
+	case 13:
+		if len(h.asked) > 0 {
+			_ = kinformer.Relist(h.set.Source(slices.Sorted(maps.Keys(h.asked))[0]))
+		}
+	}
+}
+
+// put puts a source of a namespace. If sources may overlap, it may also be of all namespaces, or of
+// an app, or take the place of another.
+func (h *history) put(namespace, app string) {
+	name, l := namespace, h.asks(namespace, h.pick("", app))
+	if h.overlap {
+		name, l = h.pick("s0", "s1", "s2", "s3"), h.asks(h.pick("", namespace), h.pick("", app))
+	}
+	h.asked[name] = l
+	h.set.Put(name, l)
+}
+
+func (h *history) removeOne() {
+	if names := slices.Sorted(maps.Keys(h.asked)); len(names) > 0 {
+		name := h.pick(names...)
+		delete(h.asked, name)
+		require.NoError(h, h.set.Remove(name))
+	}
+}
+
+func (h *history) pick(of ...string) string { return of[h.random.IntN(len(of))] }
+
+// compare compares the store, and what a handler knows, with the maps of the sources.
+func (h *history) compare(handler *mirror) {
+	for _, l := range h.asked {
+		l.gate.open()
+	}
+	if h.stopped == nil {
+		return
+	}
+	settle()
+	want := map[string]string{}
+	for name, l := range h.asked {
+		has := h.has(l)
+		maps.Copy(want, has)
+		source := h.set.Source(name)
+		require.True(h, source.HasSynced(), name)
+		require.Equal(h, len(has), lenOf(source), name)
+	}
+	stored := map[string]string{}
+	for _, obj := range h.informer.GetStore().List() {
+		key, _ := cache.MetaNamespaceKeyFunc(obj)
+		stored[key] = obj.(*corev1.Pod).ResourceVersion
+	}
+	require.Equal(h, want, stored)
+	require.Equal(h, want, handler.versions())
+	require.Empty(h, handler.problems)
+}
+
+// has returns what the server has for a source.
+func (h *history) has(l *lister) map[string]string {
+	has := map[string]string{}
+	for key := range h.server.Versions() {
+		namespace, name, _ := cache.SplitMetaNamespaceKey(key)
+		if pod := h.server.Get(namespace, name).(*corev1.Pod); l.selects(pod) {
+			has[key] = pod.ResourceVersion
+		}
+	}
+	return has
+}

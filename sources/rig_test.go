@@ -1,0 +1,307 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+// rig is a server of pods, and an informer with sources of it.
+type rig struct {
+	*testing.T
+	server   *cachetest.Source
+	informer cache.SharedIndexInformer
+	set      *sources.Set
+	handler  *mirror
+	handle   cache.ResourceEventHandlerRegistration
+	stop     context.CancelFunc
+	stopped  chan struct{} // nil before run
+	writes   int64
+}
+
+// inBubble runs a test with an informer that does not run yet, and stops it in the end.
+func inBubble(t *testing.T, options kinformer.Options, test func(r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, handler: &mirror{known: map[string]*corev1.Pod{}}, stop: func() {}}
+		r.server = cachetest.New(cachetest.Options{
+			Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
+		})
+		r.informer, r.set = sources.New(&corev1.Pod{}, options)
+		var err error
+		r.handle, err = r.informer.AddEventHandler(r.handler)
+		require.NoError(t, err)
+		test(r)
+		r.end()
+	})
+}
+
+// run runs the informer until it has nothing to do.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(r.Context())
+	r.stop, r.stopped = cancel, make(chan struct{})
+	go func() { r.informer.RunWithContext(ctx); close(r.stopped) }()
+	synctest.Wait()
+}
+
+func (r *rig) end() {
+	if r.stop(); r.stopped != nil {
+		<-r.stopped
+	}
+	require.Empty(r, r.handler.problems)
+}
+
+// write creates a pod or replaces it.
+func (r *rig) write(namespace, name, app string) string {
+	r.writes++
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, Labels: map[string]string{"app": app}, Generation: r.writes,
+	}}
+	return r.server.Put(pod).(*corev1.Pod).ResourceVersion
+}
+
+// stored returns the keys in the store in their order.
+func (r *rig) stored() []string {
+	keys := r.informer.GetIndexer().ListKeys()
+	slices.Sort(keys)
+	return keys
+}
+
+// request is what a source asks for; the zero value asks for all.
+type request struct{ namespace, app string }
+
+func (q request) selects(pod *corev1.Pod) bool {
+	return (q.namespace == "" || q.namespace == pod.Namespace) && (q.app == "" || q.app == pod.Labels["app"])
+}
+
+// lister is a request as a ListerWatcher. Its watches are as slow as its gate.
+type lister struct {
+	request
+	server *cachetest.Source
+	gate   *gate
+	err    error // of all requests; nil: none
+}
+
+func (r *rig) asks(namespace, app string) *lister {
+	return &lister{request: request{namespace, app}, server: r.server, gate: &gate{}}
+}
+
+func (l *lister) narrow(o metav1.ListOptions) metav1.ListOptions {
+	if l.namespace != "" {
+		o.FieldSelector = "metadata.namespace=" + l.namespace
+	}
+	if l.app != "" {
+		o.LabelSelector = labels.Set{"app": l.app}.String()
+	}
+	return o
+}
+
+func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (l *lister) List(o metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), o)
+}
+
+func (l *lister) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return l.WatchWithContext(context.Background(), o)
+}
+
+func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.server.ListWithContext(ctx, l.narrow(o))
+}
+
+func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := l.server.WatchWithContext(ctx, l.narrow(o))
+	if err != nil {
+		return nil, err
+	}
+	g := &gatedWatch{Interface: w, gate: l.gate, events: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	go g.pass()
+	return g, nil
+}
+
+// gate holds up watches while it is shut.
+type gate struct {
+	mu   sync.Mutex
+	shut chan struct{} // closed when the gate opens; nil: it is open
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut == nil {
+		g.shut = make(chan struct{})
+	}
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func (g *gate) passable() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		return g.shut
+	}
+	open := make(chan struct{})
+	close(open)
+	return open
+}
+
+// gatedWatch is a watch whose events wait at a gate.
+type gatedWatch struct {
+	watch.Interface
+	gate        *gate
+	events      chan watch.Event
+	once        sync.Once
+	stop, ended chan struct{}
+}
+
+func (w *gatedWatch) pass() {
+	defer close(w.ended)
+	defer close(w.events)
+	for event := range w.Interface.ResultChan() {
+		select {
+		case <-w.gate.passable():
+		case <-w.stop:
+			return
+		}
+		select {
+		case w.events <- event:
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+func (w *gatedWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *gatedWatch) Stop() {
+	w.once.Do(func() { close(w.stop) })
+	w.Interface.Stop()
+	<-w.ended
+}
+
+// mirror is a handler that knows what it was told, and refuses what cannot be.
+type mirror struct {
+	mu       sync.Mutex
+	known    map[string]*corev1.Pod
+	calls    []string
+	problems []string
+	also     func(call string) // called last, without the lock; nil: nothing is
+}
+
+func (m *mirror) note(obj any, call string, check func(known *corev1.Pod, key string) (problem string)) {
+	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	m.mu.Lock()
+	call = fmt.Sprintf(call, key)
+	m.calls = append(m.calls, call)
+	if problem := check(m.known[key], key); problem != "" {
+		m.problems = append(m.problems, call+": "+problem)
+	}
+	also := m.also
+	m.mu.Unlock()
+	if also != nil {
+		also(call)
+	}
+}
+
+func (m *mirror) OnAdd(obj any, isInInitialList bool) {
+	call := "add %s"
+	if isInInitialList {
+		call += " initial"
+	}
+	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
+		if known != nil {
+			problem = "second Add"
+		}
+		m.known[key] = obj.(*corev1.Pod)
+		return problem
+	})
+}
+
+func (m *mirror) OnUpdate(old, obj any) {
+	call := "update %s"
+	if old.(*corev1.Pod).ResourceVersion == obj.(*corev1.Pod).ResourceVersion {
+		call = "resync %s"
+	}
+	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
+		switch {
+		case known == nil:
+			problem = "Update of an unknown object"
+		case known.ResourceVersion != old.(*corev1.Pod).ResourceVersion:
+			problem = "Update of another version"
+		}
+		m.known[key] = obj.(*corev1.Pod)
+		return problem
+	})
+}
+
+func (m *mirror) OnDelete(obj any) {
+	call := "delete %s"
+	if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
+		call += " unseen"
+	}
+	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
+		if known == nil {
+			problem = "Delete of nothing"
+		}
+		delete(m.known, key)
+		return problem
+	})
+}
+
+// take returns the calls since the last time, once there are no more, in the order of their texts.
+func (m *mirror) take() []string {
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	calls := m.calls
+	m.calls = nil
+	slices.Sort(calls)
+	return calls
+}
+
+// versions returns what the handler knows.
+func (m *mirror) versions() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := map[string]string{}
+	for key, pod := range m.known {
+		known[key] = pod.ResourceVersion
+	}
+	return known
+}
+
+// settle lets backoffs pass.
+func settle() {
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+}
