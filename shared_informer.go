@@ -185,7 +185,9 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	queue := s.pipeline.Queue
 	queue.SetLimit(s.config.Limit)
 	queue.Through = s.processor.MadeRoom
-	queue.Direct = s.pipeline.HandleNow
+	if s.config.Follower == nil { // one goroutine puts
+		queue.Direct = s.pipeline.HandleNow
+	}
 	s.life.phase = phaseStarted
 	s.life.controller = newController(parts{
 		config: Config{

@@ -35,6 +35,25 @@ func statusOfAll(i *door.Informer) Status {
 	return s
 }
 
+// worstOf returns what is known of the reflector of an informer, or of one of its sources: of the one
+// that has failed for the longest time, and before the informer has synced of one that has not.
+func worstOf(i *door.Informer, synced bool) reflector.Status {
+	worst := i.Report.Status()
+	if i.Parts == nil || worst.Unfit != nil || worst.Phase == reflector.Stopped {
+		return worst
+	}
+	for _, part := range i.Parts() {
+		one := part.Report.Status()
+		ends := one.Unfit != nil || one.Phase == reflector.Stopped
+		switch {
+		case synced && !ends && one.FailingFor > worst.FailingFor,
+			!synced && !part.HasSynced() && one.FailingFor >= worst.FailingFor:
+			worst = one
+		}
+	}
+	return worst
+}
+
 // isLessFar reports whether a does not watch while b does, or does what b does for a longer time.
 func isLessFar(a, b *Status) bool {
 	if watching := a.Phase == PhaseWatching; watching != (b.Phase == PhaseWatching) {

@@ -194,7 +194,7 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 	if !strings.Contains(u.name, own.Resource) {
 		u.name += " of " + own.Resource
 	}
-	status := own.Report.Status()
+	status := worstOf(own, synced)
 	switch {
 	case status.Unfit != nil:
 		u.why, u.cause = "cannot run", status.Unfit

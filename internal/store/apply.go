@@ -30,7 +30,7 @@ type Applier struct {
 
 	Received Received // of the stored objects
 
-	owners *owners // nil: all records are of one source
+	sharing sharing // nil: all records are of one source
 
 	*batchMemory             // between Apply and Done
 	own          batchMemory // for batches up to ownBatch
@@ -57,8 +57,8 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 	changes := a.changes[:0]
 	for rest := batch; len(rest) > 0; {
 		if n := eventRun(rest); n > 0 {
-			if a.owners != nil {
-				changes, n = a.applyShared(changes, rest[:n])
+			if a.sharing != nil {
+				changes, n = a.share(changes, rest[:n])
 			} else {
 				changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
 			}
@@ -83,11 +83,31 @@ type wholeState interface {
 	replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
 }
 
+// sharing is what several sources of one store have of it.
+type sharing interface {
+	// admit moves the records to the front of the run that change the store. It returns them, and of
+	// how many this is the first transaction; the others are for another call.
+	admit(run []event.Record) (admitted []event.Record, of int)
+	// publish shows the versions of the sources after the transaction.
+	publish()
+	// done tells those who wait for a state that the handlers have it.
+	done()
+}
+
+// share brings events at the front of a run of several sources into the store, and returns of how
+// many these are.
+func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
+	admitted, applied := a.sharing.admit(run)
+	changes, _ = a.commit(changes, admitted, false, true)
+	a.sharing.publish()
+	return changes, applied
+}
+
 // TryApply is Apply for events of the watch, and for a caller who must not wait for other writers
 // of the store, nor for slow index functions. Where it would have to it returns false, and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if a.owners != nil || !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
+	if a.sharing != nil || !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
 	}
 	vouched := a.begin(batch)
@@ -107,7 +127,7 @@ func (a *Applier) begin(batch []event.Record) (vouched bool) {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
 	a.complete = false
-	if vouched = a.vouched; a.owners != nil {
+	if vouched = a.vouched; a.sharing != nil {
 		return false // each source has a version of its own
 	}
 	for i := range batch {
@@ -149,8 +169,8 @@ func (a *Applier) Done() {
 	if memory == nil {
 		return
 	}
-	if a.owners != nil {
-		a.owners.done()
+	if a.sharing != nil {
+		a.sharing.done()
 	}
 	a.batchMemory = nil
 	clear(memory.changes)
@@ -185,7 +205,7 @@ func eventRun(batch []event.Record) int {
 func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
 	operations := operationsOf(a.operations, run)
 	advance := func(held string) string {
-		if a.owners != nil {
+		if a.sharing != nil {
 			return held
 		}
 		return versionAfterRun(held, run)

@@ -42,24 +42,24 @@ func NewPart(session *Session) event.Record {
 // in the version of the store, a state that is asked for again tells as of a resync, as for an
 // informer of one source; the first state of a session tells nothing.
 func (p *partState) replaceIn(a *Applier, changes []event.Change, version string, _ bool) []event.Change {
-	s := p.session.Source
+	s, o := p.session.Source, a.sharing.(*owners)
 	if p.session.Number < s.session {
 		return changes // the source was replaced or removed meanwhile
 	}
 	first, repeated := s.session == 0, s.session == p.session.Number
 	s.session = p.session.Number
-	a.owners.enter(s, len(p.items))
+	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
-	write.lose(a, s)
-	write.gain(a, s)
+	write.lose(o, s)
+	write.gain(o, s)
 	a.contents.Apply(write.operations, func(held string) string { return held })
 	write.tell(a, repeated && !p.distrust)
 	s.note(clientgo.ReplacedAll, version)
 	s.publish()
-	a.owners.leave(s)
+	o.leave(s)
 	p.stored()
 	if !repeated && p.session.Stored != nil {
-		a.owners.stored = append(a.owners.stored, p.session.Stored)
+		o.stored = append(o.stored, p.session.Stored)
 	}
 	return write.all()
 }
@@ -73,32 +73,32 @@ type partWrite struct {
 }
 
 // lose makes operations of what the source has lost.
-func (w *partWrite) lose(a *Applier, s *Source) {
+func (w *partWrite) lose(o *owners, s *Source) {
 	for key := range s.keys {
 		_, listed := w.part.at[key]
 		_, kept := w.part.kept[key]
 		if listed || kept {
 			continue
 		}
-		others := a.owners.others(s, key, true)
-		if a.owners.lose(s, key, others); others == 0 {
+		others := o.others(s, key, true)
+		if o.lose(s, key, others); others == 0 {
 			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
 		}
 	}
 }
 
 // gain makes operations of what the source has, as far as the store has nothing newer.
-func (w *partWrite) gain(a *Applier, s *Source) {
+func (w *partWrite) gain(o *owners, s *Source) {
 	w.operations = slices.Grow(w.operations, len(w.part.items))
 	for i := range w.part.items {
 		item := &w.part.items[i]
 		if item.object == nil {
 			continue
 		}
-		stored, inStore := a.contents.Table.Get(item.key)
-		others := a.owners.others(s, item.key, inStore)
-		a.owners.gain(s, item.key, others)
-		if others == 0 || isNewer(item.version, a.Received.of(item.key, stored)) {
+		stored, inStore := o.applier.contents.Table.Get(item.key)
+		others := o.others(s, item.key, inStore)
+		o.gain(s, item.key, others)
+		if others == 0 || isNewer(item.version, o.applier.Received.of(item.key, stored)) {
 			w.operations = append(w.operations, table.Op{Key: item.key, Object: item.object})
 			w.items = append(w.items, item)
 		}

@@ -100,6 +100,7 @@ func (s *Source) turn() {
 // Each source has the set of its keys. How many sources have a key is kept only for keys that more
 // than one has; their newest version is that of the object in the store.
 type owners struct {
+	applier *Applier
 	sources map[*Source]struct{} // that have a state in the store
 	shared  map[string]int       // how many have a key, if that is more than one
 	touched map[*Source]struct{} // by the transaction in hand
@@ -109,7 +110,7 @@ type owners struct {
 // Share makes a the applier of several sources: each record is of a Session. It is called before the
 // first batch.
 func (a *Applier) Share() {
-	a.owners = &owners{sources: map[*Source]struct{}{}, shared: map[string]int{}, touched: map[*Source]struct{}{}}
+	a.sharing = &owners{applier: a, sources: map[*Source]struct{}{}, shared: map[string]int{}, touched: map[*Source]struct{}{}}
 }
 
 // others returns how many sources beside s have the key. inStore says that the store has, without
@@ -207,44 +208,35 @@ func (o *owners) done() {
 	o.stored = o.stored[:0]
 }
 
-// applyShared brings a run of events of several sources into the store. It returns how many of them
-// it has applied, in one transaction.
-func (a *Applier) applyShared(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
-	applied = a.owners.length(run)
-	changes, _ = a.commit(changes, a.admit(run[:applied]), false, true)
-	a.owners.publish()
-	return changes, applied
-}
-
-// admit moves the records to the front that change the store, and notes who has what after them.
-func (a *Applier) admit(run []event.Record) []event.Record {
-	n := 0
-	for i := range run {
+// admit is of sharing. It notes who has what after the records.
+func (o *owners) admit(run []event.Record) (admitted []event.Record, of int) {
+	of, n := o.length(run), 0
+	for i := range run[:of] {
 		rec := &run[i]
 		session := sessionOf(rec)
 		if !session.isCurrent() {
 			continue
 		}
 		session.note(rec.Type, rec.Version)
-		a.owners.touched[session.Source] = struct{}{}
-		if rec.Keyed() && a.changesStore(session.Source, rec) {
+		o.touched[session.Source] = struct{}{}
+		if rec.Keyed() && o.changesStore(session.Source, rec) {
 			run[n] = *rec
 			n++
 		}
 	}
-	return run[:n]
+	return run[:n], of
 }
 
 // changesStore notes that s has the object of a record, or has lost it, and reports whether the
 // store changes: another source may still have it, or have a newer version of it.
-func (a *Applier) changesStore(s *Source, rec *event.Record) bool {
-	stored, inStore := a.contents.Table.Get(rec.Key)
-	others := a.owners.others(s, rec.Key, inStore)
+func (o *owners) changesStore(s *Source, rec *event.Record) bool {
+	stored, inStore := o.applier.contents.Table.Get(rec.Key)
+	others := o.others(s, rec.Key, inStore)
 	if rec.Type == clientgo.Deleted {
-		return a.owners.lose(s, rec.Key, others) && others == 0
+		return o.lose(s, rec.Key, others) && others == 0
 	}
-	a.owners.gain(s, rec.Key, others)
-	return others == 0 || isNewer(rec.Version, a.Received.of(rec.Key, stored))
+	o.gain(s, rec.Key, others)
+	return others == 0 || isNewer(rec.Version, o.applier.Received.of(rec.Key, stored))
 }
 
 // isNewer reports whether a version is newer than the one in the store. One that cannot be compared

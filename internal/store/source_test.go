@@ -155,11 +155,11 @@ func (r *sharedRig) checkOwners() {
 			shared["ns/"+key] = n
 		}
 	}
-	require.Equal(r.t, shared, r.applier.owners.shared)
+	require.Equal(r.t, shared, r.applier.sharing.(*owners).shared)
 	for _, s := range r.sources {
 		require.Len(r.t, s.keys, len(s.has))
 		require.Equal(r.t, len(s.has), s.Len())
-		if _, known := r.applier.owners.sources[s.Source]; !known {
+		if _, known := r.applier.sharing.(*owners).sources[s.Source]; !known {
 			require.Empty(r.t, s.has)
 		}
 	}
@@ -218,7 +218,7 @@ func TestSharedModel(t *testing.T) {
 		}
 		r.apply()
 		assert.Empty(t, r.heard)
-		assert.Empty(t, r.applier.owners.sources)
+		assert.Empty(t, r.applier.sharing.(*owners).sources)
 	})
 }
 

@@ -24,7 +24,7 @@ var withoutCircles = []string{
 	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
 	"internal/decode", "internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/decode/stream",
-	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap",
+	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/sources",
 }
 
 // TestNoCircles: of each package there is a file that can be read without the others, then one that
@@ -119,6 +119,7 @@ var mayUse = map[string][]string{
 	"internal/fanout":          {"internal/event", "internal/eventlog"},
 	"internal/provider":        {},
 	"internal/pipeline":        {"internal/event", "internal/provider", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
+	"internal/sources":         {"internal/door", "internal/event", "internal/queue", "internal/reflector", "internal/store"},
 	"internal/metrics":         {"inspect"},
 	"internal/testkit":         {"cachetest", "internal/testkit/cputime"},
 	"internal/testkit/checker": {},
@@ -137,6 +138,7 @@ var mayUse = map[string][]string{
 		"internal/store", "internal/table", "internal/tap"},
 	"view":      {"internal/door", "internal/event", "internal/table"},
 	"factory":   {"", "internal/door", "kinformer"},
+	"sources":   {"", "internal/door", "internal/reflector", "internal/sources", "kinformer"},
 	"synctrack": {},
 	"trim":      {"internal/decode"},
 	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
