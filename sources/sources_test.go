@@ -5,6 +5,7 @@ package sources_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -350,5 +351,95 @@ func TestTransform(t *testing.T) {
 		assert.Empty(r, r.handler.take(), "the received versions are compared")
 		require.Len(r, statusOf(r.informer).Problems, 1)
 		assert.Contains(r, statusOf(r.informer).Problems[0].Text, `source "b": 1 objects`)
+	})
+}
+
+// TestReplacement: of a request that is replaced handlers hear the difference, and nothing else.
+func TestReplacement(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		for i := range 1000 {
+			r.write("a", strconv.Itoa(i), "x")
+		}
+		for i := range 10 {
+			r.write("b", strconv.Itoa(i), "y")
+		}
+		r.set.Put("all", r.asks("", ""))
+		r.run()
+		assert.Len(r, r.handler.take(), 1010)
+		before := r.informer.GetStore().List()
+		r.set.Put("all", r.asks("", "x"))
+		assert.Len(r, r.handler.take(), 10)
+		assert.Len(r, r.stored(), 1000)
+		r.set.Put("all", r.asks("", ""))
+		assert.Len(r, r.handler.take(), 10)
+		assert.Len(r, r.stored(), len(before))
+		r.set.Put("all", r.asks("", ""))
+		assert.Empty(r, r.handler.take())
+	})
+}
+
+// TestRoom: sources wait together for a handler that blocks, and go on together.
+func TestRoom(t *testing.T) {
+	inBubble(t, kinformer.Options{Queue: kinformer.Queue{Limit: 1}}, func(r *rig) {
+		release := make(chan struct{})
+		slow := &mirror{known: map[string]*corev1.Pod{}, also: func(string) { <-release }}
+		_, err := r.informer.AddEventHandler(kinformer.Deliver(slow, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
+		require.NoError(r, err)
+		for _, namespace := range []string{"a", "b", "c"} {
+			r.set.Put(namespace, r.asks(namespace, ""))
+		}
+		r.run()
+		for range 20 {
+			for _, namespace := range []string{"a", "b", "c"} {
+				r.write(namespace, "1", "x")
+			}
+			synctest.Wait()
+		}
+		assert.Less(r, len(r.handler.take()), 20, "nobody reads on")
+		close(release)
+		synctest.Wait()
+		assert.Len(r, r.handler.versions(), 3)
+		assert.Equal(r, r.handler.versions(), slow.versions())
+		for key, version := range r.server.Versions() {
+			assert.Equal(r, version, slow.versions()[key])
+		}
+	})
+}
+
+// TestDeaf: nobody waits for a ListerWatcher that ignores the end of its context.
+func TestDeaf(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		answer := make(chan struct{})
+		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: answer, IgnoreContext: true}, cachetest.Fault{Until: answer, IgnoreContext: true})
+		r.set.Put("removed", r.asks("", ""))
+		r.set.Put("replaced", r.asks("", ""))
+		r.run()
+		require.NoError(r, r.set.Remove("removed"))
+		r.set.Put("replaced", r.asks("a", ""))
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.informer))
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		close(answer)
+		assert.Empty(r, r.handler.take())
+	})
+}
+
+// TestReady: a source that fails for long makes the informer not ready, if that is asked for.
+func TestReady(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
+		forbidden := r.asks("b", "")
+		forbidden.err = testkit.ErrForbidden
+		r.set.Put("a", r.asks("a", ""))
+		r.run()
+		require.NoError(r, ready.Check(nil))
+		r.set.Put("b", forbidden)
+		time.Sleep(30 * time.Second)
+		require.NoError(r, ready.Check(nil))
+		time.Sleep(5 * time.Minute)
+		require.ErrorContains(r, ready.Check(nil), "requests fail")
+		require.NoError(r, r.set.Remove("b"))
+		require.NoError(r, ready.Check(nil))
 	})
 }

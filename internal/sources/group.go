@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -31,12 +30,7 @@ var (
 
 // Group is the sources of one informer, for any number of goroutines.
 type Group struct {
-	resource string // what logs and errors call the objects
-	example  any    // of them
-
-	synced   chan struct{} // closed when no source is awaited any more
-	unsynced atomic.Int64  // sources that are, and one until Follow knows them all
-
+	kind
 	mu struct {
 		sync.Mutex
 		sources map[string]*Source
@@ -65,7 +59,7 @@ type follow struct {
 
 // NewGroup returns a group without sources, for objects like the example.
 func NewGroup(resource string, example any) *Group {
-	g := &Group{resource: resource, example: example, synced: make(chan struct{})}
+	g := &Group{kind: kind{resource: resource, example: example, synced: make(chan struct{})}}
 	g.unsynced.Store(1)
 	g.mu.sources = map[string]*Source{}
 	return g
@@ -78,7 +72,7 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
 	defer g.mu.Unlock()
 	s := g.mu.sources[name]
 	if s == nil {
-		s = g.newSource(name)
+		s = newSource(name, &g.kind, &g.mu)
 		g.mu.sources[name] = s
 	}
 	s.stop()
@@ -145,12 +139,6 @@ func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
 	return checker{"Sources of " + g.resource, g.synced}
 }
 
-func (g *Group) oneLess() {
-	if g.unsynced.Add(-1) == 0 {
-		close(g.synced)
-	}
-}
-
 // Version returns the version of the only source, "" if there are several.
 func (g *Group) Version() string {
 	g.mu.Lock()
@@ -178,8 +166,7 @@ func (g *Group) begin(f follow) {
 	g.mu.Lock()
 	g.mu.phase, g.mu.follow = phaseRunning, f
 	for _, s := range g.mu.sources {
-		s.awaited.Store(true)
-		g.unsynced.Add(1)
+		s.await()
 		if !s.report.HasEnded() {
 			g.startLocked(s)
 		}

@@ -20,7 +20,7 @@ import (
 // run. It lasts until it is removed; a replacement is another session of it.
 type Source struct {
 	door.Seat[door.Look]
-	group  *Group
+	of     *kind
 	name   string
 	part   *store.Source
 	synced chan struct{} // closed by sync
@@ -29,7 +29,24 @@ type Source struct {
 	awaited  atomic.Bool // by the Group's HasSynced
 	observed door.Observed
 
-	session // guarded by Group.mu
+	mu      sync.Locker // of the Group
+	session             // guarded by mu
+}
+
+// kind is what the sources of a Group have in common.
+type kind struct {
+	resource string // what logs and errors call the objects
+	example  any    // of them
+
+	synced   chan struct{} // closed when no source is awaited any more
+	unsynced atomic.Int64  // sources that are, and one until Follow knows them all
+}
+
+// oneLess notes that one of the sources is not awaited any more.
+func (k *kind) oneLess() {
+	if k.unsynced.Add(-1) == 0 {
+		close(k.synced)
+	}
 }
 
 // session is one request of a source, and what is told of it.
@@ -51,8 +68,8 @@ func (s session) next(lw clientgo.ListerWatcher) session {
 	}
 }
 
-func (g *Group) newSource(name string) *Source {
-	s := &Source{group: g, name: name, part: &store.Source{}, synced: make(chan struct{})}
+func newSource(name string, of *kind, mu sync.Locker) *Source {
+	s := &Source{of: of, name: name, mu: mu, part: &store.Source{}, synced: make(chan struct{})}
 	s.session = session{report: reflector.NewJournal(), relister: &reflector.Relister{}, stop: func() {}}
 	s.Seat = door.Seated(door.Look(s.Look))
 	return s
@@ -64,19 +81,25 @@ func (s *Source) sync() {
 	s.ignore()
 }
 
-// ignore has the Group's HasSynced not wait for the source, or not any more.
+// await has the Group's HasSynced wait for the source.
+func (s *Source) await() {
+	s.of.unsynced.Add(1)
+	s.awaited.Store(true)
+}
+
+// ignore has the Group's HasSynced not wait for the source any more.
 func (s *Source) ignore() {
 	if s.awaited.CompareAndSwap(true, false) {
-		s.group.oneLess()
+		s.of.oneLess()
 	}
 }
 
 // Look shows the source to those beside the root package.
 func (s *Source) Look() *door.Informer {
-	s.group.mu.Lock()
-	defer s.group.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return &door.Informer{
-		Controller: s, Resource: s.label(), Example: s.group.example,
+		Controller: s, Resource: s.label(), Example: s.of.example,
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Transform: s.transform, Requests: s.requests,
 		Progress: &s.part.Progress, Applied: s.part.Version, Len: s.part.Len,
 		ProcessErrors: func() (uint64, error) { return 0, nil },
@@ -84,7 +107,7 @@ func (s *Source) Look() *door.Informer {
 }
 
 // label is what logs and errors call the source.
-func (s *Source) label() string { return s.group.resource + " of source " + s.name }
+func (s *Source) label() string { return s.of.resource + " of source " + s.name }
 
 // Run does nothing: the Group runs the source.
 func (*Source) Run(<-chan struct{}) {}
