@@ -19,7 +19,8 @@
 //     state after a replacement, a removal.
 //  2. Events of a source keep their order. Sources have no order among each other.
 //  3. An object is there as long as one source has it. The newest version counts; an older one that
-//     another source brings later is dropped. The sources that have an object have to be of one server.
+//     another source brings later is dropped, also after the source that had the newest has lost the
+//     object. Sources that have an object in common have to be of one server.
 //  4. An object leaves as a cache.DeletedFinalStateUnknown when its source lists without it or is
 //     removed, and as received when the watch says that it is deleted.
 //  5. A server sends the same event, with the state before, when an object is deleted and when it leaves

@@ -5,6 +5,7 @@ package sources_test
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -151,6 +152,64 @@ func (h *history) compare(handler *mirror) {
 	require.Equal(h, want, stored)
 	require.Equal(h, want, handler.versions())
 	require.Empty(h, handler.problems)
+}
+
+// TestInterleavings: a replacement, a removal, a relist and the end may come in any order, each before
+// or after what the one before leads to. Nothing is told that was not so, and nothing is left running.
+func TestInterleavings(t *testing.T) {
+	testkit.Reports(t)
+	for order := range permutations(4) {
+		for settled := range 1 << 4 {
+			inBubble(t, kinformer.Options{}, func(r *rig) {
+				for _, namespace := range []string{"a", "b"} {
+					r.write(namespace, "1", "x")
+					r.write(namespace, "2", "y")
+					r.set.Put(namespace, r.asks("", ""))
+				}
+				r.run()
+				for i, what := range order {
+					switch what {
+					case 0:
+						r.set.Put("a", r.asks("", "x"))
+					case 1:
+						require.NoError(r, r.set.Remove("b"))
+					case 2:
+						r.server.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+						r.server.Cut()
+					case 3:
+						r.stop()
+					}
+					if settled&(1<<i) != 0 {
+						settle()
+					}
+				}
+				<-r.stopped
+				require.Empty(r, r.handler.problems, "%v, settled %b", order, settled)
+				if order[3] == 3 && settled&4 != 0 {
+					require.Equal(r, []string{"a/1", "b/1"}, r.stored(), "%v, settled %b", order, settled)
+				}
+			})
+		}
+	}
+}
+
+// permutations yields all orders of the numbers below n.
+func permutations(n int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		var extend func(order []int) bool
+		extend = func(order []int) bool {
+			if len(order) == n {
+				return yield(order)
+			}
+			for next := range n {
+				if !slices.Contains(order, next) && !extend(append(slices.Clone(order), next)) {
+					return false
+				}
+			}
+			return true
+		}
+		extend(nil)
+	}
 }
 
 // has returns what the server has for a source.

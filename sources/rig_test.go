@@ -96,7 +96,7 @@ func (q request) selects(pod *corev1.Pod) bool {
 type lister struct {
 	request
 	server *cachetest.Source
-	gate   *gate
+	gate   *gate // nil: none
 	err    error // of all requests; nil: none
 }
 
@@ -133,8 +133,8 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 
 func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := l.server.WatchWithContext(ctx, l.narrow(o))
-	if err != nil {
-		return nil, err
+	if err != nil || l.gate == nil {
+		return w, err
 	}
 	g := &gatedWatch{Interface: w, gate: l.gate, events: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
 	go g.pass()

@@ -80,8 +80,7 @@ func (w *partWrite) lose(o *owners, s *Source) {
 		if listed || kept {
 			continue
 		}
-		others := o.others(s, key, true)
-		if o.lose(s, key, others); others == 0 {
+		if o.lose(s, key) {
 			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
 		}
 	}
@@ -95,10 +94,7 @@ func (w *partWrite) gain(o *owners, s *Source) {
 		if item.object == nil {
 			continue
 		}
-		stored, inStore := o.applier.contents.Table.Get(item.key)
-		others := o.others(s, item.key, inStore)
-		o.gain(s, item.key, others)
-		if others == 0 || isNewer(item.version, o.applier.Received.of(item.key, stored)) {
+		if o.gain(s, item.key, item.version, true) {
 			w.operations = append(w.operations, table.Op{Key: item.key, Object: item.object})
 			w.items = append(w.items, item)
 		}

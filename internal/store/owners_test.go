@@ -32,6 +32,7 @@ type sharedRig struct {
 
 	sources []*modelSource
 	shown   map[string]int    // the version that the store is to have of each key
+	floor   map[string]int    // where that is of a source that has lost it, and newer than those of the others
 	heard   map[string]string // what the handler knows
 	calls   []string
 	version int
@@ -44,7 +45,7 @@ type modelSource struct {
 }
 
 func newSharedRig(t require.TestingT, sources int) *sharedRig {
-	r := &sharedRig{t: t, reader: &event.Reader{}, shown: map[string]int{}, heard: map[string]string{}}
+	r := &sharedRig{t: t, reader: &event.Reader{}, shown: map[string]int{}, floor: map[string]int{}, heard: map[string]string{}}
 	r.contents.Init(nil, table.Options{})
 	r.applier = NewApplier(&r.contents)
 	r.applier.Share()
@@ -62,7 +63,7 @@ func (r *sharedRig) event(s *modelSource, key string, version int) {
 		typ = clientgo.Added
 	}
 	r.queue(s.Session, typ, key, version)
-	r.gain(s, key, version)
+	r.gain(s, key, version, false)
 }
 
 func (r *sharedRig) deleted(s *modelSource, key string, version int) {
@@ -92,7 +93,7 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 		}
 	}
 	for key, version := range has {
-		r.gain(s, key, version)
+		r.gain(s, key, version, true)
 	}
 }
 
@@ -105,17 +106,37 @@ func (r *sharedRig) remove(s *modelSource) {
 }
 
 // gain and lose are the contract, in the plainest words.
-func (r *sharedRig) gain(s *modelSource, key string, version int) {
-	if s.has[key] = version; r.holders(key) > 1 {
-		version = max(version, r.shown[key])
+func (r *sharedRig) gain(s *modelSource, key string, version int, listed bool) {
+	if listed || version >= r.floor[key] {
+		delete(r.floor, key)
 	}
-	r.shown[key] = version
+	delete(s.has, key)
+	if version >= max(r.newest(key), r.floor[key]) {
+		r.shown[key] = version
+	}
+	s.has[key] = version
 }
 
 func (r *sharedRig) lose(s *modelSource, key string) {
-	if delete(s.has, key); r.holders(key) == 0 {
-		delete(r.shown, key)
+	if s.has[key] == 0 {
+		return
 	}
+	delete(s.has, key)
+	delete(r.floor, key)
+	switch newest := r.newest(key); {
+	case newest == 0:
+		delete(r.shown, key)
+	case r.shown[key] > newest:
+		r.floor[key] = r.shown[key]
+	}
+}
+
+// newest returns the newest version that a source has of a key; 0: none has it.
+func (r *sharedRig) newest(key string) (newest int) {
+	for _, s := range r.sources {
+		newest = max(newest, s.has[key])
+	}
+	return newest
 }
 
 func (r *sharedRig) holders(key string) (n int) {
@@ -149,13 +170,20 @@ func (r *sharedRig) apply() {
 
 // checkOwners compares the invariants of owners with the model.
 func (r *sharedRig) checkOwners() {
-	shared := map[string]int{}
+	shared := r.applier.sharing.(*owners).shared
 	for key := range r.shown {
-		if n := r.holders(key); n > 1 {
-			shared["ns/"+key] = n
+		want := r.holders(key)
+		if r.floor[key] > 0 {
+			want++
 		}
+		if want == 1 {
+			want = 0 // its only source is known by its keys
+		}
+		require.Len(r.t, shared["ns/"+key], want, key)
 	}
-	require.Equal(r.t, shared, r.applier.sharing.(*owners).shared)
+	for key := range shared {
+		require.Positive(r.t, r.shown[key[len("ns/"):]], key)
+	}
 	for _, s := range r.sources {
 		require.Len(r.t, s.keys, len(s.has))
 		require.Equal(r.t, len(s.has), s.Len())
@@ -296,6 +324,33 @@ func TestSharedCalls(t *testing.T) {
 	assert.Equal(t, 1, stored, "once for each session")
 	assert.Empty(t, r.contents.Table.RV())
 	assert.Equal(t, strconv.Itoa(r.version), a.Version())
+}
+
+// TestSharedDoesNotGoBack: when a source has lost an object, an older state of it from a slow source
+// does not replace the newer one. A list may, of a server that counts anew.
+func TestSharedDoesNotGoBack(t *testing.T) {
+	r := newSharedRig(t, 2)
+	fast, slow := r.sources[0], r.sources[1]
+	heard := func(want ...string) {
+		t.Helper()
+		r.apply()
+		assert.Equal(t, want, r.calls)
+	}
+	r.state(fast, map[string]int{"x": 1}, false)
+	r.state(slow, map[string]int{"x": 1}, false)
+	heard("add ns/x 1 initial")
+	r.event(fast, "x", 8)
+	heard("update ns/x 8")
+	r.deleted(fast, "x", 9) // it has left the selector
+	r.event(slow, "x", 6)
+	heard()
+	r.event(slow, "x", 8)
+	r.event(slow, "x", 9)
+	heard("update ns/x 9")
+	r.state(fast, map[string]int{"x": 3}, false)
+	heard()
+	r.state(slow, map[string]int{"x": 3}, false)
+	heard("update ns/x 3")
 }
 
 // TestSharedProgress: each source has a version of its own, for which its server vouches.

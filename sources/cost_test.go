@@ -1,0 +1,61 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sources_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+// TestCost: an idle namespace takes two goroutines, of which one is the stream of the fake server, and
+// at most 24 KiB, stacks included.
+func TestCost(t *testing.T) {
+	const namespaces = 500
+	server := cachetest.New(cachetest.Options{
+		Example: &corev1.Pod{}, NewList: func() k8sruntime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{})
+	stopped := make(chan struct{})
+	go func() { informer.RunWithContext(ctx); close(stopped) }()
+	defer func() { stop(); <-stopped }()
+	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+
+	goroutines := runtime.NumGoroutine()
+	heap, stacks := memory()
+	for i := range namespaces {
+		set.Put(fmt.Sprint(i), &lister{request: request{namespace: fmt.Sprint("n", i)}, server: server})
+	}
+	require.NoError(t, server.WaitWatching(ctx, namespaces))
+	for _, source := range set.All() {
+		require.NoError(t, kinformer.WaitForSync(ctx, source))
+	}
+	heapNow, stacksNow := memory()
+	heap, stacks = (heapNow-heap)/namespaces, (stacksNow-stacks)/namespaces
+	t.Logf("%d bytes, %d of stacks and %.2f goroutines a namespace", heap, stacks, float64(runtime.NumGoroutine()-goroutines)/namespaces)
+	assert.LessOrEqual(t, runtime.NumGoroutine()-goroutines, 2*namespaces+2)
+	assert.LessOrEqual(t, heap+stacks, int64(24<<10))
+}
+
+// memory returns what live objects and stacks take, once stacks are as small as they get: each
+// collection halves those that are not used.
+func memory() (heap, stacks int64) {
+	for range 5 {
+		runtime.GC()
+	}
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc), int64(stats.StackInuse)
+}
