@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
@@ -441,5 +442,26 @@ func TestReady(t *testing.T) {
 		require.ErrorContains(r, ready.Check(nil), "requests fail")
 		require.NoError(r, r.set.Remove("b"))
 		require.NoError(r, ready.Check(nil))
+	})
+}
+
+// TestDoors: what looks at informers looks at a source, too, or says that it does not.
+func TestDoors(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("b", r.asks("b", ""))
+		r.run()
+		all, err := inspect.Of(r.informer)
+		require.NoError(r, err)
+		assert.Len(r, all.Handlers, 1)
+		one, err := inspect.Of(r.set.Source("a"))
+		require.NoError(r, err)
+		assert.Equal(r, 1, one.Status.Objects)
+		assert.EqualValues(r, 1, one.Lists.Ended)
+		_, err = audit.Once(r.Context(), r.set.Source("a"), audit.Options{})
+		require.ErrorIs(r, err, inspect.ErrForeign)
+		_, err = audit.Once(r.Context(), r.informer, audit.Options{})
+		require.ErrorIs(r, err, audit.ErrUnvouched)
 	})
 }
