@@ -132,7 +132,7 @@ func (f *following) count(frame Frame) {
 	case watch.Added:
 		cached.came(len(frame.Object))
 	case watch.Deleted:
-		cached.came(-len(frame.Object))
+		cached.gone()
 	case watch.Bookmark:
 		cached.listed()
 	}

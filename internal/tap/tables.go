@@ -51,14 +51,18 @@ func (t *table[T]) limitFor(cached, limit int64) int64 {
 	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
 }
 
-// fit has the table take as much as is right for so many bytes of cached objects.
-func (t *table[T]) fit(cached int64) {
-	if limit := t.limit.Load(); t.limitFor(cached, limit) == limit {
-		return
+// fit has the table take as much as is right for what is cached. It looks again after a change: who has changed
+// what is cached meanwhile may have found the limit that was before.
+func (t *table[T]) fit() {
+	for limit := t.limit.Load(); t.limitFor(cachedBytes.Load(), limit) != limit; limit = t.limit.Load() {
+		t.resized()
 	}
+}
+
+func (t *table[T]) resized() {
 	t.Lock()
 	defer t.Unlock()
-	limit := t.limitFor(cached, t.limit.Load())
+	limit := t.limitFor(cachedBytes.Load(), t.limit.Load())
 	t.limit.Store(limit)
 	if got := t.weak.Value(); got != nil {
 		t.resize(got, limit)
@@ -93,7 +97,8 @@ func (t *table[T]) get(u *tableUse[T]) *T {
 	defer t.Unlock()
 	got := t.weak.Value()
 	if got == nil {
-		got = t.made(t.limitFor(cachedBytes.Load(), t.limit.Load()))
+		t.limit.Store(t.limitFor(cachedBytes.Load(), t.limit.Load()))
+		got = t.made(t.limit.Load())
 		t.weak = weak.Make(got)
 	}
 	if u.runs {
