@@ -3,13 +3,7 @@
 
 package tap
 
-import (
-	"sync"
-	"sync/atomic"
-)
-
-// cachedBytes is about what the objects that all informers cache have on the wire: the sum of their counts.
-var cachedBytes atomic.Int64
+import "sync"
 
 // cached estimates how many bytes on the wire the objects have that an informer caches, by what lists and
 // watches bring. The tables of the process are as large as all informers need: see table.fit.

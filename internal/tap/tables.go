@@ -22,6 +22,9 @@ const (
 	smallTable = 64
 )
 
+// cachedBytes is about what the objects that all informers cache have on the wire: the sum of their counts.
+var cachedBytes atomic.Int64
+
 // table is one of the process, that the objects of all informers share. There is one as long as
 // somebody has it: informers, which have it from their first decoder on until they end, and what
 // decodes at the moment.
