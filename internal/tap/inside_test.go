@@ -726,6 +726,9 @@ func TestLimitFor(t *testing.T) {
 		assert.Equal(t, c.is, parts.limitFor(c.cached, c.limit), "%+v", c)
 		assert.Equal(t, c.is, parts.limitFor(c.cached, c.is), "and that stays: %+v", c)
 	}
+	assert.EqualValues(t, 2<<20, texts.limitFor(32<<20, 0), "a sixteenth")
+	assert.EqualValues(t, 2<<20, texts.limitFor(8<<20+16, 2<<20))
+	assert.EqualValues(t, 512<<10, texts.limitFor(8<<20, 2<<20))
 }
 
 // TestCountOfGrownObjects: objects that come small, grow and go leave the count where it was.
@@ -814,7 +817,7 @@ func TestTableMadeLate(t *testing.T) {
 	c.begin()
 	defer c.end()
 	c.came(8 << 20)
-	own := table[decode.Parts]{most: maxParts, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	own := table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
 	got := own.get(new(tableUse[decode.Parts]))
 	assert.EqualValues(t, 8<<20, got.Status().Limit)
 	assert.EqualValues(t, 8<<20, own.limit.Load())

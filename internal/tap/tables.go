@@ -18,6 +18,8 @@ const (
 	// maxParts is that for parts: the most that the table keeps alive of objects that are gone,
 	// with the bytes by which it finds parts.
 	maxParts = 64 << 20
+	// textShare: of so many bytes of what is cached, one is for texts.
+	textShare = 16
 	// smallTable: a table may always have one part in so many of the most.
 	smallTable = 64
 )
@@ -30,6 +32,7 @@ var cachedBytes atomic.Int64
 // decodes at the moment.
 type table[T any] struct {
 	most   int64 // bytes
+	share  int64 // of what is cached it takes one byte in so many
 	made   func(limit int64) *T
 	resize func(t *T, limit int64)
 
@@ -41,14 +44,14 @@ type table[T any] struct {
 
 // texts has texts, as of labels and names, and parts, if informers want that, parts of objects.
 var (
-	texts = table[decode.Intern]{most: maxTexts, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
-	parts = table[decode.Parts]{most: maxParts, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	texts = table[decode.Intern]{most: maxTexts, share: textShare, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
+	parts = table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
 )
 
-// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: as many as the
-// objects that are cached have, or up to four times as many after there were more.
+// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: its share of what is
+// cached, or up to four times as much after there was more.
 func (t *table[T]) limitFor(cached, limit int64) int64 {
-	if cached <= limit && cached > limit/4 {
+	if cached /= t.share; cached <= limit && cached > limit/4 {
 		return limit
 	}
 	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
