@@ -375,7 +375,7 @@ func errorsBusy(t *testing.T, s *stage) {
 		assert.Empty(t, c.take())
 		s.source.failWatches(nil)
 		s.source.put(pod("a", ""))
-		pass(time.Minute)
+		pass(5 * time.Minute)
 		assert.Equal(t, []string{"add a@11"}, rec.take())
 		r.stop()
 	}

@@ -3,13 +3,7 @@
 
 package tap
 
-import (
-	"sync"
-	"sync/atomic"
-)
-
-// cachedBytes is what the objects that all informers cache have on the wire.
-var cachedBytes atomic.Int64
+import "sync"
 
 // cached estimates how many bytes on the wire the objects have that an informer caches, by what lists and
 // watches bring. The tables of the process are as large as all informers need: see table.fit.
@@ -17,9 +11,23 @@ type cached struct {
 	mu struct {
 		sync.Mutex
 		runs  bool
-		bytes int64
-		lists bool  // a whole state is being received,
-		whole int64 // of which so many bytes have come
+		now   size
+		lists bool // a whole state is being received,
+		whole size // of which so much has come
+	}
+}
+
+// size is that of objects.
+type size struct{ objects, bytes int64 }
+
+// add adds an object of n bytes.
+func (s *size) add(n int) { s.objects, s.bytes = s.objects+1, s.bytes+int64(n) }
+
+// remove removes an object. It counts as the mean: an object that goes is larger than it was when it came, for
+// versions in between are not counted, and many of them would take all that is left.
+func (s *size) remove() {
+	if s.objects > 0 {
+		s.objects, s.bytes = s.objects-1, s.bytes-s.bytes/s.objects
 	}
 }
 
@@ -27,22 +35,22 @@ type cached struct {
 func (c *cached) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.runs = true
+	c.mu.runs, c.mu.lists = true, false
 }
 
 // end has the informer cache nothing.
 func (c *cached) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.setLocked(0)
-	c.mu.runs = false
+	c.setLocked(size{})
+	c.mu.runs, c.mu.lists = false, false
 }
 
 // list begins a whole state. The state before it counts until listed, unless the new one is larger.
 func (c *cached) list() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.lists, c.mu.whole = true, 0
+	c.mu.lists, c.mu.whole = true, size{}
 }
 
 // listed ends a whole state.
@@ -55,25 +63,37 @@ func (c *cached) listed() {
 	}
 }
 
-// came adds an object of n bytes, and removes one if n is negative.
-func (c *cached) came(n int) {
+// unlisted says that no whole state is received any more, or that it comes by others: that before goes on.
+func (c *cached) unlisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.lists {
-		c.mu.whole += int64(n)
-		c.setLocked(max(c.mu.bytes, c.mu.whole))
-	} else {
-		c.setLocked(c.mu.bytes + int64(n))
-	}
+	c.mu.lists = false
 }
 
-func (c *cached) setLocked(bytes int64) {
+// came adds an object of n bytes.
+func (c *cached) came(n int) { c.change(func(s *size) { s.add(n) }) }
+
+// gone removes an object.
+func (c *cached) gone() { c.change((*size).remove) }
+
+func (c *cached) change(by func(*size)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.mu.now
+	if !c.mu.lists {
+		by(&now)
+	} else if by(&c.mu.whole); c.mu.whole.bytes > now.bytes {
+		now = c.mu.whole
+	}
+	c.setLocked(now)
+}
+
+func (c *cached) setLocked(now size) {
 	if !c.mu.runs {
 		return
 	}
-	bytes = max(bytes, 0)
-	all := cachedBytes.Add(bytes - c.mu.bytes)
-	c.mu.bytes = bytes
-	texts.fit(all)
-	parts.fit(all)
+	cachedBytes.Add(now.bytes - c.mu.now.bytes)
+	c.mu.now = now
+	texts.fit()
+	parts.fit()
 }

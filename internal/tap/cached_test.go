@@ -15,6 +15,15 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
+// heavyPods are pods of about 64 KiB.
+func heavyPods(n int) []v1.Pod {
+	list := pods(n, "4")
+	for i := range list {
+		list[i].Labels = map[string]string{"large": strings.Repeat("x", 64<<10)}
+	}
+	return list
+}
+
 // TestTablesFollowTheCached: the tables take what the objects take that informers cache, of a list in pages
 // as of a watch, and no more when most of them are gone.
 func TestTablesFollowTheCached(t *testing.T) {
@@ -22,24 +31,18 @@ func TestTablesFollowTheCached(t *testing.T) {
 		if !k.own {
 			t.Skip("the tables of others are theirs")
 		}
-		large := func(n int) []v1.Pod { // about 64 KiB each
-			list := pods(n, "4")
-			for i := range list {
-				list[i].Labels = map[string]string{"large": strings.Repeat("x", 64<<10)}
-			}
-			return list
-		}
-		many, two := large(48), large(2)
+		many, two := heavyPods(48), heavyPods(2)
 		var gone []event
-		for i := range many[2:] {
-			gone = append(gone, event{watch.Deleted, &many[2+i]})
+		for i := range many[24:] {
+			gone = append(gone, event{watch.Deleted, &many[24+i]})
 		}
 		server := newServer(t, http2,
 			[]answer{
 				page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, many[:24]...), page(metav1.ListMeta{ResourceVersion: "5"}, many[24:]...),
-				list("6", many...), list("7", two...),
+				page(metav1.ListMeta{ResourceVersion: "6", Continue: "more"}, many[:8]...), page(metav1.ListMeta{ResourceVersion: "6"}, many[8:]...),
+				list("7", two...),
 			},
-			[]answer{events(false, gone...), events(false, added(many)...), events(false, added(two)...)})
+			[]answer{events(false, gone...), events(false, gone[:12]...), events(false, added(many)...), events(false, added(two)...)})
 		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
 		limit := func() int64 { return source.ledger.State().Parts.Limit }
 		end := source.Begin()
@@ -49,9 +52,13 @@ func TestTablesFollowTheCached(t *testing.T) {
 		ask(t, source, metav1.ListOptions{Continue: "more"})
 		assert.EqualValues(t, 4<<20, limit())
 		ask(t, source, firstList)
-		assert.EqualValues(t, 4<<20, limit(), "the same again, in the place of those before")
+		assert.EqualValues(t, 4<<20, limit(), "the first page of the same again: those before count")
+		ask(t, source, metav1.ListOptions{Continue: "more"})
+		assert.EqualValues(t, 4<<20, limit(), "in the place of those before")
 		follow(t, source, metav1.ListOptions{ResourceVersion: "6"}, 0)
-		assert.EqualValues(t, 1<<20, limit(), "all but some were deleted")
+		assert.EqualValues(t, 4<<20, limit(), "half are gone")
+		follow(t, source, metav1.ListOptions{ResourceVersion: "6"}, 0)
+		assert.EqualValues(t, 1<<20, limit(), "and half of the others")
 		follow(t, source, metav1.ListOptions{SendInitialEvents: new(true)}, 0)
 		assert.EqualValues(t, 4<<20, limit())
 		follow(t, source, metav1.ListOptions{SendInitialEvents: new(true)}, 0)
@@ -61,5 +68,25 @@ func TestTablesFollowTheCached(t *testing.T) {
 		end()
 		assert.Equal(t, tap.Parts{}, source.ledger.State().Parts)
 		end = func() {}
+	})
+}
+
+// TestBookmarkAfterAnOddList: a bookmark of a watch says nothing of a list that was begun, and left to the client.
+func TestBookmarkAfterAnOddList(t *testing.T) {
+	everyKind(t, func(t *testing.T, k kind, http2 bool) {
+		if !k.own {
+			t.Skip("the tables of others are theirs")
+		}
+		many := heavyPods(48)
+		server := newServer(t, http2,
+			[]answer{list("5", many...), gateway, list("6", many...)},
+			[]answer{events(false, event{watch.Modified, &many[0]}, event{watch.Bookmark, bookmark("7", false)})})
+		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		defer source.Begin()()
+		for range 3 { // direct, odd, the client's
+			ask(t, source, firstList)
+		}
+		follow(t, source, metav1.ListOptions{ResourceVersion: "6"}, 0)
+		assert.EqualValues(t, 4<<20, source.ledger.State().Parts.Limit)
 	})
 }

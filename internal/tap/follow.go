@@ -31,6 +31,15 @@ const (
 //
 //	body ──▶ frames ──▶ ours ───────────────────────────────▶ events
 //	                └─▶ held ──▶ client, a StreamWatcher ──────▲
+//
+// A frame of ours takes these steps, of which rows are there in an informer that shares parts:
+//
+//	Frames.Next      the bytes of one frame
+//	own.Open         its type of event, the kind, and where the bytes of the object are
+//	cached           what is cached becomes more or less
+//	rows.find        the former version of the object, and the sums of its parts
+//	Plan.Update      the object: changed parts are decoded, the others are those of the former version
+//	rows.add         the object and its sums, for the next version
 type following struct {
 	trust  *trust
 	client *watch.StreamWatcher
@@ -132,7 +141,7 @@ func (f *following) count(frame Frame) {
 	case watch.Added:
 		cached.came(len(frame.Object))
 	case watch.Deleted:
-		cached.came(-len(frame.Object))
+		cached.gone()
 	case watch.Bookmark:
 		cached.listed()
 	}

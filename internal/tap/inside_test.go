@@ -726,6 +726,101 @@ func TestLimitFor(t *testing.T) {
 		assert.Equal(t, c.is, parts.limitFor(c.cached, c.limit), "%+v", c)
 		assert.Equal(t, c.is, parts.limitFor(c.cached, c.is), "and that stays: %+v", c)
 	}
+	assert.EqualValues(t, 2<<20, texts.limitFor(32<<20, 0), "a sixteenth")
+	assert.EqualValues(t, 2<<20, texts.limitFor(8<<20+16, 2<<20))
+	assert.EqualValues(t, 512<<10, texts.limitFor(8<<20, 2<<20))
+}
+
+// TestCountOfGrownObjects: objects that come small, grow and go leave the count where it was.
+func TestCountOfGrownObjects(t *testing.T) {
+	for _, e := range []Encoding{JSON, Protobuf} {
+		f := followingPods(newRows(nil), e, false)
+		f.trust.cached.begin()
+		heard := func(event watch.EventType, n, size int) int64 {
+			pod := versionOf(n, 1)
+			pod.Annotations["large"] = strings.Repeat("x", size)
+			data := frameOf(t, event, pod, e)
+			_, _, err := f.decode(data)
+			require.NoError(t, err)
+			return int64(len(data))
+		}
+		const alive = 500
+		var each int64
+		for n := range 10 * alive {
+			if n >= alive {
+				heard(watch.Deleted, n-alive, 6000)
+			}
+			heard(watch.Added, n, 3000)
+			each = heard(watch.Modified, n, 6000)
+		}
+		assert.EqualValues(t, alive, f.trust.cached.mu.now.objects)
+		assert.InDelta(t, each*alive, f.trust.cached.mu.now.bytes, float64(each*alive)*0.6)
+		f.trust.cached.end()
+	}
+}
+
+// TestCountEnds: what comes behind the end, or belongs to a list before the next begin, counts nowhere; nor
+// do more deletions than there were objects.
+func TestCountEnds(t *testing.T) {
+	before := cachedBytes.Load()
+	var c cached
+	count := func() int64 { return cachedBytes.Load() - before }
+	c.begin()
+	c.list()
+	c.came(50 << 20)
+	assert.EqualValues(t, 50<<20, count())
+	c.end()
+	c.came(1 << 20)
+	assert.Zero(t, count())
+	c.begin()
+	c.came(1000)
+	assert.EqualValues(t, 1000, count())
+	c.listed() // a bookmark
+	assert.EqualValues(t, 1000, count())
+	c.list()
+	c.came(10)
+	assert.EqualValues(t, 1000, count(), "the state before counts until the list has come")
+	c.unlisted()
+	c.listed()
+	assert.EqualValues(t, 1000, count(), "it did not come")
+	c.gone()
+	c.gone()
+	assert.Zero(t, count())
+	c.came(500)
+	assert.EqualValues(t, 500, count())
+	c.end()
+	assert.Zero(t, count())
+}
+
+// TestCountsTogether: whatever informers begin, end and count at a time, the tables have in the end what is right
+// for all.
+func TestCountsTogether(t *testing.T) {
+	a, b := new(cached), new(cached)
+	for range 2000 {
+		a.begin()
+		b.begin()
+		a.came(64 << 20)
+		var both sync.WaitGroup
+		both.Go(a.end)
+		both.Go(func() { b.came(2 << 20) })
+		both.Wait()
+		require.Equal(t, parts.limitFor(cachedBytes.Load(), parts.limit.Load()), parts.limit.Load())
+		b.end()
+		require.Equal(t, parts.limitFor(cachedBytes.Load(), parts.limit.Load()), parts.limit.Load())
+	}
+	assert.Zero(t, cachedBytes.Load())
+}
+
+// TestTableMadeLate: a table that is made when much is cached has the limit that is right then.
+func TestTableMadeLate(t *testing.T) {
+	var c cached
+	c.begin()
+	defer c.end()
+	c.came(8 << 20)
+	own := table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	got := own.get(new(tableUse[decode.Parts]))
+	assert.EqualValues(t, 8<<20, got.Status().Limit)
+	assert.EqualValues(t, 8<<20, own.limit.Load())
 }
 
 // unlikePod is a version of one that has nothing with another in common, of 5 to 7 KB.

@@ -175,7 +175,8 @@ func (r *rows) add(found former, obj runtime.Object, parts decode.Row) {
 	r.mu.objects[found.key] = at
 }
 
-// remove removes the row of an object that is deleted.
+// remove removes the row of an object that is deleted, if it was found. In JSON it was not: its last state has
+// other bytes.
 func (r *rows) remove(found former) {
 	if found.key == 0 {
 		return

@@ -131,7 +131,11 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	t.ledger, t.hosts = s.options.Ledger, s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
-	if list, err = s.listed(t.end(), list, err); err != nil {
+	list, err = s.listed(t.end(), list, err)
+	if _, ours := list.(*Page); !ours {
+		s.cached.unlisted()
+	}
+	if err != nil {
 		s.sampler.again()
 	}
 	return list, err
@@ -195,6 +199,8 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	}
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		s.cached.list()
+	} else {
+		s.cached.unlisted()
 	}
 	t := &Tap{options: options, watches: true, hosts: s.options.Ledger}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed

@@ -18,15 +18,21 @@ const (
 	// maxParts is that for parts: the most that the table keeps alive of objects that are gone,
 	// with the bytes by which it finds parts.
 	maxParts = 64 << 20
+	// textShare: of so many bytes of what is cached, one is for texts.
+	textShare = 16
 	// smallTable: a table may always have one part in so many of the most.
 	smallTable = 64
 )
+
+// cachedBytes is about what the objects that all informers cache have on the wire: the sum of their counts.
+var cachedBytes atomic.Int64
 
 // table is one of the process, that the objects of all informers share. There is one as long as
 // somebody has it: informers, which have it from their first decoder on until they end, and what
 // decodes at the moment.
 type table[T any] struct {
 	most   int64 // bytes
+	share  int64 // of what is cached it takes one byte in so many
 	made   func(limit int64) *T
 	resize func(t *T, limit int64)
 
@@ -38,27 +44,31 @@ type table[T any] struct {
 
 // texts has texts, as of labels and names, and parts, if informers want that, parts of objects.
 var (
-	texts = table[decode.Intern]{most: maxTexts, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
-	parts = table[decode.Parts]{most: maxParts, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	texts = table[decode.Intern]{most: maxTexts, share: textShare, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
+	parts = table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
 )
 
-// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: as many as the
-// objects that are cached have, or up to four times as many after there were more.
+// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: its share of what is
+// cached, or up to four times as much after there was more.
 func (t *table[T]) limitFor(cached, limit int64) int64 {
-	if cached <= limit && cached > limit/4 {
+	if cached /= t.share; cached <= limit && cached > limit/4 {
 		return limit
 	}
 	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
 }
 
-// fit has the table take as much as is right for so many bytes of cached objects.
-func (t *table[T]) fit(cached int64) {
-	if limit := t.limit.Load(); t.limitFor(cached, limit) == limit {
-		return
+// fit has the table take as much as is right for what is cached. It looks again after a change: who has changed
+// what is cached meanwhile may have found the limit that was before.
+func (t *table[T]) fit() {
+	for limit := t.limit.Load(); t.limitFor(cachedBytes.Load(), limit) != limit; limit = t.limit.Load() {
+		t.resized()
 	}
+}
+
+func (t *table[T]) resized() {
 	t.Lock()
 	defer t.Unlock()
-	limit := t.limitFor(cached, t.limit.Load())
+	limit := t.limitFor(cachedBytes.Load(), t.limit.Load())
 	t.limit.Store(limit)
 	if got := t.weak.Value(); got != nil {
 		t.resize(got, limit)
@@ -93,7 +103,8 @@ func (t *table[T]) get(u *tableUse[T]) *T {
 	defer t.Unlock()
 	got := t.weak.Value()
 	if got == nil {
-		got = t.made(t.limitFor(cachedBytes.Load(), t.limit.Load()))
+		t.limit.Store(t.limitFor(cachedBytes.Load(), t.limit.Load()))
+		got = t.made(t.limit.Load())
 		t.weak = weak.Make(got)
 	}
 	if u.runs {

@@ -149,7 +149,8 @@ func (t *trust) resume(forget bool) (why string, last bool) {
 }
 
 func (t *trust) turnOff(why string) {
-	defer t.rows.forget() // nothing is looked for any more
+	defer t.rows.forget() // nothing is looked for any more, neither here nor in the tables
+	defer t.cached.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.off == "" {

@@ -22,7 +22,7 @@ func TestUpdates(t *testing.T) {
 	for i := range list {
 		script = append(script, event{watch.Added, &list[i]})
 	}
-	for i := range 4 + updates {
+	for i := range 6 + updates {
 		next := list[15].DeepCopy()
 		next.ResourceVersion, next.Status.Message = strconv.Itoa(30+i), strconv.Itoa(i)
 		script = append(script, event{watch.Modified, next})

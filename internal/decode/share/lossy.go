@@ -180,11 +180,11 @@ func (t *lossy[E, P]) admits(size int64) bool { return size <= t.limit.Load()/la
 // the table was emptied since, e stays out. It does nothing while another goroutine enters an
 // entry.
 func (t *lossy[E, P]) enter(e P, emptied int64) {
-	if !t.admits(e.size()) || !t.entering.TryLock() {
+	if !t.entering.TryLock() {
 		return
 	}
 	defer t.entering.Unlock()
-	if t.emptied.Load() != emptied {
+	if t.emptied.Load() != emptied || !t.admits(e.size()) {
 		return
 	}
 	slots := *t.slots.Load()

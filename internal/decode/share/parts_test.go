@@ -105,7 +105,7 @@ var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of whi
 // TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
 // again.
 func TestManyParts(t *testing.T) {
-	table, hits, begun := NewParts(1<<20), 0, time.Now()
+	table, hits, begun := NewParts(4<<20), 0, time.Now()
 	for i := range *partsFlag {
 		raw := fmt.Sprintf("%016x", i)
 		table.ask(1, raw)

@@ -156,6 +156,9 @@ func (r *tableRig) check(base int64) error {
 		if e == nil {
 			continue
 		}
+		if limit := r.table.limit.Load(); e.size() > limit/largestShare {
+			return fmt.Errorf("%q takes %d of %d", e.raw, e.size(), limit)
+		}
 		bytes += e.size()
 		entries++
 		if _, found := r.table.find(cells, e.raw); found != e || seen[string(e.raw)] {
@@ -192,6 +195,21 @@ var tableConfigs = []struct {
 	{"slots that become fewer", 4, 0, func(r *tableRig) []func() {
 		r.asks("a", "a", "b", "b", "c", "c", "d")()
 		return []func(){r.asks("d", "a"), r.asks("b", "b", "d"), r.resizes(largestShare * cellSize / 2)}
+	}},
+	{"fewer, then more", 4, 0, func(r *tableRig) []func() {
+		r.asks("inner", "inner", "a", "a", "b", "b")()
+		r.outer(1)()
+		return []func(){r.write, r.outer(2), func() {
+			r.resizes(largestShare * cellSize / 2)()
+			r.resizes(largestShare * cellSize)()
+		}}
+	}},
+	{"two who resize", 4, 0, func(r *tableRig) []func() {
+		r.asks("a", "a", "b", "b", "c", "c")()
+		return []func(){r.asks("a", "d", "d", "b"), r.resizes(2 * largestShare * cellSize), func() {
+			r.resizes(4 * largestShare * cellSize)()
+			r.resizes(largestShare * cellSize)()
+		}}
 	}},
 	{"less room than parts", 4, 2, func(r *tableRig) []func() {
 		r.asks("a", "a", "b", "b", "c")()
