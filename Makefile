@@ -60,11 +60,11 @@ format: ## fail on files that gofmt would change
 CHECKED = $$($(GO) list ./... $(if $(KINFORMER_NIGHT),,| grep -vE '/e2e/(apiserver/embedded|cmd/apiserver)$$'))
 
 vet: ## go vet in every module
-	@rc=0; for m in $(MODULES); do echo "vet $$m"; (cd $$m && $(GO) vet $(CHECKED)) || rc=1; done; exit $$rc
+	@rc=0; for m in $(MODULES); do echo "vet $$m"; (cd $$m && all=$(CHECKED) && $(GO) vet $$all) || rc=1; done; exit $$rc
 
 staticcheck: ## staticcheck in every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
-	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && $$tool $(CHECKED)) || rc=1; done; exit $$rc
+	rc=0 && for m in $(MODULES); do echo "staticcheck $$m"; (cd $$m && all=$(CHECKED) && $$tool $$all) || rc=1; done; exit $$rc
 
 unit: ## unit and model tests: with -race where there are goroutines, without load and bounds
 	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/table)") || rc=1; \

@@ -23,8 +23,8 @@ type size struct{ objects, bytes int64 }
 // add adds an object of n bytes.
 func (s *size) add(n int) { s.objects, s.bytes = s.objects+1, s.bytes+int64(n) }
 
-// remove removes an object. It counts as the mean: an object that goes is larger than it was when it came, for
-// versions in between are not counted, and many of them would take all that is left.
+// remove removes an object of the mean size. Its own size would be wrong: additions count an object as it is at
+// first, and most objects are larger when they are deleted.
 func (s *size) remove() {
 	if s.objects > 0 {
 		s.objects, s.bytes = s.objects-1, s.bytes-s.bytes/s.objects
@@ -63,7 +63,7 @@ func (c *cached) listed() {
 	}
 }
 
-// unlisted says that no whole state is received any more, or that it comes by others: that before goes on.
+// unlisted ends a whole state that did not come, or that the client decodes: the state before it counts.
 func (c *cached) unlisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,7 @@ func bytesOf(n, size int) []byte {
 	return b
 }
 
-// seen returns the object that has these bytes, and what one is added by.
+// seen returns the object that has these bytes, if there is one, and what add takes for another one.
 func (r *rows) seen(f form, data []byte) (kruntime.Object, former) {
 	found := r.find(f, data)
 	if !found.same {

@@ -57,8 +57,8 @@ func (t *table[T]) limitFor(cached, limit int64) int64 {
 	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
 }
 
-// fit has the table take as much as is right for what is cached. It looks again after a change: who has changed
-// what is cached meanwhile may have found the limit that was before.
+// fit has the table take as much as is right for what is cached. It looks again after a change, because another
+// goroutine may have changed cachedBytes meanwhile and seen the limit that was before.
 func (t *table[T]) fit() {
 	for limit := t.limit.Load(); t.limitFor(cachedBytes.Load(), limit) != limit; limit = t.limit.Load() {
 		t.resized()

@@ -17,7 +17,7 @@ type matching struct {
 }
 
 // find returns the index of the former element with that word, or -1; left is how many new elements
-// there are from this one on. Elements that were changed, or are new or gone at one mem.Place, do not keep
+// there are from this one on. Elements that were changed, or are new or gone at one place, do not keep
 // those behind them from being found, nor do a few that are gone elsewhere.
 func (c *matching) find(word uint64, left int) int {
 	if i := c.next + c.missed; i < len(c.words) && c.words[i] == word {
