@@ -24,19 +24,23 @@ func heavyPods(n int) []v1.Pod {
 	return list
 }
 
+// inBothEncodings runs a test for a client that receives protobuf, and for one that receives JSON.
+func inBothEncodings(t *testing.T, test func(*testing.T, kind)) {
+	for _, k := range kinds[:2] {
+		t.Run(k.name, func(t *testing.T) { test(t, k) })
+	}
+}
+
 // TestTablesFollowTheCached: the tables take what the objects take that informers cache, of a list in pages
 // as of a watch, and no more when most of them are gone.
 func TestTablesFollowTheCached(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("the tables of others are theirs")
-		}
+	inBothEncodings(t, func(t *testing.T, k kind) {
 		many, two := heavyPods(48), heavyPods(2)
 		var gone []event
 		for i := range many[24:] {
 			gone = append(gone, event{watch.Deleted, &many[24+i]})
 		}
-		server := newServer(t, http2,
+		server := newServer(t, false,
 			[]answer{
 				page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, many[:24]...), page(metav1.ListMeta{ResourceVersion: "5"}, many[24:]...),
 				page(metav1.ListMeta{ResourceVersion: "6", Continue: "more"}, many[:8]...), page(metav1.ListMeta{ResourceVersion: "6"}, many[8:]...),
@@ -73,12 +77,9 @@ func TestTablesFollowTheCached(t *testing.T) {
 
 // TestBookmarkAfterAnOddList: a bookmark of a watch says nothing of a list that was begun, and left to the client.
 func TestBookmarkAfterAnOddList(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("the tables of others are theirs")
-		}
+	inBothEncodings(t, func(t *testing.T, k kind) {
 		many := heavyPods(48)
-		server := newServer(t, http2,
+		server := newServer(t, false,
 			[]answer{list("5", many...), gateway, list("6", many...)},
 			[]answer{events(false, event{watch.Modified, &many[0]}, event{watch.Bookmark, bookmark("7", false)})})
 		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)

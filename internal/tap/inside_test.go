@@ -744,9 +744,9 @@ func TestCountOfGrownObjects(t *testing.T) {
 			require.NoError(t, err)
 			return int64(len(data))
 		}
-		const alive = 500
+		const alive = 50
 		var each int64
-		for n := range 10 * alive {
+		for n := range 20 * alive {
 			if n >= alive {
 				heard(watch.Deleted, n-alive, 6000)
 			}
@@ -796,7 +796,7 @@ func TestCountEnds(t *testing.T) {
 // for all.
 func TestCountsTogether(t *testing.T) {
 	a, b := new(cached), new(cached)
-	for range 2000 {
+	for range 100 {
 		a.begin()
 		b.begin()
 		a.came(64 << 20)
