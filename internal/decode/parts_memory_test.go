@@ -143,7 +143,7 @@ func TestPartsTakeWhatTheySay(t *testing.T) {
 			status := table.Status()
 			require.NoError(t, table.Check())
 			t.Logf("%d parts, %d bytes of heap, %d as it says: %.2f", status.Entries, heap, status.Bytes, float64(heap)/float64(status.Bytes))
-			require.Greater(t, status.Bytes, int64(limit/2), "enough to be measured")
+			require.Greater(t, status.Bytes, int64(limit/3), "enough to be measured: the smallest parts fill the slots first")
 			assert.LessOrEqual(t, heap, status.Bytes*102/100)
 			assert.LessOrEqual(t, status.Bytes, int64(limit))
 			runtime.KeepAlive(table)
