@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -343,24 +344,49 @@ func TestUpdateOfDropped(t *testing.T) {
 	}
 }
 
-// TestUpdateAsksNoTable: with a former object neither texts nor parts are looked for.
-func TestUpdateAsksNoTable(t *testing.T) {
+// TestUpdatesShareWhatHasChanged: with a former object only parts that have changed are looked for,
+// and objects that have changed alike share them.
+func TestUpdatesShareWhatHasChanged(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[0].Args = []string{"another argument", "and one more"}
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	shared := NewParts(1 << 20)
-	o := Options{Intern: NewIntern(1 << 20), Share: NewSharing(shared)}
-	var a, b corev1.Pod
+	parts := NewParts(1 << 20)
+	o := Options{Intern: NewIntern(1 << 20), Share: NewSharing(parts)}
+	var a corev1.Pod
 	row, err := plan.Update(encoded(t, first), &a, Former{}, o)
 	require.NoError(t, err)
-	texts, parts := o.Intern.Status(), shared.Status()
-	require.NotZero(t, texts.Misses)
-	require.NotZero(t, parts.Misses)
-	_, err = plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, o)
+	texts := o.Intern.Status().Misses
+	var updated [3]corev1.Pod // an object that is asked for again enters the table, and then is found
+	for i := range updated {
+		_, err = plan.Update(encoded(t, second), &updated[i], Former{Object: &a, Row: row}, o)
+		require.NoError(t, err)
+		assert.Equal(t, second, &updated[i])
+		if i == 0 {
+			assert.Less(t, o.Intern.Status().Misses, 2*texts)
+		}
+	}
+	assert.Same(t, &updated[1].Spec.Containers[0].Args[0], &updated[2].Spec.Containers[0].Args[0])
+}
+
+// TestUpdatesDoNotEndSharing: objects whose changes are never found still share what they began with.
+func TestUpdatesDoNotEndSharing(t *testing.T) {
+	first, second := updatedPod()
+	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
+	parts := NewParts(1 << 20)
+	o := Options{Share: NewSharing(parts)}
+	former := Former{Object: &corev1.Pod{}}
+	row, err := plan.Update(encoded(t, first), former.Object, Former{}, o)
 	require.NoError(t, err)
-	assert.Equal(t, texts, o.Intern.Status())
-	assert.Equal(t, parts, shared.Status())
-	assert.Equal(t, second, &b)
+	former.Row = row
+	for i := range 64 {
+		second.Annotations = map[string]string{"a": strings.Repeat(string(rune('a'+i)), 64<<10)}
+		_, err = plan.Update(encoded(t, second), &corev1.Pod{}, former, o)
+		require.NoError(t, err)
+	}
+	asked := parts.Status().Misses
+	_, err = plan.Update(encoded(t, first), &corev1.Pod{}, Former{}, o)
+	require.NoError(t, err)
+	assert.Greater(t, parts.Status().Misses+parts.Status().Hits, asked, "no longer looked for")
 }
 
 // TestUpdateChecksElements: an element that was written to is found although its list has changed,

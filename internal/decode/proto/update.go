@@ -28,9 +28,10 @@ var errWritten = errors.New("a part of the former object was written to")
 // not changed are those of the former object, which is not written to, and must not be. It returns the
 // row of the object.
 //
-// With a former object no table is asked: what has changed is rarely what others have. About one in a
-// thousand of the parts that are taken over is decoded anew and compared. If a program has written to
-// it, that is reported, and the object is decoded without the former one.
+// The tables are asked for parts that have changed: others may have become the same, and what no table
+// was asked for would stay in memory as often as there are objects. About one in a thousand of the parts
+// that are taken over is decoded anew and compared. If a program has written to it, that is reported,
+// and the object is decoded without the former one.
 func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, error) {
 	v := reflect.ValueOf(into)
 	switch {
@@ -52,7 +53,7 @@ func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, e
 }
 
 func (p *Plan) update(data []byte, into mem.Place, from former, o share.Options) (Row, error) {
-	o.Alone = from.place != nil
+	o.Rest = from.place != nil
 	r := updater{reader: newReader(data, o), trim: o.Trim}
 	r.Sharable, r.words = true, r.rowMemory[:0]
 	read := r.message(p.layout, into, from, len(data))

@@ -82,7 +82,7 @@ func TestSharingIdles(t *testing.T) {
 	s := NewSharing(NewParts(0))
 	looked := func(objects, found int) (n int) {
 		for range objects {
-			if s.parts() != nil {
+			if s.parts(false) != nil {
 				n++
 				s.note(found, 1000)
 			}
@@ -97,7 +97,7 @@ func TestSharingIdles(t *testing.T) {
 	assert.Equal(t, 5000, looked(5000, 130), "an eighth is enough")
 	looked(5000, 120)
 	assert.Less(t, looked(1600, 120), 200)
-	assert.Nil(t, (*Sharing)(nil).parts())
+	assert.Nil(t, (*Sharing)(nil).parts(false))
 }
 
 var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")

@@ -18,8 +18,9 @@ type Options struct {
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 	// Checks has each part that is found checked: the value is right, whoever has written to parts.
 	Checks bool
-	// Alone has no table asked: parts come from elsewhere.
-	Alone bool
+	// Rest says that only what differs from a former object is decoded. What is found for it does not
+	// say whether parts are worth looking for.
+	Rest bool
 	// Trim, which may be nil, leaves out of the metadata of an object what former objects were left
 	// without when they had been read.
 	Trim func(*metav1.ObjectMeta)
@@ -54,6 +55,7 @@ type Session struct {
 	emptied int64  // how often that table was before
 	size    int    // bytes of the document
 	saved   int    // bytes of parts that were found
+	rest    bool   // of Options
 	checks  bool   // all parts that are found
 	toCheck int    // how many are until one is checked; 0 before the first document
 
@@ -64,10 +66,7 @@ type Session struct {
 // Enter begins a document of so many bytes.
 func (s *Session) Enter(o Options, size int) {
 	s.Private, s.texts, s.checks, s.size = false, o.Intern, o.Checks, size
-	s.share, s.parts, s.saved, s.Looked = o.Share, o.Share.parts(), 0, 0
-	if o.Alone {
-		s.texts, s.parts = nil, nil
-	}
+	s.share, s.parts, s.rest, s.saved, s.Looked = o.Share, o.Share.parts(o.Rest), o.Rest, 0, 0
 	if s.Sharable = s.parts != nil; s.Sharable {
 		s.emptied = s.parts.emptied.Load()
 	}
@@ -83,7 +82,9 @@ func (s *Session) Leave(read int) {
 	}
 	if s.parts != nil {
 		s.parts.count(&s.shared, &s.unshared)
-		s.share.note(s.saved, read)
+		if !s.rest {
+			s.share.note(s.saved, read)
+		}
 	}
 	s.texts, s.share, s.parts = nil, nil, nil
 }

@@ -33,9 +33,9 @@ type Sharing struct {
 // NewSharing returns what a decoder shares parts by.
 func NewSharing(table *Parts) *Sharing { return &Sharing{table: table} }
 
-// parts returns the table if the next object is to look for parts, else nil.
-func (s *Sharing) parts() *Parts {
-	if s == nil || s.idle.Load() && s.turn.Add(1)%probes != 0 {
+// parts returns the table if the next object, or the rest of one, is to look for parts, else nil.
+func (s *Sharing) parts(rest bool) *Parts {
+	if s == nil || s.idle.Load() && (rest || s.turn.Add(1)%probes != 0) {
 		return nil
 	}
 	return s.table
