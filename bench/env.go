@@ -56,12 +56,11 @@ func (k kind) compare(other kind) int {
 	return 1
 }
 
-// kindOf is what population a row has: that of the run, unless it is about so
-// many objects that those of cold rows are enough.
+// kindOf is what population a row has: that of the run, unless it says how many objects it is about.
 func (e *env) kindOf(w row) kind {
 	k := kind{full: !w.light, n: e.n}
 	if w.objects > 0 {
-		k.n = min(e.n, max(w.objects, coldObjects))
+		k.n = min(e.n, w.objects)
 	}
 	return k
 }

@@ -105,11 +105,10 @@ func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 
 func TestRowsAboutFewObjectsHaveASmallPopulation(t *testing.T) {
 	e := &env{n: 1_000_000}
-	assert.Equal(t, kind{n: coldObjects}, e.kindOf(row{light: true, objects: 100}))
-	assert.Equal(t, kind{n: 2 * coldObjects}, e.kindOf(row{light: true, objects: 2 * coldObjects}))
+	assert.Equal(t, kind{n: 1000}, e.kindOf(row{light: true, objects: 1000}))
 	assert.Equal(t, kind{full: true, n: 1_000_000}, e.kindOf(row{}))
 	e.n = 500
-	assert.Equal(t, kind{n: 500}, e.kindOf(row{light: true, objects: 100}))
+	assert.Equal(t, kind{n: 500}, e.kindOf(row{light: true, objects: 1000}))
 }
 
 func TestCloseSidesGetMoreRounds(t *testing.T) {

@@ -21,9 +21,6 @@ import (
 const (
 	// hotKeys is a number of keys whose entries stay in the processor's cache.
 	hotKeys = 64
-	// coldObjects is how many objects the stores of a cold row have together: more than what is
-	// looked at of them fits into the processor's own cache.
-	coldObjects = 20_000
 	// sizedTime is how long a measured region of a full run is to take on client-go's side.
 	sizedTime = 20 * time.Millisecond
 	// trialTargets are how many operations tell how long one takes.
@@ -163,8 +160,8 @@ func transactionOf(which int) phase {
 type sized struct {
 	method
 	objects, indexes int
-	// cold rows take each object once, in random order, of as many stores as make up coldObjects;
-	// hot ones take a few objects of one store again and again. Methods about whole stores are hot.
+	// cold rows evict memory before each operation, and take other objects each time; hot ones take a
+	// few objects again and again. Methods about whole stores are hot.
 	cold bool
 }
 
@@ -187,7 +184,7 @@ func sizeRows() []row {
 func (s sized) row() row {
 	heat, how := "hot", "the same again and again"
 	if s.cold {
-		heat, how = "cold", "each once, in random order"
+		heat, how = "cold", "other memory before each"
 	}
 	return row{
 		group: "By number of objects: " + s.title, name: fmt.Sprintf("size/%d-%d/%s-%s", s.objects, s.indexes, s.name, heat),
@@ -209,48 +206,40 @@ func (s sized) trial(ctx context.Context, e *env) (trial, error) {
 			return nil, fmt.Errorf("fill the stores of %s: %w", side.name, err)
 		}
 	}
+	if s.cold {
+		return func(_ context.Context, on side) (outcome, error) { return s.coldRound(e, targets[on.index]) }, nil
+	}
 	chosen, passes, err := s.portion(targets, time.Duration(float64(sizedTime)*e.scale))
 	return func(_ context.Context, on side) (outcome, error) {
 		return s.round(e, targets[on.index][:chosen], passes)
 	}, err
 }
 
-// targets fills stores of a side, and returns what operations are about.
+// targets fills a store of a side, and returns what operations are about.
 func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, error) {
-	stores := 1
+	content := s.contents(p)
+	store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(s.indexes))
+	if err := store.Replace(content[0].list, listVersion(0)); err != nil {
+		return nil, err
+	}
+	if s.whole {
+		return []target{{store: store, both: content}}, nil
+	}
+	some := hotKeys
 	if s.cold {
-		stores = max(1, min(coldObjects, len(p.Pods))/s.objects)
+		some = coldOperations
 	}
 	var all []target
-	for n := range stores {
-		from := n * s.objects
-		content := s.contents(p, from)
-		store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(s.indexes))
-		if err := store.Replace(content[0].list, listVersion(0)); err != nil {
-			return nil, err
-		}
-		if s.whole {
-			return []target{{store: store, both: content}}, nil
-		}
-		for _, i := range shuffled(s.objects, seed) {
-			all = append(all, s.target(store, p, from+i))
-			if !s.cold && len(all) == hotKeys {
-				break
-			}
-		}
+	for _, i := range shuffled(s.objects, seed)[:min(some, s.objects)] {
+		all = append(all, s.target(store, p, i))
 	}
-	order := shuffled(len(all), seed+1)
-	mixed := make([]target, min(len(all), coldObjects))
-	for i := range mixed {
-		mixed[i] = all[order[i]]
-	}
-	return mixed, nil
+	return all, nil
 }
 
-// contents are those of one store, and those with all objects changed.
-func (s sized) contents(p *workload.Population, from int) [2]contents {
+// contents are those of the store, and those with all objects changed.
+func (s sized) contents(p *workload.Population) [2]contents {
 	var lists [2][]any
-	for i := from; i < from+s.objects; i++ {
+	for i := range s.objects {
 		lists[0] = append(lists[0], p.Pods[i])
 		if s.whole && s.other != nil {
 			lists[1] = append(lists[1], s.other(p, i))
@@ -328,25 +317,25 @@ func (s sized) round(e *env, targets []target, passes int) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	if err != nil {
+		return outcome{}, err
+	}
 	operations := len(targets) * passes
 	if !s.paired {
 		operations *= len(s.phases)
 	}
-	all := check{Reads: reads}
-	seen := map[clientgo.Indexer]bool{}
-	for _, t := range targets {
-		if s.other == nil || seen[t.store] {
-			continue
-		}
-		seen[t.store] = true
-		c, err := stateOf(t.store)
-		if err != nil {
-			return outcome{}, err
-		}
-		all.Objects, all.State, all.Index = all.Objects+c.Objects, all.State+c.State, all.Index+c.Index
-	}
 	cpuAndAllocations := perOp(usage, operations)
-	return outcome{samples: []sample{cpuAndAllocations[0], cpuAndAllocations[2]}, check: all}, err
+	check, err := s.check(targets, reads)
+	return outcome{samples: []sample{cpuAndAllocations[0], cpuAndAllocations[2]}, check: check}, err
+}
+
+// check is what a method has read and, if it changes the store, what that holds.
+func (s sized) check(targets []target, reads int64) (c check, err error) {
+	if s.other != nil {
+		c, err = stateOf(targets[0].store)
+	}
+	c.Reads = reads
+	return c, err
 }
 
 // churnOperations is the number of random updates and deletes after which a store is weighed again.

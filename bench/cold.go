@@ -1,0 +1,70 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// evictedBytes is more than a core has of caches of its own, and of addresses that it knows.
+	evictedBytes = 8 << 20
+	cacheLine    = 64
+	// coldOperations is how many operations of a phase are measured in a full run.
+	coldOperations = 1000
+)
+
+// evictor evicts what the processor's own caches hold, by reading memory that has nothing to do
+// with a store.
+type evictor struct {
+	memory []byte
+	sum    byte // keeps the compiler from leaving out the loads
+}
+
+func newEvictor() *evictor {
+	e := &evictor{memory: make([]byte, evictedBytes)}
+	for i := range e.memory {
+		e.memory[i] = byte(i) // the kernel backs pages that were never written by one page of zeros
+	}
+	return e
+}
+
+func (e *evictor) evict() {
+	for i := 0; i < len(e.memory); i += cacheLine {
+		e.sum += e.memory[i]
+	}
+}
+
+// coldRound measures one operation at a time, each on memory that was evicted: that of the store, of
+// the objects and of the code. An operation takes the median of its phase; the two readings of the
+// clock are part of it on both sides.
+func (s sized) coldRound(e *env, targets []target) (outcome, error) {
+	targets = targets[:min(len(targets), e.ops(coldOperations))]
+	took := make([]time.Duration, len(targets))
+	var reads int64
+	var total time.Duration
+	other, target := newEvictor(), new(target)
+	for _, do := range s.phases {
+		for i := range targets {
+			other.evict()
+			*target = targets[i]
+			start := time.Now()
+			n, err := do(target)
+			took[i] = time.Since(start)
+			if err != nil {
+				return outcome{}, fmt.Errorf("%s: %w", s.name, err)
+			}
+			reads += int64(n)
+		}
+		slices.Sort(took)
+		total += took[len(took)/2]
+	}
+	if !s.paired {
+		total /= time.Duration(len(s.phases))
+	}
+	check, err := s.check(targets, reads)
+	return outcome{samples: []sample{{"wall", "ns/op", float64(total)}}, check: check}, err
+}
