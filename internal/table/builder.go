@@ -260,7 +260,7 @@ func (ix *index) valuesOf(id uint32) indexValues {
 	places := ix.places(id)
 	values := make([]string, len(places))
 	for i, r := range places {
-		values[i] = ix.post(r).value
+		values[i] = r.post.value
 	}
 	return values
 }

@@ -174,12 +174,10 @@ func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
 // hold and something to be there for; each place of a live object leads to it.
 func (ix *index) verify(c *core) (older int, err error) {
 	posts, filed := 0, 0
-	for _, chunk := range ix.posts.chunks() {
-		for i := range chunk {
-			p := chunk[i].Load()
-			if p == nil {
-				continue
-			}
+	groups := *ix.values.groups.Load()
+	for i := range groups {
+		for used := groups[i].used(); used != 0; used &= used - 1 {
+			p := groups[i].refs[first(used)].Load()
 			posts++
 			n, err := ix.verifyPosting(p, c.published.Load())
 			if err != nil {
@@ -189,8 +187,8 @@ func (ix *index) verify(c *core) (older int, err error) {
 			filed += int(p.n)
 		}
 	}
-	if posts != ix.posts.held() || posts != ix.values.live {
-		return 0, fmt.Errorf("%d postings, %d ids, %d values", posts, ix.posts.held(), ix.values.live)
+	if posts != ix.values.live {
+		return 0, fmt.Errorf("%d postings, %d values", posts, ix.values.live)
 	}
 	return older, ix.verifyPlaces(c, filed)
 }
@@ -251,7 +249,7 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 		}
 		for _, place := range ix.places(id) {
 			filed--
-			p := ix.post(place)
+			p := place.post
 			l := p.leaf(place.pos >> leafBits)
 			if err == nil && l.ids()[place.pos&leafMask] != id {
 				err = fmt.Errorf("%q is not where its row says, under %q", r.key(), p.value)

@@ -59,7 +59,6 @@ func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int
 
 func (ix *index) hash(value string) uint64 { return hashString(ix.seed, value) }
 func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
-func (ix *index) post(r ref) *posting      { return ix.posts.at(r.post - 1).Load() }
 func (ix *index) ref(id uint32) *ref       { return &ix.rows.row(id)[ix.column] }
 
 // find returns the posting of a value, or nil. Any goroutine.
@@ -90,7 +89,7 @@ func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
 		}
 	case *r == refNone:
 		*r = ix.enter(gen, id, values[0], ix.hash(values[0]))
-	case ix.post(*r).value != values[0]:
+	case r.post.value != values[0]:
 		ix.leave(gen, *r)
 		*r = ix.enter(gen, id, values[0], ix.hash(values[0]))
 	}
@@ -137,7 +136,7 @@ func (ix *index) order(old []ref, values []string) int {
 	case len(values) == 0:
 		return -1
 	}
-	if v := ix.post(old[0]).value; v < values[0] {
+	if v := old[0].post.value; v < values[0] {
 		return -1
 	} else if v > values[0] {
 		return 1
@@ -180,18 +179,16 @@ func (ix *index) keep(id uint32, refs []ref) {
 func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
 	p := ix.locate(hash, value)
 	if p == nil {
-		p = &posting{value: value, index: ix, id: ix.posts.take()}
-		ix.posts.at(p.id).Store(p)
+		p = newPosting(value, ix)
 		ix.values.insert(hash, p, ix.hashOf)
 	}
-	return ref{post: p.id + 1, pos: p.add(gen, id)}
+	return ref{post: p, pos: p.add(gen, id)}
 }
 
 // leave takes an object out of one posting. The member that takes its place
 // gets a new position.
 func (ix *index) leave(gen uint64, r ref) {
-	p := ix.post(r)
-	moved, ok := p.remove(gen, r.pos)
+	moved, ok := r.post.remove(gen, r.pos)
 	if !ok {
 		return
 	}
@@ -211,9 +208,8 @@ func (ix *index) leave(gen uint64, r ref) {
 // A posting that was dropped before stays dropped.
 func (ix *index) settle(p *posting) {
 	p.trim()
-	if slot := ix.posts.at(p.id); p.spent() && slot.Load() == p {
+	if p.spent() && !p.dropped {
 		ix.values.remove(ix.hash(p.value), p)
-		slot.Store(nil)
-		ix.posts.give(p.id)
+		p.dropped = true
 	}
 }

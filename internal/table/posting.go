@@ -3,6 +3,8 @@
 
 package table
 
+import "unsafe"
+
 // resized returns a copy of a leaf, which may be nil, with room for n members
 // or a few more. Readers may go on with the original: it will not change.
 func (l *leaf) resized(n uint32) *leaf {
@@ -168,4 +170,17 @@ func (p *posting) trim() {
 // spent tells that nobody can see a member: the posting may be dropped.
 func (p *posting) spent() bool {
 	return p.n == 0 && len(p.rest()) == 0 && p.first.Load().bare()
+}
+
+// textLen is room for a UID, as most values are at most.
+const textLen = 48
+
+// newPosting makes an empty posting. A value that is not longer than textLen is copied to the posting,
+// so that one comparison waits for memory once, and no posting keeps an object's text alive.
+func newPosting(value string, ix *index) *posting {
+	p := &posting{value: value, index: ix}
+	if n := copy(p.text[:], value); n == len(value) {
+		p.value = unsafe.String(&p.text[0], n)
+	}
+	return p
 }

@@ -5,6 +5,7 @@ package table
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 	"unsafe"
 )
@@ -221,7 +222,8 @@ func (v view) union(name string, values []string) ([]any, error) {
 	return objs, nil
 }
 
-// indexValues returns the values with members. Pinned views only.
+// indexValues returns copies of the values with members: a string of a posting would keep that, and
+// the table that it is of, alive. Pinned views only.
 func (v view) indexValues(name string) ([]string, error) {
 	ix, err := v.index(name)
 	if err != nil {
@@ -234,7 +236,7 @@ func (v view) indexValues(name string) ([]string, error) {
 		for used := g.used(); used != 0; used &= used - 1 {
 			// One that is nil has gone meanwhile: it had no members at this generation.
 			if p := g.refs[first(used)].Load(); p != nil && v.inhabited(p) {
-				values = append(values, p.value)
+				values = append(values, strings.Clone(p.value))
 			}
 		}
 	}

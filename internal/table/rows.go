@@ -3,13 +3,16 @@
 
 package table
 
-// ref is the place of one object in one posting: the posting's id + 1, and the
-// position of the object's id there.
-type ref struct{ post, pos uint32 }
+// ref is the place of one object in one posting: the position of the object's
+// id there.
+type ref struct {
+	post *posting
+	pos  uint32
+}
 
 var (
 	refNone = ref{}
-	refMany = ref{post: 0xFFFFFFFF}
+	refMany = ref{post: new(posting)}
 )
 
 // rows has for each record a row of places, one for each index: an update

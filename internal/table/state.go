@@ -56,7 +56,7 @@ type core struct {
 
 	seed    maphash.Seed
 	keys    keytab
-	records slab[record]
+	records slab
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
 	metas   metas
@@ -84,8 +84,7 @@ type indexValues = []string
 // index holds the postings of one indexer.
 //
 //	value ──hash──▶ values ──▶ posting ──▶ leaves ──▶ object ids
-//	object id ──▶ row ──▶ (posting id, position)       writer only
-//	posting id ──▶ posts ──▶ posting
+//	object id ──▶ row ──▶ (posting, position)          writer only
 type index struct {
 	*indexer
 	// born is the generation that made the index: older states lack it.
@@ -93,7 +92,6 @@ type index struct {
 	seed maphash.Seed
 
 	values hashtab[posting]
-	posts  slab[atomic.Pointer[posting]]
 
 	// What follows is the writer's.
 
@@ -124,10 +122,14 @@ type posting struct {
 	// shared with readers: elements in use are never overwritten.
 	more atomic.Pointer[[]*leaf]
 
-	// The fields below are the writer's; index and id never change.
+	// The fields below are the writer's; index never changes.
 	index *index
-	id    uint32
 	n     uint32
+	// dropped says that the posting is not in values any more.
+	dropped bool
+
+	// text has the bytes of the value, if that is not longer.
+	text [textLen]byte
 }
 
 // filing is memory of a writer: for each index, or for each object and each index, the values of

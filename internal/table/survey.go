@@ -38,7 +38,7 @@ func (t *Table) Survey() Survey {
 	defer t.leave(p)
 	c := v.core
 	s := Survey{Bytes: int64(len(*c.keys.groups.Load()))*int64(unsafe.Sizeof(keyGroup{})) +
-		int64(len(c.records.chunks()))*int64(unsafe.Sizeof(slabChunk[record]{}))}
+		int64(len(c.records.chunks()))*int64(unsafe.Sizeof(slabChunk{}))}
 	for _, ix := range *c.indexes.Load() {
 		if ix.born <= v.gen {
 			s.Indexes = append(s.Indexes, v.survey(ix))
