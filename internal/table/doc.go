@@ -79,8 +79,14 @@
 // builder and Draft.
 //
 // A record keeps the two words of the object's interface value apart, so that
-// they can be loaded and stored atomically. This and the ids that follow a leaf
-// in memory are all that package unsafe is used for.
+// they can be loaded and stored atomically. This, the ids that follow a leaf in
+// memory and the value in the text of a posting are all that package unsafe is
+// used for.
+//
+// An update with the same index values reads, of memory that may be cold, one
+// after the other, and those in a line at once:
+//
+//	group, both lines ─▶ record, key's bytes ─▶ row ─▶ posting and value, of each index
 //
 // # A write, step by step
 //

@@ -9,9 +9,12 @@ import (
 	"maps"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -362,4 +365,24 @@ func TestLackingAfterACompaction(t *testing.T) {
 	require.Equal(t, map[string]int{"first": 1}, table.Lacking())
 	table.Apply([]Op{{Key: "bad", Delete: true}}, nil)
 	require.Empty(t, table.Lacking())
+}
+
+// TestValuesBesideTheirPosting: values up to the room in a posting, and longer ones, are found by equal
+// strings, and those that are handed out are no part of a posting.
+func TestValuesBesideTheirPosting(t *testing.T) {
+	for _, n := range []int{0, 1, textLen - 1, textLen, textLen + 1} {
+		value := strings.Repeat("v", n)
+		table := New(map[string]IndexFunc{"x": func(any) ([]string, error) { return []string{value}, nil }}, Options{})
+		table.Apply([]Op{{Key: "a", Object: 1}, {Key: "b", Object: 2}}, nil)
+		table.Apply([]Op{{Key: "a", Object: 3}}, nil)
+		objects, err := table.ByIndex("x", strings.Clone(value))
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []any{3, 2}, objects)
+		p := (*table.core.Load().indexes.Load())[0].find(value)
+		assert.Equal(t, n > 0 && n <= textLen, n > 0 && unsafe.StringData(p.value) == &p.text[0], n)
+		values, err := table.IndexValues("x")
+		require.NoError(t, err)
+		require.Equal(t, []string{value}, values)
+		assert.False(t, n > 0 && unsafe.StringData(values[0]) == unsafe.StringData(p.value), n)
+	}
 }

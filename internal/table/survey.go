@@ -86,7 +86,10 @@ func usedSlots[T any](groups []group[T]) (n int) {
 
 // size is the memory of a posting, without what older generations see of it.
 func (p *posting) size() int64 {
-	n := int64(unsafe.Sizeof(posting{})) + int64(len(p.value))
+	n := int64(unsafe.Sizeof(posting{}))
+	if len(p.value) > textLen {
+		n += int64(len(p.value))
+	}
 	for _, l := range p.leaves {
 		if l != nil {
 			n += int64(unsafe.Sizeof(leaf{})) + 4*int64(l.room)
