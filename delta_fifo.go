@@ -101,7 +101,7 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 // not call the queue. It returns the Deltas, which belong to the caller, and what process returned,
 // or ErrFIFOClosed when the queue is closed and empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.queue.PopDeltas("DeltaFIFO Pop Process", process)
+	return f.queue.PopDeltas(process)
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is

@@ -27,8 +27,6 @@ func (r *round) list(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	ctx, endTask := r.traced(ctx, "kinformer list")
-	defer endTask()
 	r.begins()
 	started, before := r.options.Clock.Now(), r.state.Version()
 	r.asks(ctx, ByList, r.state.again)
@@ -42,7 +40,6 @@ func (r *round) list(ctx context.Context) outcome {
 	}
 	r.options.Journal.ended(Past{Kind: KindList, Took: r.options.Clock.Since(started), Objects: got.taken, Failed: err != nil})
 	r.state.again = againFailed
-	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		if r.failed(ctx, err); r.watchesFirst() {
 			r.timers.resync.begin()
@@ -296,11 +293,4 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	r.options.Journal.write(func(p *pages) { p.Version = version })
 	r.state.distrust(false)
 	return nil
-}
-
-// logSlow notes in the log that getting the whole state took long.
-func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
-	if took := r.options.Clock.Since(started); took >= slowList {
-		r.options.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
-	}
 }
