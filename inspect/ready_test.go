@@ -4,12 +4,10 @@
 package inspect_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime/trace"
 	"strings"
 	"testing"
 	"testing/synctest"

@@ -4,7 +4,6 @@
 package fanout
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"

@@ -43,7 +43,7 @@ func (q *Queue) PopDeltas(process clientgo.PopProcessFunc) (any, error) {
 func (q *Queue) Pop(count func() int, process ProcessFunc) error {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.AwaitLocked(q.Waiting.Len); err != nil {
+	if err := q.awaitLocked(); err != nil {
 		return err
 	}
 	items := count()
@@ -51,11 +51,11 @@ func (q *Queue) Pop(count func() int, process ProcessFunc) error {
 	defer q.Waiting.recycle(batch)
 	q.showDepthLocked()
 	q.limit.resume(q.Waiting.Len())
-	isInInitialList := q.IsInitialLocked()
+	isInInitialList := q.isInitialLocked()
 	if q.options.Early {
-		q.ThroughLocked(items)
+		q.throughLocked(items)
 	} else {
-		defer q.ThroughLocked(items)
+		defer q.throughLocked(items)
 	}
 	if q.Unlocked && q.Through != nil {
 		defer q.Through()

@@ -5,6 +5,7 @@ package queue
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -23,7 +24,7 @@ import (
 // are the process function's until it returns; then their memory is used again. Objects are never
 // copied.
 type Queue struct {
-	Synced
+	Life
 	options Options
 	Known   clientgo.KeyListerGetter
 	Reader  event.Reader
@@ -41,6 +42,16 @@ type Queue struct {
 	// Through is called under the lock after each batch that a consumer has processed without the
 	// lock; nil: it is not.
 	Through func()
+
+	Mu struct {
+		sync.Mutex
+		arrival   sync.Cond // an item came, or the queue was closed
+		closed    bool
+		working   int  // items that are being processed without the lock
+		populated bool // something was put, or a Replace came
+		initial   int  // items of the first Replace that are not through yet
+		over      bool // synced is closed: what comes now is not of the initial list
+	}
 }
 
 // ProcessFunc is what a consumer does with a batch, which is its own until it returns.
@@ -61,7 +72,7 @@ func (q *Queue) PutBatchOf(reader *event.Reader, records []event.Record) []event
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
-		q.PopulateLocked()
+		q.populateLocked()
 	}
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.AppendLocked(admitted...)
@@ -106,7 +117,7 @@ func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if counts || err == nil || one[0].Key != "" {
-		q.PopulateLocked()
+		q.populateLocked()
 	}
 	switch {
 	case err == nil:
@@ -214,7 +225,7 @@ func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
 
 // AnnounceLocked lets consumers know that something was put.
 func (q *Queue) AnnounceLocked() {
-	q.Mu.Arrival.Broadcast()
+	q.Mu.arrival.Broadcast()
 	q.showDepthLocked()
 }
 
@@ -251,7 +262,7 @@ func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process P
 func (q *Queue) restLocked() {
 	q.Mu.working = 0
 	if q.Waiting.Len() > 0 || q.Mu.closed {
-		q.Mu.Arrival.Broadcast()
+		q.Mu.arrival.Broadcast()
 	}
 }
 
@@ -349,8 +360,8 @@ func New(o Options) *Queue {
 		o.Order = &Arrivals{}
 	}
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
-	q.Init(o.Name)
-	q.ending = q.limit.end
+	q.Life = Life{of: q, done: done{o.Name, make(chan struct{})}}
+	q.Mu.arrival.L = &q.Mu
 	o.initReader(&q.Reader)
 	return q
 }

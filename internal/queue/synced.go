@@ -3,37 +3,11 @@
 
 package queue
 
-import (
-	"sync"
-
-	clientgo "k8s.io/client-go/tools/cache"
-)
-
-// Synced is what FIFO, DeltaFIFO and RealFIFO have in common: the lock, the wait of an idle
-// consumer, and the account of the initial population that HasSynced is answered from.
-type Synced struct {
-	Life
-	ending func() // called under the lock by Close; nil: nothing is
-
-	Mu struct {
-		sync.Mutex
-		Arrival   sync.Cond // an item came, or the queue was closed
-		closed    bool
-		working   int  // items that are being processed without the lock
-		populated bool // something was put, or a Replace came
-		initial   int  // items of the first Replace that are not through yet
-		over      bool // synced is closed: what comes now is not of the initial list
-	}
-}
-
-func (q *Synced) Init(name string) {
-	q.Life = Life{of: q, done: done{name, make(chan struct{})}}
-	q.Mu.Arrival.L = &q.Mu
-}
+import clientgo "k8s.io/client-go/tools/cache"
 
 // Life is what the types of queues, which embed it, show of the beginning and the end of theirs.
 type Life struct {
-	of *Synced
+	of *Queue
 	done
 }
 
@@ -64,10 +38,8 @@ func (l *Life) Close() {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.Mu.closed = true
-	q.Mu.Arrival.Broadcast()
-	if q.ending != nil {
-		q.ending()
-	}
+	q.Mu.arrival.Broadcast()
+	q.limit.end()
 }
 
 // IsClosed reports whether Close was called.
@@ -77,8 +49,8 @@ func (l *Life) IsClosed() bool {
 	return l.of.Mu.closed
 }
 
-// PopulateLocked notes that the queue was filled by other means than a Replace.
-func (q *Synced) PopulateLocked() {
+// populateLocked notes that the queue was filled by other means than a Replace.
+func (q *Queue) populateLocked() {
 	if !q.Mu.populated {
 		q.Mu.populated = true
 		q.checkSyncedLocked()
@@ -86,7 +58,7 @@ func (q *Synced) PopulateLocked() {
 }
 
 // PopulateInitialLocked notes that a Replace left n items; only the first population counts.
-func (q *Synced) PopulateInitialLocked(n int) {
+func (q *Queue) PopulateInitialLocked(n int) {
 	if q.Mu.populated {
 		return
 	}
@@ -94,33 +66,33 @@ func (q *Synced) PopulateInitialLocked(n int) {
 	q.checkSyncedLocked()
 }
 
-// ThroughLocked notes that n items have left the queue.
-func (q *Synced) ThroughLocked(n int) {
+// throughLocked notes that n items have left the queue.
+func (q *Queue) throughLocked(n int) {
 	if q.Mu.initial > 0 {
 		q.Mu.initial -= min(n, q.Mu.initial)
 		q.checkSyncedLocked()
 	}
 }
 
-// IsInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
+// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
 // false.
-func (q *Synced) IsInitialLocked() bool { return !q.Mu.over }
+func (q *Queue) isInitialLocked() bool { return !q.Mu.over }
 
-func (q *Synced) checkSyncedLocked() {
+func (q *Queue) checkSyncedLocked() {
 	if q.Mu.populated && q.Mu.initial == 0 && !q.Mu.over {
 		q.Mu.over = true
 		close(q.synced)
 	}
 }
 
-// AwaitLocked waits until length is not 0 and no batch is being processed. It returns ErrFIFOClosed
+// awaitLocked waits until something waits and no batch is being processed. It returns ErrFIFOClosed
 // when the queue is closed, empty and at rest.
-func (q *Synced) AwaitLocked(length func() int) error {
-	for length() == 0 || q.Mu.working > 0 {
+func (q *Queue) awaitLocked() error {
+	for q.Waiting.Len() == 0 || q.Mu.working > 0 {
 		if q.Mu.closed && q.Mu.working == 0 {
 			return clientgo.ErrFIFOClosed
 		}
-		q.Mu.Arrival.Wait()
+		q.Mu.arrival.Wait()
 	}
 	return nil
 }
