@@ -125,7 +125,8 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: r.newStage(announcedItems(page), false)}
+			_, size, _ := pageOf(page)
+			got = fetched{stage: r.newStage(size, false)}
 		}
 		before := got.first
 		list, err := r.stagePage(ctx, &got, page)
@@ -151,26 +152,6 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	}
 	got.version = accessor.GetResourceVersion()
 	return got, nil
-}
-
-// These bound the memory that is made ready because a server says that so many items follow: 86 B
-// each. What a page announces is believed up to so many times its own length, so that one item
-// makes room for 22 KB at most, and a page of 500, as it is asked for, for 128,000 items; beyond
-// that the room grows by doubling.
-const (
-	announcedPerItem = 256
-	maxAnnounced     = 1 << 20
-)
-
-// announcedItems is how many items a list has, as far as its first page tells: servers do not say
-// what follows if the request has a selector.
-func announcedItems(page runtime.Object) int {
-	_, n, _ := pageOf(page)
-	accessor, err := meta.ListAccessor(page)
-	if err != nil || accessor.GetRemainingItemCount() == nil {
-		return n
-	}
-	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), int64(n)*announcedPerItem, maxAnnounced))
 }
 
 // pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise
