@@ -423,3 +423,51 @@ func (l *Life) IsClosed() bool {
 	defer l.of.Mu.Unlock()
 	return l.of.Mu.closed
 }
+
+// populateLocked notes that the queue was filled by other means than a Replace.
+func (q *Queue) populateLocked() {
+	if !q.Mu.populated {
+		q.Mu.populated = true
+		q.checkSyncedLocked()
+	}
+}
+
+// PopulateInitialLocked notes that a Replace left n items; only the first population counts.
+func (q *Queue) PopulateInitialLocked(n int) {
+	if q.Mu.populated {
+		return
+	}
+	q.Mu.populated, q.Mu.initial = true, n
+	q.checkSyncedLocked()
+}
+
+// throughLocked notes that n items have left the queue.
+func (q *Queue) throughLocked(n int) {
+	if q.Mu.initial > 0 {
+		q.Mu.initial -= min(n, q.Mu.initial)
+		q.checkSyncedLocked()
+	}
+}
+
+// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
+// false.
+func (q *Queue) isInitialLocked() bool { return !q.Mu.over }
+
+func (q *Queue) checkSyncedLocked() {
+	if q.Mu.populated && q.Mu.initial == 0 && !q.Mu.over {
+		q.Mu.over = true
+		close(q.synced)
+	}
+}
+
+// awaitLocked waits until something waits and no batch is being processed. It returns ErrFIFOClosed
+// when the queue is closed, empty and at rest.
+func (q *Queue) awaitLocked() error {
+	for q.Waiting.Len() == 0 || q.Mu.working > 0 {
+		if q.Mu.closed && q.Mu.working == 0 {
+			return clientgo.ErrFIFOClosed
+		}
+		q.Mu.arrival.Wait()
+	}
+	return nil
+}
