@@ -171,6 +171,11 @@ type (
 	// PopProcessFunc receives what Pop took out. Its error is Pop's error.
 	PopProcessFunc = clientgo.PopProcessFunc
 
+	// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place
+	// and is popped once, in its newest state; one that is deleted before is not popped at all. It
+	// must be made by NewFIFO.
+	FIFO = clientgo.FIFO
+
 	// DeltaFIFOOptions are the options of NewDeltaFIFOWithOptions; the zero value works.
 	DeltaFIFOOptions = clientgo.DeltaFIFOOptions
 
@@ -179,6 +184,9 @@ type (
 	// AtomicEvents.
 	RealFIFOOptions = clientgo.RealFIFOOptions
 )
+
+// NewFIFO returns an empty FIFO that distinguishes objects by keyFunc.
+func NewFIFO(keyFunc KeyFunc) *FIFO { return clientgo.NewFIFO(keyFunc) }
 
 // Deltas: what the queues give out.
 type (

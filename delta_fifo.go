@@ -87,7 +87,7 @@ func (f *DeltaFIFO) Delete(obj interface{}) error { return f.queue.PutKeyed(Dele
 
 // admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
-	if typ != Deleted || f.byKey.Waiting(key) != nil {
+	if typ != Deleted || f.byKey.Open[key] != nil {
 		return true
 	}
 	if f.queue.Known == nil {
@@ -101,7 +101,7 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 // not call the queue. It returns the Deltas, which belong to the caller, and what process returned,
 // or ErrFIFOClosed when the queue is closed and empty. What fails in process is not queued again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.queue.PopDeltas("DeltaFIFO Pop Process", process)
+	return f.queue.PopDeltas(process)
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is
@@ -131,9 +131,9 @@ func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
 
 // unlistedLocked returns deletions for the objects that a list lacks.
 func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.Record) {
-	for key, item := range f.byKey.Open {
+	for key, records := range f.byKey.Open {
 		if !listed.Has(key) {
-			last := item.Records[len(item.Records)-1].LastState()
+			last := records[len(records)-1].LastState()
 			deletions = append(deletions, queue.DeletionOf(DeletedFinalStateUnknown{Key: key, Obj: last}))
 		}
 	}
@@ -141,7 +141,7 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 		return deletions
 	}
 	for _, key := range f.queue.Known.ListKeys() {
-		if !listed.Has(key) && f.byKey.Waiting(key) == nil {
+		if !listed.Has(key) && f.byKey.Open[key] == nil {
 			deletions = append(deletions, f.queue.Tombstone(key))
 		}
 	}
@@ -153,6 +153,6 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
-	f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Waiting(key) != nil })
+	f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Open[key] != nil })
 	return nil
 }

@@ -47,8 +47,7 @@
 // is ready; package debug shows them as a page. Package factory puts informers behind client-go's
 // factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. Package retry gives a
-// process function retries, and queues of one's own a bound. The modules
+// cache with its server, and repairs it. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees
@@ -89,8 +88,7 @@
 //     connection, and its last error. It prints as one line.
 //   - A start does not finish: kinformer.WaitForSync waits like WaitFor, and returns the reason.
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
-//     that run, and describes what each does, has done and costs. An execution trace
-//     (runtime/trace) has a task for each list and a region for each batch that goes to a store.
+//     that run, and describes what each does, has done and costs.
 //   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
 //   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
 //     notifications that wait.

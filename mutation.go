@@ -53,30 +53,30 @@ func (m *mutations) watch(changes []event.Change) {
 
 var errWrittenTo = errors.New("somebody has written to cached objects")
 
-// logSuspects logs which handlers may have written to cached objects.
+// logSuspects logs which handlers may have written to cached objects. One that was removed is not known.
 func (m *mutations) logSuspects(logger klog.Logger) {
 	logger.Error(errWrittenTo, "The mutation detector has found a change, made by one of these handlers or by who reads the store",
 		"informer", m.resource, "oneOf", m.suspects())
 	klog.Flush() // the process ends
 }
 
-// suspects returns the handlers that were called; those of all informers whose objects share parts,
-// if this one's do.
+// suspects returns the handlers of the informer; those of all informers whose objects share parts,
+// if its own do.
 func (m *mutations) suspects() []string {
-	names := calledOf(m.processor, m.resource)
+	names := handlersOf(m.processor, m.resource)
 	for _, running := range door.Running.All() {
 		other := door.Of(running)
 		if other.Report != m.report && other.Processor != nil && m.report.SharesParts() && other.Report.SharesParts() {
-			names = append(names, calledOf(other.Processor, other.Resource)...)
+			names = append(names, handlersOf(other.Processor, other.Resource)...)
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-func calledOf(processor *fanout.Processor, resource string) (names []string) {
-	for _, handler := range processor.Called() {
-		names = append(names, handler+" of "+resource)
+func handlersOf(processor *fanout.Processor, resource string) (names []string) {
+	for _, handler := range processor.Figures() {
+		names = append(names, handler.Name+" of "+resource)
 	}
 	return names
 }

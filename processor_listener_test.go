@@ -556,8 +556,8 @@ func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
 	return strings.Join(lines.Take(), "\n")
 }
 
-// TestSuspectsOfAMutation: where the mutation detector panics, one error names the handlers that
-// were called, and if objects of the informer share parts, those of all informers whose do.
+// TestSuspectsOfAMutation: where the mutation detector panics, one error names the handlers of the
+// informer, and if its objects share parts, those of all informers whose do.
 func TestSuspectsOfAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := func() cache.ListerWatcher {
@@ -569,14 +569,14 @@ func TestSuspectsOfAMutation(t *testing.T) {
 		suspected(t, "second", pods(), sharing, "c")
 		third, _ := suspected(t, "third", pods(), kinformer.Options{Decoding: kinformer.Decoding{}}, "d")
 		suspected(t, "fake", cachetest.Of(informers.EqualPod(1, "")), sharing, "e")
-		empty, _ := suspected(t, "empty", cachetest.Of(), sharing, "never called")
+		empty, _ := suspected(t, "empty", cachetest.Of(), sharing, "idle")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.NoError(t, first.RemoveEventHandler(registrations[2]))
 		for informer, suspects := range map[cache.SharedIndexInformer]string{
-			first: `["a of first" "b of first" "c of second" "gone of first"]`,
+			first: `["a of first" "b of first" "c of second"]`,
 			third: `["d of third"]`,
-			empty: `[]`,
+			empty: `["idle of empty"]`,
 		} {
 			said := accusation(t, informer)
 			assert.Equal(t, 1, strings.Count(said, "somebody has written to cached objects"), said)

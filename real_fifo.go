@@ -175,7 +175,7 @@ func (f *RealFIFO) Resync() error {
 // after the other, and process must not call Pop or PopBatch. What fails in process is not queued
 // again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
-	return f.queue.PopDeltas("RealFIFO Pop Process", process)
+	return f.queue.PopDeltas(process)
 }
 
 // PopBatch waits for changes and calls processBatch with the first ones of the queue, each about
@@ -193,5 +193,5 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		}
 		return processBatch(deltas, isInInitialList)
 	}
-	return f.queue.Pop("RealFIFO PopBatch Process", f.queue.UniqueLocked, process)
+	return f.queue.Pop(f.queue.UniqueLocked, process)
 }

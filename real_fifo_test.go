@@ -28,12 +28,12 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
-	"github.com/kinformer/cache/retry"
 	"github.com/kinformer/cache/view"
 )
 
@@ -852,5 +852,5 @@ func TestStoreRefusesANilTransformed(t *testing.T) {
 // limited sets the limit of a queue.
 func limited(t *testing.T, queue cache.Queue, n int) {
 	t.Helper()
-	require.NoError(t, retry.SetLimit(queue, n))
+	door.QueueOf(queue).SetLimit(n)
 }

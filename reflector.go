@@ -126,7 +126,7 @@ func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.reflector == nil {
-		s.mu.reflector = clientgo.NewReflectorWithOptions(s, nil, standInStore{}, ReflectorOptions{
+		s.mu.reflector = clientgo.NewReflectorWithOptions(s, nil, &FakeCustomStore{}, ReflectorOptions{
 			Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
 		})
 		s.mu.reflector.WatchListPageSize, s.mu.reflector.ShouldResync = o.PageSize, o.ShouldResync
@@ -164,16 +164,3 @@ func (s *standIn) Watch(metav1.ListOptions) (watch.Interface, error) { return ni
 
 // IsWatchListSemanticsUnSupported keeps client-go from streaming what List answers.
 func (s *standIn) IsWatchListSemanticsUnSupported() bool { return true }
-
-// standInStore takes everything and keeps nothing.
-type standInStore struct{}
-
-func (standInStore) Add(any) error { return nil }
-
-func (standInStore) Update(any) error { return nil }
-
-func (standInStore) Delete(any) error { return nil }
-
-func (standInStore) Replace([]any, string) error { return nil }
-
-func (standInStore) Resync() error { return nil }

@@ -158,8 +158,6 @@ func (updateFunc) OnDelete(any) {}
 
 func (f updateFunc) method(any) {}
 
-func (f updateFunc) otherMethod(any) {}
-
 func (f updateFunc) updateMethod(_, _ any) {}
 
 // TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named;
@@ -169,13 +167,13 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	receiver, place := updateFunc(nil), fanout.NameOf(ResourceEventHandlerFuncs{AddFunc: one})
 	assert.Contains(t, whatIsAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
-		"github.com/kinformer/cache/internal/testkit.Journal":         &testkit.Journal{},
-		"github.com/kinformer/cache.updateFunc.method":                ResourceEventHandlerFuncs{AddFunc: receiver.method},
-		"github.com/kinformer/cache.updateFunc":                       ResourceEventHandlerFuncs{AddFunc: receiver.method, UpdateFunc: receiver.updateMethod, DeleteFunc: receiver.otherMethod},
-		place + "+github.com/kinformer/cache.updateFunc.updateMethod": ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
-		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":      ResourceEventHandlerFuncs{},
-		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler":  FilteringResourceEventHandler{},
-		"struct { *testkit.Journal }":                                 struct{ *testkit.Journal }{},
+		"github.com/kinformer/cache/internal/testkit.Journal": &testkit.Journal{},
+		"github.com/kinformer/cache.updateFunc.method":        ResourceEventHandlerFuncs{AddFunc: receiver.method, DeleteFunc: one},
+		"github.com/kinformer/cache.updateFunc.updateMethod":  ResourceEventHandlerFuncs{UpdateFunc: receiver.updateMethod},
+		place: ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
+		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":     ResourceEventHandlerFuncs{},
+		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler": FilteringResourceEventHandler{},
+		"struct { *testkit.Journal }":                                struct{ *testkit.Journal }{},
 	} {
 		assert.Equal(t, want, fanout.NameOf(handler))
 	}

@@ -5,6 +5,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -23,22 +24,14 @@ const (
 // the same round, false if stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor
 // reacts at once, kinformer.WaitForSync also says why.
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	for pause := firstSyncPoll; !allSynced(cacheSyncs); pause = min(2*pause, lastSyncPoll) {
+	unsynced := func(synced InformerSynced) bool { return !synced() }
+	for pause := firstSyncPoll; slices.ContainsFunc(cacheSyncs, unsynced); pause = min(2*pause, lastSyncPoll) {
 		timer := time.NewTimer(pause)
 		select {
 		case <-stopCh:
 			timer.Stop()
 			return false
 		case <-timer.C:
-		}
-	}
-	return true
-}
-
-func allSynced(cacheSyncs []InformerSynced) bool {
-	for _, synced := range cacheSyncs {
-		if !synced() {
-			return false
 		}
 	}
 	return true

@@ -101,17 +101,14 @@ func handlerFrom(known *fanout.Figures) Handler {
 		Pending: known.Pending, Oldest: known.Oldest, Delivered: known.Times.Calls, Coalesced: known.Coalesced,
 		Busy: known.Times.Total, Longest: known.Times.Longest, Calls: make([]Bucket, len(known.Times.Histogram)),
 	}
-	upTo := shortestBucket
 	for i, n := range known.Times.Histogram {
-		h.Calls[i] = Bucket{upTo, n}
-		upTo *= 10
+		h.Calls[i].Count = n
 	}
-	h.Calls[len(h.Calls)-1].UpTo = 0
+	for i, bound := range fanout.CallTimeBounds {
+		h.Calls[i].UpTo = bound
+	}
 	return h
 }
-
-// shortestBucket is the bound of the first bucket of calls; each bound is ten times the one before.
-const shortestBucket = 100 * time.Microsecond
 
 func stateOf(known *fanout.Figures) string {
 	switch {

@@ -88,7 +88,7 @@ func (all *Inspection) addHistory(h reflector.History) {
 }
 
 // sampling is what the inspections of all informers may cost the process.
-var sampling budget
+var sampling = newBudget()
 
 // addContents adds the indices, and what all takes.
 func (all *Inspection) addContents(own *door.Informer) {
@@ -99,7 +99,7 @@ func (all *Inspection) addContents(own *door.Informer) {
 	}
 	slices.SortFunc(all.Indices, func(a, b IndexStats) int { return cmp.Compare(a.Name, b.Name) })
 	own.Observed.Memo.CompareAndSwap(nil, &sample{})
-	mean := own.Observed.Memo.Load().(*sample).of(&sampling, time.Now(), own.Table.Sample)
+	mean := own.Observed.Memo.Load().(*sample).of(sampling, time.Now(), own.Table.Sample)
 	n := float64(all.Status.Objects)
 	memory.Sampled, memory.SampledAt = mean.sampled, mean.at
 	memory.Objects = int64(n * mean.object)

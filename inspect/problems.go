@@ -126,3 +126,68 @@ func (s Status) String() string {
 
 // phase says what is done, and for how long.
 func (s Status) phase() string { return door.Doing(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince)) }
+
+// statusOfAll returns the status of an informer of several sources: their sums, and their problems,
+// each with the name of its source. The phase is that of a source that does not watch, if there is
+// one, else of the one that has watched for the longest time; the last error is the latest.
+func statusOfAll(i *door.Informer) Status {
+	s := statusOfOne(i)
+	if known := i.Report.Status(); known.Unfit != nil || known.Phase == reflector.Stopped {
+		return s
+	}
+	parts := i.Parts()
+	for n, name := range slices.Sorted(maps.Keys(parts)) {
+		part := statusOf(parts[name])
+		if n == 0 || isLessFar(&part, &s) {
+			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, part.Mode
+		}
+		s.add(&part)
+		for _, problem := range part.Problems {
+			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
+			s.Problems = append(s.Problems, problem)
+		}
+	}
+	return s
+}
+
+// worstOf returns what is known of the reflector of an informer, or of one of its sources: of the one
+// that has failed for the longest time, and before the informer has synced of one that has not.
+func worstOf(i *door.Informer, synced bool) reflector.Status {
+	worst := i.Report.Status()
+	if i.Parts == nil || worst.Unfit != nil || worst.Phase == reflector.Stopped {
+		return worst
+	}
+	for _, part := range i.Parts() {
+		one := part.Report.Status()
+		ends := one.Unfit != nil || one.Phase == reflector.Stopped
+		switch {
+		case synced && !ends && one.FailingFor > worst.FailingFor,
+			!synced && !part.HasSynced() && one.FailingFor >= worst.FailingFor:
+			worst = one
+		}
+	}
+	return worst
+}
+
+// isLessFar reports whether a does not watch while b does, or does what b does for a longer time.
+func isLessFar(a, b *Status) bool {
+	if watching := a.Phase == PhaseWatching; watching != (b.Phase == PhaseWatching) {
+		return !watching
+	}
+	return a.PhaseSince.Before(b.PhaseSince)
+}
+
+// add adds what a source has counted.
+func (s *Status) add(part *Status) {
+	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
+	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
+	if part.LastErrorAt.After(s.LastErrorAt) {
+		s.LastError, s.LastErrorAt = part.LastError, part.LastErrorAt
+	}
+	if part.LastOutageAt.After(s.LastOutageAt) {
+		s.LastOutage, s.LastOutageAt = part.LastOutage, part.LastOutageAt
+	}
+	if part.LastEvent.After(s.LastEvent) {
+		s.LastEvent = part.LastEvent
+	}
+}

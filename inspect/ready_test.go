@@ -4,12 +4,10 @@
 package inspect_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime/trace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,28 +202,4 @@ func TestReadyMaxOutage(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.NoError(t, strict.Check(nil), "a watch is open again")
 	})
-}
-
-// TestTraces: an execution trace has a task for each list and watch-list, and a region for each
-// batch.
-func TestTraces(t *testing.T) {
-	if trace.IsEnabled() {
-		t.Skip("a trace is being taken")
-	}
-	var taken bytes.Buffer
-	require.NoError(t, trace.Start(&taken))
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(1)
-		listed := called("listed", &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{})
-		streamed := called("streamed", &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5")))}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
-		defer informers.Run(t, listed)()
-		defer informers.Run(t, streamed)()
-		synctest.Wait()
-		w.Events <- testkit.Added("a", "6")
-		synctest.Wait()
-	})
-	trace.Stop()
-	for _, text := range []string{"kinformer list", "kinformer watch-list", "kinformer batch of listed", "kinformer batch of streamed"} {
-		assert.Contains(t, taken.String(), text)
-	}
 }

@@ -34,69 +34,59 @@ func taking(objects []any, asked *int) func(int) ([]any, int) {
 
 func TestSample(t *testing.T) {
 	var s sample
-	var b budget
+	b := newBudget()
 	now, asked := time.Now(), 0
-	assert.Zero(t, s.of(&b, now, taking(nil, &asked)), "of nothing")
-	got := s.of(&b, now, taking(things(100, 8), &asked))
+	assert.Zero(t, s.of(b, now, taking(nil, &asked)), "of nothing")
+	got := s.of(b, now, taking(things(100, 8), &asked))
 	assert.Equal(t, estimate{sampled: 64, at: now, object: 24 + 8 + 128, key: 10}, got)
 	assert.Equal(t, 2, asked)
-	assert.Equal(t, got, s.of(&b, now.Add(sampleAge-1), taking(nil, &asked)), "it is good for a while")
+	assert.Equal(t, got, s.of(b, now.Add(sampleAge-1), taking(nil, &asked)), "it is good for a while")
 	assert.Equal(t, 2, asked)
 	later := now.Add(sampleAge)
-	assert.Equal(t, later, s.of(&b, later, taking(things(1, 1), &asked)).at)
+	assert.Equal(t, later, s.of(b, later, taking(things(1, 1), &asked)).at)
 	assert.Equal(t, 3, asked)
-	assert.Equal(t, later, s.of(&b, later.Add(sampleAge), taking(nil, &asked)).at, "of nothing there is none that is newer")
+	assert.Equal(t, later, s.of(b, later.Add(sampleAge), taking(nil, &asked)).at, "of nothing there is none that is newer")
 }
 
 // TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has
 // grown.
 func TestBudget(t *testing.T) {
-	var b budget
+	b := newBudget()
 	now, asked := time.Now(), 0
 	large := taking(things(64, 2000), &asked)
 	first := func() (taken bool) {
 		before := asked
-		(&sample{}).of(&b, now, large)
+		(&sample{}).of(b, now, large)
 		return asked > before
 	}
 	for range budgetMost / sampleSteps {
 		assert.True(t, first())
 	}
 	assert.False(t, first(), "it is used up")
-	assert.Zero(t, (&sample{}).of(&b, now, large), "then there is no estimate")
+	assert.Zero(t, (&sample{}).of(b, now, large), "then there is no estimate")
 
 	var old sample
-	known := old.of(&budget{}, now.Add(-2*sampleAge), large)
+	known := old.of(newBudget(), now.Add(-2*sampleAge), large)
 	assert.NotZero(t, known)
 	now = now.Add(time.Second)
-	assert.Equal(t, known, old.of(&b, now, large), "a little is left to those who have none")
+	assert.Equal(t, known, old.of(b, now, large), "a little is left to those who have none")
 	assert.True(t, first())
 	now = now.Add(time.Hour)
-	assert.NotEqual(t, known, old.of(&b, now, large))
+	assert.NotEqual(t, known, old.of(b, now, large))
 }
 
 // TestBudgetGrowsHoweverOftenItIsAsked: a part of a step is not lost.
 func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
-	var b budget
+	b := newBudget()
 	now := time.Now()
-	assert.True(t, b.allows(now, true))
-	b.spend(budgetMost + budgetRate/10)
+	assert.True(t, allows(b, now, true))
+	b.ReserveN(now, budgetMost)
+	b.ReserveN(now, budgetRate/10)
 	for range 120_000 {
 		now = now.Add(time.Microsecond) // 0.03 steps
-		if b.allows(now, true) {
+		if allows(b, now, true) {
 			return
 		}
 	}
 	t.Error("it has not grown")
-}
-
-// TestBudgetOfAnotherClock: where time begins anew, so does the budget; what is a moment late gets
-// none for that.
-func TestBudgetOfAnotherClock(t *testing.T) {
-	var b budget
-	now := time.Now()
-	assert.True(t, b.allows(now, true))
-	b.spend(budgetMost)
-	assert.False(t, b.allows(now.Add(-time.Millisecond), true))
-	assert.True(t, b.allows(now.Add(-time.Minute), true))
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"golang.org/x/time/rate"
 )
 
 // sizer adds up the memory that objects take, what several share once. It calls none of their
@@ -224,33 +226,15 @@ type estimate struct {
 	key     float64   // mean bytes of the text of its key
 }
 
-// budget bounds what samples cost a process. The zero value is full.
-type budget struct {
-	mu struct {
-		sync.Mutex
-		spent float64 // of budgetMost, so far
-		at    time.Time
-	}
-}
+// newBudget returns what bounds the cost of samples in a process, in values that are looked at. A
+// sample may overdraw it.
+func newBudget() *rate.Limiter { return rate.NewLimiter(budgetRate, budgetMost) }
 
 // allows reports whether a sample may be taken: for a first estimate if anything is left, for a
 // newer one if half of it is, so that those who have none get theirs.
-func (b *budget) allows(now time.Time, first bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch gone := now.Sub(b.mu.at); {
-	case gone > 0:
-		b.mu.spent, b.mu.at = max(0, b.mu.spent-gone.Seconds()*budgetRate), now
-	case gone < -time.Second: // another clock, of another test; not only somebody who was slow to ask
-		b.mu.spent, b.mu.at = 0, now
-	}
-	return b.mu.spent < budgetMost/2 || first && b.mu.spent < budgetMost
-}
-
-func (b *budget) spend(steps int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.spent += float64(steps)
+func allows(budget *rate.Limiter, now time.Time, first bool) bool {
+	left := budget.TokensAt(now)
+	return left > budgetMost/2 || first && left > 0
 }
 
 // sample is the estimate of one set of objects. The zero value has none yet. It keeps no object.
@@ -263,12 +247,12 @@ type sample struct {
 
 // of returns an estimate: the last one, or if that is old, or there is none, and the budget allows
 // it, a new one of the objects that take returns, with the bytes of their keys.
-func (s *sample) of(b *budget, now time.Time, take func(most int) (objects []any, keys int)) estimate {
+func (s *sample) of(budget *rate.Limiter, now time.Time, take func(most int) (objects []any, keys int)) estimate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := &s.mu.known
 	first := known.sampled == 0
-	if !first && now.Sub(known.at) < sampleAge || !b.allows(now, first) {
+	if !first && now.Sub(known.at) < sampleAge || !allows(budget, now, first) {
 		return *known
 	}
 	objects, keys := take(mostSampled)
@@ -276,7 +260,7 @@ func (s *sample) of(b *budget, now time.Time, take func(most int) (objects []any
 		return *known
 	}
 	bytes, looked, left := sizeOf(objects, sampleSteps)
-	b.spend(sampleSteps - left)
+	budget.ReserveN(now, sampleSteps-left)
 	*known = estimate{
 		sampled: looked, at: now,
 		object: float64(bytes) / float64(looked), key: float64(keys) / float64(len(objects)),

@@ -61,8 +61,10 @@ type IndexFailure struct {
 // Queue is about the way from the watch to the store.
 type Queue struct {
 	// Limit bounds how many changes wait there. At the bound the informer stops reading the watch
-	// until some of them are in the store. retry.SetLimit explains what that means; inspect.QueueOf
-	// returns depth and pauses. 0 is no bound, as in client-go.
+	// until some of them are in the store. The server may end the watch meanwhile; it then goes on
+	// later from the last resourceVersion. Lists, resyncs, and bookmarks of a full queue exceed the
+	// bound, and what is being processed does not count. inspect.QueueOf returns depth and pauses. 0
+	// is no bound, as in client-go.
 	Limit int
 	// KeepCached makes a list succeed although the transform function fails for some of its objects.
 	// These keep their cached version, or stay out of the store if there is none, until a later

@@ -284,7 +284,7 @@ type KeyFinder interface {
 type Wrapping int
 
 const (
-	_               Wrapping = iota // nothing: FIFO
+	_               Wrapping = iota // nothing
 	OpensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
 	OpensDeltas                     // RealFIFO: these and a Delta
 )

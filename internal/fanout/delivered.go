@@ -96,8 +96,8 @@ func Unwrap(handler clientgo.ResourceEventHandler, standard Delivered) (clientgo
 }
 
 // NameOf returns a name that a reader of a log can find in the code: for functions, also
-// those in the adapters of client-go, the file and line where they are, or for values of methods
-// the methods; for any other handler its type. Filters, typed adapters and a Delivered
+// those in the adapters of client-go, the file and line where the first of them is, or for the value
+// of a method that method; for any other handler its type. Filters, typed adapters and a Delivered
 // do not count.
 func NameOf(handler clientgo.ResourceEventHandler) string {
 	if h, ok := handler.(Delivered); ok && h.Options.Name != "" {
@@ -107,8 +107,8 @@ func NameOf(handler clientgo.ResourceEventHandler) string {
 	if !v.IsValid() {
 		return fmt.Sprintf("%T", handler)
 	}
-	if places := placesOf(v); len(places) > 0 {
-		return strings.Join(places, "+")
+	if place := placeOf(functionOf(v)); place != "" {
+		return place
 	}
 	return nameOfType(v.Type())
 }
@@ -143,46 +143,35 @@ func isAdapter(v reflect.Value) bool {
 	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
 }
 
-// placesOf returns where the functions of a handler are, one place for each file and for each
-// receiver; none for a handler that is of another kind.
-func placesOf(v reflect.Value) (places []string) {
-	functions := []reflect.Value{v}
-	if isAdapter(v) {
-		functions = []reflect.Value{v.FieldByName("AddFunc"), v.FieldByName("UpdateFunc"), v.FieldByName("DeleteFunc")}
+// functionOf returns the first function of a handler that is made of functions; not valid for one
+// that is of another kind.
+func functionOf(v reflect.Value) reflect.Value {
+	if !isAdapter(v) {
+		return v
 	}
-	seen := map[string]int{} // index of the place in each scope
-	for _, f := range functions {
-		place, scope := placeOf(f)
-		if place == "" {
-			continue
-		}
-		if i, known := seen[scope]; !known {
-			seen[scope] = len(places)
-			places = append(places, place)
-		} else if !strings.Contains(places[i], ":") {
-			places[i] = scope
+	for _, name := range []string{"AddFunc", "UpdateFunc", "DeleteFunc"} {
+		if f := v.FieldByName(name); f.Kind() == reflect.Func && !f.IsNil() {
+			return f
 		}
 	}
-	return places
+	return reflect.Value{}
 }
 
-// placeOf returns the file and line of a function, and the file, each with the path of the package;
-// for the value of a method the full names of the method and of its receiver. They are empty for
-// nil.
-func placeOf(f reflect.Value) (place, scope string) {
+// placeOf returns the file and line of a function, with the path of the package; for the value of a
+// method its full name. It is empty for nil, and for what is no function.
+func placeOf(f reflect.Value) string {
 	if f.Kind() != reflect.Func || f.IsNil() {
-		return "", ""
+		return ""
 	}
 	fn := runtime.FuncForPC(f.Pointer())
 	if fn == nil {
-		return "", ""
+		return ""
 	}
 	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // it is in no file
-		return method, method[:max(0, strings.LastIndexByte(method, '.'))]
+		return method
 	}
 	file, line := fn.FileLine(fn.Entry())
-	scope = path.Join(packageOf(fn.Name(), file), path.Base(file))
-	return fmt.Sprintf("%s:%d", scope, line), scope
+	return fmt.Sprintf("%s:%d", path.Join(packageOf(fn.Name(), file), path.Base(file)), line)
 }
 
 // packageOf returns the path of the package of a function, for that of a program its folder.

@@ -5,7 +5,6 @@ package fanout
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -49,15 +48,6 @@ func (l *Listener) Figures() Figures {
 	}
 	all.Stuck = all.Calling >= stuckCall
 	return all
-}
-
-// wasCalled reports whether the handler was called so far, or is about to be.
-func (l *Listener) wasCalled() bool { return slices.ContainsFunc(l.consumers, (*consumer).wasCalled) }
-
-func (c *consumer) wasCalled() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.times.Calls > 0 || c.mu.state == consumerAtWork
 }
 
 // refuse makes a listener that was never registered one that is removed.

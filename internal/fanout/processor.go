@@ -224,21 +224,6 @@ func (p *Processor) Disconnected() int {
 	return p.guarded.disconnected
 }
 
-// Called returns the names of the handlers that were called so far, in alphabetical order and each
-// once: of those that are registered, and of the last 64 that were removed.
-func (p *Processor) Called() []string {
-	p.feed.mu.Lock()
-	defer p.feed.mu.Unlock()
-	names := slices.Clone(p.guarded.former)
-	for _, listener := range p.guarded.listeners {
-		if listener.wasCalled() {
-			names = append(names, listener.name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 func (p *Processor) registered() []*Listener {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()

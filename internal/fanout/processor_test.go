@@ -4,7 +4,6 @@
 package fanout
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -275,43 +274,6 @@ func addNamed(p *Processor, name string, handler clientgo.ResourceEventHandler, 
 	listener := p.NewListener(handler, Options{Name: name, Logger: klog.Background()})
 	p.Add(listener, givenSnapshot(known))
 	return listener
-}
-
-// TestCalled: handlers are named that were called, or are in their first call, those included that
-// were removed since, and no others.
-func TestCalled(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		release := make(chan struct{})
-		addNamed(p, "called", nothing)
-		addNamed(p, "stuck", clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-		removed := addNamed(p, "removed", nothing)
-		assert.Empty(t, p.Called(), "nothing has come")
-		p.Distribute([]event.Change{{Kind: event.ChangeAdd, Key: "ns/a", New: testkit.Pod("a", "1")}})
-		synctest.Wait()
-		p.Remove(removed)
-		addNamed(p, "late", nothing)
-		p.Remove(addNamed(p, "in vain", nothing))
-		assert.Equal(t, []string{"called", "removed", "stuck"}, p.Called())
-		close(release)
-		p.Stop()
-		assert.Equal(t, []string{"called", "removed", "stuck"}, p.Called())
-	})
-}
-
-// TestFewFormerHandlersAreNamed: of those that are gone the last ones, each name once.
-func TestFewFormerHandlersAreNamed(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		var names []string
-		for i := range 3 * mostFormer {
-			names = append(names, fmt.Sprintf("%04d", i))
-			for range 2 {
-				listener := addNamed(p, names[i], nothing, testkit.Pod("a", "1"))
-				synctest.Wait()
-				p.Remove(listener)
-			}
-		}
-		assert.Equal(t, names[2*mostFormer:], p.Called())
-	})
 }
 
 // TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that

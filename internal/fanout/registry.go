@@ -30,13 +30,8 @@ type registry struct {
 	consumers   uint64            // how many there were so far
 	looked      int64             // when it was looked for handlers that lag last
 
-	disconnected int      // listeners that were removed for being too slow, so far
-	former       []string // names of some that were removed, and had been called; the newest at the end
+	disconnected int // listeners that were removed for being too slow, so far
 }
-
-// mostFormer is how many of these names are kept: a program that adds and removes handlers all the
-// time gives them few different ones, as a rule.
-const mostFormer = 64
 
 // addLocked registers a listener, whose consumers first hear of the objects in known.
 func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
@@ -74,7 +69,6 @@ func (r *registry) removeLocked(listener *Listener) {
 	r.listeners[listener.place], last.place = last, listener.place
 	r.listeners = slices.Delete(r.listeners, end, end+1)
 	r.notLossless = slices.DeleteFunc(r.notLossless, func(other *Listener) bool { return other == listener })
-	r.rememberLocked(listener)
 	if listener.overflow == Block {
 		r.blockers.Add(-1)
 		defer r.feed.madeRoom()
@@ -87,17 +81,6 @@ func (r *registry) removeLocked(listener *Listener) {
 	if listener.unsynced.Load() > 0 {
 		listener.failSyncLocked(ErrRemovedUnsynced)
 	}
-}
-
-// rememberLocked keeps the name of a listener that was called.
-func (r *registry) rememberLocked(listener *Listener) {
-	if !listener.wasCalled() || slices.Contains(r.former, listener.name) {
-		return
-	}
-	if len(r.former) == mostFormer {
-		r.former = slices.Delete(r.former, 0, 1)
-	}
-	r.former = append(r.former, listener.name)
 }
 
 // hasLocked reports whether a listener, which may be that of another processor, is registered.

@@ -81,15 +81,9 @@ func (r *run) deliver(handler clientgo.ResourceEventHandler, closed *atomic.Bool
 	for r.next < r.end && !closed.Load() {
 		i := r.next
 		r.next++
-		switch {
-		case r.plain:
-			r.calls++
-			r.initial = r.bulk.Initial
-			callAt(r.bulk, int(i), handler)
-			r.initial = false
-		case r.bulk == nil:
+		if r.bulk == nil {
 			r.deliverOne(&r.changes[i], handler, own)
-		default:
+		} else {
 			one := r.bulk.Single(int(i))
 			r.deliverOne(&one, handler, own)
 		}
@@ -97,7 +91,7 @@ func (r *run) deliver(handler clientgo.ResourceEventHandler, closed *atomic.Bool
 }
 
 func (r *run) deliverOne(one *event.Change, handler clientgo.ResourceEventHandler, own *share) {
-	if own != nil && !own.wants(one) {
+	if own != nil && !r.plain && !own.wants(one) {
 		return
 	}
 	r.calls++
@@ -115,19 +109,6 @@ func call(c *event.Change, handler clientgo.ResourceEventHandler) {
 		handler.OnUpdate(c.Old, c.New)
 	case event.ChangeDelete:
 		handler.OnDelete(c.Old)
-	}
-}
-
-// callAt calls the handler's method for the i-th of the changes that a bulk record stands for.
-func callAt(c *event.Change, i int, handler clientgo.ResourceEventHandler) {
-	object := c.Many.At(i)
-	switch {
-	case c.Kind == event.ChangeAdd:
-		handler.OnAdd(object, c.Initial)
-	case c.Many.Formers != nil:
-		handler.OnUpdate(c.Many.Formers[i], object)
-	default:
-		handler.OnUpdate(object, object)
 	}
 }
 

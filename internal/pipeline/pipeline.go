@@ -6,8 +6,6 @@ package pipeline
 
 import (
 	"cmp"
-	"context"
-	"runtime/trace"
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -38,7 +36,6 @@ type Pipeline struct {
 	// and never in neither.
 	Delivery sync.Mutex
 
-	region  string     // what an execution trace calls a batch
 	pending func() int // Queue.Pending
 }
 
@@ -110,9 +107,6 @@ func (p *Pipeline) HandleNow(batch []event.Record, isInInitialList bool) (done b
 // handleLocked returns false, and has done nothing, if it may not wait for other writers and would
 // have to.
 func (p *Pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
-	if trace.IsEnabled() {
-		defer trace.StartRegion(context.Background(), p.region).End()
-	}
 	defer p.reportPanic(batch)
 	defer p.Applier.Done()
 	var changes []event.Change
@@ -136,7 +130,6 @@ func (p *Pipeline) reportPanic(batch []event.Record) {
 // Open makes the queue: changes in order of arrival, a whole state as one. The options say what is
 // the informer's; resource is what it is called. Nil metrics are those of the process.
 func (p *Pipeline) Open(resource string, metrics clientgo.InformerMetricsProvider, o queue.Options) {
-	p.region = "kinformer batch of " + resource
 	o.Name = cmp.Or(o.Identifier.Name(), "RealFIFO "+resource)
 	o.UsualKey, o.Opens, o.Stored, o.Bookmarks, o.Unlocked = true, event.OpensDeltas, p.Contents.Table, true, true
 	o.Depth, o.Latency = provider.OfQueue(o.Identifier, metrics)

@@ -9,9 +9,8 @@
 //	                             ▼
 //	                           Order ──▶ Pop ──▶ the consumer's process function
 //
-// A [Queue] is what RealFIFO and DeltaFIFO, and the queues of informers, are made of; [Synced] is
-// the part of it that FIFO has, too. An [Order] decides in which order records leave: [Arrivals] or
-// [ByKey].
+// A [Queue] is what RealFIFO and DeltaFIFO, and the queues of informers, are made of. An [Order]
+// decides in which order records leave: [Arrivals] or [ByKey].
 //
 // A queue has one lock, Queue.Mu. Methods that end in Locked are called with it held. No function
 // of the user's runs under it, except the process function of a queue without Unlocked, and the

@@ -4,8 +4,6 @@
 package queue
 
 import (
-	"time"
-
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -14,20 +12,20 @@ import (
 // PopAll is the consumer's call in our own informers: it takes all there is, up to the end of the
 // initial list, without leaving the typed form.
 func (q *Queue) PopAll(process ProcessFunc) error {
-	return q.Pop("Queue Pop Process", q.allLocked, process)
+	return q.Pop(q.allLocked, process)
 }
 
 // PopUnique takes at most one change of an object, for a consumer that calls the user once the
 // store has a batch: what is told of an object is then what the store has. It is for a queue in
 // order of arrival.
 func (q *Queue) PopUnique(process ProcessFunc) error {
-	return q.Pop("Queue Pop Process", q.UniqueLocked, process)
+	return q.Pop(q.UniqueLocked, process)
 }
 
 // PopDeltas is Pop: one item, in the form that the exported queue API hands out.
-func (q *Queue) PopDeltas(title string, process clientgo.PopProcessFunc) (any, error) {
+func (q *Queue) PopDeltas(process clientgo.PopProcessFunc) (any, error) {
 	var popped clientgo.Deltas
-	err := q.Pop(title, func() int { return 1 }, func(batch []event.Record, isInInitialList bool) error {
+	err := q.Pop(func() int { return 1 }, func(batch []event.Record, isInInitialList bool) error {
 		popped = make(clientgo.Deltas, len(batch))
 		for i := range batch {
 			popped[i] = DeltaOf(&batch[i])
@@ -42,26 +40,22 @@ func (q *Queue) PopDeltas(title string, process clientgo.PopProcessFunc) (any, e
 
 // Pop takes as many items as count says are next, has them processed, and only then counts them as
 // through.
-func (q *Queue) Pop(title string, count func() int, process ProcessFunc) error {
+func (q *Queue) Pop(count func() int, process ProcessFunc) error {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
-	if err := q.AwaitLocked(q.Waiting.Len); err != nil {
+	if err := q.awaitLocked(); err != nil {
 		return err
 	}
 	items := count()
 	batch := q.Waiting.take(items)
 	defer q.Waiting.recycle(batch)
-	depth := q.Waiting.Len()
 	q.showDepthLocked()
-	q.limit.resume(depth)
-	if depth > deepQueue {
-		defer q.logSlowPop(time.Now(), title, batch[0].Key, depth, len(batch))
-	}
-	isInInitialList := q.IsInitialLocked()
+	q.limit.resume(q.Waiting.Len())
+	isInInitialList := q.isInitialLocked()
 	if q.options.Early {
-		q.ThroughLocked(items)
+		q.throughLocked(items)
 	} else {
-		defer q.ThroughLocked(items)
+		defer q.throughLocked(items)
 	}
 	if q.Unlocked && q.Through != nil {
 		defer q.Through()
@@ -97,28 +91,4 @@ func (q *Queue) UniqueLocked() int {
 		}
 	}
 	return limit
-}
-
-// A pop that leaves more than deepQueue items behind and takes longer than slowPop an item is worth
-// a line in the log: the consumer is what holds the queue up.
-const (
-	deepQueue    = 10
-	slowPop      = 100 * time.Millisecond
-	slowPopBatch = time.Second
-)
-
-// logSlowPop writes a line if processing has taken long.
-func (q *Queue) logSlowPop(start time.Time, title, key string, depth, batch int) {
-	took := time.Since(start)
-	if took < min(slowPop*time.Duration(batch), slowPopBatch) {
-		return
-	}
-	about := []any{"id", key, "depth", depth, "batchSize", batch, "took", took, "reason", "slow event handlers blocking the queue"}
-	if name := q.options.Identifier.Name(); name != "" {
-		about = append(about, "name", name)
-	}
-	if gvr := q.options.Identifier.GroupVersionResource(); !gvr.Empty() {
-		about = append(about, "resource", gvr)
-	}
-	q.Reader.Logger.V(2).Info(title, about...)
 }

@@ -5,6 +5,7 @@ package queue
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -23,7 +24,7 @@ import (
 // are the process function's until it returns; then their memory is used again. Objects are never
 // copied.
 type Queue struct {
-	Synced
+	Life
 	options Options
 	Known   clientgo.KeyListerGetter
 	Reader  event.Reader
@@ -41,6 +42,16 @@ type Queue struct {
 	// Through is called under the lock after each batch that a consumer has processed without the
 	// lock; nil: it is not.
 	Through func()
+
+	Mu struct {
+		sync.Mutex
+		arrival   sync.Cond // an item came, or the queue was closed
+		closed    bool
+		working   int  // items that are being processed without the lock
+		populated bool // something was put, or a Replace came
+		initial   int  // items of the first Replace that are not through yet
+		over      bool // synced is closed: what comes now is not of the initial list
+	}
 }
 
 // ProcessFunc is what a consumer does with a batch, which is its own until it returns.
@@ -61,7 +72,7 @@ func (q *Queue) PutBatchOf(reader *event.Reader, records []event.Record) []event
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
-		q.PopulateLocked()
+		q.populateLocked()
 	}
 	if len(admitted) > 0 && !q.processHereLocked(admitted) {
 		q.AppendLocked(admitted...)
@@ -106,7 +117,7 @@ func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	if counts || err == nil || one[0].Key != "" {
-		q.PopulateLocked()
+		q.populateLocked()
 	}
 	switch {
 	case err == nil:
@@ -214,7 +225,7 @@ func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
 
 // AnnounceLocked lets consumers know that something was put.
 func (q *Queue) AnnounceLocked() {
-	q.Mu.Arrival.Broadcast()
+	q.Mu.arrival.Broadcast()
 	q.showDepthLocked()
 }
 
@@ -251,7 +262,7 @@ func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process P
 func (q *Queue) restLocked() {
 	q.Mu.working = 0
 	if q.Waiting.Len() > 0 || q.Mu.closed {
-		q.Mu.Arrival.Broadcast()
+		q.Mu.arrival.Broadcast()
 	}
 }
 
@@ -349,8 +360,8 @@ func New(o Options) *Queue {
 		o.Order = &Arrivals{}
 	}
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
-	q.Init(o.Name)
-	q.ending = q.limit.end
+	q.Life = Life{of: q, done: done{o.Name, make(chan struct{})}}
+	q.Mu.arrival.L = &q.Mu
 	o.initReader(&q.Reader)
 	return q
 }
@@ -369,105 +380,94 @@ func (q *Queue) NewReader() *event.Reader {
 	return r
 }
 
-// Order is where the records of a queue wait, and decides in which order they leave. The lock of
-// the queue guards it.
-type Order interface {
-	// Put takes one more record in.
-	Put(rec event.Record)
-	// Len is how many items wait: what take counts.
-	Len() int
-	// take removes the first n items, at most len. The records are the caller's until recycle.
-	take(n int) []event.Record
-	// newest returns the last record that waits for the key, nil if none does.
-	newest(key string) *event.Record
-	// recycle gets the memory of a batch back. The caller does not use it any more.
-	recycle(batch []event.Record)
+// Life is what the types of queues, which embed it, show of the beginning and the end of theirs.
+type Life struct {
+	of *Queue
+	done
 }
 
-// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers
-// the usual batches, and keeps what a burst leaves behind small, since there may be thousands of
-// queues in a process.
-const keptRecords = 256
-
-// PopBatchSize bounds what PopUnique takes, as in client-go: it is what a store transaction is held
-// up for.
-const PopBatchSize = 1000
-
-// keptInSequence is keptRecords for a sequence that is emptied bit by bit: one full PopBatch.
-const keptInSequence = PopBatchSize
-
-// sequence is a first-in, first-out sequence that reuses its memory.
-type sequence[T any] struct {
-	items []T // those before head are zero
-	head  int
+// done is the DoneChecker of a queue, and shows nothing else of it.
+type done struct {
+	name   string
+	synced chan struct{} // closed once the initial population is through
 }
 
-func (l *sequence[T]) Len() int { return len(l.items) - l.head }
+// Name returns the queue's name, for logs.
+func (d done) Name() string { return d.name }
 
-func (l *sequence[T]) At(i int) *T { return &l.items[l.head+i] }
+// Done returns a channel that is closed when HasSynced turns true.
+func (d done) Done() <-chan struct{} { return d.synced }
 
-// push appends items, moving the others to the front of the memory if that makes room for as many
-// as there are.
-func (l *sequence[T]) push(items ...T) {
-	if len(l.items)+len(items) > cap(l.items) && l.head > len(l.items)/2 {
-		live := copy(l.items, l.items[l.head:])
-		clear(l.items[live:])
-		l.items, l.head = l.items[:live], 0
+// HasSynced reports whether all that the first Replace brought is through, or something was put
+// before any Replace.
+func (d done) HasSynced() bool { return clientgo.IsDone(d) }
+
+// HasSyncedChecker returns what HasSynced answers as a channel.
+func (d done) HasSyncedChecker() clientgo.DoneChecker { return d }
+
+// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
+// called more than once. It waits for a process function that runs under the lock, and for no
+// other.
+func (l *Life) Close() {
+	q := l.of
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	q.Mu.closed = true
+	q.Mu.arrival.Broadcast()
+	q.limit.end()
+}
+
+// IsClosed reports whether Close was called.
+func (l *Life) IsClosed() bool {
+	l.of.Mu.Lock()
+	defer l.of.Mu.Unlock()
+	return l.of.Mu.closed
+}
+
+// populateLocked notes that the queue was filled by other means than a Replace.
+func (q *Queue) populateLocked() {
+	if !q.Mu.populated {
+		q.Mu.populated = true
+		q.checkSyncedLocked()
 	}
-	l.items = append(l.items, items...)
 }
 
-// drop removes the first n.
-func (l *sequence[T]) drop(n int) {
-	clear(l.items[l.head : l.head+n])
-	l.head += n
-	if l.head < len(l.items) {
+// PopulateInitialLocked notes that a Replace left n items; only the first population counts.
+func (q *Queue) PopulateInitialLocked(n int) {
+	if q.Mu.populated {
 		return
 	}
-	l.items, l.head = l.items[:0], 0
-	if cap(l.items) > keptInSequence {
-		l.items = nil
+	q.Mu.populated, q.Mu.initial = true, n
+	q.checkSyncedLocked()
+}
+
+// throughLocked notes that n items have left the queue.
+func (q *Queue) throughLocked(n int) {
+	if q.Mu.initial > 0 {
+		q.Mu.initial -= min(n, q.Mu.initial)
+		q.checkSyncedLocked()
 	}
 }
 
-// Arrivals is the order of arrival: each record is an item.
-type Arrivals struct {
-	sequence[event.Record]
-	spare []event.Record // an empty buffer, or nil
-}
+// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
+// false.
+func (q *Queue) isInitialLocked() bool { return !q.Mu.over }
 
-func (a *Arrivals) Put(rec event.Record) { a.push(rec) }
-
-// take hands out the buffer itself when everything is wanted, else a copy.
-func (a *Arrivals) take(n int) []event.Record {
-	buffer := a.spare
-	a.spare = nil
-	if n == a.Len() {
-		batch := a.items[a.head:]
-		a.items, a.head = buffer, 0
-		return batch
+func (q *Queue) checkSyncedLocked() {
+	if q.Mu.populated && q.Mu.initial == 0 && !q.Mu.over {
+		q.Mu.over = true
+		close(q.synced)
 	}
-	batch := append(buffer, a.items[a.head:a.head+n]...)
-	a.drop(n)
-	return batch
 }
 
-// newest looks at all that waits: it is for what hardly ever happens.
-func (a *Arrivals) newest(key string) *event.Record {
-	for i := a.Len() - 1; i >= 0; i-- {
-		if rec := a.At(i); rec.Key == key {
-			return rec
+// awaitLocked waits until something waits and no batch is being processed. It returns ErrFIFOClosed
+// when the queue is closed, empty and at rest.
+func (q *Queue) awaitLocked() error {
+	for q.Waiting.Len() == 0 || q.Mu.working > 0 {
+		if q.Mu.closed && q.Mu.working == 0 {
+			return clientgo.ErrFIFOClosed
 		}
+		q.Mu.arrival.Wait()
 	}
 	return nil
-}
-
-func (a *Arrivals) recycle(batch []event.Record) {
-	clear(batch)
-	if cap(batch) > keptRecords {
-		return
-	}
-	if a.spare == nil || cap(a.spare) < cap(batch) {
-		a.spare = batch[:0]
-	}
 }

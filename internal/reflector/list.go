@@ -27,8 +27,6 @@ func (r *round) list(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	ctx, endTask := r.traced(ctx, "kinformer list")
-	defer endTask()
 	r.begins()
 	started, before := r.options.Clock.Now(), r.state.Version()
 	r.asks(ctx, ByList, r.state.again)
@@ -42,7 +40,6 @@ func (r *round) list(ctx context.Context) outcome {
 	}
 	r.options.Journal.ended(Past{Kind: KindList, Took: r.options.Clock.Since(started), Objects: got.taken, Failed: err != nil})
 	r.state.again = againFailed
-	r.logSlow(ctx, "LIST", started)
 	if err != nil {
 		if r.failed(ctx, err); r.watchesFirst() {
 			r.timers.resync.begin()
@@ -128,7 +125,8 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 			return nil, err
 		}
 		if options.Continue == "" {
-			got = fetched{stage: r.newStage(announcedItems(page), false)}
+			_, size, _ := pageOf(page)
+			got = fetched{stage: r.newStage(size, false)}
 		}
 		before := got.first
 		list, err := r.stagePage(ctx, &got, page)
@@ -154,26 +152,6 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	}
 	got.version = accessor.GetResourceVersion()
 	return got, nil
-}
-
-// These bound the memory that is made ready because a server says that so many items follow: 86 B
-// each. What a page announces is believed up to so many times its own length, so that one item
-// makes room for 22 KB at most, and a page of 500, as it is asked for, for 128,000 items; beyond
-// that the room grows by doubling.
-const (
-	announcedPerItem = 256
-	maxAnnounced     = 1 << 20
-)
-
-// announcedItems is how many items a list has, as far as its first page tells: servers do not say
-// what follows if the request has a selector.
-func announcedItems(page runtime.Object) int {
-	_, n, _ := pageOf(page)
-	accessor, err := meta.ListAccessor(page)
-	if err != nil || accessor.GetRemainingItemCount() == nil {
-		return n
-	}
-	return n + int(min(max(*accessor.GetRemainingItemCount(), 0), int64(n)*announcedPerItem, maxAnnounced))
 }
 
 // pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise
@@ -296,11 +274,4 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	r.options.Journal.write(func(p *pages) { p.Version = version })
 	r.state.distrust(false)
 	return nil
-}
-
-// logSlow notes in the log that getting the whole state took long.
-func (r *round) logSlow(ctx context.Context, how string, started time.Time) {
-	if took := r.options.Clock.Since(started); took >= slowList {
-		r.options.say(ctx, 0, "Getting the whole state took long", "how", how, "duration", took)
-	}
 }

@@ -6,7 +6,6 @@ package reflector
 import (
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -128,28 +127,6 @@ func TestListWithoutEnd(t *testing.T) {
 	assert.ErrorContains(t, err, "failed to list *v1.Pod: a page has the continue token")
 	assert.Len(t, server.Asked(), 4)
 	assert.Empty(t, store.Entries())
-}
-
-// TestAnnouncedItems: the first page tells how many items there are, if the server says so, and is
-// believed up to a bound, which for a short page is a low one.
-func TestAnnouncedItems(t *testing.T) {
-	page := func(remaining *int64) apiruntime.Object {
-		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodAt("b", "1"))
-		list.RemainingItemCount = remaining
-		return list
-	}
-	assert.Equal(t, 2, announcedItems(page(nil)))
-	for remaining, want := range map[int64]int{0: 2, 40: 42, -7: 2, 2 * announcedPerItem: 2 + 2*announcedPerItem, math.MaxInt64: 2 + 2*announcedPerItem} {
-		assert.Equal(t, want, announcedItems(page(&remaining)))
-	}
-	assert.Zero(t, announcedItems(testkit.PodAt("no list", "1")))
-
-	long, remaining := &v1.PodList{Items: make([]v1.Pod, 500)}, int64(100_000)
-	long.RemainingItemCount = &remaining
-	assert.Equal(t, 100_500, announcedItems(long), "what servers with 100,000 objects say")
-	long, remaining = &v1.PodList{Items: make([]v1.Pod, 5000)}, math.MaxInt64
-	long.RemainingItemCount = &remaining
-	assert.Equal(t, 5000+maxAnnounced, announcedItems(long))
 }
 
 // TestListPagedAtNewestIsNoHint: only pages at version "0" tell that the server has no watch cache.

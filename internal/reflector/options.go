@@ -57,10 +57,6 @@ const (
 	// maxRetryAfter bounds what a server's Retry-After is good for: a wrong one must not cost
 	// hours.
 	maxRetryAfter = 5 * time.Minute
-
-	// slowList is the duration from which fetching and storing the whole state is worth a line in
-	// the log.
-	slowList = 10 * time.Second
 )
 
 // Options is what a reflector is made of. ListerWatcher and sink are required, every other zero

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"runtime/trace"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -100,17 +99,6 @@ func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err err
 	}
 	r.timers.hang.slot = r.options.Turns
 	return r.timers.hang.giveBack, nil
-}
-
-// traced begins a task of the execution trace, if one is being taken, and logs there what it is
-// about. The caller ends it.
-func (r *round) traced(ctx context.Context, task string) (_ context.Context, end func()) {
-	if !trace.IsEnabled() {
-		return ctx, func() {}
-	}
-	ctx, begun := trace.NewTask(ctx, task)
-	trace.Log(ctx, "type", r.options.TypeDescription)
-	return ctx, begun.End
 }
 
 // open starts a watch, as a request of that kind. The caller has to stop it. The request's context

@@ -26,8 +26,6 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.interrupted(ctx, err)
 	}
 	defer done()
-	ctx, endTask := r.traced(ctx, "kinformer watch-list")
-	defer endTask()
 	r.begins()
 	started, asked := r.options.Clock.Now(), r.state.Version() // at least the last one seen
 	if r.state.newest {
@@ -44,7 +42,6 @@ func (r *round) streamList(ctx context.Context) outcome {
 		r.dropStream()
 		return r.streamFailed(ctx, asked, err)
 	}
-	r.logSlow(ctx, "watch-list", started)
 	r.stream.handOver(r.options.Clock.Now())
 	next := r.beginWatching(ctx)
 	r.timers.outage.over(ctx, time.Now())

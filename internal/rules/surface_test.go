@@ -664,7 +664,6 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 		"store of an informer":            {ourStore, clientgo.NewStore(key)},
 		"RealFIFO":                        {&cache.RealFIFO{}, &clientgo.RealFIFO{}},
 		"DeltaFIFO":                       {&cache.DeltaFIFO{}, &clientgo.DeltaFIFO{}},
-		"FIFO":                            {&cache.FIFO{}, &clientgo.FIFO{}},
 		"controller":                      {ourController, theirController},
 		"controller of a shared informer": {ourInformer.GetController(), theirInformer.GetController()},
 		"HasSyncedChecker of an informer": {ourInformer.HasSyncedChecker(), theirInformer.HasSyncedChecker()},
@@ -679,7 +678,7 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 func TestNamesBeside(t *testing.T) {
 	listed := readNameList(t, besideFile)
 	var want, paths []string
-	for _, folder := range []string{"kinformer", "inspect", "view", "retry"} {
+	for _, folder := range []string{"kinformer", "inspect", "view"} {
 		paths = append(paths, path.Join(modulePath, folder))
 	}
 	for _, loaded := range loadSurfaces(t, paths...) {
@@ -716,7 +715,7 @@ func TestNamesCanGrow(t *testing.T) {
 func ownTypes(t *testing.T) map[string]types.Type {
 	t.Helper()
 	var paths []string
-	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "trim", "view"} {
+	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "trim", "view"} {
 		paths = append(paths, path.Join(modulePath, folder))
 	}
 	all := map[string]types.Type{}
