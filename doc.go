@@ -47,7 +47,8 @@
 // is ready; package debug shows them as a page. Package factory puts informers behind client-go's
 // factories. Package direct decodes what servers
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. The modules
+// cache with its server, and repairs it. Package retry gives a
+// process function retries, and queues of one's own a bound. The modules
 // kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
 //
 // # Guarantees

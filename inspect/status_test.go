@@ -35,6 +35,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/retry"
 )
 
 // TestStatusOf follows an informer through its life, by what inspect.StatusOf says.
@@ -363,6 +364,9 @@ func mayTellObjects() map[string]func(t *testing.T) []error {
 		},
 		"process": func(t *testing.T) []error {
 			return processed(t, func(obj any, _ bool) error { _, err := failing(obj); return fmt.Errorf("process: %w", err) })
+		},
+		"retried": func(t *testing.T) []error {
+			return processed(t, retry.Process(retry.Policy{MaxAttempts: 1}, func(obj any, _ bool) error { _, err := failing(obj); return err }))
 		},
 		"foreign store": func(t *testing.T) []error {
 			return keepsNothing(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.Sent(event))})

@@ -111,7 +111,7 @@ func checkPaths(t *testing.T, file string, text []byte) {
 }
 
 // namedPackages are the packages of this module whose names are looked up.
-var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest", "inspect", "kinformer", "view"}
+var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest", "inspect", "kinformer", "retry", "view"}
 
 // namesOfOurs matches the exported names of these packages.
 var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`

@@ -678,7 +678,7 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 func TestNamesBeside(t *testing.T) {
 	listed := readNameList(t, besideFile)
 	var want, paths []string
-	for _, folder := range []string{"kinformer", "inspect", "view"} {
+	for _, folder := range []string{"kinformer", "inspect", "view", "retry"} {
 		paths = append(paths, path.Join(modulePath, folder))
 	}
 	for _, loaded := range loadSurfaces(t, paths...) {
@@ -715,7 +715,7 @@ func TestNamesCanGrow(t *testing.T) {
 func ownTypes(t *testing.T) map[string]types.Type {
 	t.Helper()
 	var paths []string
-	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "trim", "view"} {
+	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "trim", "view"} {
 		paths = append(paths, path.Join(modulePath, folder))
 	}
 	all := map[string]types.Type{}

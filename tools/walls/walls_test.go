@@ -141,6 +141,7 @@ var mayUse = map[string][]string{
 	"sources":   {"", "internal/door", "internal/reflector", "internal/sources", "kinformer"},
 	"synctrack": {},
 	"trim":      {"internal/decode"},
+	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
 	"testing":   {},
 
 	"cmd/kinformer-measure": {"internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime"},

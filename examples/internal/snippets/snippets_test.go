@@ -49,6 +49,7 @@ var packages = map[string]string{
 	"inspect":       "github.com/kinformer/cache/inspect",
 	"kinformer":     "github.com/kinformer/cache/kinformer",
 	"view":          "github.com/kinformer/cache/view",
+	"retry":         "github.com/kinformer/cache/retry",
 	"kinformerprom": "github.com/kinformer/cache/kinformerprom",
 	"kubernetes":    "k8s.io/client-go/kubernetes",
 	"log":           "log",

@@ -1,0 +1,106 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/event"
+)
+
+// Policy says how Process goes about items that fail. The zero value works.
+type Policy struct {
+	// Context ends the retries: what waits then is given up, with the context's cause, and what
+	// fails later is given up at once. nil: they end by themselves only.
+	Context context.Context
+	// MaxAttempts is how often an item is tried in all; 0: 5.
+	MaxAttempts int
+	// Backoff is the delay before each further attempt, its Steps being ignored; the zero value:
+	// 100 ms, doubling up to 30 s, with 10 % of jitter.
+	Backoff wait.Backoff
+	// KeyFunc distinguishes objects; nil: cache.DeletionHandlingMetaNamespaceKeyFunc. Items without
+	// a key are never retried.
+	KeyFunc cache.KeyFunc
+	// OnGiveUp is called for each item that failed for the last time, or had to be given up; nil:
+	// it is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. It must not call the
+	// function that Process returned.
+	OnGiveUp func(item any, err error)
+	// Stats is filled in, if it is set.
+	Stats *Stats
+}
+
+// Stats counts what a function made by Process does. Its methods may be called at any
+// time.
+type Stats struct {
+	mu      sync.Mutex
+	retries uint64
+	givenUp uint64
+	waiting int
+}
+
+// Retries returns the number of attempts beyond the first of an item.
+func (s *Stats) Retries() uint64 { s.mu.Lock(); defer s.mu.Unlock(); return s.retries }
+
+// GivenUp returns the number of items that were given up.
+func (s *Stats) GivenUp() uint64 { s.mu.Lock(); defer s.mu.Unlock(); return s.givenUp }
+
+// Waiting returns the number of items that are to be tried later.
+func (s *Stats) Waiting() int { s.mu.Lock(); defer s.mu.Unlock(); return s.waiting }
+
+const (
+	defaultAttempts = 5
+	retryFirst      = 100 * time.Millisecond
+	retryCap        = 30 * time.Second
+	retryJitter     = 0.1
+)
+
+// check returns what is wrong with the policy, or with what it is for; nil if nothing is.
+func (p Policy) check(fn cache.ProcessFunc) error {
+	switch b := p.Backoff; {
+	case fn == nil:
+		return errors.New("retry.Process: the function is nil: give the one that processes an item")
+	case p.MaxAttempts < 0:
+		return fmt.Errorf("retry.Process: MaxAttempts is %d: use a positive value, or 0 for %d", p.MaxAttempts, defaultAttempts)
+	case b.Duration < 0 || b.Cap < 0 || !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1):
+		return fmt.Errorf("retry.Process: Backoff %+v: no number may be negative, infinite or NaN", b)
+	}
+	return nil
+}
+
+func (p Policy) withDefaults() Policy {
+	if p.Context == nil {
+		p.Context = context.Background()
+	}
+	if p.MaxAttempts == 0 {
+		p.MaxAttempts = defaultAttempts
+	}
+	if p.Backoff.Duration == 0 {
+		p.Backoff = wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: retryJitter, Cap: retryCap}
+	}
+	p.Backoff.Steps = p.MaxAttempts + 1
+	if p.KeyFunc == nil {
+		p.KeyFunc = cache.DeletionHandlingMetaNamespaceKeyFunc
+	}
+	if p.OnGiveUp == nil {
+		p.OnGiveUp = func(_ any, err error) { event.Report(context.Background(), event.Discreet(err), "Item given up") }
+	}
+	if p.Stats == nil {
+		p.Stats = &Stats{}
+	}
+	return p
+}
+
+func (s *Stats) add(change func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+}
