@@ -172,9 +172,6 @@ func (p *posting) spent() bool {
 	return p.n == 0 && len(p.rest()) == 0 && p.first.Load().bare()
 }
 
-// textLen is room for a UID, as most values are at most.
-const textLen = 48
-
 // newPosting makes an empty posting. A value that is not longer than textLen is copied to the posting,
 // so that one comparison waits for memory once, and no posting keeps an object's text alive.
 func newPosting(value string, ix *index) *posting {

@@ -3,24 +3,10 @@
 
 package table
 
-// ref is the place of one object in one posting: the position of the object's
-// id there.
-type ref struct {
-	post *posting
-	pos  uint32
-}
-
 var (
 	refNone = ref{}
 	refMany = ref{post: new(posting)}
 )
-
-// rows has for each record a row of places, one for each index: an update
-// looks at all of them. Writer only.
-type rows struct {
-	width  int
-	chunks [][]ref
-}
 
 // newRows makes rows for about n records.
 func newRows(width, n int) *rows {

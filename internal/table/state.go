@@ -110,6 +110,9 @@ type index struct {
 	lacks atomic.Int64
 }
 
+// textLen is room for a UID, as most values are at most.
+const textLen = 48
+
 // posting is the set of objects with one value in one index: ids in leaves,
 // all full but the last one with members, so that a change costs the same in a
 // posting of any size.
@@ -130,6 +133,20 @@ type posting struct {
 
 	// text has the bytes of the value, if that is not longer.
 	text [textLen]byte
+}
+
+// ref is the place of one object in one posting: the position of the object's
+// id there.
+type ref struct {
+	post *posting
+	pos  uint32
+}
+
+// rows has for each record a row of places, one for each index: an update
+// looks at all of them. Writer only.
+type rows struct {
+	width  int
+	chunks [][]ref
 }
 
 // filing is memory of a writer: for each index, or for each object and each index, the values of
