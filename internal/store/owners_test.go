@@ -456,3 +456,67 @@ func TestSharedDistrust(t *testing.T) {
 	assert.Equal(t, []string{"update ns/y 2"}, r.calls)
 	assert.True(t, stored)
 }
+
+// TestSharedDistrustOfOverlap: an object that two sources have in one version is wrong: either of them repairs it.
+func TestSharedDistrustOfOverlap(t *testing.T) {
+	r := newSharedRig(t, 2)
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, map[string]int{"x": 1}, false)
+	r.state(b, map[string]int{"x": 1}, false)
+	r.apply()
+	for _, s := range []*modelSource{a, b} {
+		wrong := testkit.PodAt("x", "1")
+		wrong.Labels = map[string]string{"wrong": "yes"}
+		r.contents.Table.Apply([]table.Op{{Key: "ns/x", Object: wrong}}, func(held string) string { return held })
+		stage := NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+		stage.Distrust()
+		require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
+		require.NoError(t, stage.Publish("3"))
+		r.apply()
+		assert.Equal(t, []string{"update ns/x 1"}, r.calls)
+		stored, _ := r.contents.Table.Get("ns/x")
+		assert.Empty(t, stored.(*v1.Pod).Labels)
+	}
+}
+
+// TestSharedUnversioned: what is known of objects without versions is gone with the overlap, too.
+func TestSharedUnversioned(t *testing.T) {
+	r := newSharedRig(t, 2)
+	put := func(s *modelSource, typ clientgo.DeltaType) {
+		r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/x", Object: testkit.PodAt("x", ""), State: s.Session})
+	}
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, nil, false)
+	r.state(b, nil, false)
+	put(a, clientgo.Added)
+	put(b, clientgo.Added)
+	r.applier.Apply(r.batch, false)
+	assert.Len(t, r.applier.sharing.(*owners).shared, 1)
+	r.batch = nil
+	put(a, clientgo.Deleted)
+	r.applier.Apply(r.batch, false)
+	assert.Empty(t, r.applier.sharing.(*owners).shared)
+	assert.Equal(t, 1, r.contents.Table.Len())
+}
+
+// TestSharedLapsed: an object is behind of which a later state of the stream was refused.
+func TestSharedLapsed(t *testing.T) {
+	testkit.Reports(t)
+	r := newSharedRig(t, 1)
+	r.reader.Transform.KeepCached = true
+	r.reader.Transform.Function = func(obj any) (any, error) {
+		if obj.(*v1.Pod).ResourceVersion == "2" {
+			return nil, testkit.ErrInternal
+		}
+		return obj, nil
+	}
+	stage := NewPartStage(r.reader, &Session{Source: r.sources[0].Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	for _, version := range []string{"1", "2"} {
+		require.NoError(t, stage.Put(testkit.PodAt("x", version)))
+	}
+	require.NoError(t, stage.Publish("3"))
+	r.applier.Apply(r.batch, false)
+	assert.Equal(t, 1, r.contents.Table.Len())
+	behind, _, _ := r.reader.Transform.Counts()
+	assert.Equal(t, 1, behind)
+}
