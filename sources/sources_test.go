@@ -6,6 +6,8 @@ package sources_test
 import (
 	"context"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,10 +322,149 @@ func TestBadSources(t *testing.T) {
 		r.set.Put("nil", r.asks("", ""))
 		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil"), r.informer))
 	})
-	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
-	set.Put("a", &cache.ListWatch{})
-	require.Error(t, kinformer.WaitForSync(t.Context(), informer))
-	informer.RunWithContext(t.Context())
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
+		set.Put("a", &cache.ListWatch{})
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "Queue.Limit")
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit", "nor does any of its sources run")
+		informer.RunWithContext(t.Context())
+		set.Put("b", &cache.ListWatch{})
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("b")), "Queue.Limit")
+	})
+}
+
+// TestGone: what is asked of a source that there is not, or that is over, has an answer.
+func TestGone(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		none := r.set.Source("none")
+		require.ErrorIs(r, kinformer.Relist(none), sources.ErrUnknown)
+		require.ErrorIs(r, kinformer.WaitForVersion(ctx, none, "1"), sources.ErrUnknown)
+		r.set.Put("nil", nil)
+		require.ErrorContains(r, kinformer.Relist(r.set.Source("nil")), "ListerWatcher")
+		require.ErrorContains(r, kinformer.WaitForVersion(ctx, r.set.Source("nil"), "1"), "ListerWatcher")
+		require.NoError(r, r.set.Remove("nil"))
+
+		r.set.Put("a", r.asks("a", ""))
+		r.run()
+		gone := r.set.Source("a")
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForVersion(ctx, gone, "100") }()
+		synctest.Wait()
+		require.NoError(r, r.set.Remove("a"))
+		require.ErrorContains(r, <-waiting, "stopped")
+		r.set.Put("a", r.asks("a", "")) // another one of its name
+		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
+		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "1"), "stopped")
+		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
+	})
+}
+
+// TestVersionWithoutRemoved: who waits for a version of all does not wait for a source that is removed.
+func TestVersionWithoutRemoved(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("b", r.asks("b", ""))
+		r.run()
+		version := r.write("a", "1", "x") // of which b hears nothing
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
+		synctest.Wait()
+		assert.Empty(r, waiting)
+		require.NoError(r, r.set.Remove("b"))
+		require.NoError(r, <-waiting)
+	})
+}
+
+// TestStopsBehindOthers: a source that its policy stops is over when what it has brought is in the
+// store, which others may hold up, and not before.
+func TestStopsBehindOthers(t *testing.T) {
+	testkit.Reports(t)
+	stop := func(context.Context, error, int) kinformer.ErrorDecision {
+		return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
+	}
+	var told []string
+	onStop := func(_ context.Context, err error) { told = append(told, err.Error()) }
+	inBubble(t, kinformer.Options{Errors: kinformer.Errors{Policy: stop, OnStop: onStop}}, func(r *rig) {
+		indexed := make(chan struct{})
+		require.NoError(r, r.informer.AddIndexers(cache.Indexers{"slow": func(obj any) ([]string, error) {
+			if obj.(*corev1.Pod).Namespace == "a" {
+				<-indexed
+			}
+			return nil, nil
+		}}))
+		r.write("a", "1", "x")
+		r.write("b", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		r.run()
+		unwatched := r.asks("b", "")
+		unwatched.unseen = testkit.ErrForbidden
+		r.set.Put("b", unwatched)
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
+		synctest.Wait()
+		assert.Empty(r, waiting)
+		close(indexed)
+		require.NoError(r, <-waiting)
+		assert.Equal(r, []string{"a/1", "b/1"}, r.stored())
+		require.Error(r, kinformer.WaitForVersion(r.Context(), r.set.Source("b"), "100"))
+		require.Len(r, told, 1)
+		assert.Contains(r, told[0], "of source b")
+	})
+}
+
+// TestErrorHandler: a watch-error handler is told whose error it is.
+func TestErrorHandler(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		var mu sync.Mutex
+		failed := map[string]bool{}
+		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
+			mu.Lock()
+			defer mu.Unlock()
+			_, source, _ := strings.Cut(of.Name(), " source ")
+			failed[source] = true
+		}))
+		for _, name := range []string{"a", "b"} {
+			l := r.asks(name, "")
+			l.err = testkit.ErrForbidden
+			r.set.Put(name, l)
+		}
+		r.run()
+		settle()
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Equal(r, map[string]bool{"a": true, "b": true}, failed)
+	})
+}
+
+// TestSlots: sources wait for the slots of the informer, and one that is removed gives its own back.
+func TestSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(1)}})
+		answer := make(chan struct{})
+		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: answer}, cachetest.Fault{Until: answer})
+		r.set.Put("first", r.asks("a", ""))
+		r.run()
+		r.set.Put("second", r.asks("a", ""))
+		r.set.Put("third", r.asks("a", ""))
+		synctest.Wait()
+		assert.Equal(r, "listing", statusOf(r.set.Source("first")).Phase)
+		for _, name := range []string{"second", "third"} {
+			assert.Equal(r, "waiting for a list slot", statusOf(r.set.Source(name)).Phase)
+		}
+		require.NoError(r, r.set.Remove("third"))
+		require.NoError(r, r.set.Remove("first"))
+		synctest.Wait()
+		assert.True(r, r.informer.HasSynced(), "nothing is left of the sources at its start")
+		assert.Equal(r, "listing", statusOf(r.set.Source("second")).Phase)
+		close(answer)
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("second")))
+		r.end()
+	})
 }
 
 // TestTransform: each source transforms by itself, and the informer tells of all that was refused.
