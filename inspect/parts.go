@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,16 +18,16 @@ import (
 // one, else of the one that has watched for the longest time; the last error is the latest.
 func statusOfAll(i *door.Informer) Status {
 	s := statusOfOne(i)
-	if known := i.Report.Status(); known.Unfit != nil || known.Phase == reflector.Stopped {
-		return s
-	}
-	parts := i.Parts()
+	known, parts := i.Report.Status(), i.Parts()
+	runs := known.Unfit == nil && known.Phase != reflector.Stopped
 	for n, name := range slices.Sorted(maps.Keys(parts)) {
 		part := statusOf(parts[name])
+		if s.add(&part); !runs {
+			continue
+		}
 		if n == 0 || isLessFar(&part, &s) {
 			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, part.Mode
 		}
-		s.add(&part)
 		for _, problem := range part.Problems {
 			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
 			s.Problems = append(s.Problems, problem)
@@ -74,5 +75,40 @@ func (s *Status) add(part *Status) {
 	}
 	if part.LastEvent.After(s.LastEvent) {
 		s.LastEvent = part.LastEvent
+	}
+	s.Decoding.add(&part.Decoding)
+}
+
+// add adds what was decoded for a source. Of what is no number the first counts that says something.
+func (d *Decoding) add(part *Decoding) {
+	if !d.On {
+		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
+	}
+	d.Direct, d.Reused = d.Direct+part.Direct, d.Reused+part.Reused
+	for reason, n := range part.GivenUp {
+		if d.GivenUp == nil {
+			d.GivenUp = map[string]int64{}
+		}
+		d.GivenUp[reason] += n
+	}
+	d.Verified.Objects, d.Verified.Differences = d.Verified.Objects+part.Verified.Objects, d.Verified.Differences+part.Verified.Differences
+	d.Texts = cmp.Or(d.Texts, part.Texts)
+	of, all := &part.Shared, &d.Shared
+	all.On, all.Why, all.Parts = all.On || of.On, cmp.Or(all.Why, of.Why), cmp.Or(all.Parts, of.Parts)
+	all.Checked, all.Mutations, all.Mutation = all.Checked+of.Checked, all.Mutations+of.Mutations, cmp.Or(all.Mutation, of.Mutation)
+}
+
+// addParts adds what the sources of an informer have done.
+func (all *Inspection) addParts(parts map[string]*door.Informer, h *reflector.History) {
+	all.Sources = len(parts)
+	for _, part := range parts {
+		done := part.Report.History()
+		h.Add(&done)
+		if !part.HasSynced() {
+			all.UnsyncedSources++
+		}
+		behind, failed, last := part.Transform.Counts()
+		all.Queue.Untransformed, all.Queue.TransformErrors = all.Queue.Untransformed+behind, all.Queue.TransformErrors+failed
+		all.Queue.LastTransformError = cmp.Or(last, all.Queue.LastTransformError)
 	}
 }

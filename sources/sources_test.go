@@ -566,6 +566,65 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestSums: an informer counts what its sources do, and goes on with what those have counted that are
+// gone.
+func TestSums(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
+		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["app"] == "bad" {
+				return nil, testkit.ErrInternal
+			}
+			return obj, nil
+		}))
+		of := func(what inspect.Syncer) inspect.Inspection {
+			all, err := inspect.Of(what)
+			require.NoError(r, err)
+			return all
+		}
+		r.write("a", "1", "x")
+		r.write("b", "1", "bad")
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("b", r.asks("b", ""))
+		forbidden := r.asks("c", "")
+		forbidden.err = testkit.ErrForbidden
+		r.set.Put("c", forbidden)
+		r.run()
+		r.write("a", "2", "x")
+		synctest.Wait()
+		all, c := of(r.informer), of(r.set.Source("c"))
+		assert.Equal(r, 3, all.Sources)
+		assert.Equal(r, 1, all.UnsyncedSources)
+		assert.Equal(r, 2+c.Lists.Ended, all.Lists.Ended)
+		assert.Equal(r, c.Lists.Ended, all.Lists.Failed)
+		assert.EqualValues(r, 2, all.Lists.Objects)
+		assert.EqualValues(r, 1, all.Events)
+		assert.Len(r, all.Requests, int(all.Lists.Ended))
+		assert.Equal(r, c.Errors, all.Errors)
+		assert.Equal(r, c.FailingSince, all.FailingSince)
+		assert.Equal(r, 1, all.Queue.Untransformed)
+		assert.EqualValues(r, 1, all.Queue.TransformErrors)
+		assert.Zero(r, of(r.set.Source("a")).Sources)
+
+		r.set.Put("b", r.asks("b", "x"))
+		require.NoError(r, r.set.Remove("a"))
+		require.NoError(r, r.set.Remove("c"))
+		synctest.Wait()
+		now := of(r.informer)
+		assert.Equal(r, all.Lists.Ended+1, now.Lists.Ended)
+		assert.Equal(r, all.Lists.Failed, now.Lists.Failed)
+		assert.Equal(r, all.Events, now.Events)
+		assert.Equal(r, all.Status.Lists+1, now.Status.Lists)
+		assert.Equal(r, all.Status.Watches+1, now.Status.Watches)
+		assert.EqualValues(r, 1, now.Queue.TransformErrors)
+		assert.Zero(r, now.Queue.Untransformed)
+		assert.True(r, now.FailingSince.IsZero(), "what is gone does not fail")
+		assert.Zero(r, now.UnsyncedSources)
+		r.end()
+		assert.Equal(r, now.Status.Lists, statusOf(r.informer).Lists, "also after the end")
+	})
+}
+
 // TestReady: a source that fails for long makes the informer not ready, if that is asked for.
 func TestReady(t *testing.T) {
 	testkit.Reports(t)
@@ -601,7 +660,8 @@ func TestDoors(t *testing.T) {
 		assert.Equal(r, 1, one.Status.Objects)
 		assert.EqualValues(r, 1, one.Lists.Ended)
 		_, err = audit.Once(r.Context(), r.set.Source("a"), audit.Options{})
-		require.ErrorIs(r, err, inspect.ErrForeign)
+		require.ErrorIs(r, err, audit.ErrUnvouched)
+		require.ErrorIs(r, audit.Run(r.Context(), r.set.Source("a"), audit.RunOptions{}), audit.ErrUnvouched)
 		_, err = audit.Once(r.Context(), r.informer, audit.Options{})
 		require.ErrorIs(r, err, audit.ErrUnvouched)
 	})

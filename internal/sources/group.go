@@ -77,7 +77,7 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
 		s = newSource(name, &g.kind, &g.mu)
 		g.mu.sources[name] = s
 	}
-	s.stop()
+	g.retireLocked(s)
 	s.session = s.session.next(lw)
 	unfit := g.mu.unfit
 	if event.IsNil(lw) {
@@ -110,7 +110,7 @@ func (g *Group) Remove(name string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	delete(g.mu.sources, name)
-	s.stop()
+	g.retireLocked(s)
 	s.report.End()
 	s.number++
 	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
@@ -246,6 +246,15 @@ func (g *Group) startLocked(s *Source) {
 		defer utilruntime.HandleCrashWithContext(ctx)
 		reflector.New(o).Run(ctx)
 	})
+}
+
+// retireLocked ends the session of a source. What it has counted goes on counting for the informer.
+func (g *Group) retireLocked(s *Source) {
+	s.stop()
+	if s.transform != nil { // else it has not run
+		g.mu.options.Journal.Absorb(s.report)
+		g.mu.queue.Reader.Transform.Absorb(s.transform)
+	}
 }
 
 // ended notes that all that a source has brought is in the store, and no more comes, unless it has
