@@ -269,9 +269,6 @@ func TestSources(t *testing.T) {
 		set.Put("nil", nil)
 		defer run(t, informer)()
 		r := NewReader(Options{})
-		lists := func(got map[string]float64) float64 {
-			return got["lists_total 0 list success"] + got["lists_total 0 watch_list success"]
-		}
 		got := values(t, r)
 		assert.Equal(t, 3.0, got["sources 0"])
 		assert.Equal(t, 1.0, got["sources_unsynced 0"])
