@@ -150,6 +150,9 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return g, nil
 }
 
+// panicking is a ListerWatcher whose every method panics.
+type panicking struct{ cache.ListerWatcher }
+
 // gate holds up watches while it is shut.
 type gate struct {
 	mu   sync.Mutex

@@ -92,6 +92,11 @@ func TestNoSource(t *testing.T) {
 		r.set.Put("late", l)
 		synctest.Wait()
 		assert.False(r, r.set.Source("late").HasSynced())
+		r.set.Put("removed", r.asks("", ""))
+		synctest.Wait()
+		assert.Len(r, statusOf(r.informer).Problems, 4, "an outage and an error each")
+		require.NoError(r, r.set.Remove("removed"))
+		assert.Len(r, statusOf(r.informer).Problems, 2, "what is gone is not out of reach")
 		assert.True(r, r.informer.HasSynced())
 		assert.True(r, r.handle.HasSynced())
 		heal()
@@ -158,6 +163,7 @@ func TestForbidden(t *testing.T) {
 		assert.True(r, apierrors.IsForbidden(all.LastError))
 		assert.Equal(r, "backing off", all.Phase)
 		assert.Equal(r, a.Lists+b.Lists, all.Lists)
+		require.ErrorContains(r, inspect.Ready(inspect.ReadyOptions{}, r.informer).Check(nil), "forbidden")
 
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
@@ -515,8 +521,118 @@ func TestReplacement(t *testing.T) {
 		r.set.Put("all", r.asks("", ""))
 		assert.Len(r, r.handler.take(), 10)
 		assert.Len(r, r.stored(), len(before))
+		waiting := make(chan error, 1)
+		next := strconv.FormatUint(r.server.ResourceVersion()+1, 10)
+		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.set.Source("all"), next) }()
 		r.set.Put("all", r.asks("", ""))
 		assert.Empty(r, r.handler.take())
+		assert.Empty(r, waiting, "it goes on for the request that takes its place")
+		r.write("a", "0", "x")
+		require.NoError(r, <-waiting)
+		require.NoError(r, kinformer.Relist(r.set.Source("all")))
+	})
+}
+
+// TestLateEvent: what a request still brings that was replaced, or whose source was removed, is dropped.
+func TestLateEvent(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		transformed := make(chan struct{})
+		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["app"] == "slow" {
+				<-transformed
+			}
+			return obj, nil
+		}))
+		r.set.Put("removed", r.asks("a", ""))
+		r.set.Put("replaced", r.asks("b", ""))
+		r.run()
+		r.write("a", "1", "slow")
+		r.write("b", "1", "slow")
+		synctest.Wait()
+		require.NoError(r, r.set.Remove("removed"))
+		r.set.Put("replaced", r.asks("c", ""))
+		synctest.Wait()
+		close(transformed)
+		assert.Empty(r, r.handler.take())
+		assert.Empty(r, r.stored())
+	})
+}
+
+// TestStop: sources that have not synced when the informer stops never will, and say so, whatever
+// their servers do.
+func TestStop(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
+		r.set.Put("hangs", r.asks("", ""))
+		r.set.Put("nil", nil)
+		r.run()
+		r.end()
+		for name, source := range r.set.All() {
+			require.Error(r, kinformer.WaitForSync(r.Context(), source), name)
+			require.ErrorContains(r, kinformer.Relist(source), "stopped", name)
+			assert.Equal(r, inspect.PhaseStopped, statusOf(source).Phase, name)
+		}
+	})
+}
+
+// TestFromPolicy: an error policy may remove its source, or put another in its place.
+func TestFromPolicy(t *testing.T) {
+	testkit.Reports(t)
+	var r *rig
+	policy := func(_ context.Context, err error, _ int) kinformer.ErrorDecision {
+		_ = r.set.Remove("b")
+		r.set.Put("instead", r.asks("a", ""))
+		return kinformer.ErrorDecision{}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r = newRig(t, kinformer.Options{Errors: kinformer.Errors{Policy: policy}})
+		forbidden := r.asks("b", "")
+		forbidden.err = testkit.ErrForbidden
+		r.write("a", "1", "x")
+		r.set.Put("b", forbidden)
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		assert.True(r, r.informer.HasSynced())
+		r.end()
+	})
+}
+
+// TestPanic: a ListerWatcher that panics, in a process that survives it, holds up its own source only.
+func TestPanic(t *testing.T) {
+	testkit.QuietPanics(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("panics", panicking{})
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		require.Len(r, statusOf(r.informer).Problems, 1)
+		assert.Contains(r, statusOf(r.informer).Problems[0].Text, `source "panics"`)
+		r.set.Put("panics", r.asks("", ""))
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.informer))
+	})
+}
+
+// TestSameTwice: one ListerWatcher may be that of two sources, of any names, and put again. Indices
+// that are added later have what all sources have.
+func TestSameTwice(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		same := r.asks("", "")
+		r.set.Put("", same)
+		r.set.Put("b", same)
+		r.set.Put("b", same)
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		require.NoError(r, r.informer.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		require.NoError(r, r.set.Remove(""))
+		r.write("c", "1", "x")
+		assert.Equal(r, []string{"add c/1"}, r.handler.take())
+		for _, namespace := range []string{"a", "c"} {
+			found, err := r.informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
+			require.NoError(r, err)
+			assert.Len(r, found, 1)
+		}
 	})
 }
 
