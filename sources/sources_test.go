@@ -364,7 +364,7 @@ func TestGone(t *testing.T) {
 		require.ErrorContains(r, <-waiting, "stopped")
 		r.set.Put("a", r.asks("a", "")) // another one of its name
 		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
-		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "1"), "stopped")
+		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
 		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
 	})
 }
