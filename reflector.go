@@ -119,13 +119,14 @@ type standIn struct {
 	}
 }
 
-// at returns a client-go Reflector that does not run, always the same one, with the name, the type
-// description and the settings of a reflector that is at version. Writing to its fields or running
-// it has no effect on that. It is always called for the same reflector.
+// at returns a client-go Reflector that does not run, with the name, the type description and the
+// settings of a reflector that is at version: the same one as long as it is called for one reflector,
+// not for those of several sources. Writing to its fields or running it has no effect on that.
 func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.reflector == nil {
+	if s.mu.reflector == nil || s.mu.reflector.Name() != o.Name {
+		s.mu.version = ""
 		s.mu.reflector = clientgo.NewReflectorWithOptions(s, nil, &FakeCustomStore{}, ReflectorOptions{
 			Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
 		})

@@ -85,9 +85,14 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 }
 
 // known returns what is known of an informer. The error is ErrForeign also for one whose store is the
-// user's.
+// user's, and ErrUnvouched for one of package sources and for its sources, which have no store of
+// their own.
 func known(informer Informer) (*door.Informer, error) {
-	if own := door.Of(informer); own != nil && own.Table != nil {
+	own := door.Of(informer)
+	if own != nil && (own.Parts != nil || own.Table == nil && own.Progress != nil) {
+		return nil, fmt.Errorf("audit of %s: %w: it has objects of several sources", own.Resource, ErrUnvouched)
+	}
+	if own != nil && own.Table != nil {
 		return own, nil
 	}
 	return nil, fmt.Errorf("audit: %w", door.ErrForeign)

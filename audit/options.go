@@ -69,7 +69,8 @@ var ErrExpired = errors.New("no version of the cache could be compared")
 
 var (
 	// ErrUnvouched says that the cache has no version that the server vouches for, as where lists
-	// have none, until the watch brings one.
+	// have none, until the watch brings one. An informer of package sources never has one for all,
+	// and a source of it has no store of its own: they are refused at once.
 	ErrUnvouched = errors.New("the server does not vouch for the version of what is stored")
 	// ErrUnsynced says that the informer has not synced: there is nothing to be audited yet.
 	ErrUnsynced = errors.New("the informer has not synced")

@@ -61,7 +61,11 @@ func Of(informer Syncer) (Inspection, error) {
 	if own.Processor != nil {
 		all.Disconnected = own.Processor.Disconnected()
 	}
-	all.addHistory(own.Report.History())
+	done := own.Report.History()
+	if own.Parts != nil {
+		all.addParts(own.Parts(), &done)
+	}
+	all.addHistory(done)
 	if audits, ok := own.Observed.Audits.Load().(interface{ Stats() AuditStats }); ok {
 		all.Audits = audits.Stats()
 	}

@@ -28,6 +28,10 @@ type Inspection struct {
 	InformerName string
 	Resource     schema.GroupVersionResource
 
+	// Sources is how many sources an informer of package sources has, and UnsyncedSources how many of
+	// them have not synced. What follows sums them up, and what removed ones have counted.
+	Sources, UnsyncedSources int
+
 	Status Status
 	// Queue is zero before the start, and for a controller with a queue of the user's own.
 	Queue Queue

@@ -185,8 +185,8 @@ var ErrNotComparable = store.ErrNotComparable
 // queue and store of the user's; the cause of the end of ctx, or of the informer, joined with the
 // informer's last error, in a text that has its status.
 //
-// Of an informer of package sources it waits for each of the sources that are there now, which means
-// something if they are of one server.
+// Of an informer of package sources it waits for each of the sources that are there now, until it is
+// removed, which means something if they are of one server.
 func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
 	own := door.Of(informer)
 	if own == nil || own.Progress == nil {
@@ -198,8 +198,9 @@ func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) err
 	if own.Parts == nil {
 		return awaitVersion(ctx, own, rv)
 	}
-	for _, part := range own.Parts() {
-		if err := awaitVersion(ctx, part, rv); err != nil {
+	for name, part := range own.Parts() {
+		err := awaitVersion(ctx, part, rv)
+		if now := own.Parts()[name]; err != nil && now != nil && now.Controller == part.Controller { // else it was removed
 			return err
 		}
 	}

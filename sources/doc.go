@@ -20,7 +20,8 @@
 //  2. Events of a source keep their order. Sources have no order among each other.
 //  3. An object is there as long as one source has it. The newest version counts; an older one that
 //     another source brings later is dropped, also after the source that had the newest has lost the
-//     object. Sources that have an object in common have to be of one server.
+//     object. Only a list may bring an older one, in case its server counts anew. Sources that have
+//     an object in common have to be of one server.
 //  4. An object leaves as a cache.DeletedFinalStateUnknown when its source lists without it or is
 //     removed, and as received when the watch says that it is deleted.
 //  5. A server sends the same event, with the state before, when an object is deleted and when it leaves
@@ -35,8 +36,11 @@
 //     at Run, until it is removed.
 //  9. An error policy that stops, stops the source. The informer goes on.
 //  10. The informer has one period of resyncs, one transform function and one bound of list requests for
-//     all sources.
+//     all sources. Transform function, error policy and watch-error handler may be called for several
+//     sources at the same time.
+//  11. What inspect.Of counts for the informer are the sums of its sources, those included that were
+//     replaced or removed. No metric has a source as a label.
 //
-// The resourceVersion of the informer is that of its source if it has only one, else empty; audits of
-// the informer are refused with audit.ErrUnvouched.
+// The resourceVersion of the informer is that of its source if it has only one, else empty. Audits of
+// the informer, and of a source, are refused with audit.ErrUnvouched.
 package sources

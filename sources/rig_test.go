@@ -41,17 +41,22 @@ type rig struct {
 // inBubble runs a test with an informer that does not run yet, and stops it in the end.
 func inBubble(t *testing.T, options kinformer.Options, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, handler: &mirror{known: map[string]*corev1.Pod{}}, stop: func() {}}
-		r.server = cachetest.New(cachetest.Options{
-			Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
-		})
-		r.informer, r.set = sources.New(&corev1.Pod{}, options)
-		var err error
-		r.handle, err = r.informer.AddEventHandler(r.handler)
-		require.NoError(t, err)
+		r := newRig(t, options)
 		test(r)
 		r.end()
 	})
+}
+
+func newRig(t *testing.T, options kinformer.Options) *rig {
+	r := &rig{T: t, handler: &mirror{known: map[string]*corev1.Pod{}}, stop: func() {}}
+	r.server = cachetest.New(cachetest.Options{
+		Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
+	})
+	r.informer, r.set = sources.New(&corev1.Pod{}, options)
+	var err error
+	r.handle, err = r.informer.AddEventHandler(r.handler)
+	require.NoError(t, err)
+	return r
 }
 
 // run runs the informer until it has nothing to do.
@@ -98,6 +103,7 @@ type lister struct {
 	server *cachetest.Source
 	gate   *gate // nil: none
 	err    error // of all requests; nil: none
+	unseen error // of all watches; nil: none
 }
 
 func (r *rig) asks(namespace, app string) *lister {
@@ -132,6 +138,9 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 }
 
 func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if l.unseen != nil {
+		return nil, l.unseen
+	}
 	w, err := l.server.WatchWithContext(ctx, l.narrow(o))
 	if err != nil || l.gate == nil {
 		return w, err
@@ -140,6 +149,9 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	go g.pass()
 	return g, nil
 }
+
+// panicking is a ListerWatcher whose every method panics.
+type panicking struct{ cache.ListerWatcher }
 
 // gate holds up watches while it is shut.
 type gate struct {

@@ -26,6 +26,7 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 	known := door.Of(informer)
 	group := sources.NewGroup(known.Resource, exampleObject)
 	known.Configure(func(c *door.Config) { c.Follower = group })
+	group.Refuse(known.Report.Status().Unfit)
 	return informer, &Set{group}
 }
 
@@ -54,10 +55,9 @@ func (s *Set) Source(name string) *Source {
 		return newSource(name, of)
 	}
 	absent := sources.NewGroup("objects", nil)
+	absent.Refuse(fmt.Errorf("%w: %q", ErrUnknown, name))
 	absent.Put(name, nil)
-	of := absent.Source(name)
-	of.Look().Report.Refuse(fmt.Errorf("%w: %q", ErrUnknown, name))
-	return newSource(name, of)
+	return newSource(name, absent.Source(name))
 }
 
 // All yields the sources by their names, in the order of these, as they are when the loop begins.

@@ -6,6 +6,8 @@ package sources_test
 import (
 	"context"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +92,11 @@ func TestNoSource(t *testing.T) {
 		r.set.Put("late", l)
 		synctest.Wait()
 		assert.False(r, r.set.Source("late").HasSynced())
+		r.set.Put("removed", r.asks("", ""))
+		synctest.Wait()
+		assert.Len(r, statusOf(r.informer).Problems, 4, "an outage and an error each")
+		require.NoError(r, r.set.Remove("removed"))
+		assert.Len(r, statusOf(r.informer).Problems, 2, "what is gone is not out of reach")
 		assert.True(r, r.informer.HasSynced())
 		assert.True(r, r.handle.HasSynced())
 		heal()
@@ -156,6 +163,7 @@ func TestForbidden(t *testing.T) {
 		assert.True(r, apierrors.IsForbidden(all.LastError))
 		assert.Equal(r, "backing off", all.Phase)
 		assert.Equal(r, a.Lists+b.Lists, all.Lists)
+		require.ErrorContains(r, inspect.Ready(inspect.ReadyOptions{}, r.informer).Check(nil), "forbidden")
 
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
@@ -320,10 +328,149 @@ func TestBadSources(t *testing.T) {
 		r.set.Put("nil", r.asks("", ""))
 		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil"), r.informer))
 	})
-	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
-	set.Put("a", &cache.ListWatch{})
-	require.Error(t, kinformer.WaitForSync(t.Context(), informer))
-	informer.RunWithContext(t.Context())
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
+		set.Put("a", &cache.ListWatch{})
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "Queue.Limit")
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit", "nor does any of its sources run")
+		informer.RunWithContext(t.Context())
+		set.Put("b", &cache.ListWatch{})
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("b")), "Queue.Limit")
+	})
+}
+
+// TestGone: what is asked of a source that there is not, or that is over, has an answer.
+func TestGone(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		none := r.set.Source("none")
+		require.ErrorIs(r, kinformer.Relist(none), sources.ErrUnknown)
+		require.ErrorIs(r, kinformer.WaitForVersion(ctx, none, "1"), sources.ErrUnknown)
+		r.set.Put("nil", nil)
+		require.ErrorContains(r, kinformer.Relist(r.set.Source("nil")), "ListerWatcher")
+		require.ErrorContains(r, kinformer.WaitForVersion(ctx, r.set.Source("nil"), "1"), "ListerWatcher")
+		require.NoError(r, r.set.Remove("nil"))
+
+		r.set.Put("a", r.asks("a", ""))
+		r.run()
+		gone := r.set.Source("a")
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForVersion(ctx, gone, "100") }()
+		synctest.Wait()
+		require.NoError(r, r.set.Remove("a"))
+		require.ErrorContains(r, <-waiting, "stopped")
+		r.set.Put("a", r.asks("a", "")) // another one of its name
+		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
+		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
+		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
+	})
+}
+
+// TestVersionWithoutRemoved: who waits for a version of all does not wait for a source that is removed.
+func TestVersionWithoutRemoved(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("b", r.asks("b", ""))
+		r.run()
+		version := r.write("a", "1", "x") // of which b hears nothing
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
+		synctest.Wait()
+		assert.Empty(r, waiting)
+		require.NoError(r, r.set.Remove("b"))
+		require.NoError(r, <-waiting)
+	})
+}
+
+// TestStopsBehindOthers: a source that its policy stops is over when what it has brought is in the
+// store, which others may hold up, and not before.
+func TestStopsBehindOthers(t *testing.T) {
+	testkit.Reports(t)
+	stop := func(context.Context, error, int) kinformer.ErrorDecision {
+		return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
+	}
+	var told []string
+	onStop := func(_ context.Context, err error) { told = append(told, err.Error()) }
+	inBubble(t, kinformer.Options{Errors: kinformer.Errors{Policy: stop, OnStop: onStop}}, func(r *rig) {
+		indexed := make(chan struct{})
+		require.NoError(r, r.informer.AddIndexers(cache.Indexers{"slow": func(obj any) ([]string, error) {
+			if obj.(*corev1.Pod).Namespace == "a" {
+				<-indexed
+			}
+			return nil, nil
+		}}))
+		r.write("a", "1", "x")
+		r.write("b", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		r.run()
+		unwatched := r.asks("b", "")
+		unwatched.unseen = testkit.ErrForbidden
+		r.set.Put("b", unwatched)
+		waiting := make(chan error, 1)
+		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
+		synctest.Wait()
+		assert.Empty(r, waiting)
+		close(indexed)
+		require.NoError(r, <-waiting)
+		assert.Equal(r, []string{"a/1", "b/1"}, r.stored())
+		require.Error(r, kinformer.WaitForVersion(r.Context(), r.set.Source("b"), "100"))
+		require.Len(r, told, 1)
+		assert.Contains(r, told[0], "of source b")
+	})
+}
+
+// TestErrorHandler: a watch-error handler is told whose error it is.
+func TestErrorHandler(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		var mu sync.Mutex
+		failed := map[string]bool{}
+		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
+			mu.Lock()
+			defer mu.Unlock()
+			_, source, _ := strings.Cut(of.Name(), " source ")
+			failed[source] = true
+		}))
+		for _, name := range []string{"a", "b"} {
+			l := r.asks(name, "")
+			l.err = testkit.ErrForbidden
+			r.set.Put(name, l)
+		}
+		r.run()
+		settle()
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Equal(r, map[string]bool{"a": true, "b": true}, failed)
+	})
+}
+
+// TestSlots: sources wait for the slots of the informer, and one that is removed gives its own back.
+func TestSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(1)}})
+		answer := make(chan struct{})
+		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: answer}, cachetest.Fault{Until: answer})
+		r.set.Put("first", r.asks("a", ""))
+		r.run()
+		r.set.Put("second", r.asks("a", ""))
+		r.set.Put("third", r.asks("a", ""))
+		synctest.Wait()
+		assert.Equal(r, "listing", statusOf(r.set.Source("first")).Phase)
+		for _, name := range []string{"second", "third"} {
+			assert.Equal(r, "waiting for a list slot", statusOf(r.set.Source(name)).Phase)
+		}
+		require.NoError(r, r.set.Remove("third"))
+		require.NoError(r, r.set.Remove("first"))
+		synctest.Wait()
+		assert.True(r, r.informer.HasSynced(), "nothing is left of the sources at its start")
+		assert.Equal(r, "listing", statusOf(r.set.Source("second")).Phase)
+		close(answer)
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("second")))
+		r.end()
+	})
 }
 
 // TestTransform: each source transforms by itself, and the informer tells of all that was refused.
@@ -374,8 +521,118 @@ func TestReplacement(t *testing.T) {
 		r.set.Put("all", r.asks("", ""))
 		assert.Len(r, r.handler.take(), 10)
 		assert.Len(r, r.stored(), len(before))
+		waiting := make(chan error, 1)
+		next := strconv.FormatUint(r.server.ResourceVersion()+1, 10)
+		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.set.Source("all"), next) }()
 		r.set.Put("all", r.asks("", ""))
 		assert.Empty(r, r.handler.take())
+		assert.Empty(r, waiting, "it goes on for the request that takes its place")
+		r.write("a", "0", "x")
+		require.NoError(r, <-waiting)
+		require.NoError(r, kinformer.Relist(r.set.Source("all")))
+	})
+}
+
+// TestLateEvent: what a request still brings that was replaced, or whose source was removed, is dropped.
+func TestLateEvent(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		transformed := make(chan struct{})
+		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["app"] == "slow" {
+				<-transformed
+			}
+			return obj, nil
+		}))
+		r.set.Put("removed", r.asks("a", ""))
+		r.set.Put("replaced", r.asks("b", ""))
+		r.run()
+		r.write("a", "1", "slow")
+		r.write("b", "1", "slow")
+		synctest.Wait()
+		require.NoError(r, r.set.Remove("removed"))
+		r.set.Put("replaced", r.asks("c", ""))
+		synctest.Wait()
+		close(transformed)
+		assert.Empty(r, r.handler.take())
+		assert.Empty(r, r.stored())
+	})
+}
+
+// TestStop: sources that have not synced when the informer stops never will, and say so, whatever
+// their servers do.
+func TestStop(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
+		r.set.Put("hangs", r.asks("", ""))
+		r.set.Put("nil", nil)
+		r.run()
+		r.end()
+		for name, source := range r.set.All() {
+			require.Error(r, kinformer.WaitForSync(r.Context(), source), name)
+			require.ErrorContains(r, kinformer.Relist(source), "stopped", name)
+			assert.Equal(r, inspect.PhaseStopped, statusOf(source).Phase, name)
+		}
+	})
+}
+
+// TestFromPolicy: an error policy may remove its source, or put another in its place.
+func TestFromPolicy(t *testing.T) {
+	testkit.Reports(t)
+	var r *rig
+	policy := func(_ context.Context, err error, _ int) kinformer.ErrorDecision {
+		_ = r.set.Remove("b")
+		r.set.Put("instead", r.asks("a", ""))
+		return kinformer.ErrorDecision{}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r = newRig(t, kinformer.Options{Errors: kinformer.Errors{Policy: policy}})
+		forbidden := r.asks("b", "")
+		forbidden.err = testkit.ErrForbidden
+		r.write("a", "1", "x")
+		r.set.Put("b", forbidden)
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		assert.True(r, r.informer.HasSynced())
+		r.end()
+	})
+}
+
+// TestPanic: a ListerWatcher that panics, in a process that survives it, holds up its own source only.
+func TestPanic(t *testing.T) {
+	testkit.QuietPanics(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("panics", panicking{})
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		require.Len(r, statusOf(r.informer).Problems, 1)
+		assert.Contains(r, statusOf(r.informer).Problems[0].Text, `source "panics"`)
+		r.set.Put("panics", r.asks("", ""))
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.informer))
+	})
+}
+
+// TestSameTwice: one ListerWatcher may be that of two sources, of any names, and put again. Indices
+// that are added later have what all sources have.
+func TestSameTwice(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		same := r.asks("", "")
+		r.set.Put("", same)
+		r.set.Put("b", same)
+		r.set.Put("b", same)
+		r.run()
+		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
+		require.NoError(r, r.informer.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		require.NoError(r, r.set.Remove(""))
+		r.write("c", "1", "x")
+		assert.Equal(r, []string{"add c/1"}, r.handler.take())
+		for _, namespace := range []string{"a", "c"} {
+			found, err := r.informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
+			require.NoError(r, err)
+			assert.Len(r, found, 1)
+		}
 	})
 }
 
@@ -425,6 +682,65 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
+// TestSums: an informer counts what its sources do, and goes on with what those have counted that are
+// gone.
+func TestSums(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
+		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["app"] == "bad" {
+				return nil, testkit.ErrInternal
+			}
+			return obj, nil
+		}))
+		of := func(what inspect.Syncer) inspect.Inspection {
+			all, err := inspect.Of(what)
+			require.NoError(r, err)
+			return all
+		}
+		r.write("a", "1", "x")
+		r.write("b", "1", "bad")
+		r.set.Put("a", r.asks("a", ""))
+		r.set.Put("b", r.asks("b", ""))
+		forbidden := r.asks("c", "")
+		forbidden.err = testkit.ErrForbidden
+		r.set.Put("c", forbidden)
+		r.run()
+		r.write("a", "2", "x")
+		synctest.Wait()
+		all, c := of(r.informer), of(r.set.Source("c"))
+		assert.Equal(r, 3, all.Sources)
+		assert.Equal(r, 1, all.UnsyncedSources)
+		assert.Equal(r, 2+c.Lists.Ended, all.Lists.Ended)
+		assert.Equal(r, c.Lists.Ended, all.Lists.Failed)
+		assert.EqualValues(r, 2, all.Lists.Objects)
+		assert.EqualValues(r, 1, all.Events)
+		assert.Len(r, all.Requests, int(all.Lists.Ended))
+		assert.Equal(r, c.Errors, all.Errors)
+		assert.Equal(r, c.FailingSince, all.FailingSince)
+		assert.Equal(r, 1, all.Queue.Untransformed)
+		assert.EqualValues(r, 1, all.Queue.TransformErrors)
+		assert.Zero(r, of(r.set.Source("a")).Sources)
+
+		r.set.Put("b", r.asks("b", "x"))
+		require.NoError(r, r.set.Remove("a"))
+		require.NoError(r, r.set.Remove("c"))
+		synctest.Wait()
+		now := of(r.informer)
+		assert.Equal(r, all.Lists.Ended+1, now.Lists.Ended)
+		assert.Equal(r, all.Lists.Failed, now.Lists.Failed)
+		assert.Equal(r, all.Events, now.Events)
+		assert.Equal(r, all.Status.Lists+1, now.Status.Lists)
+		assert.Equal(r, all.Status.Watches+1, now.Status.Watches)
+		assert.EqualValues(r, 1, now.Queue.TransformErrors)
+		assert.Zero(r, now.Queue.Untransformed)
+		assert.True(r, now.FailingSince.IsZero(), "what is gone does not fail")
+		assert.Zero(r, now.UnsyncedSources)
+		r.end()
+		assert.Equal(r, now.Status.Lists, statusOf(r.informer).Lists, "also after the end")
+	})
+}
+
 // TestReady: a source that fails for long makes the informer not ready, if that is asked for.
 func TestReady(t *testing.T) {
 	testkit.Reports(t)
@@ -460,7 +776,8 @@ func TestDoors(t *testing.T) {
 		assert.Equal(r, 1, one.Status.Objects)
 		assert.EqualValues(r, 1, one.Lists.Ended)
 		_, err = audit.Once(r.Context(), r.set.Source("a"), audit.Options{})
-		require.ErrorIs(r, err, inspect.ErrForeign)
+		require.ErrorIs(r, err, audit.ErrUnvouched)
+		require.ErrorIs(r, audit.Run(r.Context(), r.set.Source("a"), audit.RunOptions{}), audit.ErrUnvouched)
 		_, err = audit.Once(r.Context(), r.informer, audit.Options{})
 		require.ErrorIs(r, err, audit.ErrUnvouched)
 	})

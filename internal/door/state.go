@@ -23,8 +23,8 @@ var AheadPause = 30 * time.Second
 // Relist has the informer request the whole state again, of each of its sources that has not stopped
 // if it has several.
 func (i *Informer) Relist() error {
-	if i.hasStopped() {
-		return errAsksNoMore
+	if err := i.asksNothing(); err != nil {
+		return err
 	}
 	if i.Parts == nil {
 		i.Relister.Relist()
@@ -39,13 +39,23 @@ func (i *Informer) Relist() error {
 // RelistNewest is Relist for the most recent state of the server, even if that is older than the
 // cached one. The function that it returns reports whether the answer is in the store.
 func (i *Informer) RelistNewest() (stored func() bool, err error) {
-	if i.hasStopped() {
-		return nil, errAsksNoMore
+	if err := i.asksNothing(); err != nil {
+		return nil, err
 	}
 	return i.Relister.RelistNewest(), nil
 }
 
-func (i *Informer) hasStopped() bool { return i.Report.Status().Phase == reflector.Stopped }
+// asksNothing returns why nothing is requested any more, or ever; nil: it is.
+func (i *Informer) asksNothing() error {
+	switch status := i.Report.Status(); {
+	case status.Phase == reflector.Stopped:
+		return errAsksNoMore
+	case status.Unfit != nil:
+		return fmt.Errorf("nothing can be requested: %w", status.Unfit)
+	default:
+		return nil
+	}
+}
 
 // Doing says what a reflector does, and for how long.
 func Doing(phase string, since time.Time, age time.Duration) string {

@@ -136,6 +136,16 @@ func (t *Transformer) Behind() map[string]struct{} {
 	return maps.Clone(t.mu.behind)
 }
 
+// Absorb adds the failures of another transformer, which is over.
+func (t *Transformer) Absorb(over *Transformer) {
+	_, failed, last := over.Counts()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.failed += failed; last != nil {
+		t.mu.last = last
+	}
+}
+
 // Counts returns how many objects are behind, how many calls have failed, and with what the last of
 // them did; nothing for a nil transformer.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {

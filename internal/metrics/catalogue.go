@@ -71,15 +71,17 @@ var (
 
 // Of an informer: is it synced, is it fresh.
 var (
-	objects   = define(Gauge, "objects", "{object}", "Objects in the store.")
-	synced    = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
-	phaseAge  = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: waiting for a list slot, listing, streaming, watching, backing off, stopped.", "phase")
-	degraded  = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
-	eventAge  = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
-	failing   = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed. 0 while they succeed.")
-	outage    = define(Gauge, "outage_seconds", "s", "How long the informer has been blind: from when its server went out of reach until it is fresh again. 0 while it is not.")
-	blind     = sparse(define(Gauge, "last_outage_seconds", "s", "How long it was blind the last time, or has been so far."))
-	reconnect = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the informer was fresh again after an outage."))
+	objects     = define(Gauge, "objects", "{object}", "Objects in the store.")
+	synced      = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
+	sourceCount = sparse(define(Gauge, "sources", "{source}", "Sources of an informer of package sources."))
+	unsynced    = sparse(define(Gauge, "sources_unsynced", "{source}", "Those of them whose first state is not in the store."))
+	phaseAge    = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: waiting for a list slot, listing, streaming, watching, backing off, stopped.", "phase")
+	degraded    = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
+	eventAge    = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
+	failing     = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed. 0 while they succeed.")
+	outage      = define(Gauge, "outage_seconds", "s", "How long the informer has been blind: from when its server went out of reach until it is fresh again. 0 while it is not.")
+	blind       = sparse(define(Gauge, "last_outage_seconds", "s", "How long it was blind the last time, or has been so far."))
+	reconnect   = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the informer was fresh again after an outage."))
 )
 
 // Of an informer: its requests.

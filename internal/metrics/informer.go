@@ -108,6 +108,8 @@ func (v visit) informer(i *inspect.Inspection, known *informer) {
 func (v visit) health(i *inspect.Inspection, known *informer) {
 	v.put(objects, known.labels, float64(i.Status.Objects))
 	v.put(synced, known.labels, one(i.Status.Synced))
+	v.put(sourceCount, known.labels, float64(i.Sources))
+	v.put(unsynced, known.labels, float64(i.UnsyncedSources))
 	v.put(phaseAge, known.series(phaseAge, i.Status.Phase), age(i, i.Status.PhaseSince))
 	worded := map[string]bool{}
 	for _, problem := range i.Status.Problems {

@@ -24,6 +24,7 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -257,6 +258,29 @@ func TestCatalogue(t *testing.T) {
 		assert.True(t, strings.HasSuffix(m.Help, "."), m.Name)
 	}
 	assert.Greater(t, len(names), 40)
+}
+
+// TestSources: an informer of several sources tells how many it has, and their sums.
+func TestSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer, set := sources.New(&v1.Pod{}, kinformer.Options{})
+		set.Put("a", cachetest.Of(testkit.PodAt("a", "1")))
+		set.Put("b", cachetest.Of(testkit.PodAt("b", "1")))
+		set.Put("nil", nil)
+		defer run(t, informer)()
+		r := NewReader(Options{})
+		got := values(t, r)
+		assert.Equal(t, 3.0, got["sources 0"])
+		assert.Equal(t, 1.0, got["sources_unsynced 0"])
+		assert.Equal(t, 2.0, got["objects 0"])
+		assert.Equal(t, 2.0, got["list_duration_seconds watch_list 0"])
+		require.NoError(t, set.Remove("a"))
+		require.NoError(t, set.Remove("nil"))
+		got = values(t, r)
+		assert.Equal(t, 1.0, got["sources 0"])
+		assert.NotContains(t, got, "sources_unsynced 0", "there is none")
+		assert.Equal(t, 2.0, got["list_duration_seconds watch_list 0"], "a counter does not go back")
+	})
 }
 
 // TestAudits: what audits have come to is exported, once there was one.

@@ -108,26 +108,33 @@ func (j *Journal) History() History {
 	return h
 }
 
-// enter notes what the reflector does from now on.
+// enter notes what the reflector does from now on. After the end that is of no interest: one that is
+// not waited for may go on for a moment.
 func (j *Journal) enter(phase Phase) {
 	j.write(func(p *pages) {
-		if phase != p.Phase {
-			p.Phase, p.Since = phase, p.clock.Now()
-		}
-		p.asked = ""
-		p.hold(false)
-		switch phase {
-		case BackingOff:
-			p.counted = false
-		case Listing:
-			p.Mode = ByList
-		case Streaming:
-			p.Mode = ByWatchList
-		}
-		if phase != Watching && phase != BackingOff {
-			p.followed = time.Time{}
+		if !j.HasEnded() {
+			p.enter(phase)
 		}
 	})
+}
+
+func (p *pages) enter(phase Phase) {
+	if phase != p.Phase {
+		p.Phase, p.Since = phase, p.clock.Now()
+	}
+	p.asked = ""
+	p.hold(false)
+	switch phase {
+	case BackingOff:
+		p.counted = false
+	case Listing:
+		p.Mode = ByList
+	case Streaming:
+		p.Mode = ByWatchList
+	}
+	if phase != Watching && phase != BackingOff {
+		p.followed = time.Time{}
+	}
 }
 
 // hold notes whether the sink has no room, so that nobody reads the watch.
@@ -194,8 +201,10 @@ func (j *Journal) Refuse(err error) {
 
 // End notes that what the reflector has brought is processed, and no more comes.
 func (j *Journal) End() {
-	j.enter(Stopped)
-	j.write(func(*pages) { j.endLocked() })
+	j.write(func(p *pages) {
+		p.enter(Stopped)
+		j.endLocked()
+	})
 }
 
 func (j *Journal) endLocked() {

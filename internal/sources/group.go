@@ -4,6 +4,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ type Group struct {
 		sync.Mutex
 		sources map[string]*Source
 		phase   phase
-		follow  // once it runs
+		unfit   error // why none will ever run; nil: they may
+		follow        // once it runs
 	}
 }
 
@@ -75,16 +77,27 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
 		s = newSource(name, &g.kind, &g.mu)
 		g.mu.sources[name] = s
 	}
-	s.stop()
+	g.retireLocked(s)
 	s.session = s.session.next(lw)
+	unfit := g.mu.unfit
+	if event.IsNil(lw) {
+		unfit = cmp.Or(unfit, errNoListerWatcher)
+	}
 	switch {
-	case event.IsNil(lw):
-		s.report.Refuse(errNoListerWatcher)
+	case unfit != nil:
+		s.report.Refuse(unfit)
 	case g.mu.phase == phaseEnded:
 		s.report.End()
 	case g.mu.phase == phaseRunning:
 		g.startLocked(s)
 	}
+}
+
+// Refuse says why no source that is put from now on will ever run.
+func (g *Group) Refuse(unfit error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.unfit = unfit
 }
 
 // Remove has a source and its objects go; after the end of Follow the objects stay. The error is
@@ -97,7 +110,7 @@ func (g *Group) Remove(name string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	delete(g.mu.sources, name)
-	s.stop()
+	g.retireLocked(s)
 	s.report.End()
 	s.number++
 	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
@@ -155,8 +168,7 @@ func (g *Group) Version() string {
 func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue) {
 	room := &sharedRoom{of: o.Sink}
 	var running sync.WaitGroup
-	defer running.Wait()
-	defer g.end()
+	defer g.end(&running)
 	g.begin(follow{ctx, o, q, room, &running})
 	g.resync(ctx, &o)
 }
@@ -175,13 +187,20 @@ func (g *Group) begin(f follow) {
 	g.oneLess()
 }
 
-// end has no more sources start, and says of those that there are that nothing more comes.
-func (g *Group) end() {
+// end has no more sources start, and says of those that there are that nothing more comes, once it
+// does not.
+func (g *Group) end(running *sync.WaitGroup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.phase = phaseEnded
 	for _, s := range g.mu.sources {
 		s.stop()
+	}
+	g.mu.Unlock()
+	running.Wait()
+	g.mu.Lock()
+	for _, s := range g.mu.sources {
+		s.report.End()
 	}
 }
 
@@ -218,18 +237,28 @@ func (g *Group) startLocked(s *Source) {
 	s.transform = &reader.Transform
 	o := f.options
 	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
-	o.Name += " source " + s.name
+	o.Name, o.TypeDescription = o.Name+" source "+s.name, s.label()
 	o.Sink = &sink{&store.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
 	s.requests = func() reflector.Options { return o }
 	f.running.Go(func() {
 		defer stop()
-		defer g.ended(s, number)
+		defer f.queue.PutState(store.NewEnd(func() { g.ended(s, number) }))
 		defer utilruntime.HandleCrashWithContext(ctx)
 		reflector.New(o).Run(ctx)
 	})
 }
 
-// ended notes that nothing more comes from a source, unless it has another session.
+// retireLocked ends the session of a source. What it has counted goes on counting for the informer.
+func (g *Group) retireLocked(s *Source) {
+	s.stop()
+	if s.transform != nil { // else it has not run
+		g.mu.options.Journal.Absorb(s.report)
+		g.mu.queue.Reader.Transform.Absorb(s.transform)
+	}
+}
+
+// ended notes that all that a source has brought is in the store, and no more comes, unless it has
+// another session. The end of Follow does so, too, after which nobody empties the queue.
 func (g *Group) ended(s *Source, number uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

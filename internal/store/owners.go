@@ -20,6 +20,7 @@ import (
 type owners struct {
 	applier *Applier
 	sources map[*Source]struct{} // that have a state in the store
+	likely  *Source              // to have the next key, too: lists are in the order of namespaces; never nil
 	shared  map[string][]claim   // by key; none: one source has it, in the version of the store
 	touched map[*Source]struct{} // by the transaction in hand
 	stored  []func()             // to be called when the handlers have the batch
@@ -36,7 +37,9 @@ type claim struct {
 // Share makes a the applier of several sources: each record is of a Session. It is called before the
 // first batch.
 func (a *Applier) Share() {
-	a.sharing = &owners{applier: a, sources: map[*Source]struct{}{}, shared: map[string][]claim{}, touched: map[*Source]struct{}{}}
+	a.sharing = &owners{
+		applier: a, sources: map[*Source]struct{}{}, likely: &Source{}, shared: map[string][]claim{}, touched: map[*Source]struct{}{},
+	}
 }
 
 // enter notes that a source is going to have objects, about so many if it has none.
@@ -70,8 +73,7 @@ func (o *owners) gain(s *Source, key, version string, listed bool) (stores bool)
 		delete(o.shared, key)
 	}
 	inStore, _ := o.inStore(key)
-	sign := order(version, newest)
-	return sign > 0 && listed || sign >= 0 && order(version, inStore) != 0
+	return order(version, newest) >= 0 && (listed || order(version, inStore) != 0)
 }
 
 // rest returns the claims that are not over, and the newest version of these.
@@ -94,9 +96,21 @@ func (o *owners) claimsWith(s *Source, key string) []claim {
 	if !is {
 		return nil
 	}
-	for other := range o.sources { // or none has it: s has lost it in the run in hand
-		if _, has := other.keys[key]; has {
-			return []claim{{other, version}}
+	if owner := o.ownerOf(key); owner != nil { // else s has lost it in the run in hand
+		return []claim{{owner, version}}
+	}
+	return nil
+}
+
+// ownerOf returns the only source that has a key, nil if none has.
+func (o *owners) ownerOf(key string) *Source {
+	if _, has := o.likely.keys[key]; has {
+		return o.likely
+	}
+	for s := range o.sources {
+		if _, has := s.keys[key]; has {
+			o.likely = s
+			return s
 		}
 	}
 	return nil
@@ -131,7 +145,7 @@ func (o *owners) lose(s *Source, key string) (last bool) {
 		return true
 	})
 	switch {
-	case len(claims) > 0 && order(shown, newest) > 0:
+	case len(claims) > 0 && later(shown, newest) != newest:
 		o.shared[key] = append(claims, claim{nil, shown})
 	case len(claims) > 1:
 		o.shared[key] = claims
@@ -147,7 +161,7 @@ func (o *owners) length(run []event.Record) int {
 	if len(o.shared) == 0 && isOfOne(run) {
 		return len(run)
 	}
-	from := make(map[string]*Session, len(run))
+	from := map[string]*Session{} // as large as the transaction, which may be short in a long run
 	for i := range run {
 		if !run[i].Keyed() {
 			continue

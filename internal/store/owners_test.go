@@ -278,8 +278,11 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 	case "remove":
 		r.remove(s)
 		s.Session = &Session{Source: &Source{}} // another one of its name
-	case "retired": // an event of a session that is over
+	case "retired": // events and a state of a session that is over
 		if s.Number > 1 {
+			stage := NewPartStage(r.reader, &Session{Source: s.Source, Number: s.Number - 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+			require.NoError(t, stage.Put(testkit.PodAt(key, "1000")))
+			require.NoError(t, stage.Publish("1000"))
 			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Added, key, 1000)
 			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Deleted, key, 1000)
 		}
@@ -376,6 +379,13 @@ func TestSharedProgress(t *testing.T) {
 	r.remove(a)
 	r.apply()
 	assert.False(t, reached(a, "1"))
+	stage := NewPartStage(r.reader, &Session{Source: b.Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	require.NoError(t, stage.Publish(""))
+	r.event(&modelSource{&Session{Source: b.Source, Number: 1}, b.has}, "x", 7)
+	r.applier.Apply(r.batch, false)
+	r.batch = nil
+	assert.Equal(t, "7", b.Version())
+	assert.False(t, reached(b, "5"), "what is added first comes in any order")
 	assert.False(t, r.applier.Vouched())
 }
 
@@ -418,7 +428,7 @@ func TestSharedKeepsCached(t *testing.T) {
 		}
 		return obj, nil
 	}
-	r.state(s, map[string]int{"x": 1, "y": 2}, false)
+	r.state(s, map[string]int{"x": 1, "y": 2, "z": 3}, false)
 	r.apply()
 	stage := NewPartStage(r.reader, s.Session, 0, nil)
 	require.ErrorIs(t, stage.Put(testkit.PodAt("x", "13")), testkit.ErrInternal)
@@ -428,10 +438,13 @@ func TestSharedKeepsCached(t *testing.T) {
 	require.NoError(t, stage.Put(testkit.PodAt("new", "13")))
 	require.NoError(t, stage.Put(testkit.PodAt("gone", "14")))
 	require.NoError(t, stage.Remove(testkit.PodAt("gone", "15")))
+	require.NoError(t, stage.Put(testkit.PodAt("z", "13")))
+	require.NoError(t, stage.Remove(testkit.PodAt("z", "15")))
 	require.NoError(t, stage.Publish("16"))
 	r.lose(s, "y")
+	r.lose(s, "z")
 	r.apply()
-	assert.Equal(t, []string{"delete ns/y unseen"}, r.calls)
+	assert.ElementsMatch(t, []string{"delete ns/y unseen", "delete ns/z unseen"}, r.calls)
 	behind, _, _ := r.reader.Transform.Counts()
 	assert.Equal(t, 2, behind)
 }
@@ -455,4 +468,108 @@ func TestSharedDistrust(t *testing.T) {
 	r.apply()
 	assert.Equal(t, []string{"update ns/y 2"}, r.calls)
 	assert.True(t, stored)
+}
+
+// TestSharedDistrustOfOverlap: an object that two sources have in one version is wrong: either of them repairs it.
+func TestSharedDistrustOfOverlap(t *testing.T) {
+	r := newSharedRig(t, 2)
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, map[string]int{"x": 1}, false)
+	r.state(b, map[string]int{"x": 1}, false)
+	r.apply()
+	for _, s := range []*modelSource{a, b} {
+		wrong := testkit.PodAt("x", "1")
+		wrong.Labels = map[string]string{"wrong": "yes"}
+		r.contents.Table.Apply([]table.Op{{Key: "ns/x", Object: wrong}}, func(held string) string { return held })
+		stage := NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+		stage.Distrust()
+		require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
+		require.NoError(t, stage.Publish("3"))
+		r.apply()
+		assert.Equal(t, []string{"update ns/x 1"}, r.calls)
+		stored, _ := r.contents.Table.Get("ns/x")
+		assert.Empty(t, stored.(*v1.Pod).Labels)
+	}
+}
+
+// TestSharedUnversioned: what is known of objects without versions is gone with the overlap, too.
+func TestSharedUnversioned(t *testing.T) {
+	r := newSharedRig(t, 2)
+	put := func(s *modelSource, typ clientgo.DeltaType) {
+		r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/x", Object: testkit.PodAt("x", ""), State: s.Session})
+	}
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, nil, false)
+	r.state(b, nil, false)
+	put(a, clientgo.Added)
+	put(b, clientgo.Added)
+	r.applier.Apply(r.batch, false)
+	assert.Len(t, r.applier.sharing.(*owners).shared, 1)
+	r.batch = nil
+	put(a, clientgo.Deleted)
+	r.applier.Apply(r.batch, false)
+	assert.Empty(t, r.applier.sharing.(*owners).shared)
+	assert.Equal(t, 1, r.contents.Table.Len())
+}
+
+// TestSharedIncomparable: of versions that have no order the last one counts, also within a batch.
+func TestSharedIncomparable(t *testing.T) {
+	r := newSharedRig(t, 2)
+	put := func(s *modelSource, version string) {
+		r.batch = append(r.batch, event.Record{Type: clientgo.Updated, Key: "ns/x", Version: version, Object: testkit.PodAt("x", version), State: s.Session})
+	}
+	a, b := r.sources[0], r.sources[1]
+	r.state(a, nil, false)
+	r.state(b, nil, false)
+	put(a, "q")
+	put(b, "q")
+	r.applier.Apply(r.batch, false)
+	r.batch = nil
+	put(a, "p")
+	put(a, "q")
+	r.applier.Apply(r.batch, false)
+	stored, _ := r.contents.Table.Get("ns/x")
+	assert.Equal(t, "q", stored.(*v1.Pod).ResourceVersion)
+}
+
+// TestSharedReceived: the received version of an object that does not show it is known as long as the
+// object is there.
+func TestSharedReceived(t *testing.T) {
+	r := newSharedRig(t, 1)
+	r.reader.Transform.Function = func(obj any) (any, error) {
+		obj.(*v1.Pod).ResourceVersion = ""
+		return obj, nil
+	}
+	for _, version := range []int{1, 2} {
+		r.state(r.sources[0], map[string]int{"x": version}, false)
+		r.applier.Apply(r.batch, false)
+		r.batch = nil
+		stored, _ := r.contents.Table.Get("ns/x")
+		assert.Equal(t, strconv.Itoa(version), r.applier.Received.of("ns/x", stored))
+	}
+	r.remove(r.sources[0])
+	r.applier.Apply(r.batch, false)
+	assert.Empty(t, r.applier.Received)
+}
+
+// TestSharedLapsed: an object is behind of which a later state of the stream was refused.
+func TestSharedLapsed(t *testing.T) {
+	testkit.Reports(t)
+	r := newSharedRig(t, 1)
+	r.reader.Transform.KeepCached = true
+	r.reader.Transform.Function = func(obj any) (any, error) {
+		if obj.(*v1.Pod).ResourceVersion == "2" {
+			return nil, testkit.ErrInternal
+		}
+		return obj, nil
+	}
+	stage := NewPartStage(r.reader, &Session{Source: r.sources[0].Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	for _, version := range []string{"1", "2"} {
+		require.NoError(t, stage.Put(testkit.PodAt("x", version)))
+	}
+	require.NoError(t, stage.Publish("3"))
+	r.applier.Apply(r.batch, false)
+	assert.Equal(t, 1, r.contents.Table.Len())
+	behind, _, _ := r.reader.Transform.Counts()
+	assert.Equal(t, 1, behind)
 }

@@ -19,7 +19,7 @@ type partState struct {
 	session  *Session
 	items    []partItem
 	at       map[string]int      // key → place in items
-	kept     map[string]struct{} // keys of listed objects that cannot be transformed: the cached ones stay
+	kept     map[string]struct{} // keys of objects whose last state cannot be transformed: what is before it stays
 	distrust bool                // the versions of cached objects
 	stored   func()              // called when the state is in the store
 }
@@ -35,6 +35,20 @@ type partItem struct {
 // NewPart returns the record of a state without objects: for a source that is removed.
 func NewPart(session *Session) event.Record {
 	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}}}
+}
+
+// NewEnd returns a record that says that a source brings no more. done is called when all before it is
+// in the store and was given to the handlers.
+func NewEnd(done func()) event.Record {
+	return event.Record{Type: clientgo.ReplacedAll, State: ending(done)}
+}
+
+type ending func()
+
+func (e ending) replaceIn(a *Applier, changes []event.Change, _ string, _ bool) []event.Change {
+	o := a.sharing.(*owners)
+	o.stored = append(o.stored, e)
+	return changes
 }
 
 // replaceIn makes the state all that its source has. Objects that no other source has leave with a

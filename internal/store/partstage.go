@@ -49,9 +49,7 @@ func (s *partStage) Put(obj any) error {
 		return err
 	default:
 		event.ReportTo(s.reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
-		if _, earlier := s.state.at[rec.Key]; !earlier {
-			s.state.kept[rec.Key] = struct{}{}
-		}
+		s.state.kept[rec.Key] = struct{}{}
 		return nil
 	}
 }

@@ -86,6 +86,25 @@ func (l *Ledger) State() State {
 	}
 }
 
+// Absorb adds what another ledger has counted, of which nobody tells any more.
+func (l *Ledger) Absorb(over *Ledger) {
+	counted := over.State()
+	lists, watches := over.Bytes()
+	l.listBytes.Add(lists)
+	l.watchBytes.Add(watches)
+	l.decoded.Add(counted.Decoded)
+	l.reused.Add(counted.Reused)
+	l.verified.Add(counted.Verified)
+	l.differences.Add(counted.Differences)
+	l.checked.Add(counted.Checked)
+	l.writtenTo.Add(counted.WrittenTo)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for reason, n := range counted.GivenUp {
+		l.giveUpLocked(reason, n)
+	}
+}
+
 // begin notes whether equal parts are to be one. There may be readers already.
 func (l *Ledger) begin(shares bool, unshared string) {
 	l.mu.Lock()
@@ -215,11 +234,15 @@ func (l *Ledger) gaveUp(why error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.giveUpLocked(reason, 1)
+}
+
+func (l *Ledger) giveUpLocked(reason string, n int64) {
 	if l.mu.givenUp == nil {
 		l.mu.givenUp = map[string]int64{}
 	}
 	if _, known := l.mu.givenUp[reason]; !known && len(l.mu.givenUp) >= manyReasons {
 		reason = "others"
 	}
-	l.mu.givenUp[reason]++
+	l.mu.givenUp[reason] += n
 }

@@ -1,0 +1,114 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// statusOfAll returns the status of an informer of several sources: their sums, and their problems,
+// each with the name of its source. The phase is that of a source that does not watch, if there is
+// one, else of the one that has watched for the longest time; the last error is the latest.
+func statusOfAll(i *door.Informer) Status {
+	s := statusOfOne(i)
+	known, parts := i.Report.Status(), i.Parts()
+	runs := known.Unfit == nil && known.Phase != reflector.Stopped
+	for n, name := range slices.Sorted(maps.Keys(parts)) {
+		part := statusOf(parts[name])
+		if s.add(&part); !runs {
+			continue
+		}
+		if n == 0 || isLessFar(&part, &s) {
+			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, part.Mode
+		}
+		for _, problem := range part.Problems {
+			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
+			s.Problems = append(s.Problems, problem)
+		}
+	}
+	return s
+}
+
+// worstOf returns what is known of the reflector of an informer, or of one of its sources: of the one
+// that has failed for the longest time, and before the informer has synced of one that has not.
+func worstOf(i *door.Informer, synced bool) reflector.Status {
+	worst := i.Report.Status()
+	if i.Parts == nil || worst.Unfit != nil || worst.Phase == reflector.Stopped {
+		return worst
+	}
+	for _, part := range i.Parts() {
+		one := part.Report.Status()
+		ends := one.Unfit != nil || one.Phase == reflector.Stopped
+		switch {
+		case synced && !ends && one.FailingFor > worst.FailingFor,
+			!synced && !part.HasSynced() && one.FailingFor >= worst.FailingFor:
+			worst = one
+		}
+	}
+	return worst
+}
+
+// isLessFar reports whether a does not watch while b does, or does what b does for a longer time.
+func isLessFar(a, b *Status) bool {
+	if watching := a.Phase == PhaseWatching; watching != (b.Phase == PhaseWatching) {
+		return !watching
+	}
+	return a.PhaseSince.Before(b.PhaseSince)
+}
+
+// add adds what a source has counted.
+func (s *Status) add(part *Status) {
+	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
+	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
+	if part.LastErrorAt.After(s.LastErrorAt) {
+		s.LastError, s.LastErrorAt = part.LastError, part.LastErrorAt
+	}
+	if part.LastOutageAt.After(s.LastOutageAt) {
+		s.LastOutage, s.LastOutageAt = part.LastOutage, part.LastOutageAt
+	}
+	if part.LastEvent.After(s.LastEvent) {
+		s.LastEvent = part.LastEvent
+	}
+	s.Decoding.add(&part.Decoding)
+}
+
+// add adds what was decoded for a source. Of what is no number the first counts that says something.
+func (d *Decoding) add(part *Decoding) {
+	if !d.On {
+		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
+	}
+	d.Direct, d.Reused = d.Direct+part.Direct, d.Reused+part.Reused
+	for reason, n := range part.GivenUp {
+		if d.GivenUp == nil {
+			d.GivenUp = map[string]int64{}
+		}
+		d.GivenUp[reason] += n
+	}
+	d.Verified.Objects, d.Verified.Differences = d.Verified.Objects+part.Verified.Objects, d.Verified.Differences+part.Verified.Differences
+	d.Texts = cmp.Or(d.Texts, part.Texts)
+	of, all := &part.Shared, &d.Shared
+	all.On, all.Why, all.Parts = all.On || of.On, cmp.Or(all.Why, of.Why), cmp.Or(all.Parts, of.Parts)
+	all.Checked, all.Mutations, all.Mutation = all.Checked+of.Checked, all.Mutations+of.Mutations, cmp.Or(all.Mutation, of.Mutation)
+}
+
+// addParts adds what the sources of an informer have done.
+func (all *Inspection) addParts(parts map[string]*door.Informer, h *reflector.History) {
+	all.Sources = len(parts)
+	for _, part := range parts {
+		done := part.Report.History()
+		h.Add(&done)
+		if !part.HasSynced() {
+			all.UnsyncedSources++
+		}
+		behind, failed, last := part.Transform.Counts()
+		all.Queue.Untransformed, all.Queue.TransformErrors = all.Queue.Untransformed+behind, all.Queue.TransformErrors+failed
+		all.Queue.LastTransformError = cmp.Or(last, all.Queue.LastTransformError)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Add adds what another reflector has done, which may be over or go on.
+func (h *History) Add(other *History) {
+	h.Lists.add(&other.Lists)
+	h.Streams.add(&other.Streams)
+	h.Watches.add(&other.Watches)
+	h.Events, h.ListBytes, h.WatchBytes = h.Events+other.Events, h.ListBytes+other.ListBytes, h.WatchBytes+other.WatchBytes
+	for word, n := range other.Relists {
+		count(&h.Relists, word, n)
+	}
+	for word, n := range other.WatchEnds {
+		count(&h.WatchEnds, word, n)
+	}
+	for word, n := range other.Drops {
+		count(&h.Drops, word, n)
+	}
+	if since := other.FailingSince; h.FailingSince.IsZero() || !since.IsZero() && since.Before(h.FailingSince) {
+		h.FailingSince = since
+	}
+	h.Past = merged(h.Past, other.Past, func(p Past) time.Time { return p.Began.Add(p.Took) }, keptPast)
+	h.Errors = merged(h.Errors, other.Errors, func(n Noted) time.Time { return n.Last }, keptErrors)
+	h.Outages = merged(h.Outages, other.Outages, func(o Outage) time.Time { return o.Began.Add(o.Length) }, keptOutages)
+}
+
+func (r *Requests) add(other *Requests) {
+	r.Ended, r.Failed, r.Objects = r.Ended+other.Ended, r.Failed+other.Failed, r.Objects+other.Objects
+	r.Total, r.Longest = r.Total+other.Total, max(r.Longest, other.Longest)
+	r.Last = cmp.Or(other.Last, r.Last)
+}
+
+// merged returns the last n of both, in the order of their times.
+func merged[T any](a, b []T, at func(T) time.Time, n int) []T {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(a, b T) int { return at(a).Compare(at(b)) })
+	return slices.Clone(all[max(0, len(all)-n):])
+}
+
+// Absorb adds what another journal has counted, whose reflector is over.
+func (j *Journal) Absorb(over *Journal) {
+	counted, past := over.Status(), over.History()
+	past.FailingSince = time.Time{}
+	for i := range past.Outages {
+		past.Outages[i].Over = true
+	}
+	j.decoding.Absorb(&over.decoding)
+	past.ListBytes, past.WatchBytes = 0, 0 // which the ledger has
+	j.write(func(p *pages) {
+		p.History.Add(&past)
+		p.Status.Lists, p.Status.Watches = p.Status.Lists+counted.Lists, p.Status.Watches+counted.Watches
+		p.Left, p.Reconnects = p.Left+counted.Left, p.Reconnects+counted.Reconnects
+	})
+}

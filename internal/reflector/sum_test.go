@@ -1,0 +1,71 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestHistoryAdd: counts are summed, and of what is listed the last ones of both are kept, in the order
+// of time.
+func TestHistoryAdd(t *testing.T) {
+	began := time.Unix(1000, 0)
+	var a, b History
+	for i := range 2 * keptPast {
+		of, at := &a, began.Add(time.Duration(i)*time.Second)
+		if i%2 == 1 {
+			of = &b
+		}
+		of.noteRequest(Past{Kind: KindWatch, Took: time.Second, Objects: 1, Reason: "closed", Failed: i == 1}, at)
+		of.noteError(strconv.Itoa(i), at)
+		count(&of.Relists, "expired", 1)
+		count(&of.Drops, "type", 1)
+	}
+	b.FailingSince, b.Events, b.ListBytes, b.WatchBytes = began, 1, 2, 3
+	b.Outages = []Outage{{Began: began, Length: time.Second}}
+	a.Add(&b)
+	assert.Equal(t, Requests{Ended: 64, Failed: 1, Total: 64 * time.Second, Longest: time.Second, Last: time.Second, Objects: 64}, a.Watches)
+	assert.Equal(t, map[string]int64{"closed": 64}, a.WatchEnds)
+	assert.Equal(t, map[string]int64{"expired": 64}, a.Relists)
+	assert.Equal(t, map[string]int64{"type": 64}, a.Drops)
+	assert.Equal(t, []int64{1, 2, 3}, []int64{a.Events, a.ListBytes, a.WatchBytes})
+	assert.Equal(t, began, a.FailingSince)
+	assert.Equal(t, b.Outages, a.Outages)
+	assert.Len(t, a.Past, keptPast)
+	assert.Len(t, a.Errors, keptErrors)
+	for i, e := range a.Errors {
+		assert.Equal(t, strconv.Itoa(keptErrors+i), e.Text)
+	}
+	a.Add(&History{FailingSince: began.Add(time.Hour)})
+	assert.Equal(t, began, a.FailingSince, "for longer")
+}
+
+// TestEndIsLast: what a reflector goes on with for a moment after the end is of no interest.
+func TestEndIsLast(t *testing.T) {
+	j := NewJournal()
+	j.enter(Watching)
+	j.End()
+	j.enter(BackingOff)
+	assert.Equal(t, Stopped, j.Status().Phase)
+}
+
+// TestAbsorb: a journal goes on with the counts of another, and not with its troubles.
+func TestAbsorb(t *testing.T) {
+	over, j := NewJournal(), NewJournal()
+	over.write(func(p *pages) {
+		p.Status.Lists, p.Status.Watches, p.Left, p.Reconnects = 1, 2, 3, 4
+		p.Outages, p.FailingSince = []Outage{{Began: time.Unix(1000, 0)}}, time.Unix(1000, 0)
+	})
+	for range 2 {
+		j.Absorb(over)
+	}
+	s := j.Status()
+	assert.Equal(t, []int64{2, 4, 6, 8}, []int64{s.Lists, s.Watches, s.Left, s.Reconnects})
+	assert.False(t, s.OutOfReach)
+	assert.Zero(t, s.FailingFor)
+}
