@@ -269,13 +269,6 @@ func askForForeign(t *testing.T, p *Processor) {
 	assert.True(t, other.Has(foreign))
 }
 
-// addNamed registers a handler of that name.
-func addNamed(p *Processor, name string, handler clientgo.ResourceEventHandler, known ...any) *Listener {
-	listener := p.NewListener(handler, Options{Name: name, Logger: klog.Background()})
-	p.Add(listener, givenSnapshot(known))
-	return listener
-}
-
 // TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that
 // another handler has to hear.
 func TestRemovedHandlerIsNotKept(t *testing.T) {
