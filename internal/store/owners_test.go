@@ -324,7 +324,7 @@ func TestSharedCalls(t *testing.T) {
 	heard("delete ns/new unseen", "add ns/other 9")
 	r.remove(b)
 	heard("delete ns/z unseen")
-	assert.Equal(t, 1, stored, "once for each session")
+	assert.Equal(t, 1, stored, "not for the removal")
 	assert.Empty(t, r.contents.Table.RV())
 	assert.Equal(t, strconv.Itoa(r.version), a.Version())
 }
@@ -414,6 +414,20 @@ func TestSharedTransactions(t *testing.T) {
 	one() // events that wait, too, of whatever sources, as long as they are about different objects
 	r.remove(b)
 	one()
+}
+
+// TestSharedStored: who waits for a state, or for the end of a source, is told when the handlers have
+// been given what is before it.
+func TestSharedStored(t *testing.T) {
+	r := newSharedRig(t, 1)
+	var told []string
+	r.sources[0].Stored = func() { told = append(told, "stored") }
+	r.state(r.sources[0], map[string]int{"x": 1}, false)
+	r.batch = append(r.batch, NewEnd(func() { told = append(told, "over") }))
+	assert.Len(t, r.applier.Apply(r.batch, false), 1)
+	assert.Empty(t, told)
+	r.applier.Done()
+	assert.Equal(t, []string{"stored", "over"}, told)
 }
 
 // TestSharedKeepsCached: a listed object that cannot be transformed keeps its cached version, if that

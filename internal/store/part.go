@@ -72,7 +72,7 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	s.publish()
 	o.leave(s)
 	p.stored()
-	if !repeated && p.session.Stored != nil {
+	if p.session.Stored != nil {
 		o.stored = append(o.stored, p.session.Stored)
 	}
 	return write.all()

@@ -44,8 +44,8 @@ func (s *Source) Len() int { return int(s.size.Load()) }
 type Session struct {
 	*Source
 	Number uint64
-	// Stored is called once the first state of the session is in the store and was given to the
-	// handlers, in the goroutine of the applier. It must not wait.
+	// Stored is called when a state of the session is in the store and was given to the handlers, in
+	// the goroutine of the applier. It must not wait. nil: nothing is.
 	Stored func()
 }
 
