@@ -74,7 +74,7 @@ type controllerQueue interface {
 // knows no batches. The queue may be any implementation. Both functions run in a goroutine of their
 // own, one call at a time, never in that of the reflector; what they fail or panic at is counted
 // (inspect.QueueOf), reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and not tried
-// again.
+// again. Package retry tries again.
 //
 // Run returns when its context ends, the queue is closed and the last call has returned; at once,
 // with an error in the log, if config.ListerWatcher is nil.

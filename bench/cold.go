@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// evictedBytes is more than a core has of caches of its own, and of addresses that it knows.
+	// evictedBytes is more than a core's own caches hold, and than its TLB maps.
 	evictedBytes = 8 << 20
 	cacheLine    = 64
 	// coldOperations is how many operations of a phase are measured in a full run.
 	coldOperations = 1000
 )
 
-// evictor evicts what the processor's own caches hold, by reading memory that has nothing to do
-// with a store.
+// evictor empties a core's own caches of a store, by reading other memory.
 type evictor struct {
 	memory []byte
 	sum    byte // keeps the compiler from leaving out the loads
@@ -38,9 +37,9 @@ func (e *evictor) evict() {
 	}
 }
 
-// coldRound measures one operation at a time, each on memory that was evicted: that of the store, of
-// the objects and of the code. An operation takes the median of its phase; the two readings of the
-// clock are part of it on both sides.
+// coldRound measures one operation at a time, each after the caches were evicted: of the store, of the
+// objects and of the code. The sample is the median of the operations; of several phases, the mean of
+// their medians, or the sum if they are paired. It includes two readings of the clock, on both sides.
 func (s sized) coldRound(e *env, targets []target) (outcome, error) {
 	targets = targets[:min(len(targets), e.ops(coldOperations))]
 	took := make([]time.Duration, len(targets))

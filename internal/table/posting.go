@@ -172,8 +172,9 @@ func (p *posting) spent() bool {
 	return p.n == 0 && len(p.rest()) == 0 && p.first.Load().bare()
 }
 
-// newPosting makes an empty posting. A value that is not longer than textLen is copied to the posting,
-// so that one comparison waits for memory once, and no posting keeps an object's text alive.
+// newPosting makes an empty posting. A value of up to textLen bytes is copied into the posting: its
+// bytes lie beside the header, so that a comparison waits for memory once, and the posting does not
+// keep an object's text alive.
 func newPosting(value string, ix *index) *posting {
 	p := &posting{value: value, index: ix}
 	if n := copy(p.text[:], value); n == len(value) {

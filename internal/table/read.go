@@ -222,8 +222,8 @@ func (v view) union(name string, values []string) ([]any, error) {
 	return objs, nil
 }
 
-// indexValues returns copies of the values with members: a string of a posting would keep that, and
-// the table that it is of, alive. Pinned views only.
+// indexValues returns copies of the values with members. A value lies in its posting, which would keep
+// the whole body of the table alive. Pinned views only.
 func (v view) indexValues(name string) ([]string, error) {
 	ix, err := v.index(name)
 	if err != nil {

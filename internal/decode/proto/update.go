@@ -28,10 +28,9 @@ var errWritten = errors.New("a part of the former object was written to")
 // not changed are those of the former object, which is not written to, and must not be. It returns the
 // row of the object.
 //
-// The tables are asked for parts that have changed: others may have become the same, and what no table
-// was asked for would stay in memory as often as there are objects. About one in a thousand of the parts
-// that are taken over is decoded anew and compared. If a program has written to it, that is reported,
-// and the object is decoded without the former one.
+// Changed parts are looked up in the tables: other objects may have changed alike, and would else each
+// keep a copy. About one in a thousand of the parts that are taken over is decoded anew and compared.
+// If a program has written to it, that is reported, and the object is decoded without the former one.
 func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, error) {
 	v := reflect.ValueOf(into)
 	switch {

@@ -18,8 +18,8 @@ type Options struct {
 	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
 	// Checks has each part that is found checked: the value is right, whoever has written to parts.
 	Checks bool
-	// Rest says that only what differs from a former object is decoded. What is found for it does not
-	// say whether parts are worth looking for.
+	// Rest says that only parts that differ from a former object are decoded. How many of them are
+	// found in the table does not decide whether later objects look for parts.
 	Rest bool
 	// Trim, which may be nil, leaves out of the metadata of an object what former objects were left
 	// without when they had been read.
