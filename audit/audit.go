@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,17 +86,18 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 }
 
 // known returns what is known of an informer. The error is ErrForeign also for one whose store is the
-// user's, and ErrUnvouched for one of package sources and for its sources, which have no store of
-// their own.
+// user's, and ErrUnvouched for one of package sources.
 func known(informer Informer) (*door.Informer, error) {
-	own := door.Of(informer)
-	if own != nil && (own.Parts != nil || own.Table == nil && own.Progress != nil) {
-		return nil, fmt.Errorf("audit of %s: %w: it has objects of several sources", own.Resource, ErrUnvouched)
-	}
-	if own != nil && own.Table != nil {
+	switch own := door.Of(informer); {
+	case own == nil:
+		return nil, fmt.Errorf("audit: %w", door.ErrForeign)
+	case own.Applier == nil:
+		return nil, fmt.Errorf("audit: %w", cmp.Or(own.Report.Status().Unfit, door.ErrForeign))
+	case own.Parts != nil:
+		return nil, fmt.Errorf("audit of %s: %w: audit each of its sources", own.Resource, ErrUnvouched)
+	default:
 		return own, nil
 	}
-	return nil, fmt.Errorf("audit: %w", door.ErrForeign)
 }
 
 // whileRunning returns a context that ends with ctx and, by ErrEnded, with the informer.
@@ -159,7 +161,7 @@ func (a *auditor) compare(ctx context.Context) (*comparison, error) {
 		began, version := time.Now(), ""
 		c, err := a.compareOnce(ctx)
 		if c != nil {
-			version, c.tries = c.state.RV(), try
+			version, c.tries = c.state.Version(), try
 		}
 		if isUnknown(err) {
 			unknown++
@@ -190,16 +192,16 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	defer state.Close()
 	c := a.begin(state)
 	if a.options.Content {
-		c.foreign, err = a.lists.List(ctx, state.RV(), c.take)
+		c.foreign, err = a.lists.List(ctx, state.Version(), c.take)
 	} else {
-		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.RV(), c.take)
+		c.foreign, err = a.lists.ListIdentities(ctx, a.options.Source, state.Version(), c.take)
 	}
 	if err != nil {
 		if inexact := (*exact.Inexact)(nil); errors.As(err, &inexact) {
 			err = fmt.Errorf("%w: %w", ErrUnsupported, inexact.Why)
 		}
 		if isUnknown(err) {
-			c.digest = digestOf(&state)
+			c.digest = digestOf(state)
 		}
 		return c, err
 	}
@@ -228,7 +230,7 @@ func (a *auditor) pause(ctx context.Context, last error, version string, began t
 	case isUnknown(last):
 		return sleep(ctx, time.Until(began.Add(door.AheadPause)))
 	case isExpired(last):
-		_, err := await(ctx, newerPatience, func() bool { return a.Table.RV() != version })
+		_, err := await(ctx, newerPatience, func() bool { return a.Applied() != version })
 		return err
 	}
 	return sleep(ctx, tryPause)

@@ -16,6 +16,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // comparison is that of one snapshot with the list at its version. Each listed object is looked up
@@ -24,7 +25,7 @@ import (
 // once.
 type comparison struct {
 	*auditor
-	state   state
+	state   *store.State
 	behind  map[string]struct{} // keys of objects that the transform refuses
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
@@ -39,7 +40,7 @@ type comparison struct {
 	metadata bool
 }
 
-func (a *auditor) begin(state state) *comparison {
+func (a *auditor) begin(state *store.State) *comparison {
 	return &comparison{
 		auditor: a, state: state, behind: a.Transform.Behind(), seed: maphash.MakeSeed(),
 		stored: make([]uint64, 0, state.Len()), kinds: map[string]Kind{},
@@ -57,9 +58,11 @@ func (c *comparison) take(listed runtime.Object) error {
 		return nil
 	}
 	stored, exists := c.state.Get(key)
-	server, origin := event.OriginOf(listed), event.Origin{}
+	server, origin, shown := event.OriginOf(listed), event.Origin{}, false
 	if exists {
-		origin = c.state.received.Origin(key, stored)
+		if origin, shown = c.state.Origin(key, stored); !shown && origin.Version == server.Version {
+			origin = server
+		}
 		c.look(key, origin)
 	}
 	if _, refused := c.behind[key]; refused {
@@ -73,7 +76,7 @@ func (c *comparison) take(listed runtime.Object) error {
 	switch {
 	case origin != server:
 		c.found(Finding{Key: key, Kind: Stale, Cached: origin.Version, Listed: server.Version})
-	case c.options.Content && !c.sameContent(stored, listed):
+	case c.options.Content && shown && !c.sameContent(stored, listed):
 		c.found(Finding{Key: key, Kind: Different, Cached: origin.Version, Listed: server.Version})
 	}
 	return nil
@@ -103,9 +106,9 @@ func (c *comparison) end() {
 		c.findExtra()
 	}
 	if len(c.stored) == looks && looks == c.state.Len() {
-		c.digest.ResourceVersion, c.digest.Objects = c.state.RV(), looks
+		c.digest.ResourceVersion, c.digest.Objects = c.state.Version(), looks
 	} else {
-		c.digest = digestOf(&c.state)
+		c.digest = digestOf(c.state)
 	}
 	slices.SortFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Key, b.Key) })
 }
@@ -119,7 +122,8 @@ func (c *comparison) findExtra() {
 			c.refused++
 			continue
 		}
-		c.found(Finding{Key: key, Kind: Extra, Cached: c.state.received.Origin(key, obj).Version})
+		origin, _ := c.state.Origin(key, obj)
+		c.found(Finding{Key: key, Kind: Extra, Cached: origin.Version})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // Digest is a checksum of the content of a cache at a version. If two digests are equal, the caches
@@ -28,11 +29,12 @@ type Digest struct {
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
 // digestOf returns the digest of a snapshot.
-func digestOf(state *state) Digest {
-	d := Digest{ResourceVersion: state.RV(), Objects: state.Len()}
+func digestOf(state *store.State) Digest {
+	d := Digest{ResourceVersion: state.Version(), Objects: state.Len()}
 	var text []byte
 	for key, obj := range state.All() {
-		text = d.add(text, key, state.received.Origin(key, obj))
+		origin, _ := state.Origin(key, obj)
+		text = d.add(text, key, origin)
 	}
 	return d
 }

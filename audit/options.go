@@ -13,7 +13,7 @@ import (
 
 // Informer is what can be audited: an informer or controller of package cache that has a store, as
 // its NewSharedIndexInformer and NewInformer make them, however it is handed out (see
-// inspect.StatusOf).
+// inspect.StatusOf), or a source of package sources.
 type Informer interface{ HasSyncedChecker() cache.DoneChecker }
 
 // Options say how to audit. The zero value compares the key, the UID and the resourceVersion of each
@@ -69,8 +69,9 @@ var ErrExpired = errors.New("no version of the cache could be compared")
 
 var (
 	// ErrUnvouched says that the cache has no version that the server vouches for, as where lists
-	// have none, until the watch brings one. An informer of package sources never has one for all,
-	// and a source of it has no store of its own: they are refused at once.
+	// have none, until the watch brings one; or that a source of an informer was replaced during its
+	// audit. An informer of package sources never has a version for all, and is refused at once: its
+	// sources can be audited.
 	ErrUnvouched = errors.New("the server does not vouch for the version of what is stored")
 	// ErrUnsynced says that the informer has not synced: there is nothing to be audited yet.
 	ErrUnsynced = errors.New("the informer has not synced")

@@ -6,24 +6,14 @@ package audit
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/store"
-	"github.com/kinformer/cache/internal/table"
 )
 
 // errBusy says that a batch is on its way into the store, or to the handlers.
 var errBusy = errors.New("the informer is storing a batch")
-
-// state is what an informer has stored, between two batches. The auditor closes the snapshot.
-type state struct {
-	*table.Snapshot
-	// received is what the server said of the objects that do not show it any more. Nobody else
-	// has the map.
-	received store.Received
-}
 
 const (
 	leastPoll = time.Millisecond
@@ -32,32 +22,32 @@ const (
 
 // stateOf returns what is stored as soon as no batch is on its way: after microseconds, or, for a
 // controller of NewInformer, when its handler has returned.
-func stateOf(ctx context.Context, known *door.Informer) (state, error) {
+func stateOf(ctx context.Context, known *door.Informer) (*store.State, error) {
 	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
 		stored, err := tryState(known)
 		if !errors.Is(err, errBusy) {
 			return stored, err
 		}
 		if err := sleep(ctx, pause); err != nil {
-			return state{}, err
+			return nil, err
 		}
 	}
 }
 
 // tryState returns what is stored. It waits for nobody: the error is errBusy, ErrUnvouched,
 // ErrUnsynced, also if the informer did not run when it was looked up, or ErrEnded.
-func tryState(known *door.Informer) (state, error) {
+func tryState(known *door.Informer) (*store.State, error) {
 	switch {
 	case known.Report.HasEnded():
-		return state{}, ErrEnded
+		return nil, ErrEnded
 	case known.Requests == nil, !known.HasSynced():
-		return state{}, ErrUnsynced
+		return nil, ErrUnsynced
 	case !known.Delivery.TryLock():
-		return state{}, errBusy
+		return nil, errBusy
 	}
 	defer known.Delivery.Unlock()
-	if rv := known.Table.RV(); !known.Applier.Vouched() || rv == "" || rv == "0" { // as after a write to the store
-		return state{}, ErrUnvouched
+	if stored := known.Applier.State(known.Part); stored != nil {
+		return stored, nil
 	}
-	return state{known.Table.Snapshot(), maps.Clone(known.Applier.Received)}, nil
+	return nil, ErrUnvouched // as after a write to the store
 }

@@ -56,7 +56,7 @@ func Of(informer Syncer) (Inspection, error) {
 	all := Inspection{
 		ID: own.Observed.Number.Load(), Name: own.Resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", own.Example),
 		InformerName: own.Identity.Name(), Resource: own.Identity.GroupVersionResource(),
-		Status: statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own),
+		Status: statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own), Audits: auditsOf(own),
 	}
 	if own.Processor != nil {
 		all.Disconnected = own.Processor.Disconnected()
@@ -66,13 +66,18 @@ func Of(informer Syncer) (Inspection, error) {
 		all.addParts(own.Parts(), &done)
 	}
 	all.addHistory(done)
-	if audits, ok := own.Observed.Audits.Load().(interface{ Stats() AuditStats }); ok {
-		all.Audits = audits.Stats()
-	}
 	if own.Table != nil {
 		all.addContents(own)
 	}
 	return all, nil
+}
+
+// auditsOf returns what audits of one informer, or of one source, have found, in maps of the caller's own.
+func auditsOf(own *door.Informer) (stats AuditStats) {
+	if audits, ok := own.Observed.Audits.Load().(interface{ Stats() AuditStats }); ok {
+		stats = audits.Stats()
+	}
+	return stats
 }
 
 // addHistory adds what the reflector has done.

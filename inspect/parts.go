@@ -85,12 +85,7 @@ func (d *Decoding) add(part *Decoding) {
 		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
 	}
 	d.Direct, d.Reused = d.Direct+part.Direct, d.Reused+part.Reused
-	for reason, n := range part.GivenUp {
-		if d.GivenUp == nil {
-			d.GivenUp = map[string]int64{}
-		}
-		d.GivenUp[reason] += n
-	}
+	d.GivenUp = sums(d.GivenUp, part.GivenUp)
 	d.Verified.Objects, d.Verified.Differences = d.Verified.Objects+part.Verified.Objects, d.Verified.Differences+part.Verified.Differences
 	d.Texts = cmp.Or(d.Texts, part.Texts)
 	of, all := &part.Shared, &d.Shared
@@ -98,12 +93,33 @@ func (d *Decoding) add(part *Decoding) {
 	all.Checked, all.Mutations, all.Mutation = all.Checked+of.Checked, all.Mutations+of.Mutations, cmp.Or(all.Mutation, of.Mutation)
 }
 
+// add adds the audits of a source.
+func (s *AuditStats) add(part *AuditStats) {
+	s.Ended, s.Found = sums(s.Ended, part.Ended), sums(s.Found, part.Found)
+	s.Passing, s.Relists, s.Differing = s.Passing+part.Passing, s.Relists+part.Relists, s.Differing+part.Differing
+	if part.Last.At.After(s.Last.At) {
+		s.Last = part.Last
+	}
+}
+
+// sums adds the numbers of part to those of all, which may be nil.
+func sums(all, part map[string]int64) map[string]int64 {
+	for name, n := range part {
+		if all == nil {
+			all = map[string]int64{}
+		}
+		all[name] += n
+	}
+	return all
+}
+
 // addParts adds what the sources of an informer have done.
 func (all *Inspection) addParts(parts map[string]*door.Informer, h *reflector.History) {
 	all.Sources = len(parts)
 	for _, part := range parts {
-		done := part.Report.History()
+		done, audits := part.Report.History(), auditsOf(part)
 		h.Add(&done)
+		all.Audits.add(&audits)
 		if !part.HasSynced() {
 			all.UnsyncedSources++
 		}

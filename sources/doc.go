@@ -39,8 +39,9 @@
 //     all sources. Transform function, error policy and watch-error handler may be called for several
 //     sources at the same time.
 //  11. What inspect.Of counts for the informer are the sums of its sources, those included that were
-//     replaced or removed. No metric has a source as a label.
+//     replaced or removed, but for the audits of those. No metric has a source as a label.
 //
-// The resourceVersion of the informer is that of its source if it has only one, else empty. Audits of
-// the informer, and of a source, are refused with audit.ErrUnvouched.
+// The resourceVersion of the informer is that of its source if it has only one, else empty. So sources
+// are audited one by one: audit.Once and audit.Run take a Source, and refuse the informer. An audit
+// compares what the source has of an object, also while the store has a newer version of another one.
 package sources

@@ -101,9 +101,10 @@ func (q request) selects(pod *corev1.Pod) bool {
 type lister struct {
 	request
 	server *cachetest.Source
-	gate   *gate // nil: none
-	err    error // of all requests; nil: none
-	unseen error // of all watches; nil: none
+	gate   *gate  // nil: none
+	err    error  // of all requests; nil: none
+	unseen error  // of all watches; nil: none
+	listed func() // called after a list; nil: nothing is
 }
 
 func (r *rig) asks(namespace, app string) *lister {
@@ -134,7 +135,11 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	if l.err != nil {
 		return nil, l.err
 	}
-	return l.server.ListWithContext(ctx, l.narrow(o))
+	list, err := l.server.ListWithContext(ctx, l.narrow(o))
+	if l.listed != nil {
+		l.listed()
+	}
+	return list, err
 }
 
 func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -153,10 +158,23 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 // panicking is a ListerWatcher whose every method panics.
 type panicking struct{ cache.ListerWatcher }
 
-// gate holds up watches while it is shut.
+// gate holds up watches while it is shut, and loses their events while it is to.
 type gate struct {
-	mu   sync.Mutex
-	shut chan struct{} // closed when the gate opens; nil: it is open
+	mu    sync.Mutex
+	shut  chan struct{} // closed when the gate opens; nil: it is open
+	loses bool
+}
+
+func (g *gate) lose(events bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.loses = events
+}
+
+func (g *gate) isLosing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loses
 }
 
 func (g *gate) close() {
@@ -204,6 +222,9 @@ func (w *gatedWatch) pass() {
 		case <-w.gate.passable():
 		case <-w.stop:
 			return
+		}
+		if w.gate.isLosing() {
+			continue
 		}
 		select {
 		case w.events <- event:

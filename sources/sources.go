@@ -24,7 +24,7 @@ var ErrUnknown = sources.ErrUnknown
 func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedIndexInformer, *Set) {
 	informer := kinformer.New(nil, exampleObject, options)
 	known := door.Of(informer)
-	group := sources.NewGroup(known.Resource, exampleObject)
+	group := sources.NewGroup(known)
 	known.Configure(func(c *door.Config) { c.Follower = group })
 	group.Refuse(known.Report.Status().Unfit)
 	return informer, &Set{group}
@@ -54,7 +54,7 @@ func (s *Set) Source(name string) *Source {
 	if of := s.group.Source(name); of != nil {
 		return newSource(name, of)
 	}
-	absent := sources.NewGroup("objects", nil)
+	absent := sources.NewGroup(&door.Informer{Resource: "objects"})
 	absent.Refuse(fmt.Errorf("%w: %q", ErrUnknown, name))
 	absent.Put(name, nil)
 	return newSource(name, absent.Source(name))

@@ -5,6 +5,7 @@ package sources_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -775,10 +776,107 @@ func TestDoors(t *testing.T) {
 		require.NoError(r, err)
 		assert.Equal(r, 1, one.Status.Objects)
 		assert.EqualValues(r, 1, one.Lists.Ended)
-		_, err = audit.Once(r.Context(), r.set.Source("a"), audit.Options{})
+	})
+}
+
+// TestAudit: a source is compared with what its server has for it, whatever other sources have brought,
+// and repaired.
+func TestAudit(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		slow, quick := r.asks("a", ""), r.asks("", "x")
+		r.set.Put("slow", slow)
+		r.set.Put("quick", quick)
+		r.run()
+		once := func(name string, content bool) audit.Report {
+			report, err := audit.Once(r.Context(), r.set.Source(name), audit.Options{Content: content, Repair: true})
+			require.NoError(r, err)
+			return report
+		}
+		slow.gate.close()
+		r.write("a", "1", "x")
+		r.write("b", "1", "x")
+		synctest.Wait()
+		for _, content := range []bool{false, true} {
+			report := once("slow", content)
+			assert.True(r, report.Equal(), "it has an older version than the store: %v", report)
+			assert.Equal(r, 1, report.Digest.Objects)
+			assert.True(r, once("quick", content).Equal())
+		}
+		slow.gate.lose(true)
+		slow.gate.open()
+		r.server.Delete("a", "1")
+		synctest.Wait()
+		slow.gate.lose(false)
+		r.write("a", "2", "y")
+		synctest.Wait()
+		require.Equal(r, []string{"a/1", "a/2", "b/1"}, r.stored())
+		assert.True(r, once("quick", false).Equal(), "it has lost the object, whatever is in the store")
+		report := once("slow", false)
+		assert.Equal(r, map[audit.Kind]int{audit.Extra: 1}, report.Confirmed)
+		assert.True(r, report.Repaired)
+		require.Equal(r, []string{"a/2", "b/1"}, r.stored())
+		one, err := inspect.Of(r.set.Source("slow"))
+		require.NoError(r, err)
+		assert.EqualValues(r, 1, one.Audits.Relists)
+		assert.Equal(r, map[string]int64{"equal": 2, "different": 1}, one.Audits.Ended)
+		all, err := inspect.Of(r.informer)
+		require.NoError(r, err)
+		assert.Equal(r, map[string]int64{"equal": 5, "different": 1}, all.Audits.Ended)
+		assert.Equal(r, one.Audits.Last, all.Audits.Last)
+	})
+}
+
+// TestAuditRefused: an informer of sources has no version that could be listed; nor has a source that
+// is not there, has not synced, or is replaced during its audit.
+func TestAuditRefused(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		r.set.Put("a", r.asks("a", ""))
+		once := func(informer audit.Informer) error {
+			_, err := audit.Once(r.Context(), informer, audit.Options{})
+			return err
+		}
+		source := r.set.Source("a")
+		require.ErrorIs(r, once(source), audit.ErrUnsynced)
+		r.run()
+		require.ErrorIs(r, once(r.informer), audit.ErrUnvouched)
+		require.ErrorIs(r, audit.Run(r.Context(), r.informer, audit.RunOptions{}), audit.ErrUnvouched)
+		require.ErrorIs(r, once(r.set.Source("none")), sources.ErrUnknown)
+		require.NoError(r, once(source))
+		failing := r.asks("a", "")
+		failing.err = errors.New("no list")
+		r.set.Put("a", failing)
+		require.ErrorIs(r, once(source), audit.ErrUnvouched, "what is stored is not of what it asks for now")
+		require.NoError(r, r.set.Remove("a"))
+		require.ErrorIs(r, once(source), audit.ErrEnded)
+	})
+}
+
+// TestAuditReplaced: what an audit has found of a source that is replaced meanwhile is neither confirmed
+// nor repaired by what it asked for before.
+func TestAuditReplaced(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		before := r.asks("a", "")
+		r.set.Put("a", before)
+		r.run()
+		before.gate.lose(true)
+		r.write("a", "1", "x")
+		synctest.Wait()
+		before.gate.lose(false)
+		r.write("a", "2", "y")
+		synctest.Wait()
+		before.listed = func() {
+			before.listed = nil
+			r.set.Put("a", r.asks("a", "y"))
+			synctest.Wait()
+			require.Equal(r, []string{"a/2"}, r.stored())
+		}
+		report, err := audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
 		require.ErrorIs(r, err, audit.ErrUnvouched)
-		require.ErrorIs(r, audit.Run(r.Context(), r.set.Source("a"), audit.RunOptions{}), audit.ErrUnvouched)
-		_, err = audit.Once(r.Context(), r.informer, audit.Options{})
-		require.ErrorIs(r, err, audit.ErrUnvouched)
+		assert.Equal(r, map[audit.Kind]int{audit.Stale: 1}, report.Found)
+		assert.Empty(r, report.Confirmed)
+		assert.False(r, report.Relisted)
 	})
 }

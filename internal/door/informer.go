@@ -58,10 +58,12 @@ type Informer struct {
 	Applied  func() string // the version
 	Len      func() int
 
-	// The way into the store. They are nil with a queue of the user's, and for one of several sources.
+	// The way into the store. They are nil with a queue of the user's. One of several sources has no
+	// table, but a session of the applier's.
 	Table    *table.Table
 	Applier  *store.Applier
 	Delivery *sync.Mutex // held while a batch goes into the store and on to the handlers
+	Part     *store.Session
 
 	// They are nil before the start of a shared informer; the last two also with a foreign queue.
 	Requests  func() reflector.Options // how the informer asks for what, and of whom

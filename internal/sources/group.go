@@ -59,9 +59,9 @@ type follow struct {
 	running *sync.WaitGroup // reflectors; grows in phaseRunning only
 }
 
-// NewGroup returns a group without sources, for objects like the example.
-func NewGroup(resource string, example any) *Group {
-	g := &Group{kind: kind{resource: resource, example: example, synced: make(chan struct{})}}
+// NewGroup returns a group without sources, of an informer that has not run.
+func NewGroup(whole *door.Informer) *Group {
+	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}
 	g.unsynced.Store(1)
 	g.mu.sources = map[string]*Source{}
 	return g
@@ -149,7 +149,7 @@ func (g *Group) Parts() map[string]*door.Informer {
 
 // HasSyncedChecker waits for the sources that Follow has begun with, but for those that were removed.
 func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
-	return checker{"Sources of " + g.resource, g.synced}
+	return checker{"Sources of " + g.whole.Resource, g.synced}
 }
 
 // Version returns the version of the only source, "" if there are several.
@@ -223,7 +223,7 @@ func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 			continue
 		}
 		if err := o.Sink.Resync(); err != nil {
-			event.Report(ctx, err, "Resync failed", "type", g.resource)
+			event.Report(ctx, err, "Resync failed", "type", g.whole.Resource)
 		}
 	}
 }

@@ -35,8 +35,7 @@ type Source struct {
 
 // kind is what the sources of a Group have in common.
 type kind struct {
-	resource string // what logs and errors call the objects
-	example  any    // of them
+	whole *door.Informer // before it ran
 
 	synced   chan struct{} // closed when no source is awaited any more
 	unsynced atomic.Int64  // sources that are, and one until Follow knows them all
@@ -99,7 +98,8 @@ func (s *Source) Look() *door.Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &door.Informer{
-		Controller: s, Resource: s.label(), Example: s.of.example,
+		Controller: s, Resource: s.label(), Example: s.of.whole.Example,
+		Applier: s.of.whole.Applier, Delivery: s.of.whole.Delivery, Part: &store.Session{Source: s.part, Number: s.number},
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Transform: s.transform, Requests: s.requests,
 		Progress: &s.part.Progress, Applied: s.part.Version, Len: s.part.Len,
 		ProcessErrors: func() (uint64, error) { return 0, nil },
@@ -107,7 +107,7 @@ func (s *Source) Look() *door.Informer {
 }
 
 // label is what logs and errors call the source.
-func (s *Source) label() string { return s.of.resource + " of source " + s.name }
+func (s *Source) label() string { return s.of.whole.Resource + " of source " + s.name }
 
 // Run does nothing: the Group runs the source.
 func (*Source) Run(<-chan struct{}) {}

@@ -158,10 +158,6 @@ func (a *Applier) turn() {
 	a.Progress.era.Add(1)
 }
 
-// Vouched reports whether the server vouches for the store's version. It is for the applier's user,
-// between two batches.
-func (a *Applier) Vouched() bool { return a.vouched }
-
 // Done lets go of the last batch, which the handlers have been given. It does nothing if there is
 // none.
 func (a *Applier) Done() {

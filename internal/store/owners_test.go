@@ -190,6 +190,30 @@ func (r *sharedRig) checkOwners() {
 		if _, known := r.applier.sharing.(*owners).sources[s.Source]; !known {
 			require.Empty(r.t, s.has)
 		}
+		r.checkState(s)
+	}
+}
+
+// checkState compares what a source has of the store with the model.
+func (r *sharedRig) checkState(s *modelSource) {
+	state := r.applier.State(s.Session)
+	if state == nil {
+		require.Empty(r.t, s.has)
+		return
+	}
+	defer state.Close()
+	has := map[string]int{}
+	for key, obj := range state.All() {
+		origin, shown := state.Origin(key, obj)
+		has[key[len("ns/"):]], _ = strconv.Atoi(origin.Version)
+		require.Equal(r.t, origin.Version == obj.(*v1.Pod).ResourceVersion, shown)
+	}
+	require.Equal(r.t, s.has, has)
+	require.Equal(r.t, len(s.has), state.Len())
+	require.Equal(r.t, s.Version(), state.Version())
+	for key := range r.shown {
+		_, is := state.Get("ns/" + key)
+		require.Equal(r.t, s.has[key] > 0, is, key)
 	}
 }
 
@@ -386,7 +410,7 @@ func TestSharedProgress(t *testing.T) {
 	r.batch = nil
 	assert.Equal(t, "7", b.Version())
 	assert.False(t, reached(b, "5"), "what is added first comes in any order")
-	assert.False(t, r.applier.Vouched())
+	assert.Nil(t, r.applier.State(nil))
 }
 
 // TestSharedTransactions: readers see a state of a source, its replacement and its removal at once.
