@@ -77,6 +77,8 @@
 //     generation nor managedFields are kept, nothing gets defaults, and an
 //     object needs nothing but a name.
 //   - UIDs follow from versions, so a test sees the same ones each time.
+//   - A shardSelector is ignored, as by a server without the feature gate
+//     ShardedListAndWatch.
 //   - A list from a version that is yet to come is refused at once; a server
 //     waits for it for three seconds.
 //   - Streams end, and bookmarks come, when a script says so, and not after some

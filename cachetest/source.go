@@ -5,6 +5,8 @@ package cachetest
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -275,11 +277,17 @@ func keepIdentity(before, after metav1.Object) {
 // seconds that a server stores, unless it has them.
 func giveIdentity(m metav1.Object, rv uint64) {
 	if m.GetUID() == "" {
-		m.SetUID(types.UID("uid-" + formatRV(rv)))
+		m.SetUID(uidOf(rv))
 	}
 	if created := m.GetCreationTimestamp(); created.IsZero() {
 		m.SetCreationTimestamp(metav1.Now().Rfc3339Copy())
 	}
+}
+
+// uidOf returns a UID that looks like those of a server, so that shards have about as many objects each.
+func uidOf(rv uint64) types.UID {
+	b := sha256.Sum256([]byte(formatRV(rv)))
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16]))
 }
 
 // remove takes an object out, and returns what its DELETED event carries.

@@ -24,7 +24,7 @@ func TestWritersReturnWhatIsStored(t *testing.T) {
 	src := cachetest.Of()
 	created := src.Create(pod("a")).(*corev1.Pod)
 	require.Equal(t, "2", created.ResourceVersion)
-	require.EqualValues(t, "uid-2", created.UID)
+	require.EqualValues(t, "d4735e3a-265e-16ee-e03f-59718b9b5d03", created.UID)
 	require.WithinDuration(t, time.Now(), created.CreationTimestamp.Time, time.Minute)
 	require.Zero(t, created.CreationTimestamp.Nanosecond(), "as it is stored")
 

@@ -91,6 +91,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.Refused, "refused", "the server does not know the last resourceVersion")
 	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", door.Counted(r.LeftNow, "object"), r.LeftWhy)
 	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
+	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
 	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is %s", r.Decoding.Why)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
@@ -50,7 +52,7 @@ func inBubble(t *testing.T, options kinformer.Options, test func(r *rig)) {
 func newRig(t *testing.T, options kinformer.Options) *rig {
 	r := &rig{T: t, handler: &mirror{known: map[string]*corev1.Pod{}}, stop: func() {}}
 	r.server = cachetest.New(cachetest.Options{
-		Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
+		Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} },
 	})
 	r.informer, r.set = sources.New(&corev1.Pod{}, options)
 	var err error
@@ -105,6 +107,9 @@ type lister struct {
 	err    error  // of all requests; nil: none
 	unseen error  // of all watches; nil: none
 	listed func() // called after a list; nil: nothing is
+
+	streams bool // watch-lists are served
+	shards  bool // the server sends what the shardSelector selects
 }
 
 func (r *rig) asks(namespace, app string) *lister {
@@ -121,7 +126,33 @@ func (l *lister) narrow(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
+func (l *lister) IsWatchListSemanticsUnSupported() bool { return !l.streams }
+
+// selector is what a server that shards goes by.
+func (l *lister) selector(o metav1.ListOptions) sharding.Selector {
+	if !l.shards || o.ShardSelector == "" {
+		return sharding.Everything()
+	}
+	of := sharding.ShardRangeRequirement{}
+	text := strings.NewReplacer(",", "", "'", "").Replace(strings.Trim(o.ShardSelector, ")"))
+	if _, err := fmt.Sscanf(text, "shardRange(%s %s %s", &of.Key, &of.Start, &of.End); err != nil {
+		panic(err)
+	}
+	return sharding.NewSelector(of)
+}
+
+// divide leaves out of a list what the selector does not select, as a server that shards does.
+func divide(list runtime.Object, by sharding.Selector) {
+	if by.Empty() {
+		return
+	}
+	pods := list.(*corev1.PodList)
+	pods.ShardInfo = &metav1.ShardInfo{Selector: by.String()}
+	pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
+		matches, err := by.Matches(&pod)
+		return err == nil && !matches
+	})
+}
 
 func (l *lister) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
@@ -136,6 +167,9 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 		return nil, l.err
 	}
 	list, err := l.server.ListWithContext(ctx, l.narrow(o))
+	if err == nil {
+		divide(list, l.selector(o))
+	}
 	if l.listed != nil {
 		l.listed()
 	}
@@ -149,6 +183,12 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	w, err := l.server.WatchWithContext(ctx, l.narrow(o))
 	if err != nil || l.gate == nil {
 		return w, err
+	}
+	if by := l.selector(o); !by.Empty() {
+		w = watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+			matches, err := by.Matches(e.Object)
+			return e, e.Type == watch.Bookmark || err != nil || matches
+		})
 	}
 	g := &gatedWatch{Interface: w, gate: l.gate, events: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
 	go g.pass()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/sources"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -28,6 +30,24 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 	known.Configure(func(c *door.Config) { c.Follower = group })
 	group.Refuse(known.Report.Status().Unfit)
 	return informer, &Set{group}
+}
+
+// Shard returns a ListerWatcher for one of n parts of what lw lists and watches, i from 0 to n-1. The
+// parts of all n have each object once, and about as many objects each: which one has an object is
+// decided by a hash of its UID, and so does not change while the object lives. With n of 1 it is all.
+// Another i or n for a source is another request: see Set.Put.
+//
+// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37) send nothing but the
+// part. Others ignore what they are asked for and send everything; then the informer leaves the other
+// parts out, before it decodes them where it decodes directly, and inspect.StatusOf says "the server
+// does not shard".
+//
+// If there is no i-th of n parts, each request fails with an error that says so.
+func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
+	if event.IsNil(lw) {
+		return nil
+	}
+	return shard.NewLister(lw, i, n)
 }
 
 // Set is the sources of an informer. Any number of goroutines may use it. No method waits for a

@@ -6,6 +6,7 @@ package sources_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -824,6 +825,92 @@ func TestAudit(t *testing.T) {
 		require.NoError(r, err)
 		assert.Equal(r, map[string]int64{"equal": 5, "different": 1}, all.Audits.Ended)
 		assert.Equal(r, one.Audits.Last, all.Audits.Last)
+	})
+}
+
+// sharded lists and watches a part, as a server does that shards or one that does not.
+func (r *rig) sharded(i, n int, serves bool) cache.ListerWatcher {
+	all := r.asks("", "")
+	all.shards, all.streams = serves, true
+	return sources.Shard(all, i, n)
+}
+
+// TestShards: the parts have each object once, whatever the server sends, also when their number
+// changes while events come, and each is audited by itself.
+func TestShards(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		for _, serves := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, " serves ", serves), func(t *testing.T) {
+				inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) { testShards(r, serves) })
+			})
+		}
+	}
+}
+
+func testShards(r *rig, serves bool) {
+	for i := range 60 {
+		r.write("a", fmt.Sprint(i), "x")
+	}
+	for i := range 3 {
+		r.set.Put(fmt.Sprint(i), r.sharded(i, 3, serves))
+	}
+	r.run()
+	parts := func(n int) (total int) {
+		for _, source := range r.set.All() {
+			assert.InDelta(r, len(r.stored())/n, lenOf(source), 15)
+			total += lenOf(source)
+			report, err := audit.Once(r.Context(), source, audit.Options{Content: true})
+			require.NoError(r, err)
+			assert.True(r, report.Equal(), "%v", report)
+			assert.Equal(r, lenOf(source), report.Digest.Objects)
+			assert.Zero(r, report.Foreign)
+			status := statusOf(source)
+			assert.Zero(r, status.Dropped)
+			assert.Equal(r, !serves, strings.Contains(status.String(), "does not shard"), status.String())
+		}
+		return total
+	}
+	require.Len(r, r.stored(), 60)
+	assert.Equal(r, 60, parts(3))
+	r.handler.take()
+	for i := range 2 {
+		r.set.Put(fmt.Sprint(i), r.sharded(i, 2, serves))
+		r.server.Delete("a", fmt.Sprint(i))
+		r.write("a", fmt.Sprint(60+i), "x")
+	}
+	require.NoError(r, r.set.Remove("2"))
+	calls := r.handler.take()
+	require.Len(r, r.stored(), 60)
+	assert.Equal(r, 60, parts(2))
+	assert.Subset(r, calls, []string{"add a/60", "add a/61"})
+	r.write("a", "60", "y")
+	r.server.Delete("a", "61")
+	assert.Equal(r, []string{"delete a/61", "update a/60"}, r.handler.take())
+	assert.Equal(r, 59, parts(2))
+}
+
+// TestShardOfNothing: a shard that there is not says so, and a part may be empty.
+func TestShardOfNothing(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		r.set.Put("bad", r.sharded(3, 3, true))
+		r.set.Put("nil", sources.Shard(nil, 0, 1))
+		for i := range 64 {
+			r.set.Put(fmt.Sprint(i), r.sharded(i, 64, false))
+		}
+		r.set.Put("all", r.sharded(0, 1, false))
+		r.run()
+		assert.Equal(r, []string{"a/1"}, r.stored())
+		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+		defer cancel()
+		require.ErrorContains(r, kinformer.WaitForSync(ctx, r.set.Source("bad")), "there is no shard 3 of 3")
+		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil")), "ListerWatcher of the source is nil")
+		for name, source := range r.set.All() {
+			if name != "bad" && name != "nil" {
+				assert.True(r, source.HasSynced(), name)
+			}
+		}
+		assert.NotContains(r, statusOf(r.set.Source("all")).String(), "does not shard", "it need not")
 	})
 }
 

@@ -90,6 +90,15 @@ func NewList(r io.Reader, e Encoding, limit int) List { return stream.NewList(r,
 // WeakTo refers to the value that obj, a pointer, points to.
 func WeakTo(obj any) Weak { return mem.WeakTo(obj) }
 
+// UID returns the UID of an object, as a part of the data, before anything is decoded; nil if it is not
+// where servers write it.
+func UID(object []byte, e Encoding) []byte {
+	if e == JSON {
+		return json.UID(object)
+	}
+	return proto.UID(object)
+}
+
 // Unstructured reads an object as unstructured objects have it. An object without kind and
 // apiVersion is given up, and one that has items, of which client-go makes a list.
 func Unstructured(data []byte, o Options) (map[string]any, error) {

@@ -5,6 +5,7 @@ package decode
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -503,5 +504,35 @@ func TestUID(t *testing.T) {
 		string([]byte{0x0a, 2, 0x0b, 0x2a}): "",
 	} {
 		assert.Equal(t, uid, string(proto.UID([]byte(data))), "%q", data)
+	}
+}
+
+// TestUIDOfJSON finds that of an object, wherever in its metadata it is, and nothing that is not plain.
+func TestUIDOfJSON(t *testing.T) {
+	pod, _ := updatedPod()
+	whole, err := json.Marshal(pod)
+	require.NoError(t, err)
+	for data, uid := range map[string]string{
+		string(whole):                           "u",
+		"":                                      "",
+		"null":                                  "",
+		"{}":                                    "",
+		`{"metadata":{}}`:                       "",
+		`{"metadata":null}`:                     "",
+		`{"metadata":"uid"}`:                    "",
+		`{"uid":"u"}`:                           "",
+		`{"metadata":{"uid":1}}`:                "",
+		`{"metadata":{"uid":""}}`:               "",
+		`{"metadata":{"uid":"u"`:                "u", // the rest is for who decodes it
+		`{"metadata":{"uid":"u`:                 "",
+		`{"metadata":{"uid":"\u0075"}}`:         "",
+		`{"metadata":{"uid":"ü"}}`:              "",
+		`{"metadata":{"name":"uid","uid":"u"}}`: "u",
+		` { "spec" : {"metadata":{"uid":"x"}} , "metadata" : { "uid" : "u" } }`: "u",
+		`{"metadata":{"labels":{"uid":"x"},"uid":"u"}}`:                         "u",
+		`{"metadata":{"labels":{"uid":"x"}},"uid":"u"}`:                         "",
+		`{"metadata":{"labels":[,"uid":"u"}}`:                                   "",
+	} {
+		assert.Equal(t, uid, string(UID([]byte(data), JSON)), "%q", data)
 	}
 }

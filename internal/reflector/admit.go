@@ -18,15 +18,18 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
 // expectation says which objects a reflector admits, of lists and of watches, and trims these. The
-// others are reported, counted and left out.
+// others are reported, counted and left out, but for those of other shards (shard.ErrOther): a server
+// may send them.
 type expectation struct {
 	typ       reflect.Type             // nil: any
 	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
 	namespace string                   // "": any
+	part      *shard.Range             // nil: any; objects of others are left out without a word
 	usable    bool                     // every object of typ is an object of the kind asked for
 	decoding  *tap.Options             // what admitted objects are trimmed by; nil: nothing is
 }
@@ -101,12 +104,12 @@ func (e expectation) admitItem(item runtime.Object) error {
 	if err := e.admit(item); err != nil {
 		return err
 	}
-	if e.namespace != "" { // else without a look at the object, which may be far away in memory
+	if e.namespace != "" || e.part != nil { // else without a look at the object, which may be far away in memory
 		accessor, err := meta.Accessor(item)
 		if err != nil {
 			return nil // the key function says the same, and then the list is not taken
 		}
-		if err := e.admitNamespace(accessor); err != nil {
+		if err := e.admitPlace(accessor); err != nil {
 			return err
 		}
 	}
@@ -114,9 +117,12 @@ func (e expectation) admitItem(item runtime.Object) error {
 	return nil
 }
 
-// admitNamespace says if an object is of another namespace. One of none is that of a cluster-scoped
-// resource, or of a fake.
-func (e expectation) admitNamespace(obj metav1.Object) error {
+// admitPlace says if an object is of another namespace or shard. One of no namespace is that of a
+// cluster-scoped resource, or of a fake.
+func (e expectation) admitPlace(obj metav1.Object) error {
+	if !e.part.Has(obj) {
+		return shard.ErrOther
+	}
 	if got := obj.GetNamespace(); e.namespace != "" && got != "" && got != e.namespace {
 		return droppedFor("namespace", "object is of namespace %q, not %q", event.Shortened(got), e.namespace)
 	}
@@ -166,7 +172,7 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	}
 	switch got.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		if err := e.admitNamespace(accessor); err != nil {
+		if err := e.admitPlace(accessor); err != nil {
 			return watchChange{}, err
 		}
 	case watch.Bookmark: // which is of no namespace

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -194,8 +195,12 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	}
 	var refused error
 	var foreign foreignItems
+	r.state.serves(accessor)
 	err = each(func(item runtime.Object) error {
-		if reason := r.reader.expects.admitItem(item); reason != nil {
+		switch reason := r.reader.expects.admitItem(item); {
+		case errors.Is(reason, shard.ErrOther):
+			return nil
+		case reason != nil:
 			foreign.note(reason)
 			return nil
 		}

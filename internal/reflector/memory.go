@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientfeatures "k8s.io/client-go/features"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -58,7 +60,7 @@ type memory struct {
 func newMemory(o Options) *memory {
 	m := &memory{
 		reader:  reader{options: o},
-		lists:   tap.New(clientgo.ToListerWatcherWithContext(o.ListerWatcher), o.ExpectedType, o.decoding()),
+		lists:   o.lists(),
 		opening: openingPhase(o),
 	}
 	m.reader.expects = m.reader.options.expectation()
@@ -70,7 +72,16 @@ func newMemory(o Options) *memory {
 func (o *Options) expectation() expectation {
 	example := o.ExpectedType
 	_, generic := example.(runtime.Unstructured)
-	return expectation{reflect.TypeOf(example), unstructuredKind(example), o.Namespace, example != nil && !generic, &o.Decoding}
+	_, part := shard.Of(o.ListerWatcher)
+	return expectation{reflect.TypeOf(example), unstructuredKind(example), o.Namespace, part, example != nil && !generic, &o.Decoding}
+}
+
+// lists returns what is asked.
+func (o *Options) lists() *tap.Source {
+	all, part := shard.Of(o.ListerWatcher)
+	decoding := o.Decoding
+	decoding.Part, decoding.Ledger = part, &o.Journal.decoding
+	return tap.New(clientgo.ToListerWatcherWithContext(all), o.ExpectedType, decoding)
 }
 
 // distrust has the sink's objects, and the parts that they share, taken for what somebody may have
@@ -84,6 +95,12 @@ func (m *memory) distrust(them bool) {
 func (m *memory) Version() (version string) {
 	m.reader.options.Journal.write(func(p *pages) { version = p.Version })
 	return version
+}
+
+// serves notes whether the server that has sent the list divides what it sends, if it is asked to.
+func (m *memory) serves(list metav1.ListInterface) {
+	unsharded := !m.reader.expects.part.IsServed(list)
+	m.reader.options.Journal.write(func(p *pages) { p.Unsharded = unsharded })
 }
 
 // openingPhase is what the options ask for; left to choose, streaming if the gate is on and the

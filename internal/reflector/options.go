@@ -187,12 +187,6 @@ func (o Options) withDefaults() Options {
 // spread returns a random part of the time over which reflectors come back to a server.
 func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, returnSpread)) }
 
-func (o *Options) decoding() tap.Options {
-	d := o.Decoding
-	d.Ledger = &o.Journal.decoding
-	return d
-}
-
 // watchTimeout draws the timeout of a watch, from a range so that many reflectors do not reconnect
 // at once, in the form of ListOptions.TimeoutSeconds.
 func (o *Options) watchTimeout() *int64 {

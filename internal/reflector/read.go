@@ -5,6 +5,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	goruntime "runtime"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 )
 
 // reader reads watches. An event of the server passes it in these steps:
@@ -200,7 +202,11 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	}
 	s.received++
 	c, err := r.expects.vet(got)
-	if err != nil {
+	switch {
+	case errors.Is(err, shard.ErrOther):
+		s.understood++
+		return false, nil
+	case err != nil:
 		var left foreignItems
 		left.note(err)
 		r.leaveOut(ctx, "Watch event dropped", left, "event", got.Type)

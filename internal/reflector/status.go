@@ -25,6 +25,7 @@ type Status struct {
 	Failures   int           // since the last success, those between two waits being one
 	FailingFor time.Duration // for how long requests have failed, other than expected, or hung; 0: they do not
 	Refused    bool          // the server did not know the position
+	Unsharded  bool          // the server sends objects of other shards, too
 	Silent     bool          // the idle watchdog gave up a watch, and nothing has come since
 	ListUntil  time.Time     // until then LIST replaces watch-lists; zero: it does not
 

@@ -52,6 +52,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 // takeStream opens a stream, which stays open, and publishes what it brings up to its end mark. It
 // returns how many objects that are.
 func (r *round) takeStream(ctx context.Context, asked string) (objects int, err error) {
+	r.askWhetherSharded(ctx)
 	s, err := r.open(ctx, KindWatchList, r.streamOptions(asked))
 	if err != nil {
 		return 0, err
@@ -73,6 +74,21 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
 	return s.understood - 1, r.publish(staged, version, "watch-list") // but for the end mark
+}
+
+// askWhetherSharded finds out by a list of one object whether the server divides what it sends, which
+// no stream tells. Without an answer it is not known.
+func (r *round) askWhetherSharded(ctx context.Context) {
+	if r.reader.expects.part == nil {
+		return
+	}
+	page, err := r.pageFrom(ctx, r.state.lists.Plain(), r.reader.expects.part.Narrow(metav1.ListOptions{Limit: 1}))
+	if err != nil {
+		return
+	}
+	if list, err := meta.ListAccessor(page); err == nil {
+		r.state.serves(list)
+	}
 }
 
 // streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/shard"
 )
 
 const (
@@ -99,7 +100,10 @@ func (f *following) handle(frame []byte) bool {
 		return f.passOn(frame, nil)
 	}
 	count, ours, err := f.decode(f.frames.Payload(frame))
-	if err != nil {
+	switch {
+	case errors.Is(err, shard.ErrOther):
+		return true
+	case err != nil:
 		return f.passOn(frame, err)
 	}
 	f.decoded++
@@ -116,6 +120,10 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 	if err != nil {
 		return count, ours, err
 	}
+	if frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding) {
+		return count, ours, shard.ErrOther
+	}
+	f.count(frame)
 	var found former
 	if frame.Type != watch.Bookmark {
 		found = known.find(f.lesson.form(f.coding), frame.Object)
@@ -158,7 +166,6 @@ func (f *following) open(by sure, data []byte) (Frame, error) {
 	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
 		return frame, errOtherKind
 	}
-	f.count(frame)
 	return frame, nil
 }
 
@@ -231,6 +238,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	if err != nil {
 		return err
 	}
+	f.count(frame)
 	if l == nil {
 		if l, err = learn(by, frame, theirs.Object); err != nil {
 			return err

@@ -32,7 +32,7 @@ func ownDecoders(by Options, known *rows) Maker {
 		if t.Kind() != reflect.Pointer {
 			return nil
 		}
-		d := own{of: t, coding: e, known: known}
+		d := own{of: t, coding: e, known: known, by: &by}
 		switch {
 		case t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON:
 		case t.Implements(reflect.TypeFor[runtime.Unstructured]()):
@@ -63,6 +63,7 @@ type own struct {
 	plan    *decode.Plan // nil for unstructured objects
 	options decode.Options
 	known   *rows // nil: none are made
+	by      *Options
 }
 
 func (d own) Open(frame []byte) (Frame, error) {
@@ -139,6 +140,9 @@ type ownList struct {
 
 func (l *ownList) Next() (Item, error) {
 	data, err := l.List.Next()
+	for err == nil && l.decoder.by.isOther(data, l.decoder.coding) {
+		data, err = l.List.Next()
+	}
 	if err != nil {
 		return Item{}, reason(err)
 	}

@@ -114,6 +114,7 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext lists. What was decoded directly comes as a *Page.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options = s.options.Part.Narrow(options)
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(ctx, options)
 	}
@@ -194,6 +195,7 @@ func (s *Source) account(b *listBody) {
 
 // WatchWithContext opens a watch, which we follow if that is safe.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options = s.options.Part.Narrow(options)
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(ctx, options)
 	}

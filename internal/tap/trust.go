@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 )
 
 // mostDoubts about lists that the client can decode show that more of them will follow.
@@ -36,12 +37,24 @@ type Options struct {
 	Remember bool
 	// Drop is what is to be left out of what was received: see Trim.
 	Drop *decode.Drop
+	// Part is what requests ask for; nil: all. What comes nevertheless is left out where that saves
+	// decoding it.
+	Part *shard.Range
 	// Compared returns what is compared of an object that goes both ways; nil: all of it.
 	Compared func(runtime.Object) runtime.Object
 	// Make makes decoders; nil: those of this library.
 	Make Maker
 	// Ledger is where the source tells what it does; nil: one that nobody reads.
 	Ledger *Ledger
+}
+
+// isOther reports whether an object is known not to be of the part, before it is decoded.
+func (o *Options) isOther(object []byte, e Encoding) bool {
+	if o.Part == nil {
+		return false
+	}
+	uid := decode.UID(object, e)
+	return len(uid) > 0 && !o.Part.HasHash(shard.Hash(uid))
 }
 
 // DropOf sets what is left out, by its paths, and returns those that cannot be.

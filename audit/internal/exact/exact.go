@@ -19,6 +19,7 @@ import (
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -52,8 +53,10 @@ type Lister struct {
 
 // New makes one of the options of a reflector. Status tells nothing of what it does.
 func New(o reflector.Options) *Lister {
-	lists := clientgo.ToListerWatcherWithContext(o.ListerWatcher)
+	all, part := shard.Of(o.ListerWatcher)
+	lists := clientgo.ToListerWatcherWithContext(all)
 	whole := o.Decoding
+	whole.Part = part
 	whole.Share, whole.Ledger = false, nil // somebody may have written to what it would share with the stored objects
 	return &Lister{o, o.Admits(), tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, identifying(whole))}
 }
@@ -87,8 +90,10 @@ func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithCon
 	if from == nil {
 		return l.list(ctx, l.bare, l.admits, version, take)
 	}
-	anything := reflector.Options{Namespace: l.options.Namespace}
-	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(l.options.Decoding))
+	anything := reflector.Options{Namespace: l.options.Namespace, ListerWatcher: l.options.ListerWatcher}
+	decoding := l.options.Decoding
+	_, decoding.Part = shard.Of(l.options.ListerWatcher)
+	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(decoding))
 	return l.list(ctx, metadata, anything.Admits(), version, take)
 }
 
@@ -103,7 +108,10 @@ func (l *Lister) list(ctx context.Context, from *tap.Source, admits func(runtime
 		}
 	}
 	admitted := func(item runtime.Object) error {
-		if admits(item) != nil {
+		switch reason := admits(item); {
+		case errors.Is(reason, shard.ErrOther):
+			return nil
+		case reason != nil:
 			foreign++
 			return nil
 		}

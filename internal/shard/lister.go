@@ -1,0 +1,89 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package shard
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+)
+
+// Lister is a ListerWatcher of a part of what another one has. Reflectors of this module take it
+// apart (Of), since they can leave objects out before these are decoded.
+type Lister struct {
+	all  clientgo.ListerWatcher
+	part *Range
+	err  error // why there is no such part, of all requests
+}
+
+// NewLister returns a lister of the i-th of n parts. If there is none, the error is that of each
+// request.
+func NewLister(all clientgo.ListerWatcher, i, n int) *Lister {
+	part, err := RangeOf(i, n)
+	return &Lister{all, part, err}
+}
+
+// Of returns what a ListerWatcher lists and watches, and of which part of that; nil: of all.
+func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
+	if l, ok := lw.(*Lister); ok && l.err == nil {
+		return l.all, l.part
+	}
+	return lw, nil
+}
+
+// List is ListWithContext without one.
+func (l *Lister) List(o metav1.ListOptions) (runtime.Object, error) {
+	return l.ListWithContext(context.Background(), o)
+}
+
+// Watch is WatchWithContext without one.
+func (l *Lister) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return l.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext lists, and leaves out of the list what is not of the part.
+func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	list, err := clientgo.ToListerWatcherWithContext(l.all).ListWithContext(ctx, l.part.Narrow(o))
+	if err != nil || l.part == nil {
+		return list, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	return list, meta.SetList(list, slices.DeleteFunc(items, l.isOther))
+}
+
+// WatchWithContext watches, and leaves out events about objects that are not of the part.
+func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	w, err := clientgo.ToListerWatcherWithContext(l.all).WatchWithContext(ctx, l.part.Narrow(o))
+	if err != nil || l.part == nil {
+		return w, err
+	}
+	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+		return e, e.Type == watch.Bookmark || !l.isOther(e.Object)
+	}), nil
+}
+
+func (l *Lister) isOther(obj runtime.Object) bool {
+	accessor, err := meta.Accessor(obj)
+	return err == nil && !l.part.Has(accessor)
+}
+
+// IsWatchListSemanticsUnSupported reports whether the ListerWatcher denies that it can stream lists.
+func (l *Lister) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(l.all)
+}

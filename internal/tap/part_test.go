@@ -1,0 +1,98 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache/internal/shard"
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// TestPart: what a server sends of other parts is not decoded, but for what goes both ways, and what
+// is left is what client-go brings of the part.
+func TestPart(t *testing.T) {
+	everyKind(t, func(t *testing.T, k kind, http2 bool) {
+		if !k.own {
+			t.Skip("others leave nothing out")
+		}
+		all := pods(40, "4")
+		for i := range all {
+			all[i].UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name))))
+		}
+		server := func() *server {
+			return newServer(t, http2, []answer{list("5", all...)}, []answer{events(false, added(all)...)})
+		}
+		plain := k.make(t, server().config())
+		items, script := ask(t, plain, firstList).Items, follow(t, plain, firstWatch, 0).Events
+		var listed, decoded int64
+		for i := range 2 {
+			part, err := shard.RangeOf(i, 2)
+			require.NoError(t, err)
+			source := tappedOf(k.make(t, server().config(transport)), k.example, func(o *tap.Options) { o.Make, o.Part = nil, part })
+			got := ask(t, source, firstList).Items
+			assert.Equal(t, of(part, items), of(part, got))
+			assert.Equal(t, got, of(part, got), "in lists nothing else comes")
+			listed += int64(len(got))
+			heard := follow(t, source, firstWatch, 0).Events
+			assert.Equal(t, eventsOf(part, script), eventsOf(part, heard))
+			assert.Less(t, len(heard), len(script)-10)
+			state := source.ledger.State()
+			decoded += state.Decoded + state.Verified
+			assert.Empty(t, state.GivenUp)
+		}
+		assert.EqualValues(t, 40, listed)
+		assert.Less(t, decoded, int64(2*80-50))
+	})
+}
+
+// of returns the objects that are of a part.
+func of(part *shard.Range, objects []runtime.Object) (own []runtime.Object) {
+	for _, obj := range objects {
+		if accessor, err := meta.Accessor(obj); err == nil && part.Has(accessor) {
+			own = append(own, obj)
+		}
+	}
+	return own
+}
+
+// eventsOf returns the events that are about an object of a part, and the bookmarks.
+func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
+	for _, e := range all {
+		if e.Type == watch.Bookmark || len(of(part, []runtime.Object{e.Object})) > 0 {
+			own = append(own, e)
+		}
+	}
+	return own
+}
+
+// TestPartEmpty: a list of nothing but other parts, and one of nothing, is empty, and no reason to
+// doubt anything.
+func TestPartEmpty(t *testing.T) {
+	part, err := shard.RangeOf(0, 1<<40)
+	require.NoError(t, err)
+	everyKind(t, func(t *testing.T, k kind, http2 bool) {
+		if !k.own {
+			t.Skip("others leave nothing out")
+		}
+		server := newServer(t, http2, []answer{list("5", pods(3, "4")...), list("6")}, nil)
+		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make, o.Part = nil, part })
+		for _, version := range []string{"5", "6"} {
+			got := ask(t, source, firstList)
+			assert.Empty(t, got.Err)
+			assert.Equal(t, version, got.Meta.ResourceVersion)
+			assert.Empty(t, got.Items)
+		}
+		assert.True(t, source.ledger.State().On)
+	})
+}
