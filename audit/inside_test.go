@@ -34,7 +34,7 @@ func TestPause(t *testing.T) {
 		turnTo := func(version string) { contents.Replace(maps.All(map[string]any{}), 0, version) }
 		turnTo("5")
 		time.AfterFunc(10*time.Second+time.Millisecond, func() { turnTo("6") })
-		a := &auditor{Informer: &door.Informer{Report: journal, Table: contents.Table}}
+		a := &auditor{Informer: &door.Informer{Report: journal, Applied: contents.Table.RV}}
 		expired := apierrors.NewResourceExpired("too old")
 		assert.NoError(t, a.pause(t.Context(), expired, "5", began))
 		assert.Equal(t, 11*time.Second, time.Since(began))

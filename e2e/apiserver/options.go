@@ -41,6 +41,10 @@ type Options struct {
 	// DisableWatchCache lets every list and watch read etcd itself.
 	DisableWatchCache bool
 
+	// FeatureGates are what kube-apiserver's flag of that name takes, such as
+	// "ShardedListAndWatch=true".
+	FeatureGates string
+
 	// Binary is the server binary. Empty means the one that the environment
 	// variable KINFORMER_APISERVER names, or else one that is built in the
 	// folder kinformer in the user's cache folder.

@@ -39,6 +39,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
@@ -55,6 +56,9 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 			lines <- struct{}{}
 		}
 	}()
+	if err := feature.DefaultMutableFeatureGate.Set(opts.FeatureGates); err != nil {
+		return fmt.Errorf("feature gates: %w", err)
+	}
 	db, err := startEtcd(ctx, opts)
 	if err != nil {
 		return err

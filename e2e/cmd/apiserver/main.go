@@ -29,6 +29,7 @@ func main() {
 	flag.StringVar(&opts.DataDir, "data-dir", "kinformer-apiserver", "folder of etcd, certificate and kubeconfig file")
 	flag.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
 	flag.BoolVar(&opts.DisableWatchCache, "disable-watch-cache", false, "read everything from etcd")
+	flag.StringVar(&opts.FeatureGates, "feature-gates", "", "as of kube-apiserver")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

@@ -1,0 +1,258 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+// manyPods are pods of three namespaces, which writers create, delete and give other labels, each its
+// own ones.
+type manyPods struct {
+	client  kubernetes.Interface
+	stop    chan struct{}
+	group   sync.WaitGroup
+	written atomic.Int64
+}
+
+func newManyPods(t *testing.T, ctx context.Context, srv *apiserver.Server) *manyPods {
+	client, err := kubernetes.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	return &manyPods{client: client, stop: make(chan struct{})}
+}
+
+func (p *manyPods) begin(ctx context.Context) {
+	for i := range 3 {
+		p.group.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for ctx.Err() == nil {
+				select {
+				case <-p.stop:
+					return
+				default:
+				}
+				if p.write(ctx, fmt.Sprintf("w%d-%d", i, random.IntN(30)), random) == nil {
+					p.written.Add(1)
+				}
+			}
+		})
+	}
+}
+
+// write does something to a pod. What fails is left: while the server is down everything does.
+func (p *manyPods) write(ctx context.Context, name string, random *rand.Rand) error {
+	one := func(of ...string) string { return of[random.IntN(len(of))] }
+	pods := p.client.CoreV1().Pods(one("a", "b", "c"))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": one("x", "y"), "owner": one("me", "you")}}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	if random.IntN(8) == 0 {
+		return pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	}
+	_, err := pods.Update(ctx, pod, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = pods.Create(ctx, pod, metav1.CreateOptions{})
+	}
+	return err
+}
+
+func (p *manyPods) await(t *testing.T, ctx context.Context, writes int64) {
+	t.Helper()
+	goal := p.written.Load() + writes
+	require.NoError(t, until(ctx, func() bool { return p.written.Load() >= goal }))
+}
+
+// listed returns the pods that are selected.
+func (p *manyPods) listed(t *testing.T, ctx context.Context, selects func(*corev1.Pod) bool) checker.Contents {
+	t.Helper()
+	list, err := p.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	var selected []any
+	for i := range list.Items {
+		if selects(&list.Items[i]) {
+			selected = append(selected, &list.Items[i])
+		}
+	}
+	return checker.ContentsOf(selected)
+}
+
+// podsOf asks for the pods of a namespace, "" for all, that a selector selects.
+func podsOf(t *testing.T, config *rest.Config, namespace, selector string) cache.ListerWatcher {
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
+}
+
+// manySources is an informer of sources with a handler that keeps a replica.
+type manySources struct {
+	cache.SharedIndexInformer
+	*sources.Set
+	*followed
+}
+
+func newManySources(t *testing.T, m follow.Mode) manySources {
+	mode := map[follow.Mode]kinformer.ListMode{follow.ListMode: kinformer.ListModeList, follow.WatchListMode: kinformer.ListModeWatchList}[m]
+	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
+	f := &followed{SharedIndexInformer: informer}
+	f.replica = checker.NewReplica(func(about, fault string) {
+		if !strings.Contains(fault, ", deleted at ") { // an object may leave a source, and come back with another, in one version
+			f.report(about, fault)
+		}
+	})
+	f.replica.Unordered = true // the first states of sources are initial lists whenever they come
+	return manySources{informer, set, f}
+}
+
+// check waits until the informer has what the server has, and audits each source.
+func (s manySources) check(t *testing.T, ctx context.Context, want checker.Contents) {
+	t.Helper()
+	require.NotEmpty(t, want)
+	require.NoError(t, s.replica.AwaitEqual(ctx, want), "the handler's replica")
+	assert.Equal(t, want, checker.ContentsOf(s.SharedIndexInformer.GetStore().List()), "the store")
+	for name, source := range s.All() {
+		report, err := audit.Once(ctx, source, audit.Options{Content: true})
+		require.NoError(t, err, name)
+		assert.True(t, report.Equal(), "%s: %v", name, report)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	assert.Empty(t, s.faults)
+}
+
+// TestSources: an informer of two namespaces and of two selectors that overlap them has what the server
+// has, while labels change, a permission is withdrawn for one namespace, sources are replaced and
+// removed, the server is killed, and versions expire.
+func TestSources(t *testing.T) {
+	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
+		t.Run(string(m), func(t *testing.T) {
+			t.Parallel()
+			ctx := patientContext(t)
+			srv := startServer(t, ctx)
+			pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
+			var permission, busy follow.Gate
+			var held atomic.Bool
+			busy.Refuse = func(*http.Request) int { return map[bool]int{true: 1}[held.Load()] }
+			config, restricted := srv.ProtobufConfig(), srv.ProtobufConfig()
+			config.Wrap(busy.Wrap)
+			restricted.Wrap(permission.Wrap)
+			s.Put("a", podsOf(t, config, "a", ""))
+			s.Put("b", podsOf(t, restricted, "b", ""))
+			s.Put("x", podsOf(t, config, "", "app=x"))
+			s.Put("me", podsOf(t, config, "", "owner=me"))
+			pods.begin(ctx)
+			pods.await(t, ctx, 200)
+			s.followed.start(t, ctx)
+			require.NoError(t, kinformer.WaitForSync(ctx, s.SharedIndexInformer))
+
+			permission.Withdraw()
+			require.NoError(t, until(ctx, func() bool {
+				status, err := inspect.StatusOf(s.Source("b"))
+				return err == nil && status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
+			}))
+			events := func() int { told, _ := s.replica.Told(); return told }
+			before := events()
+			require.NoError(t, until(ctx, func() bool { return events() > before+100 }), "the others go on")
+			permission.Restore()
+
+			s.Put("a", podsOf(t, config, "a", "app=y"))
+			require.NoError(t, s.Remove("me"))
+			pods.await(t, ctx, 100)
+			require.NoError(t, srv.Kill())
+			held.Store(true) // the other three fall behind
+			require.NoError(t, srv.Restart(ctx))
+			pods.await(t, ctx, 100)
+			_, err := srv.Compact(ctx)
+			require.NoError(t, err)
+			require.NoError(t, srv.Kill())
+			require.NoError(t, srv.Restart(ctx))
+			held.Store(false)
+			s.Put("a", podsOf(t, config, "a", ""))
+			s.Put("me", podsOf(t, config, "", "owner=me"))
+			pods.await(t, ctx, 100)
+			close(pods.stop)
+			pods.group.Wait()
+			s.check(t, ctx, pods.listed(t, ctx, func(p *corev1.Pod) bool {
+				return p.Namespace != "c" || p.Labels["app"] == "x" || p.Labels["owner"] == "me"
+			}))
+			x, err := inspect.Of(s.Source("x"))
+			require.NoError(t, err)
+			assert.NotEmpty(t, x.Relists, "its version has expired")
+		})
+	}
+}
+
+// TestShards: four shards have each pod once, with servers that shard and with those that do not, and
+// so do three that take their places.
+func TestShards(t *testing.T) {
+	for _, gate := range []bool{false, true} {
+		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
+			t.Run(fmt.Sprint(m, " gate ", gate), func(t *testing.T) {
+				t.Parallel()
+				ctx := patientContext(t)
+				srv, err := apiserver.StartChild(ctx, apiserver.Options{FeatureGates: fmt.Sprint("ShardedListAndWatch=", gate)})
+				require.NoError(t, err)
+				t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+				pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
+				divide := func(n int) {
+					for i := range n {
+						s.Put(fmt.Sprint(i), sources.Shard(podsOf(t, srv.ProtobufConfig(), "", ""), i, n))
+					}
+				}
+				divide(4)
+				pods.begin(ctx)
+				pods.await(t, ctx, 200)
+				s.followed.start(t, ctx)
+				require.NoError(t, kinformer.WaitForSync(ctx, s.SharedIndexInformer))
+				pods.await(t, ctx, 200)
+				divide(3)
+				require.NoError(t, s.Remove("3"))
+				pods.await(t, ctx, 200)
+				close(pods.stop)
+				pods.group.Wait()
+				want := pods.listed(t, ctx, func(*corev1.Pod) bool { return true })
+				s.check(t, ctx, want)
+				total := 0
+				for name, source := range s.All() {
+					status, err := inspect.StatusOf(source)
+					require.NoError(t, err)
+					total += status.Objects
+					assert.Positive(t, status.Objects, name)
+					unsharded := false
+					for _, problem := range status.Problems {
+						unsharded = unsharded || problem.Cause == "unsharded"
+					}
+					assert.Equal(t, !gate, unsharded, "%s: %s", name, status)
+				}
+				assert.Len(t, want, total)
+			})
+		}
+	}
+}
