@@ -56,7 +56,7 @@ func tweaked(lw *cache.ListWatch, tweak func(*metav1.ListOptions)) *cache.ListWa
 // request is what one informer is made from.
 type request struct {
 	client   any // asked whether it can stream lists
-	lw       *cache.ListWatch
+	lw       func(namespace string) *cache.ListWatch
 	example  runtime.Object
 	gvr      schema.GroupVersionResource
 	identity func() cache.InformerNameAndResource // called at most once, and not for a constructor of the user
@@ -66,13 +66,15 @@ type request struct {
 // newInformer makes an informer as the options say, indexed by namespace as client-go's factories
 // do.
 func (c config) newInformer(r request) cache.SharedIndexInformer {
-	lw := cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw, c.tweak), r.client)
+	listWatch := func(namespace string) cache.ListerWatcher {
+		return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
+	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	construct := c.constructor
 	if construct == nil {
 		construct = kinformer.Constructor(c.optionsOf(r))
 	}
-	informer := construct(lw, r.example, r.resync, indexers)
+	informer := construct(listWatch(c.namespace), r.example, r.resync, indexers)
 	if own := door.Of(informer); own != nil && len(c.bad) > 0 {
 		own.Configure(func(config *door.Config) { config.Bad = append(config.Bad, c.bad...) })
 	}
@@ -80,6 +82,9 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 		if err := informer.SetTransform(c.transform); err != nil {
 			utilruntime.HandleError(fmt.Errorf("setting the transform of a new informer for %v: %w", r.gvr, err))
 		}
+	}
+	if c.namespaces != nil {
+		return c.namespaces.join(informer, r.example, listWatch)
 	}
 	return informer
 }

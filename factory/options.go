@@ -25,6 +25,7 @@ type Option func(*config)
 // config is all that the factories can be told. Its zero value works.
 type config struct {
 	namespace    string
+	namespaces   *Namespaces // in the place of namespace; nil: none
 	tweak        func(*metav1.ListOptions)
 	transform    cache.TransformFunc
 	informerName *cache.InformerName
@@ -51,7 +52,18 @@ func newConfig(options []Option) config {
 // answers; see kinformer.Requests.ExpectedNamespace. The default is all, and of Wrap the namespace that the
 // wrapped factory has.
 func WithNamespace(namespace string) Option {
-	return func(c *config) { c.namespace, c.given.namespace = namespace, true }
+	return func(c *config) { c.namespace, c.namespaces, c.given.namespace = namespace, nil, true }
+}
+
+// WithNamespaces has the informers follow several namespaces, in the place of WithNamespace. Resources
+// without namespaces would be listed once for each: ask another factory for these.
+func WithNamespaces(namespaces *Namespaces) Option {
+	return func(c *config) {
+		if namespaces == nil {
+			c.bad.Add("the Namespaces of WithNamespaces are nil")
+		}
+		c.namespace, c.namespaces, c.given.namespace = metav1.NamespaceAll, namespaces, true
+	}
 }
 
 // WithTweakListOptions has tweak change the options of each list and watch, for selectors. It is

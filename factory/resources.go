@@ -108,7 +108,7 @@ func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers
 	}
 	informer := f.config.newInformer(request{
 		client:   f.kind.client,
-		lw:       f.kind.listWatch(gvr, f.config.namespace),
+		lw:       func(namespace string) *cache.ListWatch { return f.kind.listWatch(gvr, namespace) },
 		example:  f.kind.example(),
 		gvr:      gvr,
 		identity: func() cache.InformerNameAndResource { return f.identityLocked(gvr) },

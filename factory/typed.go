@@ -105,7 +105,7 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 	return a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return a.newInformer(request{
 			client:   client,
-			lw:       kind.listWatch(client, a.namespace),
+			lw:       func(namespace string) *cache.ListWatch { return kind.listWatch(client, namespace) },
 			example:  kind.example,
 			gvr:      kind.gvr,
 			identity: func() cache.InformerNameAndResource { return kind.identity(a.informerName) },

@@ -16,6 +16,9 @@ func (c *config) adopt(f informers.SharedInformerFactory) {
 	if c.informerName == nil {
 		c.informerName = f.InformerName()
 	}
+	if typed, ok := f.(*typedFactory); ok && !c.given.namespace {
+		c.namespaces = typed.accessors.namespaces
+	}
 	namespace, tweaks, known := limitsOf(f)
 	if known && !c.given.namespace {
 		c.namespace = namespace

@@ -25,11 +25,7 @@ var ErrUnknown = sources.ErrUnknown
 // and count for each source.
 func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedIndexInformer, *Set) {
 	informer := kinformer.New(nil, exampleObject, options)
-	known := door.Of(informer)
-	group := sources.NewGroup(known)
-	known.Configure(func(c *door.Config) { c.Follower = group })
-	group.Refuse(known.Report.Status().Unfit)
-	return informer, &Set{group}
+	return informer, &Set{sources.Attach(door.Of(informer))}
 }
 
 // Shard returns a ListerWatcher for one of n parts of what lw lists and watches, i from 0 to n-1. The

@@ -59,6 +59,15 @@ type follow struct {
 	running *sync.WaitGroup // reflectors; grows in phaseRunning only
 }
 
+// Attach has an informer that nobody else has yet follow several sources, in the place of its
+// ListerWatcher.
+func Attach(informer *door.Informer) *Group {
+	g := NewGroup(informer)
+	informer.Configure(func(c *door.Config) { c.Follower = g })
+	g.Refuse(informer.Report.Status().Unfit)
+	return g
+}
+
 // NewGroup returns a group without sources, of an informer that has not run.
 func NewGroup(whole *door.Informer) *Group {
 	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}

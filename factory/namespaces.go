@@ -1,0 +1,122 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/sources"
+	"github.com/kinformer/cache/kinformer"
+)
+
+// Namespaces are those that informers follow, each of which is one store of the objects of all. They may
+// be added and removed at any time, by any number of goroutines, also from handlers: see package
+// sources, of which each namespace is a source by its name. The zero value is ready, and has none; it
+// must not be copied.
+type Namespaces struct {
+	mu struct {
+		sync.Mutex
+		names     []string
+		informers []spread // that have not stopped, as far as is known
+	}
+}
+
+// spread is an informer that follows namespaces.
+type spread struct {
+	cache.SharedIndexInformer
+	group *sources.Group
+	of    func(namespace string) cache.ListerWatcher
+}
+
+// Add has all informers follow a namespace, those included that are made later. It does nothing if they
+// do already.
+func (n *Namespaces) Add(namespace string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if slices.Contains(n.mu.names, namespace) {
+		return
+	}
+	n.mu.names = append(n.mu.names, namespace)
+	for _, informer := range n.runningLocked() {
+		informer.group.Put(namespace, informer.of(namespace))
+	}
+}
+
+// Remove has no informer follow a namespace any more, whose objects leave the stores. It does nothing
+// if none does.
+func (n *Namespaces) Remove(namespace string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.names = slices.DeleteFunc(n.mu.names, func(name string) bool { return name == namespace })
+	for _, informer := range n.runningLocked() {
+		_ = informer.group.Remove(namespace) // it may not have it
+	}
+}
+
+// WaitForSync waits until all informers have the first state of a namespace, or ctx ends. The error
+// says which has not, and why, as that of kinformer.WaitForSync does. An informer that is made later is
+// not waited for.
+func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
+	for _, informer := range n.running() {
+		source := informer.group.Source(namespace)
+		if source == nil {
+			continue
+		}
+		if err := kinformer.WaitForSync(ctx, source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Constructor returns a constructor for frameworks that make informers of the objects of all
+// namespaces, such as NewInformer of controller-runtime's cache: construct, such as
+// cache.NewSharedIndexInformer, makes the informers, which do not use the ListerWatcher that they are
+// given. In its place they use those that listWatch returns for a namespace and for objects like the
+// example.
+func (n *Namespaces) Constructor(construct Constructor, listWatch func(example runtime.Object, namespace string) cache.ListerWatcher) Constructor {
+	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		return n.join(construct(lw, example, resync, indexers), example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })
+	}
+}
+
+// join has a new informer follow the namespaces, with what of returns for each.
+func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Object, of func(namespace string) cache.ListerWatcher) cache.SharedIndexInformer {
+	own := door.Of(informer)
+	if own == nil { // it would follow all namespaces
+		refused := cache.NewSharedIndexInformer(nil, example, 0, cache.Indexers{})
+		door.Of(refused).Configure(func(c *door.Config) { c.Bad.Add("%s", foreignConstructor) })
+		return refused
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	joined := spread{informer, sources.Attach(own), of}
+	for _, name := range n.mu.names {
+		joined.group.Put(name, of(name))
+	}
+	n.mu.informers = append(n.mu.informers, joined)
+	return informer
+}
+
+const foreignConstructor = "the constructor makes informers of another package, which cannot follow several namespaces: " +
+	"use cache.NewSharedIndexInformer"
+
+func (n *Namespaces) running() []spread {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.runningLocked())
+}
+
+// runningLocked forgets informers that have stopped.
+func (n *Namespaces) runningLocked() []spread {
+	n.mu.informers = slices.DeleteFunc(n.mu.informers, func(s spread) bool { return s.IsStopped() })
+	return n.mu.informers
+}

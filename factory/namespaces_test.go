@@ -1,0 +1,154 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+// keysOf returns the keys in a store in their order, once nothing happens any more.
+func keysOf(informer cache.SharedIndexInformer) []string {
+	synctest.Wait()
+	keys := informer.GetStore().ListKeys()
+	slices.Sort(keys)
+	return keys
+}
+
+// runs runs an informer to the end of the test.
+func runs(t *testing.T, informer cache.SharedIndexInformer) {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+}
+
+// TestNamespaces: the informers of factories, and those of a constructor, follow the namespaces that
+// there are, which come and go while they run and before they are made.
+func TestNamespaces(t *testing.T) {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	objects := func() []runtime.Object {
+		return []runtime.Object{pod("ns", "a"), pod("ns", "b"), pod("other", "a"), pod("third", "a")}
+	}
+	for name, informerOf := range map[string]func(*factory.Namespaces) cache.SharedIndexInformer{
+		"typed": func(n *factory.Namespaces) cache.SharedIndexInformer {
+			f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(objects()...), 0, informers.WithNamespace("third")), factory.WithNamespaces(n))
+			return f.Core().V1().Pods().Informer()
+		},
+		"wrapped twice": func(n *factory.Namespaces) cache.SharedIndexInformer {
+			f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(objects()...), 0), factory.WithNamespace("third"), factory.WithNamespaces(n))
+			return factory.Wrap(f).Core().V1().Pods().Informer()
+		},
+		"dynamic": func(n *factory.Namespaces) cache.SharedIndexInformer {
+			return factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, objects()...), 0, factory.WithNamespaces(n)).ForResource(pods).Informer()
+		},
+		"constructor": func(n *factory.Namespaces) cache.SharedIndexInformer {
+			client := fake.NewClientset(objects()...)
+			construct := n.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
+				return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+					ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+						return client.CoreV1().Pods(namespace).List(ctx, o)
+					},
+					WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
+				}, client)
+			})
+			return construct(nil, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var namespaces factory.Namespaces
+				namespaces.Add("ns")
+				namespaces.Add("gone")
+				informer := informerOf(&namespaces)
+				namespaces.Remove("gone")
+				namespaces.Remove("never")
+				namespaces.Add("ns")
+				runs(t, informer)
+				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+				assert.Equal(t, []string{"ns/a", "ns/b"}, keysOf(informer))
+				namespaces.Add("other")
+				require.NoError(t, namespaces.WaitForSync(t.Context(), "other"))
+				assert.Equal(t, []string{"ns/a", "ns/b", "other/a"}, keysOf(informer))
+				indexed, err := informer.GetIndexer().IndexKeys(cache.NamespaceIndex, "other")
+				require.NoError(t, err)
+				assert.Equal(t, []string{"other/a"}, indexed)
+				require.NoError(t, namespaces.WaitForSync(t.Context(), "nobody's"))
+				namespaces.Remove("ns")
+				assert.Equal(t, []string{"other/a"}, keysOf(informer))
+				status, err := inspect.StatusOf(informer)
+				require.NoError(t, err)
+				assert.Equal(t, inspect.PhaseWatching, status.Phase)
+			})
+		})
+	}
+}
+
+// TestNamespacesTogether: several informers follow them, one that has stopped is forgotten, and a wait
+// says why a namespace is not there.
+func TestNamespacesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces factory.Namespaces
+		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, factory.WithNamespaces(&namespaces))
+		pods, nodes := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("configmaps")
+		before, stays := f.ForResource(pods).Informer(), f.ForResource(nodes).Informer()
+		ctx, stop := context.WithCancel(t.Context())
+		f.StartWithContext(ctx)
+		namespaces.Add("ns")
+		require.NoError(t, namespaces.WaitForSync(t.Context(), "ns"))
+		assert.Equal(t, []string{"ns/a"}, keysOf(before))
+		assert.True(t, f.Stop(pods))
+		again := f.ForResource(pods).Informer()
+		namespaces.Add("other")
+		assert.Equal(t, []string{"ns/a"}, keysOf(before), "it has stopped")
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, namespaces.WaitForSync(short, "other"), "of source other has not synced: never run")
+		f.StartWithContext(ctx)
+		require.NoError(t, namespaces.WaitForSync(t.Context(), "other"))
+		assert.Equal(t, []string{"ns/a", "other/a"}, keysOf(again))
+		assert.True(t, stays.HasSynced())
+		stop()
+		f.Shutdown()
+		namespaces.Add("third")
+		require.NoError(t, namespaces.WaitForSync(t.Context(), "third"), "nobody follows it")
+	})
+}
+
+// TestNamespacesRefused: informers that cannot follow namespaces do not follow all of them instead.
+func TestNamespacesRefused(t *testing.T) {
+	var namespaces factory.Namespaces
+	namespaces.Add("ns")
+	for want, options := range map[string][]factory.Option{
+		"makes informers of another package": {factory.WithNamespaces(&namespaces), factory.WithConstructor(clientgo.NewSharedIndexInformer)},
+		"Namespaces of WithNamespaces are":   {factory.WithNamespaces(nil)},
+	} {
+		f := factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), options...)
+		informer := f.Core().V1().Pods().Informer()
+		informer.RunWithContext(t.Context())
+		require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), want)
+		assert.Empty(t, informer.GetStore().List())
+	}
+	require.NotErrorIs(t, namespaces.WaitForSync(t.Context(), "ns"), sources.ErrUnknown)
+}
