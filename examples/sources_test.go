@@ -1,0 +1,159 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package examples
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestNamespaces: the manager sees what is in a namespace as soon as that has the label, and as long.
+func TestNamespaces(t *testing.T) {
+	client := newClient(t)
+	tenant, other := unique("tenant"), unique("other")
+	label := func(name, value string) {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"example.kinformer.io/tenant":%q}}}`, value)
+		_, err := client.CoreV1().Namespaces().Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	for _, name := range []string{tenant, other} {
+		_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		putConfigMap(t, client, name, "one", "", "1")
+	}
+	p := start(t, "namespaces")
+	label(tenant, "yes")
+	p.await("^namespace " + tenant + ": 1 ConfigMaps$")
+	p.await("^" + tenant + "/one is there$")
+	putConfigMap(t, client, tenant, "two", "", "1")
+	p.await("^" + tenant + "/two is there$")
+	label(tenant, "no")
+	p.await("^" + tenant + "/(one|two) is gone$")
+	p.await("^" + tenant + "/(one|two) is gone$")
+	label(other, "yes")
+	p.await("^" + other + "/one is there$")
+	for _, line := range p.interrupt() {
+		assert.NotContains(t, line, tenant+"/three")
+	}
+}
+
+// TestSharded: three replicas have one shard each, and each object once. One is killed: another one
+// has its shard when the Lease is over, and no sooner.
+func TestSharded(t *testing.T) {
+	const replicas, objects = 3, 30
+	client, namespace := newClient(t), unique("sharded")
+	for i := range objects {
+		putConfigMap(t, client, namespace, fmt.Sprint("c-", i), "", "1")
+	}
+	leases := watchLeases(t)
+	var all []*process
+	for i := range replicas {
+		all = append(all, start(t, "sharded", fmt.Sprint("-replica=", i), fmt.Sprint("-of=", replicas), "-lease=3s"))
+	}
+	told := &lines{}
+	for i, p := range all {
+		p.await(fmt.Sprintf("^replica %d has shard %d$", i, i))
+		go told.take(p.lines)
+	}
+	has := func(times int) func() bool {
+		return func() bool { return told.count("^"+namespace+"/c-") == times }
+	}
+	require.Eventually(t, has(objects), patience, 50*time.Millisecond, "each object once")
+	require.NoError(t, all[0].cmd.Process.Kill())
+	_, err := all[0].end()
+	require.Error(t, err)
+	require.Eventually(t, func() bool { return told.count("^replica [12] has shard 0$") == 1 }, patience, 50*time.Millisecond)
+	putConfigMap(t, client, namespace, "later", "", "1")
+	require.Eventually(t, func() bool { return told.count("^"+namespace+"/later$") == 1 }, patience, 50*time.Millisecond)
+	for _, p := range all[1:] {
+		p.interrupt()
+	}
+	leases.check(t)
+	assert.Greater(t, told.count("^"+namespace+"/c-"), objects, "those of the shard are handled again by who has it now")
+	assert.Equal(t, 1, told.count("^"+namespace+"/later$"))
+}
+
+// lines are what several programs have written.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) take(from <-chan string) {
+	for line := range from {
+		l.mu.Lock()
+		l.all = append(l.all, line)
+		l.mu.Unlock()
+	}
+}
+
+func (l *lines) count(pattern string) (n int) {
+	expression := regexp.MustCompile(pattern)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if expression.MatchString(line) {
+			n++
+		}
+	}
+	return n
+}
+
+// observed are the Leases of shards, each in all its states.
+type observed struct {
+	mu     sync.Mutex
+	states map[string][]coordinationv1.LeaseSpec
+}
+
+// watchLeases notes states until the test ends.
+func watchLeases(t *testing.T) *observed {
+	o := &observed{states: map[string][]coordinationv1.LeaseSpec{}}
+	ctx, stop := context.WithCancel(t.Context())
+	w, err := newClient(t).CoordinationV1().Leases("default").Watch(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for e := range w.ResultChan() {
+			if lease, ok := e.Object.(*coordinationv1.Lease); ok {
+				o.mu.Lock()
+				o.states[lease.Name] = append(o.states[lease.Name], lease.Spec)
+				o.mu.Unlock()
+			}
+		}
+	})
+	t.Cleanup(func() { stop(); w.Stop(); running.Wait() })
+	return o
+}
+
+// check fails if somebody has taken a Lease that somebody else had still.
+func (o *observed) check(t *testing.T) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := 0
+	for name, states := range o.states {
+		for i := 1; i < len(states); i++ {
+			before, after := states[i-1], states[i]
+			if *before.HolderIdentity == "" || *before.HolderIdentity == *after.HolderIdentity {
+				continue
+			}
+			taken++
+			over := before.RenewTime.Add(time.Duration(*before.LeaseDurationSeconds) * time.Second)
+			if *after.HolderIdentity != "" {
+				assert.False(t, after.AcquireTime.Time.Before(over), "%s of %s taken by %s too early", name, *before.HolderIdentity, *after.HolderIdentity)
+			}
+		}
+	}
+	assert.Positive(t, taken)
+}
