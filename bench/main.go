@@ -101,7 +101,7 @@ func readFloors(path string) (*report.Floors, error) {
 func rows() []row {
 	return slices.Concat(
 		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), stuckRows(),
-		idleRows(), syncRows(), httpRows(),
+		idleRows(), sourcesRows(), syncRows(), httpRows(),
 	)
 }
 

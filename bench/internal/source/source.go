@@ -55,6 +55,9 @@ func NewGeneration(population *workload.Population, resourceVersion string) *Gen
 	}
 }
 
+// Len returns how many pods it has.
+func (g *Generation) Len() int { return len(g.pods) }
+
 // Source is a ListerWatcherWithContext.
 type Source struct {
 	options  Options

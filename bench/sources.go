@@ -1,0 +1,230 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kinformer/cache/bench/internal/measure"
+	"github.com/kinformer/cache/bench/internal/source"
+	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+const (
+	sourcesGroup   = "Several sources"
+	namespaceCount = 500
+)
+
+// sourcesRows compare an informer of several sources with what programs do that have client-go: an
+// informer for each of them.
+func sourcesRows() []row {
+	return []row{{
+		group: sourcesGroup, name: "sources/idle", light: true,
+		title: fmt.Sprintf("%d namespaces without objects, followed with a handler, nothing happens", namespaceCount),
+		setup: func(context.Context, *env) (trial, error) {
+			empty := source.NewGeneration(&workload.Population{}, listVersion(0))
+			return func(ctx context.Context, s side) (outcome, error) {
+				return idleNamespaces(ctx, s, slices.Repeat([]*source.Generation{empty}, namespaceCount))
+			}, nil
+		},
+	}, {
+		group: sourcesGroup, name: "sources/list", light: true,
+		title: fmt.Sprintf("list of all objects of %d namespaces", namespaceCount),
+		setup: func(ctx context.Context, e *env) (trial, error) {
+			population, err := e.population(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var all []*source.Generation
+			for part := range slices.Chunk(population.Pods, max(1, len(population.Pods)/namespaceCount)) {
+				all = append(all, source.NewGeneration(&workload.Population{Pods: part}, listVersion(0)))
+			}
+			return func(ctx context.Context, s side) (outcome, error) { return listNamespaces(ctx, e, s, all) }, nil
+		},
+	}, {
+		group: sourcesGroup, name: "sources/replace",
+		title: "another request in the place of one, which has 1 % of its objects in other versions",
+		setup: replaceTrial,
+	}}
+}
+
+// spread is what follows several sources: one informer, or one for each.
+type spread struct {
+	informers []*informer
+	set       *sources.Set // nil: one for each
+}
+
+// newSpread makes the informers with one handler, and runs them until they have the objects of all.
+func newSpread(ctx context.Context, s side, all []*source.Generation, objects int) (*spread, error) {
+	if s.status == nil {
+		o := &spread{}
+		for _, generation := range all {
+			if err := o.start(ctx, newInformer(s, source.New(generation, source.Options{}), 0), generation.Len()); err != nil {
+				return o, err
+			}
+		}
+		return o, o.wait(ctx)
+	}
+	made, set := sources.New(&corev1.Pod{}, kinformer.Options{Indexers: indexers(1)})
+	for n, generation := range all {
+		set.Put(fmt.Sprint(n), source.New(generation, source.Options{}))
+	}
+	o := &spread{set: set}
+	if err := o.start(ctx, &informer{SharedIndexInformer: made, stopped: make(chan struct{})}, objects); err != nil {
+		return o, err
+	}
+	return o, o.wait(ctx)
+}
+
+// start runs one more informer, whose handler is to get so many objects.
+func (o *spread) start(ctx context.Context, i *informer, objects int) error {
+	o.informers = append(o.informers, i)
+	if err := i.addHandler(0, &counter{}); err != nil {
+		return err
+	}
+	if i.expect(objects); objects == 0 {
+		close(i.handlers[0].reached)
+	}
+	i.start(ctx)
+	return nil
+}
+
+// wait returns when all informers have synced, and their handlers what they are to get.
+func (o *spread) wait(ctx context.Context) error {
+	for _, i := range o.informers {
+		select {
+		case <-i.HasSyncedChecker().Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := i.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *spread) list() (all []any) {
+	if o.set != nil {
+		return o.informers[0].GetIndexer().List()
+	}
+	for _, i := range o.informers {
+		all = append(all, i.GetIndexer().List()...)
+	}
+	return all
+}
+
+func (o *spread) stop() {
+	for _, i := range o.informers {
+		i.stop()
+	}
+}
+
+func idleNamespaces(ctx context.Context, s side, all []*source.Generation) (outcome, error) {
+	before := readIdleUsage()
+	o, err := newSpread(ctx, s, all, 0)
+	defer o.stop()
+	if err != nil {
+		return outcome{}, err
+	}
+	after, each := readIdleUsage(), 1/float64(len(all))
+	return outcome{samples: []sample{
+		{"goroutines", "per namespace", (after.goroutines - before.goroutines) * each},
+		{"heap", "B/namespace", (after.heap - before.heap) * each},
+		{"stacks", "B/namespace", max(0, (after.stacks-before.stacks)*each)},
+	}}, nil
+}
+
+func listNamespaces(ctx context.Context, e *env, s side, all []*source.Generation) (outcome, error) {
+	objects := 0
+	for _, generation := range all {
+		objects += generation.Len()
+	}
+	o, err := newSpread(ctx, s, all, objects)
+	defer o.stop()
+	if err != nil {
+		return outcome{}, err
+	}
+	lists := e.ops(1000)
+	usage, err := e.measure(func() error {
+		for range lists {
+			if n := len(o.list()); n != objects {
+				return fmt.Errorf("a list has %d of %d objects", n, objects)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	var total check
+	if err := total.add(o.list()); err != nil {
+		return outcome{}, err
+	}
+	return outcome{check: total, samples: []sample{{"CPU", "us/list", usage.CPU.Seconds() * 1e6 / float64(lists)}}}, nil
+}
+
+// replaceTrial has one request take the place of another: with client-go an informer takes the place of
+// an informer, and its handlers hear of all objects.
+func replaceTrial(ctx context.Context, e *env) (trial, error) {
+	first, _, err := e.generations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	again, err := e.redecoded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next, changed := &workload.Population{Pods: slices.Clone(again.Pods)}, 0
+	for n := 0; n < len(next.Pods); n += 100 {
+		next.Pods[n] = workload.Version(next.Pods[n], eventVersion(n))
+		changed++
+	}
+	second := source.NewGeneration(next, listVersion(1))
+	return func(ctx context.Context, s side) (outcome, error) {
+		o, err := newSpread(ctx, s, []*source.Generation{first}, e.n)
+		defer o.stop()
+		if err != nil {
+			return outcome{}, err
+		}
+		from := source.New(second, source.Options{})
+		usage, err := e.measure(func() error {
+			if o.set == nil {
+				if err := o.start(ctx, newInformer(s, from, 0), e.n); err != nil {
+					return err
+				}
+				defer o.informers[0].stop()
+				return o.wait(ctx)
+			}
+			o.informers[0].expect(changed)
+			o.set.Put("0", from)
+			return o.informers[0].wait(ctx)
+		})
+		return replaced(o, usage, changed, err)
+	}, nil
+}
+
+func replaced(o *spread, usage measure.Usage, changed int, err error) (outcome, error) {
+	if err != nil {
+		return outcome{}, err
+	}
+	o.stop()
+	last := o.informers[len(o.informers)-1]
+	state, err := stateOf(last.GetIndexer())
+	h := last.handlers[0]
+	calls := h.adds + h.updates + h.deletes
+	if o.set != nil {
+		calls -= int64(state.Objects) // of the first request
+	}
+	return outcome{check: state, samples: []sample{
+		{"CPU", "ms", usage.CPU.Seconds() * 1000},
+		{"handler calls", "per changed object", float64(calls) / float64(changed)},
+	}}, err
+}
