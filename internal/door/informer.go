@@ -27,7 +27,8 @@ import (
 
 // ErrForeign says that an informer, a store, a queue or a registration is not of this module, so
 // that nothing is known about it.
-var ErrForeign = errors.New("not made by package github.com/kinformer/cache")
+var ErrForeign = errors.New("not made by package github.com/kinformer/cache (of several namespaces controller-runtime makes several " +
+	"informers, and one of them with factory.Namespaces)")
 
 // Look returns an informer as it is at the time of the call. It is what the seat of one holds.
 type Look func() *Informer

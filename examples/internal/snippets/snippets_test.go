@@ -59,6 +59,7 @@ var packages = map[string]string{
 	"prometheus":    "github.com/prometheus/client_golang/prometheus",
 	"rest":          "k8s.io/client-go/rest",
 	"runtime":       "k8s.io/apimachinery/pkg/runtime",
+	"sources":       "github.com/kinformer/cache/sources",
 	"time":          "time",
 	"workqueue":     "k8s.io/client-go/util/workqueue",
 }
@@ -74,6 +75,7 @@ var given = map[string]string{
 	"lw":             "*cache.ListWatch",
 	"metadataClient": "metadata.Interface",
 	"mux":            "*http.ServeMux",
+	"podsOf":         "func(namespace string, selectors ...string) cache.ListerWatcher",
 	"queue":          "workqueue.TypedRateLimitingInterface[cache.ObjectName]",
 	"registry":       "*prometheus.Registry",
 	"transport":      "http.RoundTripper",
