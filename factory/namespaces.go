@@ -81,7 +81,8 @@ func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 // namespaces, such as NewInformer of controller-runtime's cache: construct, such as
 // cache.NewSharedIndexInformer, makes the informers, which do not use the ListerWatcher that they are
 // given. In its place they use those that listWatch returns for a namespace and for objects like the
-// example.
+// example. It is called when a namespace is added or an informer is made, and must not add or remove
+// namespaces itself.
 func (n *Namespaces) Constructor(construct Constructor, listWatch func(example runtime.Object, namespace string) cache.ListerWatcher) Constructor {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return n.join(construct(lw, example, resync, indexers), example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })

@@ -197,7 +197,11 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 // continuous integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := r.pageFrom(ctx, r.state.lists.Plain(), options)
+		part := r.reader.expects.part
+		page, err := r.pageFrom(ctx, r.state.lists.Plain(), part.Narrow(options))
+		if err == nil {
+			err = part.Divide(page)
+		}
 		if err == nil {
 			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.reader.expects.admitItem(item); return nil })
 		}

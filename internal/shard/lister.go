@@ -54,14 +54,22 @@ func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 		return nil, l.err
 	}
 	list, err := clientgo.ToListerWatcherWithContext(l.all).ListWithContext(ctx, l.part.Narrow(o))
-	if err != nil || l.part == nil {
-		return list, err
-	}
-	items, err := meta.ExtractList(list)
 	if err != nil {
 		return nil, err
 	}
-	return list, meta.SetList(list, slices.DeleteFunc(items, l.isOther))
+	return list, l.part.Divide(list)
+}
+
+// Divide leaves out of a list what is not of the part.
+func (r *Range) Divide(list runtime.Object) error {
+	if r == nil {
+		return nil
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	return meta.SetList(list, slices.DeleteFunc(items, r.isOther))
 }
 
 // WatchWithContext watches, and leaves out events about objects that are not of the part.
@@ -74,13 +82,13 @@ func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 		return w, err
 	}
 	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-		return e, e.Type == watch.Bookmark || !l.isOther(e.Object)
+		return e, e.Type == watch.Bookmark || !l.part.isOther(e.Object)
 	}), nil
 }
 
-func (l *Lister) isOther(obj runtime.Object) bool {
+func (r *Range) isOther(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
-	return err == nil && !l.part.Has(accessor)
+	return err == nil && !r.Has(accessor)
 }
 
 // IsWatchListSemanticsUnSupported reports whether the ListerWatcher denies that it can stream lists.
