@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
-	"github.com/kinformer/cache/internal/shard"
 )
 
 const (
@@ -95,20 +94,29 @@ func (f *following) run() {
 
 // handle makes an event of a frame. It returns false when the watch has ended for us.
 func (f *following) handle(frame []byte) bool {
+	if f.lesson != nil && f.isOther(f.frames.Payload(frame)) {
+		return true
+	}
 	sample := f.trust.sampler.next()
 	if f.lesson == nil || sample {
 		return f.passOn(frame, nil)
 	}
 	count, ours, err := f.decode(f.frames.Payload(frame))
-	switch {
-	case errors.Is(err, shard.ErrOther):
-		return true
-	case err != nil:
+	if err != nil {
 		return f.passOn(frame, err)
 	}
 	f.decoded++
 	count.Add(1)
 	return f.emit(ours)
+}
+
+// isOther reports whether a frame is about an object that is known not to be of the part.
+func (f *following) isOther(data []byte) bool {
+	if f.trust.options.Part == nil {
+		return false
+	}
+	frame, err := decode.Open(data, f.coding)
+	return err == nil && frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding)
 }
 
 // decode makes an event of a frame, with the object that was made of its bytes before, or from its
@@ -120,10 +128,6 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 	if err != nil {
 		return count, ours, err
 	}
-	if frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding) {
-		return count, ours, shard.ErrOther
-	}
-	f.count(frame)
 	var found former
 	if frame.Type != watch.Bookmark {
 		found = known.find(f.lesson.form(f.coding), frame.Object)
@@ -166,6 +170,7 @@ func (f *following) open(by sure, data []byte) (Frame, error) {
 	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
 		return frame, errOtherKind
 	}
+	f.count(frame)
 	return frame, nil
 }
 
@@ -238,7 +243,6 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	if err != nil {
 		return err
 	}
-	f.count(frame)
 	if l == nil {
 		if l, err = learn(by, frame, theirs.Object); err != nil {
 			return err
