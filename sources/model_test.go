@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
@@ -143,6 +144,10 @@ func (h *history) compare(handler *mirror) {
 		source := h.set.Source(name)
 		require.True(h, source.HasSynced(), name)
 		require.Equal(h, len(has), lenOf(source), name)
+		report, err := audit.Once(h.Context(), source, audit.Options{Content: true})
+		require.NoError(h, err, name)
+		require.True(h, report.Equal(), "%s: %v", name, report)
+		require.Equal(h, len(has), report.Digest.Objects, name)
 	}
 	stored := map[string]string{}
 	for _, obj := range h.informer.GetStore().List() {
