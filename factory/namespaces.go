@@ -103,7 +103,7 @@ func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Ob
 	for _, name := range n.mu.names {
 		joined.group.Put(name, of(name))
 	}
-	n.mu.informers = append(n.mu.informers, joined)
+	n.mu.informers = append(n.runningLocked(), joined)
 	return informer
 }
 

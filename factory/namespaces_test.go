@@ -5,15 +5,18 @@ package factory_test
 
 import (
 	"context"
+	goruntime "runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
@@ -151,4 +154,30 @@ func TestNamespacesRefused(t *testing.T) {
 		assert.Empty(t, informer.GetStore().List())
 	}
 	require.NotErrorIs(t, namespaces.WaitForSync(t.Context(), "ns"), sources.ErrUnknown)
+}
+
+// TestNamespacesForget: informers that are made one after the other, while no namespace comes or goes, are
+// let go when they have stopped.
+func TestNamespacesForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces factory.Namespaces
+		namespaces.Add("ns")
+		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithNamespaces(&namespaces))
+		pods := corev1.SchemeGroupVersion.WithResource("pods")
+		once := func() weak.Pointer[unstructured.Unstructured] {
+			informer := f.ForResource(pods).Informer()
+			f.StartWithContext(t.Context())
+			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+			stored := informer.GetStore().List()[0].(*unstructured.Unstructured)
+			assert.True(t, f.Stop(pods))
+			synctest.Wait()
+			return weak.Make(stored)
+		}
+		first := once()
+		once()
+		goruntime.GC()
+		goruntime.GC()
+		assert.Nil(t, first.Value())
+		goruntime.KeepAlive(&namespaces)
+	})
 }
