@@ -181,3 +181,27 @@ func TestNamespacesForget(t *testing.T) {
 		goruntime.KeepAlive(&namespaces)
 	})
 }
+
+// TestNamespacesTwice: an informer that follows namespaces already does not follow others, too.
+func TestNamespacesTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces, others factory.Namespaces
+		namespaces.Add("ns")
+		others.Add("other")
+		client := twoNamespaces()
+		construct := others.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
+			return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					return client.CoreV1().Pods(namespace).List(ctx, o)
+				},
+				WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
+			}, client)
+		})
+		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithConstructor(construct), factory.WithNamespaces(&namespaces))
+		informer := f.Core().V1().Pods().Informer()
+		runs(t, informer)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "the informer follows Namespaces already")
+	})
+}
