@@ -205,3 +205,24 @@ func TestNamespacesTwice(t *testing.T) {
 		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "the informer follows Namespaces already")
 	})
 }
+
+// TestNamespacesOfOptions: the option that comes last counts, also of a factory that is wrapped again, and
+// a namespace that was removed is not followed by informers that are made later.
+func TestNamespacesOfOptions(t *testing.T) {
+	var namespaces factory.Namespaces
+	namespaces.Add("gone")
+	namespaces.Add("ns")
+	namespaces.Remove("gone")
+	wrapped := func(options ...factory.Option) informers.SharedInformerFactory {
+		return factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), options...)
+	}
+	for want, f := range map[int]informers.SharedInformerFactory{
+		1:  wrapped(factory.WithNamespace("other"), factory.WithNamespaces(&namespaces)),
+		0:  wrapped(factory.WithNamespaces(&namespaces), factory.WithNamespace("other")),
+		-1: factory.Wrap(wrapped(factory.WithNamespaces(&namespaces)), factory.WithNamespace("other")),
+	} {
+		all, err := inspect.Of(f.Core().V1().Pods().Informer())
+		require.NoError(t, err)
+		assert.Equal(t, max(want, 0), all.Sources, want)
+	}
+}
