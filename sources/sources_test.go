@@ -970,3 +970,32 @@ func TestAuditReplaced(t *testing.T) {
 		assert.False(r, report.Relisted)
 	})
 }
+
+// TestAuditReplacementPending: it is so, too, while nothing has come of what the source asks for now, and
+// what it has of before stays in the store.
+func TestAuditReplacementPending(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		before := r.asks("a", "")
+		r.set.Put("a", before)
+		r.run()
+		before.gate.lose(true)
+		r.write("a", "1", "x")
+		synctest.Wait()
+		before.gate.lose(false)
+		r.write("a", "2", "y")
+		synctest.Wait()
+		before.listed = func() {
+			before.listed = nil
+			failing := r.asks("a", "y")
+			failing.err = errors.New("no list")
+			r.set.Put("a", failing)
+			synctest.Wait()
+		}
+		report, err := audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
+		require.ErrorIs(r, err, audit.ErrUnvouched)
+		assert.Equal(r, map[audit.Kind]int{audit.Stale: 1}, report.Found)
+		assert.Empty(r, report.Confirmed)
+		assert.False(r, report.Relisted)
+	})
+}
