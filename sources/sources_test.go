@@ -999,3 +999,19 @@ func TestAuditReplacementPending(t *testing.T) {
 		assert.False(r, report.Relisted)
 	})
 }
+
+// TestShardCounts: history counts the objects of the part, however they come.
+func TestShardCounts(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
+			for i := range 60 {
+				r.write("a", fmt.Sprint(i), "x")
+			}
+			r.set.Put("0", r.sharded(0, 3, false))
+			r.run()
+			one, err := inspect.Of(r.set.Source("0"))
+			require.NoError(r, err)
+			assert.EqualValues(r, one.Status.Objects, one.Lists.Objects+one.Streams.Objects)
+		})
+	}
+}
