@@ -238,7 +238,9 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	if err != nil {
 		return err
 	}
-	f.count(frame)
+	if frame.Type == watch.Bookmark || !f.trust.options.isOther(frame.Object, f.coding) {
+		f.count(frame)
+	}
 	if l == nil {
 		if l, err = learn(by, frame, theirs.Object); err != nil {
 			return err
