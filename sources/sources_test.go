@@ -1015,3 +1015,43 @@ func TestShardCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestShardServed: the status says what the server does that was asked last.
+func TestShardServed(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
+			r.write("a", "1", "x")
+			all := r.asks("", "")
+			all.streams = true
+			r.set.Put("0", sources.Shard(all, 0, 2))
+			r.run()
+			for _, serves := range []bool{false, true, false} {
+				heal := r.server.Partition()
+				all.shards = serves
+				r.write("a", "1", "x")
+				r.server.Compact(r.server.ResourceVersion())
+				heal()
+				settle()
+				status := statusOf(r.set.Source("0")).String()
+				assert.Equal(r, !serves, strings.Contains(status, "does not shard"), status)
+			}
+		})
+	}
+}
+
+// TestShardStreamOfOthers: a stream of nothing but objects of other shards is a whole state, which is
+// empty.
+func TestShardStreamOfOthers(t *testing.T) {
+	inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}, func(r *rig) {
+		r.write("a", "1", "x")
+		for i := range 8 {
+			r.set.Put(fmt.Sprint(i), r.sharded(i, 8, false))
+		}
+		r.run()
+		assert.Equal(r, []string{"a/1"}, r.stored())
+		for name, source := range r.set.All() {
+			assert.True(r, source.HasSynced(), name)
+			assert.NoError(r, statusOf(source).LastError, name)
+		}
+	})
+}
