@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 )
 
@@ -42,6 +43,8 @@ func tryState(known *door.Informer) (*store.State, error) {
 		return nil, ErrEnded
 	case known.Requests == nil, !known.HasSynced():
 		return nil, ErrUnsynced
+	case known.Part != nil && known.Report.Status().Phase == reflector.Stopped:
+		return nil, ErrUnvouched // the source was replaced: what is stored is of what it asked for before
 	case !known.Delivery.TryLock():
 		return nil, errBusy
 	}

@@ -97,18 +97,26 @@ func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Ob
 		door.Of(refused).Configure(func(c *door.Config) { c.Bad.Add("%s", foreignConstructor) })
 		return refused
 	}
+	if own.Parts != nil {
+		own.Configure(func(c *door.Config) { c.Bad.Add("%s", twice) })
+		return informer
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	joined := spread{informer, sources.Attach(own), of}
 	for _, name := range n.mu.names {
 		joined.group.Put(name, of(name))
 	}
-	n.mu.informers = append(n.mu.informers, joined)
+	n.mu.informers = append(n.runningLocked(), joined)
 	return informer
 }
 
-const foreignConstructor = "the constructor makes informers of another package, which cannot follow several namespaces: " +
-	"use cache.NewSharedIndexInformer"
+const (
+	foreignConstructor = "the constructor makes informers of another package, which cannot follow several namespaces: " +
+		"use cache.NewSharedIndexInformer"
+	twice = "the informer follows Namespaces already, or other sources, and would not be told of them any more: " +
+		"use either WithNamespaces or Namespaces.Constructor, and each once"
+)
 
 func (n *Namespaces) running() []spread {
 	n.mu.Lock()

@@ -5,15 +5,18 @@ package factory_test
 
 import (
 	"context"
+	goruntime "runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
@@ -151,4 +154,75 @@ func TestNamespacesRefused(t *testing.T) {
 		assert.Empty(t, informer.GetStore().List())
 	}
 	require.NotErrorIs(t, namespaces.WaitForSync(t.Context(), "ns"), sources.ErrUnknown)
+}
+
+// TestNamespacesForget: informers that are made one after the other, while no namespace comes or goes, are
+// let go when they have stopped.
+func TestNamespacesForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces factory.Namespaces
+		namespaces.Add("ns")
+		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithNamespaces(&namespaces))
+		pods := corev1.SchemeGroupVersion.WithResource("pods")
+		once := func() weak.Pointer[unstructured.Unstructured] {
+			informer := f.ForResource(pods).Informer()
+			f.StartWithContext(t.Context())
+			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+			stored := informer.GetStore().List()[0].(*unstructured.Unstructured)
+			assert.True(t, f.Stop(pods))
+			synctest.Wait()
+			return weak.Make(stored)
+		}
+		first := once()
+		once()
+		goruntime.GC()
+		goruntime.GC()
+		assert.Nil(t, first.Value())
+		goruntime.KeepAlive(&namespaces)
+	})
+}
+
+// TestNamespacesTwice: an informer that follows namespaces already does not follow others, too.
+func TestNamespacesTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces, others factory.Namespaces
+		namespaces.Add("ns")
+		others.Add("other")
+		client := twoNamespaces()
+		construct := others.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
+			return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+					return client.CoreV1().Pods(namespace).List(ctx, o)
+				},
+				WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
+			}, client)
+		})
+		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithConstructor(construct), factory.WithNamespaces(&namespaces))
+		informer := f.Core().V1().Pods().Informer()
+		runs(t, informer)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "the informer follows Namespaces already")
+	})
+}
+
+// TestNamespacesOfOptions: the option that comes last counts, also of a factory that is wrapped again, and
+// a namespace that was removed is not followed by informers that are made later.
+func TestNamespacesOfOptions(t *testing.T) {
+	var namespaces factory.Namespaces
+	namespaces.Add("gone")
+	namespaces.Add("ns")
+	namespaces.Remove("gone")
+	wrapped := func(options ...factory.Option) informers.SharedInformerFactory {
+		return factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), options...)
+	}
+	for want, f := range map[int]informers.SharedInformerFactory{
+		1:  wrapped(factory.WithNamespace("other"), factory.WithNamespaces(&namespaces)),
+		0:  wrapped(factory.WithNamespaces(&namespaces), factory.WithNamespace("other")),
+		-1: factory.Wrap(wrapped(factory.WithNamespaces(&namespaces)), factory.WithNamespace("other")),
+	} {
+		all, err := inspect.Of(f.Core().V1().Pods().Informer())
+		require.NoError(t, err)
+		assert.Equal(t, max(want, 0), all.Sources, want)
+	}
 }

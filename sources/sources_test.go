@@ -970,3 +970,88 @@ func TestAuditReplaced(t *testing.T) {
 		assert.False(r, report.Relisted)
 	})
 }
+
+// TestAuditReplacementPending: it is so, too, while nothing has come of what the source asks for now, and
+// what it has of before stays in the store.
+func TestAuditReplacementPending(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		before := r.asks("a", "")
+		r.set.Put("a", before)
+		r.run()
+		before.gate.lose(true)
+		r.write("a", "1", "x")
+		synctest.Wait()
+		before.gate.lose(false)
+		r.write("a", "2", "y")
+		synctest.Wait()
+		before.listed = func() {
+			before.listed = nil
+			failing := r.asks("a", "y")
+			failing.err = errors.New("no list")
+			r.set.Put("a", failing)
+			synctest.Wait()
+		}
+		report, err := audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
+		require.ErrorIs(r, err, audit.ErrUnvouched)
+		assert.Equal(r, map[audit.Kind]int{audit.Stale: 1}, report.Found)
+		assert.Empty(r, report.Confirmed)
+		assert.False(r, report.Relisted)
+	})
+}
+
+// TestShardCounts: history counts the objects of the part, however they come.
+func TestShardCounts(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
+			for i := range 60 {
+				r.write("a", fmt.Sprint(i), "x")
+			}
+			r.set.Put("0", r.sharded(0, 3, false))
+			r.run()
+			one, err := inspect.Of(r.set.Source("0"))
+			require.NoError(r, err)
+			assert.EqualValues(r, one.Status.Objects, one.Lists.Objects+one.Streams.Objects)
+		})
+	}
+}
+
+// TestShardServed: the status says what the server does that was asked last.
+func TestShardServed(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
+			r.write("a", "1", "x")
+			all := r.asks("", "")
+			all.streams = true
+			r.set.Put("0", sources.Shard(all, 0, 2))
+			r.run()
+			for _, serves := range []bool{false, true, false} {
+				heal := r.server.Partition()
+				all.shards = serves
+				r.write("a", "1", "x")
+				r.server.Compact(r.server.ResourceVersion())
+				heal()
+				settle()
+				status := statusOf(r.set.Source("0")).String()
+				assert.Equal(r, !serves, strings.Contains(status, "does not shard"), status)
+			}
+		})
+	}
+}
+
+// TestShardStreamOfOthers: a stream of nothing but objects of other shards is a whole state, which is
+// empty.
+func TestShardStreamOfOthers(t *testing.T) {
+	inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}, func(r *rig) {
+		r.write("a", "1", "x")
+		for i := range 8 {
+			r.set.Put(fmt.Sprint(i), r.sharded(i, 8, false))
+		}
+		r.run()
+		assert.Equal(r, []string{"a/1"}, r.stored())
+		for name, source := range r.set.All() {
+			assert.True(r, source.HasSynced(), name)
+			assert.NoError(r, statusOf(source).LastError, name)
+		}
+	})
+}

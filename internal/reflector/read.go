@@ -49,7 +49,8 @@ type stream struct {
 	busy     bool      // this batch follows the last one closely
 
 	received   int // events since then, of any kind
-	understood int // those of them that were applied
+	understood int // those of them that were applied, or are of other shards
+	others     int // those that are of other shards
 
 	// ordered says that the versions of the events grow: not so for the synthetic Added events at
 	// the beginning of a watch that was started without a version.
@@ -73,7 +74,7 @@ func (s *stream) beginBatch(now time.Time) {
 
 // handOver starts the stream's count anew when it passes from streaming to watching.
 func (s *stream) handOver(now time.Time) {
-	s.since, s.opened, s.received, s.understood, s.ordered = now, time.Time{}, 0, 0, true
+	s.since, s.opened, s.received, s.understood, s.others, s.ordered = now, time.Time{}, 0, 0, 0, true
 }
 
 // takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is
@@ -205,6 +206,7 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	switch {
 	case errors.Is(err, shard.ErrOther):
 		s.understood++
+		s.others++
 		return false, nil
 	case err != nil:
 		var left foreignItems

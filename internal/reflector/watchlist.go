@@ -67,13 +67,13 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	}
 	version, err := r.collect(ctx, staged)
 	if err != nil {
-		return s.understood, err
+		return s.understood - s.others, err
 	}
 	r.state.refuse(false)
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
-	return s.understood - 1, r.publish(staged, version, "watch-list") // but for the end mark
+	return s.understood - s.others - 1, r.publish(staged, version, "watch-list") // but for the end mark
 }
 
 // askWhetherSharded finds out by a list of one object whether the server divides what it sends, which

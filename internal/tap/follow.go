@@ -128,6 +128,7 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 	if err != nil {
 		return count, ours, err
 	}
+	f.count(frame)
 	var found former
 	if frame.Type != watch.Bookmark {
 		found = known.find(f.lesson.form(f.coding), frame.Object)
@@ -170,7 +171,6 @@ func (f *following) open(by sure, data []byte) (Frame, error) {
 	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
 		return frame, errOtherKind
 	}
-	f.count(frame)
 	return frame, nil
 }
 
@@ -242,6 +242,9 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	frame, err := f.open(by, data)
 	if err != nil {
 		return err
+	}
+	if frame.Type == watch.Bookmark || !f.trust.options.isOther(frame.Object, f.coding) {
+		f.count(frame)
 	}
 	if l == nil {
 		if l, err = learn(by, frame, theirs.Object); err != nil {

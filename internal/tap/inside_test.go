@@ -32,6 +32,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -873,5 +874,39 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 		f.trust.cached.end()
 		runtime.KeepAlive(cached)
 		runtime.KeepAlive(f)
+	}
+}
+
+// TestPartIsCounted: what is of another part is not cached, and does not count, whichever way it goes;
+// bookmarks are of no part.
+func TestPartIsCounted(t *testing.T) {
+	pod := versionOf(1, 1)
+	own, err := shard.RangeOf(0, 2)
+	require.NoError(t, err)
+	other, err := shard.RangeOf(1, 2)
+	require.NoError(t, err)
+	if !own.Has(pod) {
+		own, other = other, own
+	}
+	for _, e := range []Encoding{JSON, Protobuf} {
+		for part, want := range map[*shard.Range]int64{own: 2, other: 0} {
+			f := followingPods(nil, e, false)
+			f.trust.options.Part = part
+			f.trust.cached.begin()
+			frame := frameOf(t, watch.Added, pod, e)
+			assert.Equal(t, part == other, f.isOther(frame))
+			if part == own {
+				_, _, err := f.decode(frame)
+				require.NoError(t, err)
+			}
+			require.NoError(t, f.compare(frame, watch.Event{Type: watch.Added, Object: pod}))
+			assert.Equal(t, want, f.trust.cached.mu.now.objects, "%v", e)
+			bookmark := frameOf(t, watch.Bookmark, pod, e)
+			assert.False(t, f.isOther(bookmark))
+			_, mark, err := f.decode(bookmark)
+			require.NoError(t, err)
+			assert.Equal(t, watch.Bookmark, mark.Type)
+			f.trust.cached.end()
+		}
 	}
 }
