@@ -130,8 +130,11 @@ func (l *lister) IsWatchListSemanticsUnSupported() bool { return !l.streams }
 
 // selector is what a server that shards goes by.
 func (l *lister) selector(o metav1.ListOptions) sharding.Selector {
-	if !l.shards || o.ShardSelector == "" {
+	if !l.shards {
 		return sharding.Everything()
+	}
+	if o.ShardSelector == "" {
+		panic("a request for a shard does not say so")
 	}
 	of := sharding.ShardRangeRequirement{}
 	text := strings.NewReplacer(",", "", "'", "").Replace(strings.Trim(o.ShardSelector, ")"))
