@@ -25,8 +25,8 @@
 //     it has helped (Report.Repaired).
 //  4. A report says that the cache is as on the server only if that was compared.
 //  5. Events and readers are not delayed: the snapshot is taken between two batches, in
-//     microseconds (more if a transform drops metadata, see below), and the rest of the audit works
-//     on it. There is no cost while no audit runs.
+//     microseconds (more if a transform drops metadata, see below, and for one of several sources, whose
+//     keys are copied), and the rest of the audit works on it. There is no cost while no audit runs.
 //  6. The list is that of the informer: by its ListerWatcher, so in its namespace and by its
 //     selectors, without what Requests.ExpectedNamespace leaves out, decoded directly where the
 //     informer decodes directly, in its turn with Requests.Slots. A page that takes more than a
