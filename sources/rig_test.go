@@ -187,13 +187,7 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if err != nil || l.gate == nil {
 		return w, err
 	}
-	if by := l.selector(o); !by.Empty() {
-		w = watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-			matches, err := by.Matches(e.Object)
-			return e, e.Type == watch.Bookmark || err != nil || matches
-		})
-	}
-	g := &gatedWatch{Interface: w, gate: l.gate, events: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
+	g := &gatedWatch{Interface: w, gate: l.gate, by: l.selector(o), events: make(chan watch.Event), stop: make(chan struct{}), ended: make(chan struct{})}
 	go g.pass()
 	return g, nil
 }
@@ -252,6 +246,7 @@ func (g *gate) passable() <-chan struct{} {
 type gatedWatch struct {
 	watch.Interface
 	gate        *gate
+	by          sharding.Selector
 	events      chan watch.Event
 	once        sync.Once
 	stop, ended chan struct{}
@@ -266,7 +261,8 @@ func (w *gatedWatch) pass() {
 		case <-w.stop:
 			return
 		}
-		if w.gate.isLosing() {
+		matches, err := w.by.Matches(event.Object)
+		if w.gate.isLosing() || event.Type != watch.Bookmark && err == nil && !matches {
 			continue
 		}
 		select {

@@ -6,6 +6,7 @@ package shard
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,9 +82,50 @@ func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if err != nil || l.part == nil {
 		return w, err
 	}
-	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-		return e, e.Type == watch.Bookmark || !l.part.isOther(e.Object)
-	}), nil
+	p := &partWatch{Interface: w, part: l.part, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go p.run()
+	return p, nil
+}
+
+// partWatch is a watch without the events about objects of other parts. Unlike that of watch.Filter its
+// goroutine ends when the watch is stopped, whether or not somebody takes what it has.
+type partWatch struct {
+	watch.Interface
+	part    *Range
+	events  chan watch.Event
+	once    sync.Once
+	stopped chan struct{}
+}
+
+func (p *partWatch) run() {
+	defer close(p.events)
+	for {
+		select {
+		case e, open := <-p.Interface.ResultChan():
+			if !open {
+				return
+			}
+			if e.Type != watch.Bookmark && p.part.isOther(e.Object) {
+				continue
+			}
+			select {
+			case p.events <- e:
+			case <-p.stopped:
+				return
+			}
+		case <-p.stopped:
+			return
+		}
+	}
+}
+
+// ResultChan returns the events.
+func (p *partWatch) ResultChan() <-chan watch.Event { return p.events }
+
+// Stop ends the watch.
+func (p *partWatch) Stop() {
+	p.once.Do(func() { close(p.stopped) })
+	p.Interface.Stop()
 }
 
 func (r *Range) isOther(obj runtime.Object) bool {

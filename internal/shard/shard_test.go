@@ -148,6 +148,21 @@ func TestLister(t *testing.T) {
 	assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, all)
 }
 
+// TestListerStops: a watch that is stopped ends, whoever has not taken what it has.
+func TestListerStops(t *testing.T) {
+	for i := range 2 {
+		w, err := NewLister(&both{}, i, 2).Watch(metav1.ListOptions{})
+		require.NoError(t, err)
+		w.Stop()
+		w.Stop()
+		for range w.ResultChan() { // until it is closed
+		}
+		again, err := NewLister(&both{}, i, 2).Watch(metav1.ListOptions{})
+		require.NoError(t, err)
+		again.Stop() // TestMain finds what goes on
+	}
+}
+
 // TestListerErrors: errors are passed on, and a lister of no part has its own.
 func TestListerErrors(t *testing.T) {
 	failed := errors.New("failed")
