@@ -50,6 +50,21 @@ func (x *indexer) valuesFor(obj any, memory []string) (values indexValues, err e
 	return memory, err
 }
 
+// has tells whether value is among those of an object, by the function.
+func (x *indexer) has(obj any, value string) (has bool) {
+	defer func() {
+		if recover() != nil {
+			has = false
+		}
+	}()
+	if x.single != nil {
+		one, err := x.single(obj)
+		return err == nil && one == value
+	}
+	values, err := x.fn(obj)
+	return err == nil && slices.Contains(values, value)
+}
+
 // newIndex makes an empty index.
 func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int, log *changes) *index {
 	ix := &index{indexer: x, born: born, seed: seed, rows: rows, column: column, log: log}

@@ -81,6 +81,37 @@ func (s *Snapshot) IndexValues(index string) ([]string, error) {
 	return s.view.indexValues(index)
 }
 
+// Err returns ErrClosed after Close.
+func (s *Snapshot) Err() error {
+	if s.users.Load() < holdOpen {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Indexes returns the names of the indexes that the state has, sorted.
+func (s *Snapshot) Indexes() []string {
+	var names []string
+	for _, ix := range *s.view.core.indexes.Load() {
+		if ix.born <= s.view.gen {
+			names = append(names, ix.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Test returns what tells whether a value is one of an object's in an index, by
+// the index function, in the caller's goroutine: an object for which that fails
+// or panics has none.
+func (s *Snapshot) Test(index, value string) (func(obj any) bool, error) {
+	ix, err := s.view.index(index)
+	if err != nil {
+		return nil, err
+	}
+	return func(obj any) bool { return ix.has(obj, value) }, nil
+}
+
 // All yields every key and object, in no order and without copying. The body
 // of the loop may do anything, also close the snapshot: the loop then goes on.
 func (s *Snapshot) All() iter.Seq2[string, any] {

@@ -5,6 +5,7 @@ package table
 
 import (
 	"slices"
+	"sort"
 )
 
 // view is the table at one generation.
@@ -159,35 +160,44 @@ func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
 	return dst, true
 }
 
-// count returns the number of members of a posting.
+// count returns the number of members of a posting. All leaves are full but the
+// last one with members, which a binary search finds.
 func (v view) count(p *posting) (n int, ok bool) {
-	var buf [leafLen]uint32
-	for _, l := range p.leaves {
-		ids, ok := v.ids(l, &buf)
-		if !ok {
-			return 0, false
-		}
-		n += len(ids)
+	rest, first := p.rest(), p.first.Load() // in the order of leaves
+	ok = true
+	of := func(l *leaf) int {
+		n, known := v.size(l)
+		ok = ok && known
+		return n
 	}
-	return n, true
+	full := sort.Search(len(rest), func(i int) bool { return of(rest[i]) == 0 })
+	if full == 0 {
+		return of(first), ok
+	}
+	return full*leafLen + of(rest[full-1]), ok
+}
+
+// size returns the number of members in a leaf, which may be nil. ok is false if
+// a glance has failed.
+func (v view) size(l *leaf) (n int, ok bool) {
+	if l == nil {
+		return 0, true
+	}
+	members, unchanged := l.size(v.gen)
+	switch {
+	case unchanged:
+		return int(members), true
+	case !v.pinned:
+		return 0, false
+	}
+	var buf [leafLen]uint32
+	ids, _ := v.ids(l, &buf)
+	return len(ids), true
 }
 
 // inhabited tells whether a posting has members. Pinned views only. All leaves
 // are full but the last one with members, so that the first one tells.
 func (v view) inhabited(p *posting) bool {
-	l := p.first.Load()
-	if l == nil {
-		return false
-	}
-	if n, unchanged := l.size(v.gen); unchanged {
-		return n > 0
-	}
-	return v.had(l)
-}
-
-// had is inhabited for a first leaf that has changed since.
-func (v view) had(l *leaf) bool {
-	var buf [leafLen]uint32
-	ids, _ := v.ids(l, &buf)
-	return len(ids) > 0
+	n, _ := v.size(p.first.Load())
+	return n > 0
 }
