@@ -1,0 +1,118 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Entry is an object with its key in the store.
+type Entry[T any] struct {
+	Key    string
+	Object T
+}
+
+// ByKey is the order of keys, for Page.
+func ByKey[T any](a, b Entry[T]) bool { return a.Key < b.Key }
+
+// Page returns the next n objects, at most, that q asks for, in the order of less: those that come
+// after the entry after, which is nil for the first page. less tells whether a comes before b, and has
+// to be a strict order; entries that it does not tell apart are in the order of their keys. next, for
+// the page that follows, is the last entry of this one, and nil if nothing follows.
+//
+//	page, next, err := view.Page(snapshot, q, view.ByKey[*corev1.Pod], nil, 100)
+//
+// A page may be taken of a later snapshot: what was there before, has stayed and is in its place in
+// the order, is on one page of them all, whether or not the entry after is there still. An order that
+// reads keys only takes a key, say from a request: &Entry[T]{Key: key}. Other orders need the object,
+// as it was when it ended the page before.
+//
+// All objects that q asks for are compared with the end of the page, which costs no memory but for the
+// page. The errors are those of Select.
+func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
+	if n < 1 {
+		return nil, nil, fmt.Errorf("a page of %d objects: it has one at least", n)
+	}
+	objects, err := Select[T](s, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, left := firstEntries[T]{less: less, n: min(n, s.Len())}, 0
+	for key, obj := range objects {
+		e := Entry[T]{key, obj}
+		if after == nil || first.before(after, &e) {
+			first.add(e)
+			left++
+		}
+	}
+	page = first.sorted()
+	if left > len(page) {
+		next = &page[len(page)-1]
+	}
+	return page, next, nil
+}
+
+// firstEntries are those of the entries added that come first, up to n: a heap, of which the root comes
+// last.
+type firstEntries[T any] struct {
+	less func(a, b Entry[T]) bool
+	n    int
+	heap []Entry[T]
+}
+
+// before tells whether a comes before b.
+func (f *firstEntries[T]) before(a, b *Entry[T]) bool {
+	return f.less(*a, *b) || a.Key < b.Key && !f.less(*b, *a)
+}
+
+func (f *firstEntries[T]) add(e Entry[T]) {
+	if len(f.heap) == f.n {
+		if f.before(&e, &f.heap[0]) {
+			f.heap[0] = e
+			f.down(0)
+		}
+		return
+	}
+	if f.heap == nil {
+		f.heap = make([]Entry[T], 0, f.n)
+	}
+	if f.heap = append(f.heap, e); len(f.heap) == f.n {
+		for i := f.n/2 - 1; i >= 0; i-- {
+			f.down(i)
+		}
+	}
+}
+
+// down moves the entry at i down until what is below comes before it.
+func (f *firstEntries[T]) down(i int) {
+	for {
+		last := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(f.heap); child++ {
+			if f.before(&f.heap[last], &f.heap[child]) {
+				last = child
+			}
+		}
+		if last == i {
+			return
+		}
+		f.heap[i], f.heap[last] = f.heap[last], f.heap[i]
+		i = last
+	}
+}
+
+// sorted returns the entries in order, in the memory of the heap.
+func (f *firstEntries[T]) sorted() []Entry[T] {
+	slices.SortFunc(f.heap, func(a, b Entry[T]) int {
+		switch {
+		case f.before(&a, &b):
+			return -1
+		case f.before(&b, &a):
+			return 1
+		default:
+			return 0
+		}
+	})
+	return f.heap
+}

@@ -1,0 +1,118 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Query says which objects of a snapshot are asked for: those that meet all of its conditions. The
+// zero value asks for every object. A Query may be used by any number of goroutines, and for any
+// number of snapshots.
+//
+// Only the objects with the rarest of the index values are looked at, whatever the order of the
+// terms: the other terms ask their index functions. Explain tells which value that is.
+type Query struct {
+	// Where lists index values that an object has to have. An object for which the index function
+	// fails has none in that index.
+	Where []Term
+
+	// Labels selects by labels. An object that is none of the API's has no labels. nil selects all.
+	Labels labels.Selector
+
+	// Match is called for what meets all other conditions, in the caller's goroutine. It must not
+	// change the object. nil matches all.
+	Match func(obj any) bool
+
+	any []Query // one of them is met; nil: no such condition
+}
+
+// Term is met by an object that has Value among its values in Index.
+type Term struct{ Index, Value string }
+
+// Any returns a query for what one or more of the queries ask for; of no queries, for nothing. Its
+// fields are further conditions, and may be set.
+func Any(queries ...Query) Query { return Query{any: append([]Query{}, queries...)} }
+
+// Select yields the key and object of each object that q asks for, each once, in no particular order
+// and without copying. Objects of another type than T are left out, as by TypedAll. The body of the
+// loop may do anything.
+//
+// The error is ErrClosed, or names an index that the snapshot does not have, and those that it has.
+func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
+	p, err := newPlan(s, q)
+	if err != nil {
+		return nil, err
+	}
+	return typed[T](p.objects), nil
+}
+
+// CountOf returns the number of objects that q asks for, of any type. Objects are looked at only if q
+// has other conditions than one term. The errors are those of Select.
+func CountOf(s *Snapshot, q Query) (int, error) {
+	p, err := newPlan(s, q)
+	if err != nil {
+		return 0, err
+	}
+	if p.isExact() {
+		return p.size, nil
+	}
+	return p.count(), nil
+}
+
+// Plan tells how a query is answered.
+type Plan struct {
+	// From lists where the objects come from that are looked at: one entry for a query, and for one
+	// of Any either one for each of its queries or one for all of them.
+	From []Candidates
+
+	// Looked is the number of objects that are looked at, and Found of those that the query asks for.
+	Looked, Found int
+}
+
+// Candidates are the objects with an index value, or all objects.
+type Candidates struct {
+	Term        // empty for all objects
+	Objects int // their number
+}
+
+// Explain answers q and tells how. The errors are those of Select.
+func Explain(s *Snapshot, q Query) (Plan, error) {
+	p, err := newPlan(s, q)
+	if err != nil {
+		return Plan{}, err
+	}
+	return Plan{From: p.from(nil), Looked: p.size, Found: p.count()}, nil
+}
+
+// String returns the plan on one line, as in `node="n7" (12 objects): looked at 12, found 3`.
+func (p Plan) String() string {
+	var from []string
+	for _, c := range p.From {
+		from = append(from, c.String())
+	}
+	return fmt.Sprintf("%s: looked at %d, found %d", strings.Join(from, " or "), p.Looked, p.Found)
+}
+
+// String returns the candidates as Plan.String shows them.
+func (c Candidates) String() string {
+	if c.Term == (Term{}) {
+		return fmt.Sprintf("all objects (%d)", c.Objects)
+	}
+	return fmt.Sprintf("%s=%q (%d objects)", c.Index, c.Value, c.Objects)
+}
+
+// unknownIndex adds the indexes that there are to an error of one that is not.
+func unknownIndex(s *Snapshot, err error) error {
+	names := s.of.Indexes()
+	if len(names) == 0 {
+		return fmt.Errorf("%w: the store has no indexes; add them with AddIndexers, before the snapshot is taken", err)
+	}
+	return fmt.Errorf("%w: the store has %s", err, strings.Join(slices.Clip(names), ", "))
+}

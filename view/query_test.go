@@ -1,0 +1,367 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/view"
+)
+
+var errNoNode = errors.New("no node")
+
+// indexers of pods: "node" fails for pods without one, "tolerates" has many values and panics for pods
+// named "bad".
+var indexers = cache.Indexers{
+	"namespace": cache.MetaNamespaceIndexFunc,
+	"node": func(obj any) ([]string, error) {
+		if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
+			return []string{node}, nil
+		}
+		return []string{""}, errNoNode
+	},
+	"tolerates": func(obj any) (keys []string, _ error) {
+		pod := obj.(*corev1.Pod)
+		if pod.Name == "bad" {
+			panic("bad")
+		}
+		for _, toleration := range pod.Spec.Tolerations {
+			keys = append(keys, toleration.Key)
+		}
+		return keys, nil
+	},
+}
+
+// pod returns one of few pods, so that random ones meet random conditions.
+func pod(random *rand.Rand) *corev1.Pod {
+	few := func(prefix string) string { return prefix + strconv.Itoa(random.IntN(4)) }
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: few("ns"), Name: "p" + strconv.Itoa(random.IntN(60))}}
+	if random.IntN(20) == 0 {
+		p.Name = "bad"
+	}
+	if p.Labels = map[string]string{"app": few("a")}; random.IntN(4) == 0 {
+		p.Labels = nil
+	}
+	if random.IntN(4) > 0 {
+		p.Spec.NodeName = few("n")
+	}
+	for range random.IntN(3) {
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: few("t")})
+	}
+	p.Generation = random.Int64N(5)
+	return p
+}
+
+// asked is a query, with what it asks for in other words.
+type asked struct {
+	view.Query
+	meets func(*corev1.Pod) bool
+}
+
+func (a asked) and(meets func(*corev1.Pod) bool) asked {
+	before := a.meets
+	a.meets = func(p *corev1.Pod) bool { return before(p) && meets(p) }
+	return a
+}
+
+// term adds a term to a query.
+func (a asked) term(index, value string) asked {
+	a.Where = append(a.Where, view.Term{Index: index, Value: value})
+	return a.and(func(p *corev1.Pod) bool {
+		switch index {
+		case "namespace":
+			return p.Namespace == value
+		case "node":
+			return p.Spec.NodeName == value && value != ""
+		default:
+			return p.Name != "bad" && slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == value })
+		}
+	})
+}
+
+var terms = []view.Term{
+	{Index: "namespace", Value: "ns0"}, {Index: "namespace", Value: "ns3"}, {Index: "node", Value: "n1"}, {Index: "node", Value: "n2"},
+	{Index: "node"}, {Index: "node", Value: "none"}, {Index: "tolerates", Value: "t0"}, {Index: "tolerates", Value: "t1"},
+}
+
+// drawQuery draws a query of Any, terms, labels and Match.
+func drawQuery(rt *rapid.T, depth int) asked {
+	a := asked{meets: func(*corev1.Pod) bool { return true }}
+	if depth > 0 && rapid.IntRange(0, 2).Draw(rt, "any") == 0 {
+		var queries []view.Query
+		var each []asked
+		for range rapid.IntRange(0, 3).Draw(rt, "queries") {
+			one := drawQuery(rt, depth-1)
+			each, queries = append(each, one), append(queries, one.Query)
+		}
+		a.Query = view.Any(queries...)
+		a = a.and(func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(each, func(one asked) bool { return one.meets(p) })
+		})
+	}
+	for range rapid.IntRange(0, 3).Draw(rt, "terms") {
+		t := rapid.SampledFrom(terms).Draw(rt, "term")
+		a = a.term(t.Index, t.Value)
+	}
+	switch rapid.IntRange(0, 3).Draw(rt, "labels") {
+	case 0:
+		a.Labels = labels.Everything()
+	case 1:
+		a.Labels = labels.SelectorFromSet(labels.Set{"app": "a1"})
+		a = a.and(func(p *corev1.Pod) bool { return p.Labels["app"] == "a1" })
+	}
+	if rapid.IntRange(0, 3).Draw(rt, "match") == 0 {
+		a.Match = func(obj any) bool { return obj.(*corev1.Pod).Generation > 1 }
+		a = a.and(func(p *corev1.Pod) bool { return p.Generation > 1 })
+	}
+	return a
+}
+
+// byBruteForce returns the keys that a query asks for, sorted.
+func (a asked) byBruteForce(s *view.Snapshot) (keys []string) {
+	for key, obj := range s.All() {
+		if a.meets(obj.(*corev1.Pod)) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestQueriesModel compares answers with brute force on the same snapshot, while a writer changes the
+// store.
+func TestQueriesModel(t *testing.T) {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	writeBeside(t, store)
+	rapid.Check(t, func(rt *rapid.T) {
+		snapshot, err := view.Of(store)
+		require.NoError(rt, err)
+		defer snapshot.Close()
+		a := drawQuery(rt, 2)
+		want := a.byBruteForce(snapshot)
+
+		pods, err := view.Select[*corev1.Pod](snapshot, a.Query)
+		require.NoError(rt, err)
+		var got []string
+		for key := range pods {
+			got = append(got, key)
+		}
+		slices.Sort(got)
+		require.Equal(rt, want, got, "each once")
+		n, err := view.CountOf(snapshot, a.Query)
+		require.NoError(rt, err)
+		require.Equal(rt, len(want), n)
+		plan, err := view.Explain(snapshot, a.Query)
+		require.NoError(rt, err)
+		require.Equal(rt, len(want), plan.Found, plan)
+		require.GreaterOrEqual(rt, plan.Looked, plan.Found)
+
+		size := rapid.IntRange(1, 9).Draw(rt, "size")
+		require.Equal(rt, want, keysOf(pagesOf(rt, func(int) *view.Snapshot { return snapshot }, a.Query, view.ByKey, size)))
+		byGeneration := keysOf(pagesOf(rt, func(int) *view.Snapshot { return snapshot }, a.Query, olderGeneration, size))
+		require.True(rt, slices.IsSortedFunc(byGeneration, func(x, y string) int { return compareGenerations(snapshot, x, y) }))
+		slices.Sort(byGeneration)
+		require.Equal(rt, want, byGeneration)
+	})
+}
+
+// writeBeside changes the store until the test ends.
+func writeBeside(t *testing.T, store cache.Indexer) {
+	var stop atomic.Bool
+	var running sync.WaitGroup
+	random := rand.New(rand.NewPCG(1, 40))
+	write := func() {
+		if p := pod(random); random.IntN(3) == 0 {
+			_ = store.Delete(p)
+		} else {
+			_ = store.Update(p)
+		}
+	}
+	for range 300 {
+		write()
+	}
+	running.Go(func() {
+		for !stop.Load() {
+			write()
+		}
+	})
+	t.Cleanup(func() {
+		stop.Store(true)
+		running.Wait()
+	})
+}
+
+type entry = view.Entry[*corev1.Pod]
+
+func olderGeneration(a, b entry) bool { return a.Object.Generation < b.Object.Generation }
+
+func compareGenerations(s *view.Snapshot, x, y string) int {
+	a, _ := s.Get(x)
+	b, _ := s.Get(y)
+	return int(a.(*corev1.Pod).Generation - b.(*corev1.Pod).Generation)
+}
+
+// pagesOf reads all pages, each of the snapshot of its number.
+func pagesOf(t require.TestingT, of func(page int) *view.Snapshot, q view.Query, less func(a, b entry) bool, size int) (all []entry) {
+	var after *entry
+	for number := 0; number == 0 || after != nil; number++ {
+		page, next, err := view.Page(of(number), q, less, after, size)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page), size)
+		if next != nil {
+			require.Len(t, page, size, "only the last page is shorter")
+			require.Equal(t, page[size-1], *next)
+		}
+		all, after = append(all, page...), next
+	}
+	return all
+}
+
+func keysOf(entries []entry) (keys []string) {
+	for _, e := range entries {
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+// TestPagesOfLaterSnapshots: what has stayed in its place is on one page, whatever comes, goes and moves
+// between two pages, the last object of the page before included.
+func TestPagesOfLaterSnapshots(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		stays := map[string]*corev1.Pod{}
+		for range 80 {
+			p := pod(random)
+			_ = store.Add(p)
+			stays[p.Namespace+"/"+p.Name] = p
+		}
+		between := func(int) *view.Snapshot {
+			for range random.IntN(20) {
+				p := pod(random)
+				delete(stays, p.Namespace+"/"+p.Name)
+				if random.IntN(2) == 0 {
+					_ = store.Delete(p)
+				} else {
+					_ = store.Update(p)
+				}
+			}
+			s, err := view.Of(store)
+			require.NoError(rt, err)
+			rt.Cleanup(s.Close)
+			return s
+		}
+		less := rapid.SampledFrom([]func(a, b entry) bool{view.ByKey[*corev1.Pod], olderGeneration}).Draw(rt, "less")
+		keys := keysOf(pagesOf(rt, between, view.Query{}, less, rapid.IntRange(1, 20).Draw(rt, "size")))
+		for key := range stays {
+			require.Equal(rt, 1, count(keys, key), key)
+		}
+	})
+}
+
+func count(keys []string, key string) (n int) {
+	for _, k := range keys {
+		if k == key {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPlanTakesTheRarestTerm: whatever the order of the terms.
+func TestPlanTakesTheRarestTerm(t *testing.T) {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	for i := range 1000 {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "all", Name: fmt.Sprint(i)}}
+		p.Spec.NodeName = fmt.Sprint(i % 100)
+		p.Spec.Tolerations = []corev1.Toleration{{Key: fmt.Sprint(i % 2)}}
+		require.NoError(t, store.Add(p))
+	}
+	snapshot, err := view.Of(store)
+	require.NoError(t, err)
+	defer snapshot.Close()
+	explain := func(q view.Query) string {
+		plan, err := view.Explain(snapshot, q)
+		require.NoError(t, err)
+		return plan.String()
+	}
+	few, many := view.Term{Index: "node", Value: "7"}, view.Term{Index: "tolerates", Value: "1"}
+	require.Equal(t, `node="7" (10 objects): looked at 10, found 10`, explain(view.Query{Where: []view.Term{many, few}}))
+	require.Equal(t, `node="7" (10 objects): looked at 10, found 10`, explain(view.Query{Where: []view.Term{few, many}}))
+	require.Equal(t, "all objects (1000): looked at 1000, found 0", explain(view.Query{Labels: labels.SelectorFromSet(labels.Set{"a": "b"})}))
+	either := view.Any(view.Query{Where: []view.Term{few}}, view.Query{Where: []view.Term{few, many}})
+	require.Equal(t, `node="7" (10 objects) or node="7" (10 objects): looked at 20, found 10`, explain(either))
+	either.Where = []view.Term{{Index: "node", Value: "8"}}
+	require.Equal(t, `node="8" (10 objects): looked at 10, found 0`, explain(either))
+	require.Equal(t, ": looked at 0, found 0", explain(view.Any()))
+}
+
+// TestQueriesRefused: an unknown index, in any part of a query, a closed snapshot, and a page of nothing.
+func TestQueriesRefused(t *testing.T) {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	require.NoError(t, store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}))
+	snapshot, err := view.Of(store)
+	require.NoError(t, err)
+	unknown := view.Query{Where: []view.Term{{Index: "phase", Value: "Running"}}}
+	for _, q := range []view.Query{unknown, view.Any(view.Query{}, unknown)} {
+		_, err = view.Select[*corev1.Pod](snapshot, q)
+		require.ErrorContains(t, err, "phase")
+		require.ErrorContains(t, err, "namespace, node, tolerates")
+	}
+	_, _, err = view.Page(snapshot, view.Query{}, view.ByKey[*corev1.Pod], nil, 0)
+	require.ErrorContains(t, err, "a page of 0 objects")
+
+	pods, err := view.Select[*corev1.Pod](snapshot, view.Query{})
+	require.NoError(t, err)
+	snapshot.Close()
+	require.Empty(t, maps.Collect(pods))
+	_, err = view.Select[*corev1.Pod](snapshot, view.Query{})
+	require.ErrorIs(t, err, view.ErrClosed)
+	_, err = view.CountOf(snapshot, view.Query{})
+	require.ErrorIs(t, err, view.ErrClosed)
+
+	bare, err := view.Of(cache.NewStore(cache.MetaNamespaceKeyFunc))
+	require.NoError(t, err)
+	defer bare.Close()
+	_, err = view.CountOf(bare, unknown)
+	require.ErrorContains(t, err, "AddIndexers")
+}
+
+// TestSelectByType: objects of another type are left out, and have no labels.
+func TestSelectByType(t *testing.T) {
+	store := cache.NewIndexer(func(obj any) (string, error) { return fmt.Sprint(obj), nil }, cache.Indexers{
+		"all": func(any) ([]string, error) { return []string{""}, nil },
+	})
+	require.NoError(t, store.Add("text"))
+	require.NoError(t, store.Add(7))
+	snapshot, err := view.Of(store)
+	require.NoError(t, err)
+	defer snapshot.Close()
+	texts, err := view.Select[string](snapshot, view.Query{Where: []view.Term{{Index: "all"}}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"text": "text"}, maps.Collect(texts))
+	page, next, err := view.Page(snapshot, view.Query{}, view.ByKey[int], nil, 1)
+	require.NoError(t, err)
+	require.Equal(t, []view.Entry[int]{{Key: "7", Object: 7}}, page)
+	require.Nil(t, next)
+	labeled := labels.SelectorFromSet(labels.Set{"a": "b"})
+	n, err := view.CountOf(snapshot, view.Query{Labels: labeled})
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
