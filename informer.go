@@ -76,6 +76,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		bad.Add("Deliver is for AddEventHandler of a shared informer: this one calls its handler itself")
 	}
 	checkIndexers(options.Indexers, &bad)
+	handler = fanout.AsWhole(handler)
 	failures := &queue.Failures{}
 	p := pipeline.New(pipeline.Options{
 		Contents: &state.contents,

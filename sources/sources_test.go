@@ -1030,3 +1030,30 @@ func TestShardStreamOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestChangesNameTheirSource: and say of what goes with its source that it does.
+func TestChangesNameTheirSource(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		var told []string
+		_, err := r.informer.AddEventHandler(kinformer.ChangeFunc(func(c kinformer.Change) {
+			told = append(told, fmt.Sprintf("%s %s %s %q", c.Type, c.Key, c.Cause, c.Source))
+		}))
+		require.NoError(r, err)
+		r.write("x", "old", "")
+		r.set.Put("of x", r.asks("x", ""))
+		r.run()
+		r.write("x", "new", "")
+		synctest.Wait()
+		r.set.Put("of x", r.asks("x", "web"))
+		synctest.Wait()
+		r.write("x", "web", "web")
+		synctest.Wait()
+		require.NoError(r, r.set.Remove("of x"))
+		synctest.Wait()
+		slices.Sort(told[2:4]) // a state is in no order
+		require.Equal(r, []string{
+			`Added x/old Initial "of x"`, `Added x/new Watch "of x"`, `Deleted x/new Relist "of x"`, `Deleted x/old Relist "of x"`,
+			`Added x/web Watch "of x"`, `Deleted x/web SourceGone "of x"`,
+		}, told)
+	})
+}

@@ -17,13 +17,26 @@ const (
 	ChangeDelete
 )
 
+// Cause is why a change came.
+type Cause uint8
+
+const (
+	CauseWatch   Cause = iota
+	CauseInitial       // the first list, or what is there when a handler is added
+	CauseRelist        // a later list
+	CauseResync
+	CauseGone // its source was removed
+)
+
 // Change is one notification, or many alike: what the store has already applied and the handlers
 // have still to hear.
 type Change struct {
 	Kind    Kind
 	Initial bool   // Adds that belong to the initial list
 	Resync  bool   // Updates that say nothing new: for handlers whose resync is due
-	Key     string // of the object in the store; "" for a bulk record
+	Cause   Cause
+	Key     string  // of the object in the store; "" for a bulk record
+	Source  *string // the name of the source that it came from, of several; nil: of none of these
 
 	Old, New any // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
 
@@ -144,7 +157,7 @@ func (c *Change) Everything() bool { return c.Resync && c.Many != nil && c.Many.
 
 // Single returns the i-th of the changes that a bulk record stands for.
 func (c *Change) Single(i int) Change {
-	one := Change{Kind: c.Kind, Initial: c.Initial, Resync: c.Resync, New: c.Many.At(i), Round: c.Round, At: c.At}
+	one := Change{Kind: c.Kind, Initial: c.Initial, Resync: c.Resync, Cause: c.Cause, Source: c.Source, New: c.Many.At(i), Round: c.Round, At: c.At}
 	one.Key = c.Many.key(i)
 	switch {
 	case c.Many.Formers != nil:

@@ -45,8 +45,8 @@ func (q *coalescer) add(c event.Change) {
 	last := q.newest[c.Key]
 	switch {
 	case replacesObject(&c, last):
-		q.add(event.Change{Kind: event.ChangeDelete, Key: c.Key, Old: clientgo.DeletedFinalStateUnknown{Key: c.Key, Obj: c.Old}, At: c.At})
-		q.add(event.Change{Kind: event.ChangeAdd, Key: c.Key, New: c.New, At: c.At})
+		q.add(event.Change{Kind: event.ChangeDelete, Key: c.Key, Old: clientgo.DeletedFinalStateUnknown{Key: c.Key, Obj: c.Old}, At: c.At, Cause: c.Cause, Source: c.Source})
+		q.add(event.Change{Kind: event.ChangeAdd, Key: c.Key, New: c.New, At: c.At, Cause: c.Cause, Source: c.Source})
 	case last == nil, last.Kind == event.ChangeDelete && c.Kind == event.ChangeAdd:
 		q.push(c, last)
 	case c.Kind == event.ChangeDelete && last.Kind == event.ChangeAdd:
@@ -54,8 +54,12 @@ func (q *coalescer) add(c event.Change) {
 		q.merged += 2
 	case c.Kind == event.ChangeDelete:
 		last.Kind, last.Old, last.New, last.Resync = event.ChangeDelete, c.Old, nil, false
+		last.Cause, last.Source = c.Cause, c.Source
 		q.merged++
 	default:
+		if !last.Initial && !c.Resync {
+			last.Cause, last.Source = c.Cause, c.Source
+		}
 		last.New, last.Resync = c.New, last.Resync && c.Resync
 		q.merged++
 	}

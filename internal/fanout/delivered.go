@@ -92,7 +92,7 @@ func Unwrap(handler clientgo.ResourceEventHandler, standard Delivered) (clientgo
 		return nil, Options{}, fmt.Errorf("handler %s: %w", name, wrapped.Err)
 	}
 	wrapped.Options.Name = name
-	return handler, wrapped.Options, nil
+	return AsWhole(handler), wrapped.Options, nil
 }
 
 // NameOf returns a name that a reader of a log can find in the code: for functions, also

@@ -51,7 +51,7 @@ func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
 		if known.Len() == 0 {
 			r.pool.parkLocked(c)
 		} else {
-			c.enter(&event.Change{Kind: event.ChangeAdd, Many: known, Initial: true, At: r.feed.now()})
+			c.enter(&event.Change{Kind: event.ChangeAdd, Many: known, Initial: true, Cause: event.CauseInitial, At: r.feed.now()})
 			r.pool.push(c)
 		}
 		c.checkSynced()

@@ -102,6 +102,10 @@ func (r *run) deliverOne(one *event.Change, handler clientgo.ResourceEventHandle
 
 // call calls the handler's method for a change that is no bulk record.
 func call(c *event.Change, handler clientgo.ResourceEventHandler) {
+	if whole, is := handler.(Whole); is {
+		whole.Tell(c)
+		return
+	}
 	switch c.Kind {
 	case event.ChangeAdd:
 		handler.OnAdd(c.New, c.Initial)
@@ -119,6 +123,7 @@ func CallIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 		callOneIsolated(c, handler)
 		return
 	}
+	c.Many.Keyed = isWhole(handler)
 	for i := range c.Many.Len() {
 		one := c.Single(i)
 		callOneIsolated(&one, handler)

@@ -71,8 +71,8 @@ func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options
 	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
 }
 
-// needsKeys reports whether calls are merged or handed out by object.
-func (t *target) needsKeys() bool { return t.coalesces || t.parallel > 1 }
+// needsKeys reports whether calls are merged or handed out by object, or tell its key.
+func (t *target) needsKeys() bool { return t.coalesces || t.parallel > 1 || isWhole(t.handler) }
 
 // consumerSynced is called once by each consumer whose part of the initial list is through.
 func (t *target) consumerSynced() {

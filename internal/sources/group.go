@@ -125,7 +125,7 @@ func (g *Group) Remove(name string) error {
 	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
 	g.mu.Unlock()
 	if s.ignore(); running {
-		q.PutState(store.NewPart(&store.Session{Source: s.part, Number: last}))
+		q.PutState(store.NewGone(&store.Session{Source: s.part, Number: last}))
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (s session) next(lw clientgo.ListerWatcher) session {
 }
 
 func newSource(name string, of *kind, mu sync.Locker) *Source {
-	s := &Source{of: of, name: name, mu: mu, part: &store.Source{}, synced: make(chan struct{})}
+	s := &Source{of: of, name: name, mu: mu, part: &store.Source{Name: name}, synced: make(chan struct{})}
 	s.session = session{report: reflector.NewJournal(), relister: &reflector.Relister{}, stop: func() {}}
 	s.Seat = door.Seated(door.Look(s.Look))
 	return s

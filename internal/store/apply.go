@@ -273,6 +273,31 @@ func versionAfterRun(held string, run []event.Record) string {
 
 // changeFor returns what a record means now that it has replaced old in the store.
 func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) event.Change {
+	c := a.meaningOf(rec, old, isInInitialList)
+	c.Cause = causeOf(rec, c.Initial)
+	if session := sessionOf(rec); session != nil {
+		c.Source = &session.Name
+	}
+	return c
+}
+
+// causeOf returns why a record about an object came. Tombstones and Replaced are of lists.
+func causeOf(rec *event.Record, initial bool) event.Cause {
+	_, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown)
+	switch {
+	case initial:
+		return event.CauseInitial
+	case rec.Type == clientgo.Sync:
+		return event.CauseResync
+	case rec.Type == clientgo.Replaced, isTombstone && !rec.Lost():
+		return event.CauseRelist
+	default:
+		return event.CauseWatch
+	}
+}
+
+// meaningOf is changeFor without what says where the change came from.
+func (a *Applier) meaningOf(rec *event.Record, old any, isInInitialList bool) event.Change {
 	if rec.Type == clientgo.Deleted {
 		delete(a.Received, rec.Key)
 		last := rec.Object
@@ -340,5 +365,5 @@ func (a *Applier) SyncAll(changes []event.Change) []event.Change {
 	if stored.Len() == 0 {
 		return changes
 	}
-	return append(changes, event.Change{Kind: event.ChangeUpdate, Many: stored, Resync: true})
+	return append(changes, event.Change{Kind: event.ChangeUpdate, Many: stored, Resync: true, Cause: event.CauseResync})
 }

@@ -99,7 +99,7 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 
 func (r *sharedRig) remove(s *modelSource) {
 	s.Session = &Session{Source: s.Source, Number: s.Number + 1}
-	r.batch = append(r.batch, NewPart(s.Session))
+	r.batch = append(r.batch, NewGone(s.Session))
 	for key := range maps.Clone(s.has) {
 		r.lose(s, key)
 	}

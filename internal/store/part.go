@@ -22,6 +22,7 @@ type partState struct {
 	kept     map[string]struct{} // keys of objects whose last state cannot be transformed: what is before it stays
 	distrust bool                // the versions of cached objects
 	stored   func()              // called when the state is in the store
+	gone     bool                // the source was removed
 }
 
 // partItem is an object of the state; the zero value is one that was removed again.
@@ -32,9 +33,9 @@ type partItem struct {
 	altered *event.Origin
 }
 
-// NewPart returns the record of a state without objects: for a source that is removed.
-func NewPart(session *Session) event.Record {
-	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}}}
+// NewGone returns the record of a state without objects: for a source that is removed.
+func NewGone(session *Session) event.Record {
+	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}, gone: true}}
 }
 
 // NewEnd returns a record that says that a source brings no more. done is called when all before it is
@@ -75,7 +76,26 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	if p.session.Stored != nil {
 		o.stored = append(o.stored, p.session.Stored)
 	}
-	return write.all()
+	return told(write.all(), len(changes), &event.Change{Source: &s.Name, Cause: p.cause(first)})
+}
+
+// told gives the changes from one on the source and cause of all of them.
+func told(changes []event.Change, from int, of *event.Change) []event.Change {
+	for i := range changes[from:] {
+		changes[from+i].Source, changes[from+i].Cause = of.Source, of.Cause
+	}
+	return changes
+}
+
+func (p *partState) cause(first bool) event.Cause {
+	switch {
+	case p.gone:
+		return event.CauseGone
+	case first:
+		return event.CauseInitial
+	default:
+		return event.CauseRelist
+	}
 }
 
 // partWrite is a partState on its way into the store.

@@ -101,7 +101,7 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 		n.draft.Renew()
 	}
 	for key, obj := range n.draft.Missing {
-		changes = append(changes, event.Change{Kind: event.ChangeDelete, Key: key, Old: clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj}})
+		changes = append(changes, event.Change{Kind: event.ChangeDelete, Key: key, Old: clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj}, Cause: event.CauseRelist})
 	}
 	list := listChanges{changes: changes, next: n, kept: kept, initial: isInInitialList}
 	isNews := func(_ uint32, item *table.Item) bool {
@@ -179,7 +179,7 @@ func (l *listChanges) addAll() {
 		keys, objects = append(keys, key), append(objects, obj)
 	}
 	if len(objects) > 0 {
-		l.changes = append(l.changes, event.Change{Kind: event.ChangeAdd, Many: event.KeyedSnapshot(keys, objects), Initial: l.initial})
+		l.changes = append(l.changes, event.Change{Kind: event.ChangeAdd, Many: event.KeyedSnapshot(keys, objects), Initial: l.initial, Cause: causeOfList(l.initial)})
 	}
 }
 
@@ -213,9 +213,16 @@ func (l *listChanges) all(meaningOf func(place uint32, item *table.Item) meaning
 
 func newsOf(item *table.Item, initial bool) event.Change {
 	if item.Former == nil {
-		return event.Change{Kind: event.ChangeAdd, Key: item.Key, New: item.Object, Initial: initial}
+		return event.Change{Kind: event.ChangeAdd, Key: item.Key, New: item.Object, Initial: initial, Cause: causeOfList(initial)}
 	}
-	return event.Change{Kind: event.ChangeUpdate, Key: item.Key, Old: item.Former, New: item.Object}
+	return event.Change{Kind: event.ChangeUpdate, Key: item.Key, Old: item.Former, New: item.Object, Cause: event.CauseRelist}
+}
+
+func causeOfList(initial bool) event.Cause {
+	if initial {
+		return event.CauseInitial
+	}
+	return event.CauseRelist
 }
 
 // endRun makes a record of the resyncs that are in none yet.
@@ -226,6 +233,6 @@ func (l *listChanges) endRun() {
 	}
 	run := event.KeyedSnapshot(l.keys[first:end:end], l.objects[first:end:end])
 	run.Formers = l.formers[first:end:end]
-	l.changes = append(l.changes, event.Change{Kind: event.ChangeUpdate, Many: run, Resync: true})
+	l.changes = append(l.changes, event.Change{Kind: event.ChangeUpdate, Many: run, Resync: true, Cause: event.CauseRelist})
 	l.first = end
 }

@@ -14,6 +14,7 @@ import (
 // Source is what one of several sources of a store has there. Its Progress is that of the source.
 // The applier has the rest; anybody may call the methods that are exported.
 type Source struct {
+	Name     string // what handlers are told; does not change
 	Progress Progress
 	version  atomic.Pointer[string]
 	size     atomic.Int64
