@@ -8,7 +8,7 @@ FUZZED := . internal/decode e2e/wire
 DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m
-MODULES := . debug/browser kinformerprom kinformerotel conformance conformance/controllerruntime e2e examples bench tools
+MODULES := . debug/browser kinformerprom kinformerotel kinformerclient conformance conformance/controllerruntime e2e examples bench tools
 # The suites of make test, those first that fail soonest, and of make nightly: see tools/suites.
 GATE := format api vet unit staticcheck apiserver conformance-suite e2e-smoke examples
 # Ours, and tests of others with our package in the place of client-go's.
@@ -72,10 +72,10 @@ unit: ## unit and model tests: with -race where there are goroutines, without lo
 	$(TEST) -tags invariants -run '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -race -run '$(TOGETHER)' ./internal/decode/... ./internal/identical || rc=1; \
 	$(TEST) $(PLAIN) || rc=1; \
-	for m in kinformerprom kinformerotel tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
+	for m in kinformerprom kinformerotel kinformerclient tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
 
 race: ## all tests of these modules, with -race
-	@rc=0; for m in . kinformerprom kinformerotel bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race ./...) || rc=1; done; exit $$rc
+	@rc=0; for m in . kinformerprom kinformerotel kinformerclient bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race ./...) || rc=1; done; exit $$rc
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
 
@@ -206,7 +206,7 @@ api: ## the exported names beside those of version BASELINE: in a patch none may
 		echo "no version is tagged yet: nothing to compare with"; exit; fi; \
 	old=$$(mktemp -d) && trap 'rm -rf $$old' EXIT && set -o pipefail && rc=0 && \
 	apidiff="$(GO) tool -modfile=$(CURDIR)/tools/go.mod apidiff -m" && minor=$$($(GO) list -m -f '{{.Version}}' k8s.io/client-go) && \
-	for m in . kinformerprom kinformerotel; do path=$$(cd $$m && $(GO) list -m) && \
+	for m in . kinformerprom kinformerotel kinformerclient; do path=$$(cd $$m && $(GO) list -m) && \
 		(cd $$old && rm -f go.* && $(GO) mod init example.com/user && $(GO) get $$path/...@$(BASELINE)) 2>/dev/null && \
 		(cd $$old && $$apidiff -w $$old/names $$path) && gone=$$(cd $$m && $$apidiff -incompatible $$old/names $$path 2>/dev/null) || exit 2; \
 		(cd $$m && $$apidiff $$old/names $$path 2>/dev/null); [ -z "$$gone" ] || rc=1; done; \

@@ -49,7 +49,8 @@
 // send. Package trim has transform functions that make objects smaller. Package audit compares a
 // cache with its server, and repairs it. Package retry gives a
 // process function retries, and queues of one's own a bound. The modules
-// kinformerprom exports metrics to Prometheus, and kinformerotel spans to OpenTelemetry.
+// kinformerprom exports metrics to Prometheus, kinformerotel spans to OpenTelemetry, and
+// kinformerclient reads caches of controller-runtime.
 //
 // # Guarantees
 //

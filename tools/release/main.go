@@ -10,7 +10,7 @@
 //
 // # What is published
 //
-// The root module, and the nested modules kinformerprom and kinformerotel, each by a tag of its own
+// The root module, and the nested modules kinformerprom, kinformerotel and kinformerclient, each by a tag of its own
 // on the same commit. The other nested modules are for what only we need and are never tagged.
 //
 // In this repository a nested module is built with the root beside it, by a replace directive. The
@@ -50,7 +50,7 @@ type release struct {
 // ours is what this project releases.
 func ours() *release {
 	return &release{
-		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel"}, command: "cmd/kinformer-measure",
+		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient"}, command: "cmd/kinformer-measure",
 	}
 }
 

@@ -52,6 +52,7 @@ var packages = map[string]string{
 	"retry":         "github.com/kinformer/cache/retry",
 	"kinformerprom": "github.com/kinformer/cache/kinformerprom",
 	"kubernetes":    "k8s.io/client-go/kubernetes",
+	"labels":        "k8s.io/apimachinery/pkg/labels",
 	"log":           "log",
 	"metadata":      "k8s.io/client-go/metadata",
 	"metav1":        "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -66,6 +67,7 @@ var packages = map[string]string{
 
 // given is what snippets need not declare, by name and type.
 var given = map[string]string{
+	"background":     "workqueue.TypedRateLimitingInterface[string]",
 	"client":         "kubernetes.Interface",
 	"config":         "*rest.Config",
 	"ctx":            "context.Context",
@@ -78,14 +80,17 @@ var given = map[string]string{
 	"podsOf":         "func(namespace string, selectors ...string) cache.ListerWatcher",
 	"queue":          "workqueue.TypedRateLimitingInterface[cache.ObjectName]",
 	"registry":       "*prometheus.Registry",
+	"snapshot":       "*view.Snapshot",
 	"transport":      "http.RoundTripper",
 	"typedHandler":   "cache.TypedResourceEventHandler[*corev1.Pod]",
 	"typedInformer":  "cache.TypedSharedIndexInformer[*corev1.Pod]",
+	"urgent":         "workqueue.TypedRateLimitingInterface[string]",
 }
 
 // elsewhere are parts of snippets that this module cannot compile: tests of the suite, of which
-// there is a copy, and OpenTelemetry, of which there is an Example.
-var elsewhere = []string{"impl implementation", "kinformerotel."}
+// there is a copy, OpenTelemetry, of which there is an Example, and the reader for
+// controller-runtime, of which there are tests.
+var elsewhere = []string{"impl implementation", "kinformerotel.", "kinformerclient."}
 
 // TestSnippets: the Go code in README.md and in docs/ compiles. A snippet need not use what it
 // declares.
