@@ -32,8 +32,8 @@ const (
 // have still to hear.
 type Change struct {
 	Kind    Kind
-	Initial bool   // Adds that belong to the initial list
-	Resync  bool   // Updates that say nothing new: for handlers whose resync is due
+	Initial bool // Adds that belong to the initial list
+	Resync  bool // Updates that say nothing new: for handlers whose resync is due
 	Cause   Cause
 	Key     string  // of the object in the store; "" for a bulk record
 	Source  *string // the name of the source that it came from, of several; nil: of none of these
