@@ -100,7 +100,7 @@ func readFloors(path string) (*report.Floors, error) {
 // rows are all workloads, in the order of the report.
 func rows() []row {
 	return slices.Concat(
-		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), stuckRows(),
+		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), queryRows(), fanoutRows(), stuckRows(),
 		idleRows(), sourcesRows(), syncRows(), httpRows(),
 	)
 }

@@ -299,3 +299,30 @@ func ExampleQueue_keepCached() {
 	fmt.Println(informer.GetStore().ListKeys(), stats.Untransformed, stats.LastTransformError)
 	// Output: [default/a] 1 there is no value
 }
+
+// A handler that only enqueues keys, those of later changes first.
+func ExampleChangeFunc() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := cachetest.Of(newConfigMap("a", "1"))
+	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{})
+	changes := make(chan kinformer.Change)
+	_, err := informer.AddEventHandler(kinformer.ChangeFunc(func(c kinformer.Change) { changes <- c }))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer runInformer(informer)()
+	if err := kinformer.WaitForSync(ctx, informer); err != nil {
+		fmt.Println(err)
+	}
+	first := <-changes
+	fmt.Println(first.Type, first.Key, first.Cause)
+	server.Delete("default", "a")
+	second := <-changes
+	fmt.Println(second.Type, second.Key, second.Cause)
+	// Output:
+	// Added default/a Initial
+	// Deleted default/a Watch
+}

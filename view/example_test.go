@@ -79,3 +79,63 @@ func ExampleAll() {
 	fmt.Println(keys, view.Len(store))
 	// Output: [default/a default/b] 2
 }
+
+// The objects with two index values, whichever of them is rarer.
+func ExampleSelect() {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
+		"value": byValue, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	})
+	_ = store.Add(newConfigMap("a", "1"))
+	_ = store.Add(newConfigMap("b", "2"))
+	_ = store.Add(newConfigMap("c", "1"))
+
+	snapshot, err := view.Of(store)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer snapshot.Close()
+	q := view.Query{Where: []view.Term{{Index: cache.NamespaceIndex, Value: "default"}, {Index: "value", Value: "2"}}}
+	found, err := view.Select[*corev1.ConfigMap](snapshot, q)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for key := range found {
+		fmt.Println(key)
+	}
+	fmt.Println(view.Explain(snapshot, q))
+	_, err = view.CountOf(snapshot, view.Query{Where: []view.Term{{Index: "node", Value: "n7"}}})
+	fmt.Println(err)
+	// Output:
+	// default/b
+	// value="2" (1 objects): looked at 1, found 1 <nil>
+	// Index with name node does not exist: the store has namespace, value
+}
+
+// All objects by name, two at a time, while the store changes.
+func ExamplePage() {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, name := range []string{"e", "d", "c", "b", "a"} {
+		_ = store.Add(newConfigMap(name, "1"))
+	}
+	for after, done := (*view.Entry[*corev1.ConfigMap])(nil), false; !done; {
+		snapshot, err := view.Of(store)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		page, next, err := view.Page(snapshot, view.Query{}, view.ByKey[*corev1.ConfigMap], after, 2)
+		snapshot.Close()
+		for _, entry := range page {
+			fmt.Print(entry.Key, " ")
+			_ = store.Delete(entry.Object)
+		}
+		fmt.Println(err)
+		after, done = next, next == nil
+	}
+	// Output:
+	// default/a default/b <nil>
+	// default/c default/d <nil>
+	// default/e <nil>
+}
