@@ -261,7 +261,7 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 		assert.Zero(e, time.Since(began), "it is of no use to wait")
 		time.Sleep(time.Minute)
 		e.Change("c", 1)
-		want := "OnAdd of ns/a, which belongs to its initial list, " + how
+		want := "the call for the Add of ns/a, which belongs to its initial list, " + how
 		assert.ErrorContains(e, err, "an event handler will never count as synced")
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
 

@@ -16,15 +16,16 @@ type Change struct {
 	Old  any             // the state before; of Deleted the last one that is known, nil if none is; nil for Added
 	New  any             // the state now; nil for Deleted
 
-	// Cause is empty where an informer of another package calls a ChangeFunc.
+	// Cause is empty where a ChangeFunc is called by its three other methods.
 	Cause Cause
 
 	// Version is the resourceVersion that New has, or for Deleted Old: empty where a transform function
 	// has removed it.
 	Version string
 
-	// Source is the name of the source that the change came from, of an informer of package sources;
-	// empty for a resync, for what there is when a handler is added, and for other informers.
+	// Source is the name of the source that the change came from, of an informer of package sources, or
+	// its namespace with factory.Namespaces; empty for a resync, for what there is when a handler is added,
+	// and for other informers.
 	Source string
 }
 
@@ -32,33 +33,34 @@ type Change struct {
 type Cause string
 
 const (
-	// CauseInitial: the object is in the first list, or was in the store when the handler was added.
+	// CauseInitial: an Added of the first list, or of what was in the store when the handler was added.
 	CauseInitial Cause = "Initial"
 	// CauseWatch: the server has sent an event.
 	CauseWatch Cause = "Watch"
-	// CauseRelist: a later list has the object in another version, or the same, or lacks it. What Deleted
-	// says was not seen: the object may have changed before, and Old is not its last state.
+	// CauseRelist: a list has an object that the store had, or lacks it, or a later list has a new one. What
+	// Deleted says was not seen: the object may have changed before, and Old may not be its last state.
 	CauseRelist Cause = "Relist"
 	// CauseResync: the resync period is over. Nothing is new.
 	CauseResync Cause = "Resync"
-	// CauseSourceGone: the source that had the object, of an informer of package sources, was removed.
+	// CauseSourceGone: the source that had the object was removed; see Source.
 	CauseSourceGone Cause = "SourceGone"
 )
 
-// ChangeHandler is a handler that informers of this module call by OnChange, in place of its three other
-// methods: as these in order, one call at a time, and as its Delivery says. A filter or a typed adapter
-// around it, and informers of other packages, call the three methods.
+// ChangeHandler is a handler that informers of this module, those of cache.NewInformer too, call by
+// OnChange, in place of its three other methods: as these in order, one call at a time, and as its Delivery
+// says. The three methods are called by a filter or a typed adapter around it, and by informers of other
+// packages. A type that embeds a ChangeHandler has its OnChange, and so has to override that.
 //
-// Where OverflowCoalesce merges changes, Cause and Source are of the last one that says anything new, and
-// CauseInitial stays.
+// Where OverflowCoalesce merges changes, Cause and Source are of the last one that says anything new, but
+// the Cause of an Added stays CauseInitial. A Deleted stays as it is when a later Added and Deleted cancel
+// each other out.
 type ChangeHandler interface {
 	cache.ResourceEventHandler
 	OnChange(Change)
 }
 
-// ChangeFunc is a function as a ChangeHandler. Its three other methods, for informers of other packages,
-// call it without Cause, Version and Source, and without the Key of an object that has none by
-// cache.DeletionHandlingMetaNamespaceKeyFunc.
+// ChangeFunc is a function as a ChangeHandler. Its three other methods call it without Cause, Version and
+// Source, and without the Key of an object that has none by cache.DeletionHandlingMetaNamespaceKeyFunc.
 type ChangeFunc func(Change)
 
 // OnChange calls f.

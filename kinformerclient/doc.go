@@ -13,6 +13,6 @@
 //		kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() }),
 //		client.Limit(100), client.Continue(pods.Continue))
 //
-// The informers must be of this module, by cache.Options.NewInformer: see package kinformer. A list of
+// The informers must be of this module, by NewInformer of the Options of the manager's cache: see package kinformer. A list of
 // other informers, and every Get, is answered by the cache itself.
 package kinformerclient

@@ -1057,3 +1057,35 @@ func TestChangesNameTheirSource(t *testing.T) {
 		}, told)
 	})
 }
+
+// TestUpdatesAreOfNoFirstList: a newer version in the first list of another source is no initial one, also
+// where it is merged with the Add that it follows; and an initial Add stays one with a later source.
+func TestUpdatesAreOfNoFirstList(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		slow := r.asks("", "web")
+		r.write("a", "old", "web")
+		r.set.Put("slow", slow)
+		first, merged := make(chan struct{}), map[string]kinformer.Change{}
+		_, err := r.informer.AddEventHandler(kinformer.Deliver(kinformer.ChangeFunc(func(c kinformer.Change) {
+			<-first
+			merged[c.Key] = c
+		}), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
+		require.NoError(r, err)
+		var last kinformer.Change
+		_, err = r.informer.AddEventHandler(kinformer.ChangeFunc(func(c kinformer.Change) { last = c }))
+		require.NoError(r, err)
+		r.run()
+		r.write("a", "new", "web")
+		synctest.Wait()
+		slow.gate.close()
+		r.write("a", "new", "web")
+		r.set.Put("fast", r.asks("a", ""))
+		synctest.Wait()
+		require.Equal(r, []any{cache.Updated, kinformer.CauseRelist, "fast"}, []any{last.Type, last.Cause, last.Source})
+		close(first)
+		synctest.Wait()
+		added := merged["a/new"]
+		require.Equal(r, []any{cache.Added, kinformer.CauseRelist, "fast"}, []any{added.Type, added.Cause, added.Source})
+		slow.gate.open()
+	})
+}

@@ -109,7 +109,7 @@ func ExampleSelect() {
 	fmt.Println(err)
 	// Output:
 	// default/b
-	// value="2" (1 objects): looked at 1, found 1 <nil>
+	// value="2": looked at 1 objects, found 1 <nil>
 	// Index with name node does not exist: the store has namespace, value
 }
 

@@ -98,18 +98,18 @@ func (p *plan) isExact() bool {
 	return terms == 0 && p.any == nil && p.query.Labels == nil && p.query.Match == nil
 }
 
-// from appends what the candidates are.
-func (p *plan) from(list []Candidates) []Candidates {
+// from appends the terms that the candidates meet.
+func (p *plan) from(list []Term) []Term {
 	switch p.by {
 	case byTerm:
-		return append(list, Candidates{p.terms[0].Term, p.size})
+		return append(list, p.terms[0].Term)
 	case byAny:
 		for _, one := range p.any {
 			list = one.from(list)
 		}
 		return list
 	default:
-		return append(list, Candidates{Objects: p.size})
+		return append(list, Term{})
 	}
 }
 

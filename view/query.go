@@ -68,18 +68,12 @@ func CountOf(s *Snapshot, q Query) (int, error) {
 
 // Plan tells how a query is answered.
 type Plan struct {
-	// From lists where the objects come from that are looked at: one entry for a query, and for one
-	// of Any either one for each of its queries or one for all of them.
-	From []Candidates
+	// From lists the index values whose objects are looked at, an empty Term for all objects: one entry for
+	// a query, and for one of Any either one for each of its queries or one for all of them.
+	From []Term
 
 	// Looked is the number of objects that are looked at, and Found of those that the query asks for.
 	Looked, Found int
-}
-
-// Candidates are the objects with an index value, or all objects.
-type Candidates struct {
-	Term        // empty for all objects
-	Objects int // their number
 }
 
 // Explain answers q and tells how. The errors are those of Select.
@@ -91,21 +85,15 @@ func Explain(s *Snapshot, q Query) (Plan, error) {
 	return Plan{From: p.from(nil), Looked: p.size, Found: p.count()}, nil
 }
 
-// String returns the plan on one line, as in `node="n7" (12 objects): looked at 12, found 3`.
+// String returns the plan on one line, as in `node="n7": looked at 12 objects, found 3`.
 func (p Plan) String() string {
-	var from []string
-	for _, c := range p.From {
-		from = append(from, c.String())
+	from := make([]string, len(p.From))
+	for i, t := range p.From {
+		if from[i] = "all objects"; t != (Term{}) {
+			from[i] = fmt.Sprintf("%s=%q", t.Index, t.Value)
+		}
 	}
-	return fmt.Sprintf("%s: looked at %d, found %d", strings.Join(from, " or "), p.Looked, p.Found)
-}
-
-// String returns the candidates as Plan.String shows them.
-func (c Candidates) String() string {
-	if c.Term == (Term{}) {
-		return fmt.Sprintf("all objects (%d)", c.Objects)
-	}
-	return fmt.Sprintf("%s=%q (%d objects)", c.Index, c.Value, c.Objects)
+	return fmt.Sprintf("%s: looked at %d objects, found %d", strings.Join(from, " or "), p.Looked, p.Found)
 }
 
 // unknownIndex adds the indexes that there are to an error of one that is not.

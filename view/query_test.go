@@ -302,14 +302,14 @@ func TestPlanTakesTheRarestTerm(t *testing.T) {
 		return plan.String()
 	}
 	few, many := view.Term{Index: "node", Value: "7"}, view.Term{Index: "tolerates", Value: "1"}
-	require.Equal(t, `node="7" (10 objects): looked at 10, found 10`, explain(view.Query{Where: []view.Term{many, few}}))
-	require.Equal(t, `node="7" (10 objects): looked at 10, found 10`, explain(view.Query{Where: []view.Term{few, many}}))
-	require.Equal(t, "all objects (1000): looked at 1000, found 0", explain(view.Query{Labels: labels.SelectorFromSet(labels.Set{"a": "b"})}))
+	require.Equal(t, `node="7": looked at 10 objects, found 10`, explain(view.Query{Where: []view.Term{many, few}}))
+	require.Equal(t, `node="7": looked at 10 objects, found 10`, explain(view.Query{Where: []view.Term{few, many}}))
+	require.Equal(t, "all objects: looked at 1000 objects, found 0", explain(view.Query{Labels: labels.SelectorFromSet(labels.Set{"a": "b"})}))
 	either := view.Any(view.Query{Where: []view.Term{few}}, view.Query{Where: []view.Term{few, many}})
-	require.Equal(t, `node="7" (10 objects) or node="7" (10 objects): looked at 20, found 10`, explain(either))
+	require.Equal(t, `node="7" or node="7": looked at 20 objects, found 10`, explain(either))
 	either.Where = []view.Term{{Index: "node", Value: "8"}}
-	require.Equal(t, `node="8" (10 objects): looked at 10, found 0`, explain(either))
-	require.Equal(t, ": looked at 0, found 0", explain(view.Any()))
+	require.Equal(t, `node="8": looked at 10 objects, found 0`, explain(either))
+	require.Equal(t, ": looked at 0 objects, found 0", explain(view.Any()))
 }
 
 // TestQueriesRefused: an unknown index, in any part of a query, a closed snapshot, and a page of nothing.

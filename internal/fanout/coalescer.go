@@ -57,8 +57,11 @@ func (q *coalescer) add(c event.Change) {
 		last.Cause, last.Source = c.Cause, c.Source
 		q.merged++
 	default:
-		if !last.Initial && !c.Resync {
-			last.Cause, last.Source = c.Cause, c.Source
+		if !c.Resync {
+			last.Source = c.Source
+			if !last.Initial {
+				last.Cause = c.Cause
+			}
 		}
 		last.New, last.Resync = c.New, last.Resync && c.Resync
 		q.merged++

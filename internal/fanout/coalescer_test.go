@@ -188,3 +188,15 @@ func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 		require.Equal(t, testkit.StateOfPods(maps.Values(m.store)), known)
 	})
 }
+
+// TestCoalescedSource: of an initial Add and an Update, the source is that of the Update, and of a Resync
+// after them none.
+func TestCoalescedSource(t *testing.T) {
+	one, two := "one", "two"
+	q := newCoalescer()
+	q.add(event.Change{Kind: event.ChangeAdd, Key: "a", New: "1", Initial: true, Cause: event.CauseInitial, Source: &one})
+	q.add(event.Change{Kind: event.ChangeUpdate, Key: "a", Old: "1", New: "2", Cause: event.CauseWatch, Source: &two})
+	q.add(event.Change{Kind: event.ChangeUpdate, Key: "a", Old: "2", New: "2", Resync: true, Cause: event.CauseResync})
+	c, _ := q.pop()
+	assert.Equal(t, []any{event.ChangeAdd, "2", event.CauseInitial, "two"}, []any{c.Kind, c.New, c.Cause, *c.Source})
+}

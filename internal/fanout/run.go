@@ -153,7 +153,7 @@ func (c *lostCall) error() error {
 	if c.panicked {
 		how = "panicked"
 	}
-	return fmt.Errorf("OnAdd of %s, which belongs to its initial list, %s", what, how)
+	return fmt.Errorf("the call for the Add of %s, which belongs to its initial list, %s", what, how)
 }
 
 // share is which changes are for one of the consumers of a handler.

@@ -674,7 +674,7 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 }
 
 // TestNamesBeside: the packages beside the root that every user meets have the names of beside.txt,
-// each with a reason, and no more than 80.
+// each with a reason, and no more than 100.
 func TestNamesBeside(t *testing.T) {
 	listed := readNameList(t, besideFile)
 	var want, paths []string
@@ -689,12 +689,12 @@ func TestNamesBeside(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, want, listed.names())
-	assert.LessOrEqual(t, len(want), 80)
+	assert.LessOrEqual(t, len(want), 100)
 	assert.Empty(t, listed.withoutReason())
 }
 
 // implementedByUsers are the interfaces that a later version cannot give more methods.
-var implementedByUsers = []string{"audit.Informer", "direct.Getter"}
+var implementedByUsers = []string{"audit.Informer", "direct.Getter", "kinformer.ChangeHandler"}
 
 // TestNamesCanGrow: a later version can give structs more fields, and interfaces more methods,
 // without breaking what compiles. That takes a name for the type of each field that is a struct,

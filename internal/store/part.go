@@ -79,10 +79,15 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	return told(write.all(), len(changes), &event.Change{Source: &s.Name, Cause: p.cause(first)})
 }
 
-// told gives the changes from one on the source and cause of all of them.
+// told gives the changes from one on their source and cause. An update is of no first list: its object was
+// in the store, from another source.
 func told(changes []event.Change, from int, of *event.Change) []event.Change {
 	for i := range changes[from:] {
-		changes[from+i].Source, changes[from+i].Cause = of.Source, of.Cause
+		c := &changes[from+i]
+		c.Source, c.Cause = of.Source, of.Cause
+		if c.Kind == event.ChangeUpdate && c.Cause == event.CauseInitial {
+			c.Cause = event.CauseRelist
+		}
 	}
 	return changes
 }
