@@ -164,7 +164,7 @@ soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly,
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
 charts: ## take the figures of README.md over from docs/benchmarks, and draw them
-	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' . -figures.update
+	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' ./internal/rules -figures.update
 	@cd bench && $(GO) run ./chart $(CURDIR)
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
