@@ -497,7 +497,7 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
 		assert.Empty(t, early)
 		require.Len(t, late, 1)
-		assert.Contains(t, late[0], "github.com/kinformer/cache/internal/testkit.Journal")
+		assert.Contains(t, late[0], "internal/testkit.Journal")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		source, release := testkit.NewPods(), make(chan struct{})

@@ -160,6 +160,9 @@ func (f updateFunc) method(any) {}
 
 func (f updateFunc) updateMethod(_, _ any) {}
 
+// handlerOf is like controller-runtime's EventHandler, whose name is longer than a line.
+type handlerOf[T, R any] struct{ ResourceEventHandlerFuncs }
+
 // TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named;
 // what is no function has a type.
 func TestNamesOfOtherHandlers(t *testing.T) {
@@ -167,18 +170,19 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	receiver, place := updateFunc(nil), fanout.NameOf(ResourceEventHandlerFuncs{AddFunc: one})
 	assert.Contains(t, whatIsAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
-		"github.com/kinformer/cache/internal/testkit.Journal": &testkit.Journal{},
-		"github.com/kinformer/cache.updateFunc.method":        ResourceEventHandlerFuncs{AddFunc: receiver.method, DeleteFunc: one},
-		"github.com/kinformer/cache.updateFunc.updateMethod":  ResourceEventHandlerFuncs{UpdateFunc: receiver.updateMethod},
-		place: ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
-		"k8s.io/client-go/tools/cache.ResourceEventHandlerFuncs":     ResourceEventHandlerFuncs{},
-		"k8s.io/client-go/tools/cache.FilteringResourceEventHandler": FilteringResourceEventHandler{},
-		"struct { *testkit.Journal }":                                struct{ *testkit.Journal }{},
+		"internal/testkit.Journal":                           &testkit.Journal{},
+		"github.com/kinformer/cache.updateFunc.method":       ResourceEventHandlerFuncs{AddFunc: receiver.method, DeleteFunc: one},
+		"github.com/kinformer/cache.updateFunc.updateMethod": ResourceEventHandlerFuncs{UpdateFunc: receiver.updateMethod},
+		place:                                   ResourceEventHandlerFuncs{AddFunc: one, UpdateFunc: receiver.updateMethod},
+		"tools/cache.ResourceEventHandlerFuncs": ResourceEventHandlerFuncs{},
+		"tools/cache.FilteringResourceEventHandler": FilteringResourceEventHandler{},
+		"kinformer/cache.handlerOf":                 &handlerOf[*corev1.Pod, map[string]int]{},
+		"struct { *testkit.Journal }":               struct{ *testkit.Journal }{},
 	} {
 		assert.Equal(t, want, fanout.NameOf(handler))
 	}
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: FilteringResourceEventHandler{Handler: &testkit.Journal{}}}))
-	assert.Equal(t, "github.com/kinformer/cache/internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}}))
+	assert.Equal(t, "internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: FilteringResourceEventHandler{Handler: &testkit.Journal{}}}))
+	assert.Equal(t, "internal/testkit.Journal", fanout.NameOf(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}}))
 	assert.Equal(t, "given", fanout.NameOf(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}, Options: fanout.Options{Name: "given"}}))
 	assert.Equal(t, "<nil>", fanout.NameOf(nil))
 }

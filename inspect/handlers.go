@@ -4,7 +4,9 @@
 package inspect
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -54,6 +56,26 @@ type Handler struct {
 	// Calls counts the calls that have returned by their time. Each was longer than the bucket
 	// before it says.
 	Calls []Bucket
+}
+
+// String returns the figures in one line for a log, without objects.
+func (h Handler) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", h.Name, h.State)
+	if h.Calling > 0 {
+		fmt.Fprintf(&b, " in a call for %v, about a change of %v ago", door.Shortly(h.Calling), door.Shortly(h.Oldest))
+	}
+	fmt.Fprintf(&b, ", %d pending, %s", h.Pending, door.Counted(int64(h.Delivered), "call"))
+	if h.Delivered > 0 {
+		fmt.Fprintf(&b, " in %v, the longest %v", h.Busy.Round(time.Microsecond), h.Longest.Round(time.Microsecond))
+	}
+	if h.Coalesced > 0 {
+		fmt.Fprintf(&b, ", %s merged", door.Counted(int64(h.Coalesced), "change"))
+	}
+	if h.SyncError != nil {
+		fmt.Fprintf(&b, "; it never syncs: %v", h.SyncError)
+	}
+	return b.String()
 }
 
 // Bucket counts calls by the time that they took: up to UpTo, of which 0 means any.

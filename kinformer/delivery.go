@@ -16,7 +16,8 @@ import (
 // for it stays in memory without a bound.
 type Delivery struct {
 	// Name is the name of the handler in logs, in inspect.Handler and in the registration's
-	// DoneChecker. The default is its type or, for functions, their file and line.
+	// DoneChecker. The default is its type, in short, or, for functions, their file and line. Of handlers
+	// with one name an informer calls the second name#2, and so on.
 	Name string
 
 	// Overflow says what happens when changes come faster than the handler returns.

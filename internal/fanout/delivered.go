@@ -184,18 +184,21 @@ func packageOf(function, file string) string {
 	return path.Base(path.Dir(file))
 }
 
+// nameOfType returns the name of a type without type arguments, behind the last two elements of the path of
+// its package.
 func nameOfType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	name, _, _ := strings.Cut(t.Name(), "[")
 	switch {
-	case t.Name() == "":
+	case name == "":
 		return t.String()
 	case t.PkgPath() == "":
-		return t.Name()
-	default:
-		return t.PkgPath() + "." + t.Name()
+		return name
 	}
+	elements := strings.Split(t.PkgPath(), "/")
+	return strings.Join(elements[max(0, len(elements)-2):], "/") + "." + name
 }
 
 // WarnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant:

@@ -35,6 +35,7 @@ type registry struct {
 
 // addLocked registers a listener, whose consumers first hear of the objects in known.
 func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
+	listener.name = r.freeNameLocked(listener.name)
 	listener.place = len(r.listeners)
 	r.listeners = append(r.listeners, listener)
 	known.Keyed = listener.needsKeys()
@@ -56,6 +57,23 @@ func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
 		}
 		c.checkSynced()
 	}
+}
+
+// freeNameLocked returns the name, with the first number from #2 on that is free if a listener has it.
+func (r *registry) freeNameLocked(name string) string {
+	hasName := func(l *Listener) bool { return l.name == name }
+	if !slices.ContainsFunc(r.listeners, hasName) {
+		return name
+	}
+	taken := map[string]bool{}
+	for _, l := range r.listeners {
+		taken[l.name] = true
+	}
+	free := name
+	for n := 2; taken[free]; n++ {
+		free = fmt.Sprintf("%s#%d", name, n)
+	}
+	return free
 }
 
 // removeLocked drops what a listener had still to deliver. It does nothing for one that is not
