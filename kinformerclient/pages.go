@@ -48,7 +48,10 @@ func (r *Reader) answer(q *request, out client.ObjectList) error {
 		limit = int(q.options.Limit)
 	}
 	next, err := q.page(of.snapshot, after, limit, out)
-	if err != nil || next == nil {
+	if err != nil && of.number != "" { // another request may go on
+		return err
+	}
+	if next == nil {
 		r.kept.close(of)
 		return err
 	}

@@ -38,7 +38,7 @@ func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
 }
 
 // SortBy is an option of Reader.List: it tells whether a comes before b. Objects that it does not tell
-// apart are in the order of namespace and name. Other readers ignore it.
+// apart are in the order of keys, namespace/name. Other readers ignore it.
 type SortBy func(a, b client.Object) bool
 
 // ApplyToList does nothing: ListOptions have no place for an order.
@@ -54,7 +54,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 // A field selector may have any number of fields, each of which has an index (IndexField); the objects
 // that are looked at are those with the rarest of all the values.
 //
-// With a limit or SortBy the objects are in order, by default of namespace and name. With a limit, the
+// With a limit or SortBy the objects are in order, by default of keys, namespace/name. With a limit, the
 // list that is returned says how to continue. All pages of a list are of one snapshot of the cache, which
 // is kept up to the last page, for KeptFor after each page, and as long as there are not more than MaxKept
 // later ones. After that, to continue fails with an error that apierrors.IsResourceExpired knows: begin

@@ -30,26 +30,30 @@ func ByKey[T any](a, b Entry[T]) bool { return a.Key < b.Key }
 // as it was when it ended the page before.
 //
 // All objects that q asks for are compared with the end of the page, which costs no memory but for the
-// page. The errors are those of Select.
+// page, and what the conditions of q take. The errors are those of Select.
 func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
 	if n < 1 {
 		return nil, nil, fmt.Errorf("a page of %d objects: it has one at least", n)
 	}
-	objects, err := Select[T](s, q)
+	p, err := newPlan(s, q)
 	if err != nil {
 		return nil, nil, err
 	}
-	first, left := firstEntries[T]{less: less, n: min(n, s.Len())}, 0
-	for key, obj := range objects {
+	first, left := firstEntries[T]{less: less, n: min(n, p.size)}, 0
+	for key, obj := range typed[T](p.objects) {
 		e := Entry[T]{key, obj}
 		if after == nil || first.before(after, &e) {
 			first.add(e)
 			left++
 		}
 	}
+	if err := s.of.Err(); err != nil { // it may have been closed meanwhile
+		return nil, nil, err
+	}
 	page = first.sorted()
 	if left > len(page) {
-		next = &page[len(page)-1]
+		last := page[len(page)-1]
+		next = &last
 	}
 	return page, next, nil
 }

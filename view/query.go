@@ -27,7 +27,7 @@ type Query struct {
 	Labels labels.Selector
 
 	// Match is called for what meets all other conditions, in the caller's goroutine. It must not
-	// change the object. nil matches all.
+	// change the object, and answers alike if it is asked again for the same one. nil matches all.
 	Match func(obj any) bool
 
 	any []Query // one of them is met; nil: no such condition
@@ -42,7 +42,7 @@ func Any(queries ...Query) Query { return Query{any: append([]Query{}, queries..
 
 // Select yields the key and object of each object that q asks for, each once, in no particular order
 // and without copying. Objects of another type than T are left out, as by TypedAll. The body of the
-// loop may do anything.
+// loop may do anything but close the snapshot, which may end the loop early.
 //
 // The error is ErrClosed, or names an index that the snapshot does not have, and those that it has.
 func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
@@ -63,7 +63,8 @@ func CountOf(s *Snapshot, q Query) (int, error) {
 	if p.isExact() {
 		return p.size, nil
 	}
-	return p.count(), nil
+	n := p.count()
+	return n, s.of.Err() // it may have been closed meanwhile
 }
 
 // Plan tells how a query is answered.
@@ -82,7 +83,8 @@ func Explain(s *Snapshot, q Query) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	return Plan{From: p.from(nil), Looked: p.size, Found: p.count()}, nil
+	answer := Plan{From: p.from(nil), Looked: p.size, Found: p.count()}
+	return answer, s.of.Err()
 }
 
 // String returns the plan on one line, as in `node="n7": looked at 12 objects, found 3`.

@@ -365,3 +365,43 @@ func TestSelectByType(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n)
 }
+
+// TestAnswersOfAClosedSnapshot: a snapshot that is closed during an answer gives an error, not a part of it.
+func TestAnswersOfAClosedSnapshot(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, store.Add(newConfigMap(name, "1")))
+	}
+	closing := func() (*view.Snapshot, view.Query) {
+		s, err := view.Of(store)
+		require.NoError(t, err)
+		all := view.Query{Match: func(any) bool { s.Close(); return true }}
+		return s, view.Any(all, all)
+	}
+	s, q := closing()
+	_, err := view.CountOf(s, q)
+	require.ErrorIs(t, err, view.ErrClosed)
+	s, q = closing()
+	_, err = view.Explain(s, q)
+	require.ErrorIs(t, err, view.ErrClosed)
+	s, q = closing()
+	_, _, err = view.Page(s, q, view.ByKey[*corev1.ConfigMap], nil, 2)
+	require.ErrorIs(t, err, view.ErrClosed)
+}
+
+// TestNextIsTheCallers: a page may be changed before the next one is asked for.
+func TestNextIsTheCallers(t *testing.T) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, store.Add(newConfigMap(name, "1")))
+	}
+	s, err := view.Of(store)
+	require.NoError(t, err)
+	defer s.Close()
+	page, next, err := view.Page(s, view.Query{}, view.ByKey[*corev1.ConfigMap], nil, 2)
+	require.NoError(t, err)
+	slices.Reverse(page)
+	page, _, err = view.Page(s, view.Query{}, view.ByKey[*corev1.ConfigMap], next, 2)
+	require.NoError(t, err)
+	require.Len(t, page, 1)
+}
