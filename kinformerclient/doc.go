@@ -13,6 +13,7 @@
 //		kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() }),
 //		client.Limit(100), client.Continue(pods.Continue))
 //
-// The informers must be of this module, by NewInformer of the Options of the manager's cache: see package kinformer. A list of
-// other informers, and every Get, is answered by the cache itself.
+// The informers must be of this module, by NewInformer of the Options of the manager's cache: see package
+// kinformer. A list of other informers, or over DefaultNamespaces, is answered by the cache itself, without
+// pages, and refused with SortBy. Every Get is answered by the cache.
 package kinformerclient

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -56,7 +57,7 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 //
 // With a limit or SortBy the objects are in order, by default of keys, namespace/name. With a limit, the
 // list that is returned says how to continue. All pages of a list are of one snapshot of the cache, which
-// is kept up to the last page, for KeptFor after each page, and as long as there are not more than MaxKept
+// is kept up to the last page, for KeptFor after each page, and as long as there are fewer than MaxKept
 // later ones. After that, to continue fails with an error that apierrors.IsResourceExpired knows: begin
 // anew. The options other than Continue must be the same for each page, and each token is for this Reader.
 //
@@ -76,9 +77,12 @@ func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...cli
 		return err
 	}
 	snapshot, err := view.Of(informer)
-	if errors.Is(err, inspect.ErrForeign) {
+	switch {
+	case errors.Is(err, inspect.ErrForeign) && slices.ContainsFunc(options, isSortBy):
+		return fmt.Errorf("SortBy needs one informer of package cache for all namespaces: %w", err)
+	case errors.Is(err, inspect.ErrForeign):
 		return r.cache.List(ctx, out, options...)
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	asked, err := newRequest(kind, snapshot, options)
@@ -87,6 +91,11 @@ func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...cli
 		return err
 	}
 	return r.answer(asked, out)
+}
+
+func isSortBy(option client.ListOption) bool {
+	_, is := option.(SortBy)
+	return is
 }
 
 // kindOf returns what a list is of, and an object of that kind.

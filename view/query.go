@@ -6,7 +6,6 @@ package view
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -64,7 +63,10 @@ func CountOf(s *Snapshot, q Query) (int, error) {
 		return p.size, nil
 	}
 	n := p.count()
-	return n, s.of.Err() // it may have been closed meanwhile
+	if err := s.of.Err(); err != nil { // it may have been closed meanwhile
+		return 0, err
+	}
+	return n, nil
 }
 
 // Plan tells how a query is answered.
@@ -84,7 +86,10 @@ func Explain(s *Snapshot, q Query) (Plan, error) {
 		return Plan{}, err
 	}
 	answer := Plan{From: p.from(nil), Looked: p.size, Found: p.count()}
-	return answer, s.of.Err()
+	if err := s.of.Err(); err != nil {
+		return Plan{}, err
+	}
+	return answer, nil
 }
 
 // String returns the plan on one line, as in `node="n7": looked at 12 objects, found 3`.
@@ -104,5 +109,5 @@ func unknownIndex(s *Snapshot, err error) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: the store has no indexes; add them with AddIndexers, before the snapshot is taken", err)
 	}
-	return fmt.Errorf("%w: the store has %s", err, strings.Join(slices.Clip(names), ", "))
+	return fmt.Errorf("%w: the store has %s", err, strings.Join(names, ", "))
 }
