@@ -224,10 +224,13 @@ func TestListRefused(t *testing.T) {
 		err = r.reader.List(r.Context(), &pods, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("spec.nodeName", "n1")})
 		require.ErrorContains(r, err, "IndexField")
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
+		begun := pods.Continue
 		err = r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(pods.Continue+"x"))
 		require.True(r, apierrors.IsBadRequest(err), err)
 		err = r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue("none"))
 		require.True(r, apierrors.IsResourceExpired(err), err)
+		require.Error(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun), client.MatchingFields{"none": "x"}))
+		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun)), "the failure was of one request")
 		require.Equal(r, 1, r.snapshots(), "of the one that goes on")
 		time.Sleep(2 * kinformerclient.KeptFor)
 	})
@@ -242,6 +245,8 @@ func TestOtherInformers(t *testing.T) {
 		slices.Sort(want)
 		require.Equal(r, want, names)
 		require.ErrorContains(r, r.reader.List(r.Context(), &corev1.PodList{}, client.Continue("x")), "not supported by the cache")
+		sorted := kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() })
+		require.ErrorIs(r, r.reader.List(r.Context(), &corev1.PodList{}, sorted), inspect.ErrForeign)
 	})
 }
 
