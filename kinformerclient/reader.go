@@ -38,8 +38,8 @@ func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
 	return &Reader{cache: c, scheme: scheme}
 }
 
-// SortBy is an option of Reader.List: it tells whether a comes before b. Objects that it does not tell
-// apart are in the order of keys, namespace/name. Other readers ignore it.
+// SortBy is an option of Reader.List: it tells whether a comes before b, and has to be a strict order.
+// Objects that it does not tell apart are in the order of keys, namespace/name. Other readers ignore it.
 type SortBy func(a, b client.Object) bool
 
 // ApplyToList does nothing: ListOptions have no place for an order.
@@ -59,9 +59,10 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 // list that is returned says how to continue. All pages of a list are of one snapshot of the cache, which
 // is kept up to the last page, for KeptFor after each page, and as long as there are fewer than MaxKept
 // later ones. After that, to continue fails with an error that apierrors.IsResourceExpired knows: begin
-// anew. The options other than Continue must be the same for each page, and each token is for this Reader.
+// anew. The options other than Continue and Limit must be the same for each page, as must the type of out,
+// and each token is for this Reader.
 //
-// Objects are copied, unless the options say otherwise.
+// Objects are copied, unless the options of the call say otherwise; those of the cache do not count.
 func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
 	kind, example, err := r.kindOf(out)
 	if err != nil {
@@ -167,7 +168,11 @@ func terms(namespace string, selector fields.Selector) (list []view.Term, err er
 	if scope == "" {
 		scope = "__all_namespaces"
 	}
-	for _, field := range selector.Requirements() {
+	requirements := selector.Requirements()
+	if len(requirements) == 0 {
+		return nil, fmt.Errorf("field selector %q: it has no fields, and selects no objects", selector)
+	}
+	for _, field := range requirements {
 		if field.Operator != selection.Equals && field.Operator != selection.DoubleEquals {
 			return nil, fmt.Errorf("field %s: a cache has values to be equal to, and not %q: have an index of the answer by IndexField, and ask for that",
 				field.Field, field.Operator)

@@ -72,7 +72,11 @@ func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
 		r.cache, err = cache.New(&rest.Config{Host: "http://127.0.0.1:1"}, cache.Options{
 			Scheme: scheme.Scheme, Mapper: mapper,
 			NewInformer: func(_ clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-				return informers(r.server, example, resync, indexers)
+				server := r.server
+				if _, is := example.(*metav1.PartialObjectMetadata); is { // there are none
+					server = cachetest.New(cachetest.Options{Example: example, NewList: func() runtime.Object { return &metav1.PartialObjectMetadataList{} }})
+				}
+				return informers(server, example, resync, indexers)
 			},
 		})
 		require.NoError(t, err)
@@ -215,6 +219,70 @@ func TestListsKept(t *testing.T) {
 	})
 }
 
+// TestListsKeptAtOneTime: the newest is kept, though the clock stands still.
+func TestListsKeptAtOneTime(t *testing.T) {
+	inBubble(t, ours, func(r *rig) {
+		for range 2 * kinformerclient.MaxKept {
+			var pods corev1.PodList
+			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
+			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(pods.Continue)))
+		}
+		require.Equal(r, kinformerclient.MaxKept, r.snapshots())
+		time.Sleep(2 * kinformerclient.KeptFor)
+		require.Zero(r, r.snapshots())
+	})
+}
+
+// TestListsInUse: a list is there for the request that reads it, however long that takes, and its answer is
+// continued for the whole time after it; a request that panics leaves nothing, or what it found.
+func TestListsInUse(t *testing.T) {
+	inBubble(t, ours, func(r *rig) {
+		var during func()
+		order := kinformerclient.SortBy(func(a, b client.Object) bool {
+			if do := during; do != nil {
+				during = nil
+				do()
+			}
+			return a.GetName() < b.GetName()
+		})
+		page := func(token string) (corev1.PodList, error) {
+			var pods corev1.PodList
+			err := r.reader.List(r.Context(), &pods, client.Limit(1), order, client.Continue(token))
+			return pods, err
+		}
+		panics := func() { panic("during a list") }
+		during = panics
+		require.Panics(r, func() { _, _ = page("") })
+		require.Zero(r, r.snapshots())
+
+		first, err := page("")
+		require.NoError(r, err)
+		during = panics
+		require.Panics(r, func() { _, _ = page(first.Continue) })
+		during = func() {
+			time.Sleep(2 * kinformerclient.KeptFor)
+			_, err := page(first.Continue)
+			require.True(r, apierrors.IsResourceExpired(err), err)
+		}
+		second, err := page(first.Continue)
+		require.NoError(r, err)
+		time.Sleep(kinformerclient.KeptFor - 1)
+		during = func() { // another request reads the last page
+			var rest corev1.PodList
+			require.NoError(r, r.reader.List(r.Context(), &rest, order, client.Continue(second.Continue)))
+			require.Len(r, rest.Items, 198)
+			require.Equal(r, 1, r.snapshots())
+		}
+		third, err := page(second.Continue)
+		require.NoError(r, err)
+		_, err = page(third.Continue)
+		require.NoError(r, err)
+		time.Sleep(kinformerclient.KeptFor)
+		synctest.Wait()
+		require.Zero(r, r.snapshots())
+	})
+}
+
 // TestListRefused: what cannot be answered.
 func TestListRefused(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
@@ -231,6 +299,11 @@ func TestListRefused(t *testing.T) {
 		require.True(r, apierrors.IsResourceExpired(err), err)
 		require.Error(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun), client.MatchingFields{"none": "x"}))
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun)), "the failure was of one request")
+		other := &metav1.PartialObjectMetadataList{}
+		other.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+		err = r.reader.List(r.Context(), other, client.Limit(1), client.Continue(begun))
+		require.True(r, apierrors.IsBadRequest(err), err)
+		require.ErrorContains(r, r.reader.List(r.Context(), &pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "no fields")
 		require.Equal(r, 1, r.snapshots(), "of the one that goes on")
 		time.Sleep(2 * kinformerclient.KeptFor)
 	})

@@ -21,8 +21,7 @@
 //
 // handler and index have the names of handlers (kinformer.Delivery.Name, or what their code says) and
 // of indices. The first ones of an informer have a value of their own, up to a bound that Options
-// sets; all others are added up under "other". Handlers of one name are added up, too; of ages and
-// running calls, the longest counts. No label has more than 128 bytes, and none has the name
+// sets; all others are added up under "other", where of ages and running calls the longest counts. No label has more than 128 bytes, and none has the name
 // of an object or a namespace, but what the program writes into names and descriptions.
 //
 // So an informer has at most about 60 values, and with default options 10 for each of 33 handlers

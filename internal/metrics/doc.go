@@ -11,7 +11,7 @@
 //     that are named alike differ in the label ordinal.
 //   - Of an informer the first Options.MaxHandlers names of handlers, and the first
 //     Options.MaxIndices names of indices, are label values as long as it runs; all others are
-//     summed under Other. Handlers of one name are summed, too.
+//     summed under Other.
 //   - A text has at most MaxText bytes and is valid UTF-8.
 //   - All other values are words that are written in the sources.
 //
