@@ -98,6 +98,8 @@ func newController(p parts) *controller {
 	if p.unfit != nil {
 		p.report.Refuse(p.unfit)
 	}
+	p.requests = about(p.requests, p.identity, p.config.ObjectDescription, p.config.ObjectType)
+	p.requests.Tell(p.report)
 	c := &controller{parts: p, clock: clock.RealClock{}}
 	c.informerSeat = door.Seated(door.Look(c.look))
 	return c
@@ -106,7 +108,7 @@ func newController(p parts) *controller {
 // look shows the controller to those beside this package.
 func (c *controller) look() *door.Informer {
 	known := &door.Informer{
-		Controller: c, Resource: c.resourceName(), Example: c.config.ObjectType, Identity: c.identity,
+		Controller: c, Resource: c.report.Name(), Example: c.config.ObjectType, Identity: c.identity,
 		Report: c.report, Relister: c.relister, Observed: &c.observed, ProcessErrors: c.failures.Known, Requests: c.reflectorOptions,
 	}
 	known.AddQueue(c.queue)
@@ -206,7 +208,7 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	case <-done:
 	case <-patience.C:
 		klog.FromContext(ctx).Info("Warning: the informer has stopped, and Run waits until a call returns",
-			"type", c.resourceName(), "of", c.calls)
+			"type", c.report.Name(), "of", c.calls)
 	}
 }
 
@@ -224,22 +226,23 @@ func (c *controller) refused(ctx context.Context) bool {
 	c.report.Refuse(c.unfit)
 	c.report.End()
 	c.queue.Close()
-	event.Report(ctx, c.unfit, "The informer does not run", "type", c.resourceName())
-	c.requests.TellStopped(ctx, c.resourceName(), c.unfit)
+	event.Report(ctx, c.unfit, "The informer does not run", "type", c.report.Name())
+	c.requests.TellStopped(ctx, c.report.Name(), c.unfit)
 	return true
 }
 
-func (c *controller) resourceName() string {
-	return reflector.ResourceName(c.identity.GroupVersionResource(), c.config.ObjectDescription, c.config.ObjectType)
+// about returns the options with what they say of the objects.
+func about(o reflector.Options, id InformerNameAndResource, description string, example any) reflector.Options {
+	o.TypeDescription, o.ExpectedType = description, example
+	o.Resource = cmp.Or(id.GroupVersionResource(), o.Resource)
+	return o
 }
 
 // reflectorOptions says what is reflected, and how it is asked for.
 func (c *controller) reflectorOptions() reflector.Options {
 	o := c.requests
 	o.ListerWatcher = c.config.ListerWatcher
-	o.ExpectedType = c.config.ObjectType
-	o.TypeDescription = c.config.ObjectDescription
-	o.Name = fmt.Sprintf("%s (%s)", c.resourceName(), reflector.CallsiteName())
+	o.Name = fmt.Sprintf("%s (%s)", c.report.Name(), reflector.CallsiteName())
 	return o
 }
 

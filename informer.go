@@ -87,8 +87,9 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 			}
 		},
 	})
-	resource := reflector.ResourceName(options.Identifier.GroupVersionResource(), "", options.ObjectType)
-	p.Open(resource, options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
+	report, known := reflector.NewJournal(), about(reflector.Options{}, options.Identifier, "", options.ObjectType)
+	known.Tell(report)
+	p.Open(report.Name(), options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
 	return state, newController(parts{
 		config: Config{
 			ListerWatcher:    options.ListerWatcher,
@@ -96,7 +97,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 			FullResyncPeriod: options.ResyncPeriod,
 			MinWatchTimeout:  options.MinWatchTimeout,
 		},
-		identity: options.Identifier,
+		identity: options.Identifier, report: report,
 		pipeline: p, sink: p, queue: p.Queue,
 		take:     func() error { return p.Queue.PopUnique(p.Handle) },
 		failures: failures,

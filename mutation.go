@@ -19,7 +19,6 @@ import (
 // mutations looks for writes to the cached objects of an informer.
 type mutations struct {
 	detector  MutationDetector
-	resource  string
 	report    *reflector.Journal
 	processor *fanout.Processor
 }
@@ -56,18 +55,18 @@ var errWrittenTo = errors.New("somebody has written to cached objects")
 // logSuspects logs which handlers may have written to cached objects. One that was removed is not known.
 func (m *mutations) logSuspects(logger klog.Logger) {
 	logger.Error(errWrittenTo, "The mutation detector has found a change, made by one of these handlers or by who reads the store",
-		"informer", m.resource, "oneOf", m.suspects())
+		"informer", m.report.Name(), "oneOf", m.suspects())
 	klog.Flush() // the process ends
 }
 
 // suspects returns the handlers of the informer; those of all informers whose objects share parts,
 // if its own do.
 func (m *mutations) suspects() []string {
-	names := handlersOf(m.processor, m.resource)
+	names := handlersOf(m.processor, m.report.Name())
 	for _, running := range door.Running.All() {
 		other := door.Of(running)
 		if other.Report != m.report && other.Processor != nil && m.report.SharesParts() && other.Report.SharesParts() {
-			names = append(names, handlersOf(other.Processor, other.Resource)...)
+			names = append(names, handlersOf(other.Processor, other.Report.Name())...)
 		}
 	}
 	slices.Sort(names)

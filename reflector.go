@@ -128,7 +128,7 @@ func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	if s.mu.reflector == nil || s.mu.reflector.Name() != o.Name {
 		s.mu.version = ""
 		s.mu.reflector = clientgo.NewReflectorWithOptions(s, nil, &FakeCustomStore{}, ReflectorOptions{
-			Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.TypeDescription,
+			Logger: &klog.Logger{}, Name: o.Name, TypeDescription: o.Journal.Name(),
 		})
 		s.mu.reflector.WatchListPageSize, s.mu.reflector.ShouldResync = o.PageSize, o.ShouldResync
 		s.mu.reflector.MaxInternalErrorRetryDuration = o.MaxInternalErrorRetry

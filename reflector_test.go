@@ -38,6 +38,8 @@ func TestStandIn(t *testing.T) {
 	o := reflector.Options{
 		Name: "n", TypeDescription: "d", ListerWatcher: server, ShouldResync: func() bool { return true }, MaxInternalErrorRetry: time.Hour,
 	}
+	o.Journal = reflector.NewJournal()
+	o.Tell(o.Journal)
 	var id standIn
 	made := id.at(&o, "")
 	assert.Equal(t, "n", made.Name())
@@ -88,7 +90,7 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 // expected.
 func TestErrorsWithoutAHandler(t *testing.T) {
 	reported := testkit.Reports(t)
-	o := reflector.Options{Name: "n"}
+	o := reflector.Options{Name: "n", Journal: reflector.NewJournal()}
 	tell := errorsTo(nil)
 	tell(t.Context(), reflector.Failure{Err: testkit.ErrForbidden, Expected: true, Of: &o})
 	assert.Empty(t, reported())

@@ -48,9 +48,7 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // options.ResyncPeriod is the default for handlers that do not name one, and how often the informer
 // checks which handlers are due; 0 means never.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
-	resource := reflector.ResourceName(options.Identifier.GroupVersionResource(), options.ObjectDescription, exampleObject)
 	s := &sharedIndexInformer{
-		resource: resource,
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
 		listerWatcher: lw,
@@ -64,13 +62,14 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 	}
 	s.informerSeat = door.Seated(door.Look(s.look))
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
-	s.mutations = mutations{NewCacheMutationDetector(resource), resource, s.report, s.processor}
+	s.mutations = mutations{report: s.report, processor: s.processor}
 	s.pipeline = pipeline.New(pipeline.Options{
 		Contents: &s.store.contents, Failures: s.failures, Deliver: s.distribute, Room: s.processor.Room,
 	})
 	s.life.resyncCheckPeriod = options.ResyncPeriod
 	checkIndexers(options.Indexers, &s.config.Bad)
 	s.configure(func(*door.Config) {})
+	s.mutations.detector = NewCacheMutationDetector(s.report.Name())
 	return s
 }
 
@@ -78,6 +77,9 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 // the informer.
 func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
+	s.config.Requests.Resource = s.config.Resource
+	known := about(s.config.Requests, s.options.Identifier, s.options.ObjectDescription, s.objectType)
+	known.Tell(s.report)
 	s.failures.Hook, s.store.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
 	if s.config.Follower != nil {
 		s.pipeline.Applier.Share()
@@ -92,7 +94,6 @@ func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 // Lock order: pipeline.Delivery, then life, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
 	informerSeat
-	resource      string // what logs and errors call it
 	store         *keyedStore
 	pipeline      *pipeline.Pipeline
 	processor     *fanout.Processor
@@ -179,7 +180,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		return nil
 	}
 	logger := klog.FromContext(ctx)
-	s.pipeline.Open(s.resource, s.options.InformerMetricsProvider, queue.Options{
+	s.pipeline.Open(s.report.Name(), s.options.InformerMetricsProvider, queue.Options{
 		Logger: &logger, Transform: s.life.transform, Identifier: s.options.Identifier, KeepCached: s.config.KeepCached,
 	})
 	queue := s.pipeline.Queue
@@ -226,7 +227,7 @@ func (s *sharedIndexInformer) distribute(changes []event.Change) {
 // look shows the informer to those beside this package.
 func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
-		Controller: s, Resource: s.resource, Example: s.objectType, Identity: s.options.Identifier,
+		Controller: s, Resource: s.report.Name(), Example: s.objectType, Identity: s.options.Identifier,
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.Known,
 		Configure: s.configure,
 	}
@@ -289,16 +290,16 @@ func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecke
 
 // HasSyncedChecker returns what HasSynced answers as a channel.
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker {
-	return informerSynced{s.resource, s.synced}
+	return informerSynced{s.report, s.synced}
 }
 
 // informerSynced is the DoneChecker of an informer, which it does not keep alive.
 type informerSynced struct {
-	resource string
-	synced   <-chan struct{}
+	report *reflector.Journal
+	synced <-chan struct{}
 }
 
-func (c informerSynced) Name() string { return "SharedIndexInformer " + c.resource }
+func (c informerSynced) Name() string { return "SharedIndexInformer " + c.report.Name() }
 
 func (c informerSynced) Done() <-chan struct{} { return c.synced }
 

@@ -68,7 +68,7 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	if known.Requests != nil { // else there is no state with which a list could be compared
 		a.lists = exact.New(known.Requests())
 	}
-	a.report = Report{Informer: known.Resource, Content: o.Content}
+	a.report = Report{Informer: known.Named(known.Resource), Content: o.Content}
 	running, cancel := whileRunning(ctx, known)
 	defer cancel()
 	err = a.audit(running)
@@ -80,7 +80,7 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	}
 	a.report.Took = time.Since(a.began)
 	if err != nil {
-		err = fmt.Errorf("audit of %s: %w", known.Resource, err)
+		err = fmt.Errorf("audit of %s: %w", a.report.Informer, err)
 	}
 	return a.report, err
 }

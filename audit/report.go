@@ -42,7 +42,7 @@ const maxFindings = 1000
 
 // Report is what an audit found. The zero value is that of an audit that could not compare.
 type Report struct {
-	Informer string // as logs call its objects
+	Informer string // as logs call its objects, and the server
 	Content  bool   // was compared, too
 	// Metadata reports whether the server was asked only for the metadata of objects.
 	Metadata bool

@@ -28,7 +28,7 @@ func Run(ctx context.Context, informer Informer, o RunOptions) error {
 	}
 	told := o.OnReport
 	if told == nil {
-		told = func(r Report, err error) { log(ctx, known.Resource, r, err) }
+		told = func(r Report, err error) { log(ctx, known.Named(known.Resource), r, err) }
 	}
 	for {
 		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))

@@ -482,7 +482,7 @@ func TestCountsOnly(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.PodAt("a", "1")
-		pod.Namespace, pod.Name = hidden, "a"
+		pod.Name = hidden
 		pod.Spec.NodeName = hidden
 		other := testkit.PodAt("b", "2")
 		informer := follow(t, serving(pod, other, testkit.PodIn("elsewhere", "c", "3")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
@@ -495,11 +495,11 @@ func TestCountsOnly(t *testing.T) {
 			}))
 			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic(hidden) }})
 			require.NoError(t, err)
-		}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: hidden}, Queue: kinformer.Queue{KeepCached: true}})
+		}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}, Queue: kinformer.Queue{KeepCached: true}})
 		failing := follow(t, serving(other), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
 			require.NoError(t, informer.SetTransform(func(any) (any, error) { return nil, errors.New(hidden) }))
 		}, kinformer.Options{})
-		strange := follow(t, serving(testkit.PodIn("elsewhere", "c", "3")), &corev1.Pod{}, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: hidden}})
+		strange := follow(t, serving(testkit.PodIn(hidden, "c", "3")), &corev1.Pod{}, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		for _, informer := range []cache.Controller{informer, failing, strange} {
 			for _, query := range everywhere(t, informer) {
 				answer := get(Handler(Options{}), query)

@@ -116,7 +116,7 @@ func object(informer cache.Controller, of *inspect.Inspection, key string) answe
 // isSecret reports whether an object is a Secret, or may be: by its type, its kind, and what its
 // informer is for.
 func isSecret(obj any, of *inspect.Inspection) bool {
-	names := []string{of.Name, of.Type, of.Resource.Resource, fmt.Sprintf("%T", obj)}
+	names := []string{of.Name, of.Type, of.Status.Resource.Resource, fmt.Sprintf("%T", obj)}
 	if typed, ok := obj.(runtime.Object); ok {
 		names = append(names, typed.GetObjectKind().GroupVersionKind().Kind)
 	}

@@ -17,9 +17,9 @@ import (
 func (v tableView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%d informers run\n\n", v.Running)
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
+	fmt.Fprintln(w, "ID\tNAME\tSERVER\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
 	for _, r := range v.Informers {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s for %s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%s\t%s\n", r.ID, r.Name, r.State, r.Phase, seconds(r.PhaseSeconds),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s for %s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%s\t%s\n", r.ID, r.Name, r.Server, r.State, r.Phase, seconds(r.PhaseSeconds),
 			r.Objects, r.EventRate, r.Handlers, r.Pending, seconds(r.Lag), r.Queue, size(r.Memory), r.Decoding)
 	}
 	_ = w.Flush()

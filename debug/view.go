@@ -45,6 +45,9 @@ type row struct {
 	Name         string   `json:"name"`
 	InformerName string   `json:"informerName,omitempty"`
 	Type         string   `json:"type"`
+	Resource     string   `json:"resource,omitempty"` // resource.version.group
+	Namespace    string   `json:"namespace,omitempty"`
+	Server       string   `json:"server,omitempty"`
 	State        string   `json:"state"`
 	Phase        string   `json:"phase"`
 	PhaseSeconds float64  `json:"phaseSeconds"`
@@ -175,6 +178,7 @@ func (h *handler) row(i *inspect.Inspection) row {
 	s, m := &i.Status, &i.Memory
 	r := row{
 		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
+		Resource: clean(resourceOf(s)), Namespace: clean(s.Namespace), Server: clean(s.Server),
 		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
@@ -186,6 +190,11 @@ func (h *handler) row(i *inspect.Inspection) row {
 		r.Lag = max(r.Lag, i.Handlers[at].Oldest.Seconds())
 	}
 	return r
+}
+
+// resourceOf returns resource.version.group, "" if it is not known.
+func resourceOf(s *inspect.Status) string {
+	return strings.Trim(s.Resource.Resource+"."+s.Resource.Version+"."+s.Resource.Group, ".")
 }
 
 // age is how long before the status something was; 0 if it has not been.

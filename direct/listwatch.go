@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // Getter starts GET requests, as the REST client of an API group does.
@@ -25,19 +27,21 @@ type Getter interface{ Get() *rest.Request }
 // The client must be made from a config that Transport was wrapped around.
 func NewListWatch(c Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
 	_, readsProtobuf := example.(interface{ Unmarshal([]byte) error })
-	request := func(options metav1.ListOptions, watches bool) *rest.Request {
+	request := func(ctx context.Context, options metav1.ListOptions, watches bool) *rest.Request {
 		options.Watch = watches
 		if tweak != nil {
 			tweak(&options)
 		}
-		return c.Get().UseProtobufAsDefaultIfPreferred(readsProtobuf).Namespace(namespace).Resource(resource).
+		request := c.Get().UseProtobufAsDefaultIfPreferred(readsProtobuf).Namespace(namespace).Resource(resource).
 			VersionedParams(&options, metav1.ParameterCodec)
+		tap.From(ctx).Ask(request.URL())
+		return request
 	}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return request(options, false).Do(ctx).Get()
+		return request(ctx, options, false).Do(ctx).Get()
 	}
 	follow := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		return request(options, true).Watch(ctx)
+		return request(ctx, options, true).Watch(ctx)
 	}
 	return &clientgo.ListWatch{
 		ListWithContextFunc:  list,

@@ -75,8 +75,11 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 		construct = kinformer.Constructor(c.optionsOf(r))
 	}
 	informer := construct(listWatch(c.namespace), r.example, r.resync, indexers)
-	if own := door.Of(informer); own != nil && len(c.bad) > 0 {
-		own.Configure(func(config *door.Config) { config.Bad = append(config.Bad, c.bad...) })
+	if own := door.Of(informer); own != nil {
+		own.Configure(func(config *door.Config) {
+			config.Bad = append(config.Bad, c.bad...)
+			config.Resource = r.gvr
+		})
 	}
 	if c.transform != nil {
 		if err := informer.SetTransform(c.transform); err != nil {
@@ -96,7 +99,6 @@ func (c config) optionsOf(r request) kinformer.Options {
 	if o.Identifier == (cache.InformerNameAndResource{}) {
 		o.Identifier = r.identity()
 	}
-	o.ObjectDescription = cmp.Or(o.ObjectDescription, r.gvr.String())
 	o.Requests.ExpectedNamespace = cmp.Or(o.Requests.ExpectedNamespace, c.namespace)
 	return o
 }

@@ -225,7 +225,7 @@ func TestLastOptionCounts(t *testing.T) {
 		}
 		assert.EqualValues(t, 9, limit.Swap(0))
 		assert.Empty(t, list.LabelSelector)
-		assert.Equal(t, "SharedIndexInformer others.v9", pods.Informer().HasSyncedChecker().Name())
+		assert.Equal(t, "SharedIndexInformer others.v9 in namespace ns", pods.Informer().HasSyncedChecker().Name())
 		transformed, err := pods.Lister().ByNamespace("ns").Get("a")
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"seen": "yes"}, transformed.(metav1.Object).GetLabels())

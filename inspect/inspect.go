@@ -20,7 +20,6 @@ import (
 	"time"
 	"unsafe"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/door"
@@ -54,9 +53,9 @@ func Of(informer Syncer) (Inspection, error) {
 		return Inspection{}, ErrForeign
 	}
 	all := Inspection{
-		ID: own.Observed.Number.Load(), Name: own.Resource, Type: reflector.ResourceName(schema.GroupVersionResource{}, "", own.Example),
-		InformerName: own.Identity.Name(), Resource: own.Identity.GroupVersionResource(),
-		Status: statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own), Audits: auditsOf(own),
+		ID: own.Observed.Number.Load(), Name: own.Resource, Type: reflector.Describe(own.Example),
+		InformerName: own.Identity.Name(),
+		Status:       statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own), Audits: auditsOf(own),
 	}
 	if own.Processor != nil {
 		all.Disconnected = own.Processor.Disconnected()

@@ -5,8 +5,6 @@ package inspect
 
 import (
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Inspection describes an informer at one time: what it is, what it does and has done, and what it
@@ -19,14 +17,13 @@ type Inspection struct {
 	// ID identifies the informer among those that have run in this process. It grows with each Run,
 	// and is 0 before.
 	ID uint64
-	// Name is the name of the informer's objects in logs: resource.version.group if kinformer.Options.Identifier
-	// has set that, otherwise a description or the type.
+	// Name is the name of the informer's objects in logs: what Status.Resource, Namespace and the selectors
+	// say, as in "pods.v1 in namespace team-a", otherwise a description or the type.
 	Name string
 	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string
-	// InformerName and Resource are those of Options.Identifier; empty without it.
+	// InformerName is that of Options.Identifier; empty without it.
 	InformerName string
-	Resource     schema.GroupVersionResource
 
 	// Sources is how many sources an informer of package sources has, and UnsyncedSources how many of
 	// them have not synced. What follows sums them up, and what removed ones have counted.

@@ -270,7 +270,7 @@ func TestInspectWhat(t *testing.T) {
 		assert.Equal(t, "pods.v1", all.Name)
 		assert.Equal(t, "*v1.Pod", all.Type)
 		assert.Equal(t, "inspect-what", all.InformerName)
-		assert.Equal(t, pods, all.Resource)
+		assert.Equal(t, pods, all.Status.Resource)
 	}
 	store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: informers.Quiet(), ObjectType: &v1.Pod{}})
 	require.NoError(t, store.Add(testkit.PodAt("a", "1")))

@@ -22,6 +22,7 @@ func statusOfAll(i *door.Informer) Status {
 	runs := known.Unfit == nil && known.Phase != reflector.Stopped
 	for n, name := range slices.Sorted(maps.Keys(parts)) {
 		part := statusOf(parts[name])
+		s.addTarget(&part, n == 0)
 		if s.add(&part); !runs {
 			continue
 		}
@@ -61,6 +62,21 @@ func isLessFar(a, b *Status) bool {
 		return !watching
 	}
 	return a.PhaseSince.Before(b.PhaseSince)
+}
+
+// addTarget leaves empty what a source has not in common with those before it.
+func (s *Status) addTarget(part *Status, first bool) {
+	s.Resource = cmp.Or(s.Resource, part.Resource)
+	for _, of := range [...]struct{ all, part *string }{
+		{&s.Namespace, &part.Namespace}, {&s.Server, &part.Server},
+		{&s.LabelSelector, &part.LabelSelector}, {&s.FieldSelector, &part.FieldSelector},
+	} {
+		if first {
+			*of.all = *of.part
+		} else if *of.all != *of.part {
+			*of.all = ""
+		}
+	}
 }
 
 // add adds what a source has counted.

@@ -25,6 +25,8 @@ func statusOf(i *door.Informer) Status {
 func statusOfOne(i *door.Informer) Status {
 	known := i.Report.Status()
 	s := statusFrom(&known)
+	of := i.Report.Target()
+	s.Resource, s.Namespace, s.Server, s.LabelSelector, s.FieldSelector = of.Resource, of.Namespace, of.Server, of.LabelSelector, of.FieldSelector
 	s.ResourceVersion, s.Synced = i.LastSyncResourceVersion(), i.HasSynced()
 	if i.Len != nil {
 		s.Objects = i.Len()

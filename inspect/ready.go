@@ -191,9 +191,7 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 		}
 		return u
 	}
-	if !strings.Contains(u.name, own.Resource) {
-		u.name += " of " + own.Resource
-	}
+	u.name = own.Named(u.name)
 	status := worstOf(own, synced)
 	switch {
 	case status.Unfit != nil:

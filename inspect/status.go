@@ -6,6 +6,7 @@ package inspect
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/door"
@@ -17,6 +18,16 @@ import (
 type Status struct {
 	// At is when the status was taken.
 	At time.Time
+	// Resource is what the informer asks for, and Namespace and the selectors are those of its requests,
+	// empty for all; Server has host and port, and what a path has before /api or /apis. They are those of
+	// the first request if that went through a transport of package direct, and in part also without it
+	// if its ListerWatcher is direct.NewListWatch's. Otherwise Resource is that of
+	// kinformer.Options.Identifier or of package factory, Namespace that of Requests.ExpectedNamespace or
+	// of package factory, and the rest is empty. Of an informer of several sources, what they do not have
+	// in common is empty.
+	Resource                     schema.GroupVersionResource
+	Namespace, Server            string
+	LabelSelector, FieldSelector string
 	// Phase is what the informer's reflector does, and PhaseSince when it began to; zero before Run.
 	// It is "new" (Run was not called), "waiting for a list slot" (for one of its ListSlots),
 	// "listing", "streaming" (a watch-list has not come to its end mark), PhaseWatching (a watch is

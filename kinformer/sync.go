@@ -118,9 +118,7 @@ func whyUnsynced(what inspect.Syncer) error {
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
-	if !strings.Contains(name, own.Resource) {
-		name += " of " + own.Resource
-	}
+	name = own.Named(name)
 	status, _ := inspect.StatusOf(own.Controller)
 	reasons := []string{door.Doing(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
 	for _, problem := range status.Problems {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/fanout"
@@ -20,7 +21,8 @@ import (
 // Config is what can be set about a shared informer before it runs, beside the parameters of
 // client-go's constructors. Its zero value is client-go's behavior.
 type Config struct {
-	Requests reflector.Options // what is not set here the controller sets
+	Requests reflector.Options           // what is not set here the controller sets
+	Resource schema.GroupVersionResource // what is asked for, if that is known
 
 	Limit          int  // of the queue; 0: none
 	KeepCached     bool // objects of lists that the transform function fails for keep their cached version

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -70,6 +71,17 @@ type Informer struct {
 	Requests  func() reflector.Options // how the informer asks for what, and of whom
 	Queue     *queue.Queue
 	Transform *event.Transformer
+}
+
+// Named returns the name of something, with what it is of, and of which server, as far as it does not say so.
+func (i *Informer) Named(name string) string {
+	if !strings.Contains(name, i.Resource) {
+		name += " of " + i.Resource
+	}
+	if server := i.Report.Server(); server != "" {
+		name += " at " + server
+	}
+	return name
 }
 
 // Observed is what an informer keeps for those who look at it.

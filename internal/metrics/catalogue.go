@@ -33,7 +33,7 @@ type Metric struct {
 func Bounds() []float64 { return []float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 10} }
 
 // InformerLabels are those of all metrics of an informer.
-var InformerLabels = []string{"name", "group", "version", "resource", "ordinal"}
+var InformerLabels = []string{"name", "group", "version", "resource", "namespace", "server", "ordinal"}
 
 // All are the metrics that there are.
 func All() []*Metric { return all }

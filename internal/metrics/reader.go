@@ -56,7 +56,7 @@ type Times struct {
 }
 
 // identity is what the labels of an informer say, but for the ordinal.
-type identity struct{ name, group, version, resource string }
+type identity struct{ name, group, version, resource, namespace, server string }
 
 func NewReader(o Options) *Reader {
 	o.MaxHandlers = max(0, cmp.Or(o.MaxHandlers, defaultHandlers))
@@ -77,22 +77,37 @@ func (r *Reader) Read(yield func(Sample)) {
 			running = append(running, i)
 		}
 	}
-	r.forgetLocked(running)
 	v := visit{yield: yield}
 	v.process(r.process, running)
+	running = slices.DeleteFunc(running, isUnnamed)
+	slices.SortStableFunc(running, inOrder)
+	r.forgetLocked(running)
 	for i := range running {
 		v.informer(&running[i], r.ofLocked(&running[i]))
 	}
 }
 
-// forgetLocked forgets who does not run any more.
+// isUnnamed reports whether the first request, which tells the labels, is still to come.
+func isUnnamed(i inspect.Inspection) bool {
+	return i.Status.Mode == "" && i.Sources == 0 && len(i.Status.Problems) == 0
+}
+
+// inOrder is the order in which informers get their ordinals: the same one in each run of a program, as
+// far as they differ.
+func inOrder(a, b inspect.Inspection) int {
+	return cmp.Or(
+		cmp.Compare(a.Status.LabelSelector, b.Status.LabelSelector),
+		cmp.Compare(a.Status.FieldSelector, b.Status.FieldSelector), cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID))
+}
+
+// forgetLocked forgets those that do not run any more, or under other labels.
 func (r *Reader) forgetLocked(running []inspect.Inspection) {
-	runs := make(map[uint64]bool, len(running))
+	runs := make(map[uint64]identity, len(running))
 	for i := range running {
-		runs[running[i].ID] = true
+		runs[running[i].ID] = identityOf(&running[i])
 	}
 	for id, known := range r.mu.known {
-		if !runs[id] {
+		if now, is := runs[id]; !is || now != known.identity {
 			r.release(known)
 			delete(r.mu.known, id)
 		}
@@ -126,19 +141,19 @@ func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
 	return known
 }
 
-// identityOf returns what Options.Identifier has told, and what logs call the objects if that was no
-// resource.
+// identityOf returns what is known of the requests, and what logs call the objects if that is no resource.
 func identityOf(i *inspect.Inspection) identity {
-	gvr := i.Resource
+	s := &i.Status
 	return identity{
-		labelText(i.InformerName), labelText(gvr.Group), labelText(gvr.Version),
-		labelText(cmp.Or(gvr.Resource, i.Name)),
+		labelText(i.InformerName), labelText(s.Resource.Group), labelText(s.Resource.Version),
+		labelText(cmp.Or(s.Resource.Resource, i.Name)), labelText(s.Namespace), labelText(s.Server),
 	}
 }
 
 // labels are those of an informer, but for the ordinal.
 func (id identity) labels() *Series {
-	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource)
+	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource,
+		"namespace", id.namespace, "server", id.server)
 }
 
 // series are the labels of an informer.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func values(t *testing.T, r *Reader) map[string]float64 {
 	r.Read(func(s Sample) {
 		name := strings.TrimPrefix(s.Metric.Name, "kinformer_")
 		for _, l := range s.Series.Labels {
-			if l.Name != "name" && l.Name != "group" && l.Name != "version" && l.Name != "resource" {
+			if !slices.Contains([]string{"name", "group", "version", "resource", "namespace", "server"}, l.Name) {
 				name += " " + l.Value
 			}
 		}
@@ -117,9 +118,9 @@ func TestIdentity(t *testing.T) {
 			}
 		})
 		assert.Equal(t, []string{
-			"[{group g} {name metrics-identity} {ordinal 0} {resource pods} {version v1}]",
-			"[{group } {name } {ordinal 0} {resource the pods} {version }]",
-			"[{group } {name } {ordinal 0} {resource *v1.Pod} {version }]",
+			"[{group g} {name metrics-identity} {namespace } {ordinal 0} {resource pods} {server } {version v1}]",
+			"[{group } {name } {namespace } {ordinal 0} {resource the pods} {server } {version }]",
+			"[{group } {name } {namespace } {ordinal 0} {resource *v1.Pod} {server } {version }]",
 		}, got)
 	})
 }

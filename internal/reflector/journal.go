@@ -25,6 +25,7 @@ type Journal struct {
 	mu struct {
 		sync.Mutex
 		pages
+		given given
 	}
 }
 
@@ -45,6 +46,34 @@ func NewJournal() *Journal {
 	j := &Journal{Ended: make(chan struct{})}
 	j.mu.clock, j.mu.Phase = clock.RealClock{}, Unstarted
 	return j
+}
+
+func (j *Journal) setGiven(of given) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.mu.given = of
+}
+
+// Target returns what the first request has asked for. If nobody has told, or before that, it returns what
+// was given.
+func (j *Journal) Target() tap.Target {
+	if asked := j.decoding.Target(); !asked.IsZero() {
+		return asked
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.given.target
+}
+
+// Server is whom the first request has asked, "" if nobody has told.
+func (j *Journal) Server() string { return j.Target().Server }
+
+// Name is what logs and errors call the objects.
+func (j *Journal) Name() string {
+	target := j.Target()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.given.name(target)
 }
 
 // Successor returns an empty journal for a reflector that takes the place of this one's. Who waits

@@ -79,7 +79,7 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 		got, err = r.fetchAt(ctx, pages, r.listVersion())
 	}
 	if err != nil {
-		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.TypeDescription, err)
+		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.Journal.Name(), err)
 	}
 	if asked == "0" && got.paged {
 		r.state.paging = true
@@ -187,7 +187,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, _, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
-		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.TypeDescription) // a badly set up client may get it
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.Journal.Name()) // a badly set up client may get it
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {

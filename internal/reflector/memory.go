@@ -212,8 +212,8 @@ func (m *memory) giveUp(ctx context.Context, err error) {
 	m.reader.options.Journal.enter(Stopped)
 	m.reader.options.Journal.write(func(p *pages) { p.Err, p.Stopped = kept, true })
 	event.Report(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",
-		"state", stateStopped.word, "reflector", m.reader.options.Name, "type", m.reader.options.TypeDescription, "synced", m.synced)
-	m.reader.options.TellStopped(ctx, m.reader.options.TypeDescription, err)
+		append(m.reader.options.about(), "state", stateStopped.word, "synced", m.synced)...)
+	m.reader.options.TellStopped(ctx, m.reader.options.Journal.Name(), err)
 }
 
 // TellStopped tells the program, if it wants to know, that objects are followed no more, or never

@@ -7,13 +7,9 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
-	"reflect"
-	"runtime"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/naming"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -64,8 +60,10 @@ const (
 type Options struct {
 	// Name identifies the reflector in logs and errors; empty: CallsiteName.
 	Name string
-	// TypeDescription says in words what is reflected; empty: derived from ExpectedType.
+	// TypeDescription says in words what is reflected; empty: Journal.Name says it.
 	TypeDescription string
+	// Resource is what is asked for, if that is known before the first request.
+	Resource schema.GroupVersionResource
 	// ListerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream
 	// lists.
 	ListerWatcher clientgo.ListerWatcher
@@ -164,9 +162,6 @@ func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = CallsiteName()
 	}
-	if o.TypeDescription == "" {
-		o.TypeDescription = describeType(o.ExpectedType)
-	}
 	o.Clock = cmp.Or(o.Clock, clock.Clock(clock.RealClock{}))
 	if o.away = o.Delay; o.away == nil && o.Backoff != nil {
 		o.away = o.Backoff.DelayWithReset(o.Clock, backoffReset)
@@ -178,6 +173,7 @@ func (o Options) withDefaults() Options {
 	background := klog.Background()
 	o.Logger, o.Servers = cmp.Or(o.Logger, &background), cmp.Or(o.Servers, &processServers)
 	o.Journal, o.Relister = cmp.Or(o.Journal, NewJournal()), cmp.Or(o.Relister, &Relister{})
+	o.Tell(o.Journal)
 	if o.spawn == nil {
 		o.spawn = func(f func()) { go f() }
 	}
@@ -195,59 +191,9 @@ func (o *Options) watchTimeout() *int64 {
 	return &drawn
 }
 
-// describeType says in words what the example stands for: its kind if it is unstructured and has
-// one, else its Go type.
-func describeType(example any) string {
-	if example == nil {
-		return "<unspecified>"
-	}
-	if gvk := unstructuredKind(example); gvk != nil {
-		return gvk.String()
-	}
-	return reflect.TypeOf(example).String()
-}
-
-// ResourceName is how an informer, its queue and its reflector call what they hold:
-// resource.version.group where it was told, else what its objects are.
-func ResourceName(gvr schema.GroupVersionResource, description string, example any) string {
-	if gvr.Resource == "" {
-		return cmp.Or(description, describeType(example))
-	}
-	return strings.TrimRight(gvr.Resource+"."+gvr.Version+"."+gvr.Group, ".")
-}
-
-// CallsiteName is file:line of the nearest caller outside of this module's engines and of
-// client-go's tools/cache.
-func CallsiteName() string {
-	return naming.GetNameFromCallsite(append(ownFilesOnStack(), "client-go/tools/cache/")...)
-}
-
-// ownFilesOnStack lists the files of the engines that the present call goes through.
-func ownFilesOnStack() []string {
-	const depth = 32 // more than naming looks at
-	pcs := make([]uintptr, depth)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	var files []string
-	for {
-		frame, more := frames.Next()
-		if isOwn(frame.Function, frame.File) {
-			files = append(files, frame.File)
-		}
-		if !more {
-			return files
-		}
-	}
-}
-
-// modulePath is that of the root package, whichever of its packages this file is in.
-var modulePath = strings.TrimSuffix(reflect.TypeFor[Options]().PkgPath(), "/internal/reflector")
-
-// isOwn reports whether a function is one of the root package or of the engines below it, tests
-// left out. It goes by the function's package, which holds wherever the module was unpacked and
-// however it was built.
-func isOwn(function, file string) bool {
-	rest, inModule := strings.CutPrefix(function, modulePath)
-	return inModule && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/")) && !strings.HasSuffix(file, "_test.go")
+// Tell notes in a journal what is known before the first request.
+func (o *Options) Tell(j *Journal) {
+	j.setGiven(given{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType})
 }
 
 // Transformed returns the options for objects that a transform function may write to: its results
@@ -295,12 +241,20 @@ func (o *Options) tell(ctx context.Context, s state, keysAndValues ...any) {
 
 // tellAt is tell, from a verbosity on.
 func (o *Options) tellAt(ctx context.Context, level int, s state, keysAndValues ...any) {
-	about := []any{"state", s.word, "reflector", o.Name, "type", o.TypeDescription}
+	about := append([]any{"state", s.word}, o.about()...)
 	klog.FromContext(ctx).V(level).WithCallDepth(2).Info(s.message, append(about, keysAndValues...)...)
 }
 
 // say writes another line, from a verbosity on.
 func (o *Options) say(ctx context.Context, level int, message string, keysAndValues ...any) {
-	about := []any{"reflector", o.Name, "type", o.TypeDescription}
-	klog.FromContext(ctx).V(level).WithCallDepth(1).Info(message, append(about, keysAndValues...)...)
+	klog.FromContext(ctx).V(level).WithCallDepth(1).Info(message, append(o.about(), keysAndValues...)...)
+}
+
+// about returns the keys and values by which a line of the log says whose it is.
+func (o *Options) about() []any {
+	all := []any{"reflector", o.Name, "type", o.Journal.Name()}
+	if server := o.Journal.Server(); server != "" {
+		all = append(all, "server", server)
+	}
+	return all
 }

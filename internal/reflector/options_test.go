@@ -35,12 +35,12 @@ func TestDescribeType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{}), ExpectedType: tc.example})
-			assert.Equal(t, tc.want, r.state.reader.options.TypeDescription)
+			assert.Equal(t, tc.want, r.state.reader.options.Journal.Name())
 			assert.Equal(t, tc.gvk, r.state.reader.expects.gvk)
 		})
 	}
 	r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{}), TypeDescription: "given"})
-	assert.Equal(t, "given", r.state.reader.options.TypeDescription)
+	assert.Equal(t, "given", r.state.reader.options.Journal.Name())
 }
 
 // TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and

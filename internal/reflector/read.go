@@ -234,7 +234,7 @@ func (r *reader) leaveOut(ctx context.Context, message string, left foreignItems
 			count(&p.Drops, kind, n)
 		}
 	})
-	event.Report(ctx, left.first, message, append([]any{"reflector", r.options.Name, "type", r.options.TypeDescription}, about...)...)
+	event.Report(ctx, left.first, message, append(r.options.about(), about...)...)
 }
 
 // closing is the error of a stream that the server closed.
@@ -286,7 +286,7 @@ func (r *reader) handOver(ctx context.Context, events int) {
 	for _, one := range refused {
 		object, _ := meta.Accessor(one.Object) // without metadata the log names no object
 		event.Report(ctx, event.Discreet(one.Err), "Unable to write a watch event to the store",
-			"reflector", r.options.Name, "type", r.options.TypeDescription, "event", one.Type, "object", klog.KObj(object))
+			append(r.options.about(), "event", one.Type, "object", klog.KObj(object))...)
 	}
 }
 

@@ -56,6 +56,7 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
+	target                atomic.Pointer[Target] // of the first request; nil: nobody has told
 
 	received  atomic.Int64             // when the last byte of a list came, or a sign of one, in nanoseconds after processBegan; 0: none yet
 	receiving atomic.Pointer[received] // a list that a transport of package direct receives; nil: none
@@ -123,6 +124,15 @@ func (l *Ledger) Host() string {
 		return *host
 	}
 	return ""
+}
+
+// Target returns what the first request asked for, as far as a transport or a ListerWatcher of package
+// direct has told.
+func (l *Ledger) Target() Target {
+	if target := l.target.Load(); target != nil {
+		return *target
+	}
+	return Target{}
 }
 
 // processBegan has a monotonic reading, which times that are compared need: the wall clock may be

@@ -116,10 +116,10 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options = s.options.Part.Narrow(options)
 	if s.example == nil || !s.wanted(ctx) {
-		return s.lists.ListWithContext(ctx, options)
+		return s.lists.ListWithContext(s.asking(ctx, options, false), options)
 	}
 	if s.isSuspended() {
-		list, err := s.lists.ListWithContext(ctx, options)
+		list, err := s.lists.ListWithContext(s.asking(ctx, options, false), options)
 		s.settle(ctx, list, err)
 		return list, err
 	}
@@ -129,7 +129,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	}
 	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.came}}
 	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
-	t.ledger, t.hosts = s.options.Ledger, s.options.Ledger
+	t.ledger, t.asks = s.options.Ledger, s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	list, err = s.listed(t.end(), list, err)
@@ -197,14 +197,14 @@ func (s *Source) account(b *listBody) {
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options = s.options.Part.Narrow(options)
 	if !s.wanted(ctx) {
-		return s.lists.WatchWithContext(ctx, options)
+		return s.lists.WatchWithContext(s.asking(ctx, options, true), options)
 	}
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		s.cached.list()
 	} else {
 		s.cached.unlisted()
 	}
-	t := &Tap{options: options, watches: true, hosts: s.options.Ledger}
+	t := &Tap{options: options, watches: true, asks: s.options.Ledger}
 	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
 	return s.opened(t.end(), w, err)
@@ -256,6 +256,13 @@ func (s *Source) wanted(ctx context.Context) bool {
 		return false
 	}
 	return true
+}
+
+// asking returns a context with a tap that takes nothing, and hears where the request goes.
+func (s *Source) asking(ctx context.Context, options metav1.ListOptions, watches bool) context.Context {
+	t := &Tap{options: options, watches: watches, asks: s.options.Ledger}
+	t.end()
+	return into(ctx, t)
 }
 
 // notTaken notes why an answer was not taken. An error says nothing about that, nor does a request

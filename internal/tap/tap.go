@@ -7,6 +7,7 @@ import (
 	"context"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ type Tap struct {
 	decoder func(Encoding) (sure, bool) // of the items of a list; nil for a watch, which teaches it
 	reading reading                     // of a list
 	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
-	hosts   *Ledger                     // hears where requests go; nil: nobody does
+	asks    *Ledger                     // hears where requests go; nil: nobody does
 
 	mu struct {
 		sync.Mutex
@@ -45,14 +46,26 @@ func (t *Tap) Begin(req *http.Request) *http.Request {
 	t.mu.Lock()
 	t.mu.sent = time.Now()
 	t.mu.Unlock()
-	if t.hosts != nil && req.URL != nil {
-		host := req.URL.Host
-		t.hosts.host.Store(&host)
+	if t.asks != nil && req.URL != nil {
+		t.asks.host.Store(&req.URL.Host)
+		if t.asksFor(req) {
+			t.Ask(req.URL)
+		}
 	}
 	if t.ledger != nil {
 		t.ledger.receives(&received{}) // whose body is not there yet
 	}
 	return Hidden(req)
+}
+
+// Ask notes what the call asks for, unless another has told that before. The tap may be nil.
+func (t *Tap) Ask(u *url.URL) {
+	if t == nil || t.asks == nil || t.asks.target.Load() != nil {
+		return
+	}
+	if target := TargetOf(u); !target.IsZero() {
+		t.asks.target.CompareAndSwap(nil, &target)
+	}
 }
 
 // Offer takes the body of a response, and puts a substitute into its place, if it is what the tap

@@ -1,0 +1,65 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Target is what an informer asks for, and of whom. What is not known is empty.
+type Target struct {
+	Server        string // host and port, and what the path has before /api or /apis
+	Resource      schema.GroupVersionResource
+	Namespace     string // "" for all, and for resources that have none
+	LabelSelector string
+	FieldSelector string
+}
+
+// TargetOf returns what a list or watch of this URL asks for.
+func TargetOf(u *url.URL) Target {
+	query := u.Query()
+	t := Target{Server: u.Host, LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector")}
+	path := strings.Split(strings.Trim(u.Path, "/"), "/")
+	n := len(path)
+	t.Resource.Resource, path = path[n-1], path[:n-1]
+	if n > 4 && path[n-3] == "namespaces" {
+		t.Namespace, path = path[n-2], path[:n-3]
+	}
+	switch n := len(path); {
+	case n >= 2 && path[n-2] == "api":
+		t.Resource.Version, path = path[n-1], path[:n-2]
+	case n >= 3 && path[n-3] == "apis":
+		t.Resource.Group, t.Resource.Version, path = path[n-2], path[n-1], path[:n-3]
+	default: // no path of the Kubernetes API
+		return Target{Server: u.Host}
+	}
+	t.Server = strings.Join(append([]string{u.Host}, path...), "/")
+	return t
+}
+
+// IsZero tells that the resource is not known.
+func (t Target) IsZero() bool { return t.Resource.Resource == "" }
+
+// String returns all but the server, as in "pods.v1 in namespace team-a with labels app=web".
+func (t Target) String() string {
+	return t.Of(strings.TrimRight(t.Resource.Resource+"."+t.Resource.Version+"."+t.Resource.Group, "."))
+}
+
+// Of returns what String does, with another name of the resource.
+func (t Target) Of(name string) string {
+	var b strings.Builder
+	b.WriteString(name)
+	for _, part := range [...]struct{ words, of string }{
+		{"in namespace", t.Namespace}, {"with labels", t.LabelSelector}, {"with fields", t.FieldSelector},
+	} {
+		if part.of != "" {
+			fmt.Fprintf(&b, " %s %s", part.words, part.of)
+		}
+	}
+	return b.String()
+}
