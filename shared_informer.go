@@ -190,6 +190,10 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		queue.Direct = s.pipeline.HandleNow
 	}
 	s.life.phase = phaseStarted
+	requests := s.requestsLocked()
+	if why := requests.Decoding.Unshared; why != "" {
+		logger.Info("Warning: objects do not share equal parts, although ShareParts is set", "type", s.report.Name(), "reason", why)
+	}
 	s.life.controller = newController(parts{
 		config: Config{
 			ListerWatcher:                s.listerWatcher,
@@ -200,7 +204,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 			WatchErrorHandlerWithContext: s.life.watchErrorHandler,
 		},
 		identity: s.options.Identifier,
-		requests: s.requestsLocked(),
+		requests: requests,
 		pipeline: s.pipeline, sink: s.pipeline, queue: queue,
 		take:     func() error { return queue.PopAll(s.pipeline.Handle) },
 		calls:    "the transform or an index function",
@@ -215,7 +219,7 @@ func (s *sharedIndexInformer) requestsLocked() reflector.Options {
 	if s.life.transform == nil {
 		return s.config.Requests
 	}
-	return s.config.Requests.Transformed(s.config.TransformCopies)
+	return s.config.Requests.Transformed(s.config.TransformCopies || event.KeepsParts(s.life.transform, s.objectType))
 }
 
 // distribute hands what has changed in the store to the handlers and to the detector of mutations.

@@ -234,10 +234,20 @@ func stateOf(i *inspect.Inspection) string {
 }
 
 func decodingOf(s *inspect.Status) string {
-	if s.Decoding.On {
-		return "direct, " + s.Decoding.Encoding
+	words := "by the client"
+	switch {
+	case s.Decoding.On:
+		words = "direct, " + s.Decoding.Encoding
+	case s.Decoding.Transport && s.Decoding.Why != "":
+		words += ": " + clean(s.Decoding.Why)
 	}
-	return "by the client"
+	switch shared := &s.Decoding.Shared; {
+	case shared.Why != "":
+		words += ", not shared: " + shared.Why
+	case shared.On && s.Decoding.On:
+		words += ", shares"
+	}
+	return words
 }
 
 // degraded returns what is not as it should be, and how much more there is. Without leave it leaves

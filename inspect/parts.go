@@ -100,6 +100,7 @@ func (d *Decoding) add(part *Decoding) {
 	if !d.On {
 		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
 	}
+	d.Transport = d.Transport || part.Transport
 	d.Direct, d.Reused = d.Direct+part.Direct, d.Reused+part.Reused
 	d.GivenUp = sums(d.GivenUp, part.GivenUp)
 	d.Verified.Objects, d.Verified.Differences = d.Verified.Objects+part.Verified.Objects, d.Verified.Differences+part.Verified.Differences

@@ -109,6 +109,9 @@ type Decoding struct {
 	// found a fault in what it had decoded, or in a list.
 	On            bool
 	Encoding, Why string
+	// Transport reports whether a transport of package direct has sent a request, so that the program
+	// wants it on.
+	Transport bool
 	// Direct counts the objects so far that were decoded directly.
 	Direct int64
 	// Reused counts the objects so far that came again as they were, as in a relist, and were not

@@ -38,7 +38,10 @@ type Decoding struct {
 	ShareParts bool
 	// TransformCopies promises that the transform function changes only fields of an object's
 	// topmost struct, or keys of its topmost map, and copies what is below before it changes that.
-	// Without the promise, an informer with a transform function decodes as without ShareParts.
+	// Without the promise, an informer with a transform function decodes as without ShareParts, and says so
+	// once in the log, on the page and in a metric. The functions of package trim are known to keep it, as is
+	// controller-runtime's TransformStripManagedFields for objects that are not unstructured. To leave out
+	// managed fields, Drop needs no promise.
 	TransformCopies bool
 	// Drop lists what is left out of all objects: "metadata.managedFields", and
 	// "metadata.annotations[KEY]" for a key such as

@@ -42,6 +42,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/trim"
 	"github.com/kinformer/cache/view"
 )
 
@@ -591,7 +592,7 @@ func (r sharedRun) transformedOnce(t *testing.T) {
 	}
 }
 
-const notShared = "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
+const notShared = "the transform function may change what it is given: see kinformer.Decoding.TransformCopies and Drop"
 
 func sharingOption(copies bool) kinformer.Options {
 	return kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies}}
@@ -634,6 +635,19 @@ func TestSharesEqualParts(t *testing.T) {
 			require.Equal(t, wanted.Labels, pod.Labels)
 		}
 	}
+}
+
+// TestTransformThatIsKnown: the functions of package trim need no promise.
+func TestTransformThatIsKnown(t *testing.T) {
+	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+		informer := podInformer(set, sharingOption(false))
+		require.NoError(t, informer.SetTransform(trim.ManagedFields))
+		return informer
+	})
+	shared := got.status.Decoding.Shared
+	assert.True(t, shared.On)
+	assert.Empty(t, shared.Why)
+	assert.Positive(t, shared.Parts.Hits)
 }
 
 // TestTransformThatWrites: for a transform that writes to what it is given nothing is shared, and

@@ -12,11 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/metrics"
 )
 
@@ -54,6 +57,14 @@ func TestNamesOfInformers(t *testing.T) {
 		stop()
 		require.NoError(t, <-ended)
 	}
+}
+
+// TestStripManagedFieldsKeepsParts: of objects that are not unstructured, also in a build without inlining.
+func TestStripManagedFieldsKeepsParts(t *testing.T) {
+	assert.True(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), &corev1.Pod{}))
+	assert.True(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), &metav1.PartialObjectMetadata{}))
+	assert.False(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), &unstructured.Unstructured{}))
+	assert.False(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), nil))
 }
 
 // objects returns the number of objects of each informer that runs, by those of its labels that say

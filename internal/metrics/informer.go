@@ -199,6 +199,8 @@ func (v visit) received(i *inspect.Inspection, known *informer) {
 	v.put(decoded, known.series(decoded, "direct"), float64(d.Direct))
 	v.put(decoded, known.series(decoded, "reused"), float64(d.Reused))
 	v.put(decoded, known.series(decoded, "client"), float64(left))
+	v.put(decodeOff, known.series(decodeOff, "direct"), one(d.Transport && !d.On && d.Why != ""))
+	v.put(decodeOff, known.series(decodeOff, "shared"), one(d.Shared.Why != ""))
 	v.put(verified, known.labels, float64(d.Verified.Objects))
 	v.put(differences, known.labels, float64(d.Verified.Differences))
 	v.put(partsChecked, known.labels, float64(d.Shared.Checked))

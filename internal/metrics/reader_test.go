@@ -23,9 +23,11 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
+	"github.com/kinformer/cache/trim"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -159,6 +161,25 @@ func TestHandlers(t *testing.T) {
 		add("b")
 		time.Sleep(time.Second)
 		assert.Equal(t, 4.0, values(t, r)["handler_calls_total b 0"], "it goes on")
+	})
+}
+
+// TestDecodeOff: sharing that was asked for and is off is said in the log once, and by a metric.
+func TestDecodeOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logged := testkit.CaptureLog(t)
+		for _, transform := range []cache.TransformFunc{nil, trim.ManagedFields, func(obj any) (any, error) { return obj, nil }} {
+			informer := informerOf(nil, kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
+			require.NoError(t, informer.SetTransform(transform))
+			stop := run(t, informer)
+			values(t, NewReader(Options{}))
+			off := values(t, NewReader(Options{}))["decode_off 0 shared"]
+			stop()
+			lines := logged.Count("do not share equal parts")
+			known := transform == nil || event.KeepsParts(transform, &v1.Pod{})
+			assert.Equal(t, map[bool]float64{true: 0, false: 1}[known], off)
+			assert.Equal(t, int(off), lines)
+		}
 	})
 }
 

@@ -112,7 +112,7 @@ func (j *Journal) Status() Status {
 	if !s.ListUntil.After(now) {
 		s.ListUntil = time.Time{}
 	}
-	s.Decoding = j.decoding.State()
+	s.Decoding, s.Transport = j.decoding.State(), j.decoding.Host() != ""
 	return s
 }
 

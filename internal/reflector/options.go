@@ -202,7 +202,7 @@ func (o Options) Transformed(copies bool) Options {
 	d := &o.Decoding
 	d.Remember = false
 	if d.Share && !copies {
-		d.Share, d.Unshared = false, "a transform function may change what it is given: see kinformer.Decoding.TransformCopies"
+		d.Share, d.Unshared = false, "the transform function may change what it is given: see kinformer.Decoding.TransformCopies and Drop"
 	}
 	return o
 }

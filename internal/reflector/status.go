@@ -48,7 +48,8 @@ type Status struct {
 	LeftNow int64  // those of them since the whole state was last asked for
 	LeftWhy string // the reason of the last of these
 
-	Decoding tap.State
+	Decoding  tap.State
+	Transport bool // of package direct has sent a request
 }
 
 // Cause returns the error that keeps the reflector from its work, nil if there is none.

@@ -1,0 +1,34 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package event_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/trim"
+)
+
+// TransformStripManagedFields has the name of a known function.
+func TransformStripManagedFields() func(any) (any, error) {
+	return func(obj any) (any, error) { return obj, nil }
+}
+
+// TestKeepsParts: the functions of package trim do, and none that only has the name of one. Conformance
+// with controller-runtime has a test of its own.
+func TestKeepsParts(t *testing.T) {
+	for _, example := range []runtime.Object{&corev1.Pod{}, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}, nil} {
+		assert.True(t, event.KeepsParts(trim.ManagedFields, example))
+		assert.True(t, event.KeepsParts(trim.Annotations("a"), example))
+		assert.False(t, event.KeepsParts(TransformStripManagedFields(), example))
+		assert.False(t, event.KeepsParts(func(obj any) (any, error) { return trim.ManagedFields(obj) }, example))
+		assert.False(t, event.KeepsParts(nil, example))
+	}
+}
