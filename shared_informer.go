@@ -191,9 +191,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	}
 	s.life.phase = phaseStarted
 	requests := s.requestsLocked()
-	if why := requests.Decoding.Unshared; why != "" {
-		logger.Info("Warning: objects do not share equal parts, although ShareParts is set", "type", s.report.Name(), "reason", why)
-	}
+	requests.WarnOfUnshared(logger, s.report.Name())
 	s.life.controller = newController(parts{
 		config: Config{
 			ListerWatcher:                s.listerWatcher,

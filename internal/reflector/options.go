@@ -207,6 +207,13 @@ func (o Options) Transformed(copies bool) Options {
 	return o
 }
 
+// WarnOfUnshared logs that equal parts of objects are not shared, although that was asked for.
+func (o *Options) WarnOfUnshared(logger klog.Logger, name string) {
+	if why := o.Decoding.Unshared; why != "" {
+		logger.Info("Warning: objects do not share equal parts, although ShareParts is set", "type", name, "reason", why)
+	}
+}
+
 // state is a change of state that lines of the log tell of, under the key "state".
 type state struct{ word, message string }
 
