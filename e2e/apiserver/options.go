@@ -69,6 +69,9 @@ type Compacted struct {
 	Error    string
 }
 
+// Kubeconfig returns the path of the kubeconfig file of the administrator in a folder of data.
+func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
+
 // Config returns a client configuration of the administrator, without a limit of requests. The
 // caller may change it.
 func (s *Server) Config() *rest.Config {
@@ -88,9 +91,7 @@ func (s *Server) ProtobufConfig() *rest.Config {
 
 // Kubeconfig returns the path of a kubeconfig file of the administrator, which stays the same over
 // restarts.
-func (s *Server) Kubeconfig() string { return kubeconfig(s.DataDir()) }
-
-func kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
+func (s *Server) Kubeconfig() string { return Kubeconfig(s.DataDir()) }
 
 // WriteKubeconfig writes that file.
 func (e Endpoint) WriteKubeconfig(dir string) error {
@@ -99,7 +100,7 @@ func (e Endpoint) WriteKubeconfig(dir string) error {
 	cfg.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: e.Token}
 	cfg.Contexts["kinformer"] = &clientcmdapi.Context{Cluster: "kinformer", AuthInfo: "admin"}
 	cfg.CurrentContext = "kinformer"
-	return clientcmd.WriteToFile(*cfg, kubeconfig(dir))
+	return clientcmd.WriteToFile(*cfg, Kubeconfig(dir))
 }
 
 var crdResource = schema.GroupVersionResource{

@@ -44,9 +44,9 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// Run runs a server in this process until ctx or what it reads ends. Once it serves it writes its
-// Endpoint, and for each line that it reads it compacts etcd and writes what came of that.
-func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Writer) error {
+// Run runs a server in this process until ctx or what it reads ends. Once it serves it calls ready, and
+// for each line that it reads it compacts etcd and writes what came of that.
+func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Writer, ready func(apiserver.Endpoint) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	lines := make(chan struct{})
@@ -80,7 +80,7 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 	}()
 	answers := json.NewEncoder(out)
 	if err = chain.waitReady(ctx, ended); err == nil {
-		err = errors.Join(endpoint.WriteKubeconfig(opts.DataDir), answers.Encode(endpoint))
+		err = errors.Join(endpoint.WriteKubeconfig(opts.DataDir), ready(endpoint))
 	}
 	if err != nil {
 		stop()

@@ -3,21 +3,28 @@
 
 //go:build !race
 
-// Command apiserver runs the API server of package apiserver in a process of its own. It prints its
-// endpoint as JSON, and serves until it gets SIGTERM or SIGINT or its standard input ends.
+// Command apiserver runs the API server of package apiserver in a process of its own, until it gets
+// SIGTERM or SIGINT or its standard input ends. It prints where it serves, and its kubeconfig file:
 //
-// By hand: run "apiserver -data-dir=/tmp/kinformer", then in another terminal
-// KUBECONFIG=/tmp/kinformer/admin.kubeconfig kubectl get nodes.
+//	$ apiserver -data-dir=/tmp/kinformer
+//	READY https://127.0.0.1:6443, kubeconfig /tmp/kinformer/admin.kubeconfig
+//
+// In another terminal: KUBECONFIG=/tmp/kinformer/admin.kubeconfig kubectl get nodes.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/e2e/apiserver"
@@ -27,19 +34,51 @@ import (
 func main() {
 	var opts apiserver.Options
 	flag.StringVar(&opts.DataDir, "data-dir", "kinformer-apiserver", "folder of etcd, certificate and kubeconfig file")
-	flag.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	flag.IntVar(&opts.Port, "port", -1, "port on 127.0.0.1, 0 for a free one (default: that of the last start with this folder, else 6443, or a free one if that is taken)")
+	inJSON := flag.Bool("json", false, "print the endpoint with its token as JSON, for programs")
 	flag.BoolVar(&opts.DisableWatchCache, "disable-watch-cache", false, "read everything from etcd")
 	flag.StringVar(&opts.FeatureGates, "feature-gates", "", "as of kube-apiserver")
 	klog.InitFlags(nil)
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
+	if opts.Port < 0 {
+		opts.Port = usualPort(opts.DataDir)
+	}
+	ready := func(e apiserver.Endpoint) error {
+		if *inJSON {
+			return json.NewEncoder(os.Stdout).Encode(e)
+		}
+		_, err := fmt.Printf("READY %s, kubeconfig %s\n", e.URL, apiserver.Kubeconfig(opts.DataDir))
+		return err
+	}
 	err := os.MkdirAll(opts.DataDir, 0o700)
 	if err == nil {
-		err = embedded.Run(ctx, opts, os.Stdin, os.Stdout)
+		err = embedded.Run(ctx, opts, os.Stdin, os.Stdout, ready)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "apiserver:", err)
 		os.Exit(1)
 	}
+}
+
+// usualPort returns the port of the last start with this folder, so that clients find the server again;
+// else 6443 where that is free, else 0.
+func usualPort(dir string) int {
+	if last, err := clientcmd.LoadFromFile(apiserver.Kubeconfig(dir)); err == nil {
+		for _, cluster := range last.Clusters {
+			if u, err := url.Parse(cluster.Server); err == nil {
+				if port, err := strconv.Atoi(u.Port()); err == nil {
+					return port
+				}
+			}
+		}
+	}
+	const usual = 6443
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", usual))
+	if err != nil {
+		return 0
+	}
+	_ = l.Close() // it was only tried
+	return usual
 }
