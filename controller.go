@@ -234,7 +234,7 @@ func (c *controller) refused(ctx context.Context) bool {
 // about returns the options with what they say of the objects.
 func about(o reflector.Options, id InformerNameAndResource, description string, example any) reflector.Options {
 	o.TypeDescription, o.ExpectedType = description, example
-	o.Resource = cmp.Or(id.GroupVersionResource(), o.Resource)
+	o.Resource = cmp.Or(o.Resource, id.GroupVersionResource())
 	return o
 }
 

@@ -9,6 +9,8 @@
 //	f := factory.Dynamic(client, 0)                                                   // dynamic client
 //	f := factory.Metadata(client, 0)                                                  // metadata client
 //
+// For a generated factory that is not client-go's, see Take.
+//
 // # Typed
 //
 // Wrap returns an informers.SharedInformerFactory. Every accessor (Core().V1().Pods(), ForResource)

@@ -78,7 +78,9 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	if own := door.Of(informer); own != nil {
 		own.Configure(func(config *door.Config) {
 			config.Bad = append(config.Bad, c.bad...)
-			config.Resource = r.gvr
+			if c.options.Identifier == (cache.InformerNameAndResource{}) {
+				config.Resource = r.gvr
+			}
 		})
 	}
 	if c.transform != nil {

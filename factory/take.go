@@ -1,0 +1,43 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache"
+)
+
+// Take has a generated factory that is not client-go's, such as one for your own resources, take an
+// informer of this module, and returns that. Call it before the factory is asked for the informer, or
+// its lister, in another way: the first request decides.
+//
+//	f := externalversions.NewSharedInformerFactory(client, 0)
+//	factory.Take(f.InformerFor, &v1.Widget{}, func(c versioned.Interface, namespace string) typedv1.WidgetInterface {
+//		return c.DemoV1().Widgets(namespace)
+//	})
+//	widgets := f.Demo().V1().Widgets() // its Informer() is that, and its Lister() reads it
+//
+// client returns the client of the resource in a namespace, "" for all: that of WithNamespace, since
+// nobody else knows to which one f is limited, nor by which list options: see WithTweakListOptions.
+// For a name in metrics, set the Identifier of WithInformerOptions; WithInformerName is refused.
+//
+// f starts the informer, and gives it its resync period, and its transform unless the options have one.
+func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.SharedIndexInformer](
+	informerFor func(runtime.Object, F) cache.SharedIndexInformer, example runtime.Object, client func(c C, namespace string) A, options ...Option,
+) cache.SharedIndexInformer {
+	config := newConfig(options)
+	if config.informerName != nil {
+		config.bad.Add("Take does not know the resource that WithInformerName needs: set Identifier of WithInformerOptions to name.WithResource(...)")
+	}
+	return informerFor(example, func(c C, resync time.Duration) cache.SharedIndexInformer {
+		return config.newInformer(request{
+			client: c, example: example, resync: resync,
+			lw:       func(namespace string) *cache.ListWatch { return listWatchOf(api[L](client(c, namespace))) },
+			identity: func() (none cache.InformerNameAndResource) { return none },
+		})
+	})
+}

@@ -1,0 +1,82 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/kinformer"
+)
+
+func podsOf(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
+	return c.CoreV1().Pods(namespace)
+}
+
+// TestTake: a factory has the informer that it took, and its lister reads that; options count.
+func TestTake(t *testing.T) {
+	pod := func(namespace, name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	client := fake.NewClientset(pod("ns", "a"), pod("other", "b"))
+	f := informers.NewSharedInformerFactory(client, 0)
+	var tweaked atomic.Int64
+	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithNamespace("ns"),
+		factory.WithTweakListOptions(func(*metav1.ListOptions) { tweaked.Add(1) }),
+		factory.WithInformerOptions(kinformer.Options{
+			Requests: kinformer.Requests{Mode: kinformer.ListModeList},
+			Indexers: cache.Indexers{"name": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil }},
+		}))
+	assert.Same(t, informer, f.InformerFor(&corev1.Pod{}, nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	f.StartWithContext(ctx)
+	defer f.Shutdown()
+	defer cancel()
+	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+	got, err := f.Core().V1().Pods().Lister().Pods("ns").Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "a", got.Name)
+	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys(), "the namespace of the options")
+	found, err := informer.GetIndexer().ByIndex("name", "a")
+	require.NoError(t, err)
+	assert.Len(t, found, 1)
+	assert.Positive(t, tweaked.Load())
+	status, err := inspect.StatusOf(informer)
+	require.NoError(t, err)
+	assert.Equal(t, "ns", status.Namespace)
+}
+
+// TestTakeRefuses: what it cannot do makes the informer unfit.
+func TestTakeRefuses(t *testing.T) {
+	f := informers.NewSharedInformerFactory(fake.NewClientset(), time.Hour)
+	name, err := cache.NewInformerName("take")
+	require.NoError(t, err)
+	defer name.Release()
+	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithInformerName(name))
+	require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), "Identifier of WithInformerOptions")
+}
+
+// TestNamesAreTheResources: not those by which client-go's metrics call kinds with a strange plural.
+func TestNamesAreTheResources(t *testing.T) {
+	name, err := cache.NewInformerName("plural")
+	require.NoError(t, err)
+	defer name.Release()
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name), factory.WithNamespace("ns"))
+	assert.Equal(t, "SharedIndexInformer endpoints.v1 in namespace ns", f.Core().V1().Endpoints().Informer().HasSyncedChecker().Name())
+	assert.Equal(t, "SharedIndexInformer ingresses.v1.networking.k8s.io in namespace ns", f.Networking().V1().Ingresses().Informer().HasSyncedChecker().Name())
+}
