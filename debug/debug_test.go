@@ -85,12 +85,12 @@ func decoded[T any](t *testing.T, answer *httptest.ResponseRecorder) (got T) {
 func TestForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
-		assert.Contains(t, get(h, "").Body.String(), "0 informers run")
+		assert.Contains(t, get(h, "").Body.String(), "0 informers running")
 		pods := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, nil, kinformer.Options{})
 		nodes := follow(t, serving(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}), &corev1.Node{}, nil, kinformer.Options{ObjectDescription: "the nodes"})
 		page := get(h, "")
 		assert.Equal(t, "text/html; charset=utf-8", page.Header().Get("Content-Type"))
-		for _, text := range []string{"2 informers run", "*v1.Pod", "the nodes", `<span class="state ok">ok</span>`, `href="?` + idOf(t, pods) + `"`} {
+		for _, text := range []string{"2 informers running", "*v1.Pod", "the nodes", `<span class="state ok">ok</span>`, `href="?` + idOf(t, pods) + `"`} {
 			assert.Contains(t, page.Body.String(), text)
 		}
 		table := decoded[tableView](t, get(h, "format=json"))
@@ -510,6 +510,27 @@ func TestCountsOnly(t *testing.T) {
 		}
 		for _, query := range []string{"&keys", "&index=i&value=v", "&key=ns/a"} {
 			assert.Equal(t, http.StatusForbidden, get(Handler(Options{}), idOf(t, informer)+query).Code)
+		}
+	})
+}
+
+// TestReasonsFirst: what is wrong is on top of the page of an informer, and in its row; nothing is shown empty.
+func TestReasonsFirst(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		failing := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
+			require.NoError(t, informer.SetTransform(func(any) (any, error) { return nil, errors.New("refused") }))
+		}, kinformer.Options{})
+		fine := follow(t, serving(testkit.PodAt("a", "1")), &corev1.Pod{}, nil, kinformer.Options{})
+		h := Handler(Options{Objects: true})
+		page := get(h, idOf(t, failing)).Body.String()
+		assert.Less(t, strings.Index(page, "refused"), strings.Index(page, "<h2>Requests"))
+		assert.NotContains(t, page, "at version ,")
+		assert.NotContains(t, page, "last event")
+		assert.Contains(t, get(h, "").Body.String(), "1 error since the last success")
+		page = get(h, idOf(t, fine)).Body.String()
+		for _, empty := range []string{"<h2>Errors", "<h2>Outages", "<h2>Handlers", "<h2>Indices"} {
+			assert.NotContains(t, page, empty)
 		}
 	})
 }

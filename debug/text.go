@@ -15,7 +15,7 @@ import (
 
 // text writes the table for a terminal.
 func (v tableView) text(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%d informers run\n\n", v.Running)
+	fmt.Fprintf(b, "%s\n\n", v.Head())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSERVER\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
 	for _, r := range v.Informers {

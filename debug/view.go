@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 )
 
 // What is shown at most.
@@ -38,6 +39,9 @@ type tableView struct {
 	Next      int       `json:"-"`       // from, of those
 	Informers []row     `json:"informers"`
 }
+
+// Head says how many there are.
+func (v tableView) Head() string { return door.Counted(int64(v.Running), "informer") + " running" }
 
 // row is what is shown of an informer in the table. Durations are in seconds.
 type row struct {

@@ -90,11 +90,11 @@ func TestOutage(t *testing.T) {
 	end := server.Outage(cachetest.ConnectionRefused())
 	tt.until(`document.querySelector('h1').innerText === 'pods failing'`)
 	tt.until(`document.body.innerText.includes('connection refused')`)
-	const outages = `Array.from(document.querySelectorAll('table')).at(-1).rows`
+	const outages = `(Array.from(document.querySelectorAll('h2')).find(h => h.innerText === 'Outages')?.nextElementSibling.rows ?? [])`
 	tt.until(outages + `[0]?.innerText.includes('it lasts')`)
 	end()
 	tt.until(`document.querySelector('h1').innerText === 'pods ok'`)
-	tt.until(`!` + outages + `[0].innerText.includes('it lasts')`)
+	tt.until(`!` + outages + `[0]?.innerText.includes('it lasts')`)
 	assert.Equal(t, 1, value[int](tt, outages+`.length`))
 	tt.assertClean(address)
 }
@@ -189,7 +189,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	informer := synced(t, follow(t, server, "pods", handling(t, "quick", func(any) {}), kinformer.Options{}))
 	tt.withoutJavaScript()
 	tt.visit(address)
-	assert.Equal(t, []string{"1 informers run"}, tt.texts("h1"))
+	assert.Equal(t, []string{"1 informer running"}, tt.texts("h1"))
 	assert.Equal(t, []string{"ok"}, tt.texts(".state"))
 	tt.visit(pageOf(t, address, informer))
 	assert.Contains(t, tt.texts("body")[0], "Without JavaScript this page loads itself again every 10 s.")
