@@ -28,7 +28,7 @@ func Run(ctx context.Context, informer Informer, o RunOptions) error {
 	}
 	told := o.OnReport
 	if told == nil {
-		told = func(r Report, err error) { log(ctx, known.Named(known.Resource), r, err) }
+		told = func(r Report, err error) { log(ctx, r, err) }
 	}
 	for {
 		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
@@ -52,11 +52,11 @@ func Run(ctx context.Context, informer Informer, o RunOptions) error {
 func jittered(mean time.Duration) time.Duration { return mean/2 + rand.N(max(mean, 1)) }
 
 // log tells the log what is not as it should be, and what may not be.
-func log(ctx context.Context, name string, r Report, err error) {
+func log(ctx context.Context, r Report, err error) {
 	logger := klog.FromContext(ctx)
 	switch {
 	case err != nil && len(r.Found) == 0:
-		logger.V(2).Info("The audit of an informer has failed", "type", name, "err", err)
+		logger.V(2).Info("The audit of an informer has failed", "type", r.Informer, "err", err)
 	case err != nil:
 		logger.Info("Warning: an audit has found something, and could not be finished", "audit", r.String(), "err", err)
 	case r.Repaired:

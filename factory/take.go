@@ -4,9 +4,11 @@
 package factory
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kinformer/cache"
 )
@@ -33,11 +35,17 @@ func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.Sha
 	if config.informerName != nil {
 		config.bad.Add("Take does not know the resource that WithInformerName needs: set Identifier of WithInformerOptions to name.WithResource(...)")
 	}
-	return informerFor(example, func(c C, resync time.Duration) cache.SharedIndexInformer {
+	informer := informerFor(example, func(c C, resync time.Duration) cache.SharedIndexInformer {
 		return config.newInformer(request{
 			client: c, example: example, resync: resync,
 			lw:       func(namespace string) *cache.ListWatch { return listWatchOf(api[L](client(c, namespace))) },
 			identity: func() (none cache.InformerNameAndResource) { return none },
 		})
 	})
+	if config.transform != nil { // f has put its own in the place of it, and older generated ones even none
+		if err := informer.SetTransform(config.transform); err != nil {
+			utilruntime.HandleError(fmt.Errorf("setting the transform of an informer for %T: %w", example, err))
+		}
+	}
+	return informer
 }

@@ -5,6 +5,7 @@ package factory_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/trim"
 )
 
 func podsOf(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
@@ -31,12 +33,14 @@ func podsOf(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
 // TestTake: a factory has the informer that it took, and its lister reads that; options count.
 func TestTake(t *testing.T) {
 	pod := func(namespace, name string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"dropped": ""}}}
 	}
 	client := fake.NewClientset(pod("ns", "a"), pod("other", "b"))
-	f := informers.NewSharedInformerFactory(client, 0)
+	f := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(func(any) (any, error) {
+		return nil, errors.New("it is the factory's, and not that of the options")
+	}))
 	var tweaked atomic.Int64
-	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithNamespace("ns"),
+	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithNamespace("ns"), factory.WithTransform(trim.Annotations("dropped")),
 		factory.WithTweakListOptions(func(*metav1.ListOptions) { tweaked.Add(1) }),
 		factory.WithInformerOptions(kinformer.Options{
 			Requests: kinformer.Requests{Mode: kinformer.ListModeList},
@@ -51,6 +55,7 @@ func TestTake(t *testing.T) {
 	got, err := f.Core().V1().Pods().Lister().Pods("ns").Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "a", got.Name)
+	assert.Empty(t, got.Annotations)
 	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys(), "the namespace of the options")
 	found, err := informer.GetIndexer().ByIndex("name", "a")
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ type Inspection struct {
 	// ID identifies the informer among those that have run in this process. It grows with each Run,
 	// and is 0 before.
 	ID uint64
-	// Name is the name of the informer's objects in logs: what Status.Resource, Namespace and the selectors
-	// say, as in "pods.v1 in namespace team-a", otherwise a description or the type.
+	// Name is the name of the informer's objects in logs: a description of the program's, else what
+	// Status.Resource, Namespace and the selectors say, as in "pods.v1 in namespace team-a", else the type.
 	Name string
 	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string

@@ -25,7 +25,8 @@ type Options struct {
 	// is nil, to the provider of the process; see cache.SetInformerMetricsProvider.
 	Identifier              cache.InformerNameAndResource
 	InformerMetricsProvider cache.InformerMetricsProvider
-	// ObjectDescription is the name of the objects in logs; the default is their type.
+	// ObjectDescription is the name of the objects in logs, unless Identifier has a resource. The default is
+	// what the first request asks for, as far as inspect.Status knows that, else their type.
 	ObjectDescription string
 	// ResyncPeriod is how often handlers that name no period hear of all objects again; 0 is never.
 	ResyncPeriod time.Duration

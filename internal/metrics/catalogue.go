@@ -97,7 +97,7 @@ var (
 	errorsTotal   = sparse(define(Counter, "errors_total", "{error}", "Failed lists, watch-lists and watches, objects that the transform function refused, and failures of the process function.", "reason"))
 	dropped       = sparse(define(Counter, "dropped_total", "{object}", "List items and watch events that were left out, by the reason.", "reason"))
 	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by who decoded them: direct (see package direct), client for those that such an informer left to its client, or reused for those that were not decoded, because they came again as they were.", "way"))
-	decodeOff     = sparse(define(Gauge, "decode_off", "1", "1 if what the program has asked for is off: direct, with a transport of package direct, or shared, with ShareParts. inspect.Decoding, the page and the log say why.", "way"))
+	decodeOff     = sparse(define(Gauge, "decode_off", "1", "1 if what the program has asked for is off: direct, with a transport of package direct, or shared, with ShareParts. inspect.Decoding and the page say why.", "way"))
 	verified      = sparse(define(Counter, "decode_verified_total", "{object}", "Objects that both have decoded, for comparison."))
 	differences   = sparse(define(Counter, "decode_differences_total", "{object}", "Objects that both have decoded with different results. Anything but 0 is a fault."))
 	partsChecked  = sparse(define(Counter, "decode_parts_checked_total", "{part}", "Shared parts that were decoded again, to see whether somebody has written to them."))

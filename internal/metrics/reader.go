@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/kinformer/cache/inspect"
@@ -143,10 +144,13 @@ func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
 
 // identityOf returns what is known of the requests, and what logs call the objects if that is no resource.
 func identityOf(i *inspect.Inspection) identity {
-	s := &i.Status
+	s, name := &i.Status, i.Name
+	if strings.HasPrefix(name, i.Type) { // the namespace, which may follow, has a label
+		name = i.Type
+	}
 	return identity{
 		labelText(i.InformerName), labelText(s.Resource.Group), labelText(s.Resource.Version),
-		labelText(cmp.Or(s.Resource.Resource, i.Name)), labelText(s.Namespace), labelText(s.Server),
+		labelText(cmp.Or(s.Resource.Resource, name)), labelText(s.Namespace), labelText(s.Server),
 	}
 }
 
