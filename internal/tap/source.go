@@ -23,6 +23,11 @@ const (
 	// KillSwitch is the environment variable that turns all taps of a process off, by "off".
 	KillSwitch = "KINFORMER_DIRECT"
 
+	// These reasons are the user's choice.
+	offByOption   = "Decoding.Off says so"
+	offByVariable = KillSwitch + " is off in the environment"
+	offForLog     = "klog writes bodies"
+
 	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
 	defaultAhead = 32 << 20
 	// defaultVerify: one object in so many costs nothing that can be measured.
@@ -69,9 +74,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	}
 	switch {
 	case o.Off:
-		s.turnOff("Decoding.Off says so")
+		s.turnOff(offByOption)
 	case os.Getenv(KillSwitch) == "off":
-		s.turnOff(KillSwitch + " is off in the environment")
+		s.turnOff(offByVariable)
 	}
 	return s
 }
@@ -252,7 +257,7 @@ func (s *Source) wanted(ctx context.Context) bool {
 		return false
 	}
 	if klog.FromContext(ctx).V(logsBodies).Enabled() || klog.V(logsBodies).Enabled() {
-		s.options.Ledger.turnedOff("klog writes bodies")
+		s.options.Ledger.turnedOff(offForLog)
 		return false
 	}
 	return true
