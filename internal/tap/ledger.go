@@ -46,16 +46,6 @@ func (s State) IsSuspended() bool { return strings.HasPrefix(s.Why, suspended) }
 // IsOffForGood reports whether a fault of a list or of a compared object has turned the tap off.
 func (s State) IsOffForGood() bool { return strings.HasPrefix(s.Why, forGood) }
 
-// InUse is set when a program makes a transport of package direct.
-var InUse atomic.Bool
-
-// IsUnexpected reports whether the client decodes, for a reason that is not the user's choice, in a program that
-// has made a transport of package direct.
-func (s State) IsUnexpected() bool {
-	chosen := s.Why == offByOption || s.Why == offByVariable || s.Why == offForLog
-	return InUse.Load() && s.Why != "" && !chosen
-}
-
 // Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,16 @@ const (
 	// whole.
 	logsBodies = 8
 )
+
+// InUse is set when a program makes a transport of package direct.
+var InUse atomic.Bool
+
+// IsUnexpected reports whether the client decodes, for a reason that is not the user's choice, in a program that
+// has made a transport of package direct.
+func (s State) IsUnexpected() bool {
+	chosen := s.Why == offByOption || s.Why == offByVariable || s.Why == offForLog
+	return InUse.Load() && s.Why != "" && !chosen
+}
 
 // Source is a ListerWatcher with a tap in each of its requests. What it returns is what the
 // ListerWatcher returns, but for *Page, for watches that are followed by us, and for a *Doubt as
