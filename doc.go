@@ -12,8 +12,8 @@
 //		AddFunc: func(obj any) { ... },
 //	})
 //	go informer.RunWithContext(ctx)
-//	if !cache.WaitFor(ctx, "pods", registration.HasSyncedChecker()) {
-//		return context.Cause(ctx)
+//	if err := kinformer.WaitForSync(ctx, informer, registration); err != nil { // of the package kinformer beside this one
+//		return err // says why: forbidden, out of reach, never run
 //	}
 //	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
@@ -88,7 +88,7 @@
 //
 //   - Nothing arrives: inspect.StatusOf returns what the informer does and for how long, the state of its
 //     connection, and its last error. It prints as one line.
-//   - A start does not finish: kinformer.WaitForSync waits like WaitFor, and returns the reason.
+//   - A start does not finish: kinformer.WaitForSync waits like [WaitFor], and returns the reason.
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
 //     that run, and describes what each does, has done and costs.
 //   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
