@@ -128,7 +128,7 @@ func (s *sample) item(data []byte, o decode.Options) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem())
+	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem(), decode.Encoding(s.encoding))
 	if err != nil {
 		return nil, err
 	}
