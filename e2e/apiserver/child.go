@@ -43,7 +43,7 @@ func launch(ctx context.Context, o Options) (*child, error) {
 	}
 	c := &child{done: make(chan struct{}), answers: make(chan json.RawMessage, 8)}
 	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port),
-		"-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache), "-feature-gates="+o.FeatureGates, "-json")
+		"-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache), "-rbac="+strconv.FormatBool(o.RBAC), "-feature-gates="+o.FeatureGates, "-json")
 	detachFromTerminal(c.cmd)
 	log, err := os.OpenFile(filepath.Join(o.DataDir, "apiserver.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -41,6 +41,10 @@ type Options struct {
 	// DisableWatchCache lets every list and watch read etcd itself.
 	DisableWatchCache bool
 
+	// RBAC lets users do only what roles allow that are bound to them, and the administrator everything.
+	// Else everybody may do everything. To be another user, set Impersonate of a Config.
+	RBAC bool
+
 	// FeatureGates are what kube-apiserver's flag of that name takes, such as
 	// "ShardedListAndWatch=true".
 	FeatureGates string
