@@ -7,6 +7,7 @@ package embedded
 
 import (
 	"fmt"
+	"reflect"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -16,8 +17,6 @@ import (
 	"k8s.io/kube-openapi/pkg/builder3"
 	openapicommon "k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/common/restfuladapter"
-	openapiutil "k8s.io/kube-openapi/pkg/util"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // openAPIConfigs describe the built-in resources, for clients and for the generic API server: server-side
@@ -27,25 +26,15 @@ func openAPIConfigs() (*openapicommon.Config, *openapicommon.OpenAPIV3Config) {
 	return genericapiserver.DefaultOpenAPIConfig(definitions, namer), genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 }
 
-// definitions are those of the meta types, and of the built-in ones. The real definitions of these exist
-// only in k8s.io/kubernetes, so each kind is declared as an object with unknown fields, whose structure is
-// then taken from the objects themselves; lists are atomic.
+// definitions are those of the meta types, and of the built-in ones.
 func definitions(ref openapicommon.ReferenceCallback) map[string]openapicommon.OpenAPIDefinition {
-	all := crdopenapi.GetOpenAPIDefinitions(ref)
+	s := schemas{crdopenapi.GetOpenAPIDefinitions(ref), ref}
 	for _, r := range resources {
 		for _, obj := range []runtime.Object{r.newObject(), r.newList()} {
-			all[openapiutil.GetCanonicalTypeName(obj)] = openapicommon.OpenAPIDefinition{Schema: anyObject()}
+			s.of(reflect.TypeOf(obj), new([]string))
 		}
 	}
-	return all
-}
-
-// anyObject is called for each definition, because the builders add to its extensions.
-func anyObject() spec.Schema {
-	return spec.Schema{
-		SchemaProps:      spec.SchemaProps{Type: []string{"object"}},
-		VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{"x-kubernetes-preserve-unknown-fields": true}},
-	}
+	return s.all
 }
 
 func crdOpenAPIConfig() *openapicommon.OpenAPIV3Config {
