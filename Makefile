@@ -213,7 +213,7 @@ api: ## the exported names beside those of version BASELINE: in a patch none may
 	if [ $$(cut -d. -f1,2 <<<$(BASELINE)) != $$(cut -d. -f1,2 <<<$$minor) ]; then rc=0; fi; exit $$rc
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
-	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...); rc=$$?; \
+	@for m in $(MODULES); do echo "govulncheck $$m"; $(GOVULNCHECK) -C $$m ./...; rc=$$?; \
 		if [ $$rc = 3 ]; then echo "vulncheck: VULNERABLE: module $$m, see above"; exit 3; fi; \
 		if [ $$rc != 0 ]; then echo "vulncheck: NOT CHECKED: no verdict on module $$m and those after it. govulncheck needs"; \
 		echo "the database, over the network or as GOVULNDB=file:///a/copy/of/it"; exit 1; fi; done

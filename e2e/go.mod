@@ -2,8 +2,6 @@ module github.com/kinformer/cache/e2e
 
 go 1.26.0
 
-replace github.com/kinformer/cache => ../
-
 require (
 	github.com/stretchr/testify v1.12.1
 	go.etcd.io/etcd/client/v3 v3.7.0

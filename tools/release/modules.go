@@ -81,13 +81,14 @@ func (r *release) checkRequire(m *modfile.File, required module.Version, clientG
 	return nil
 }
 
-// checkReplaces requires that the root replaces nothing, which go install refuses, and that the
-// other published modules replace only modules of ours.
+// checkReplaces requires that modules with a command replace nothing, which go install refuses, and that
+// the other published modules replace only modules of ours.
 func (r *release) checkReplaces(m *modfile.File) error {
 	path := m.Module.Mod.Path
 	isPublished := slices.ContainsFunc(r.folders(), func(folder string) bool { return r.module(folder).Path == path })
+	hasCommand := path == r.root || strings.HasPrefix(r.root+"/"+r.server, path+"/")
 	for _, replace := range m.Replace {
-		if isPublished && (path == r.root || !r.isOurs(replace.Old.Path)) {
+		if isPublished && (hasCommand || !r.isOurs(replace.Old.Path)) {
 			return fmt.Errorf("%s replaces %s, which users do not get", path, replace.Old.Path)
 		}
 	}
@@ -95,7 +96,7 @@ func (r *release) checkReplaces(m *modfile.File) error {
 }
 
 // checkUsers requires that, with an empty module cache, go get has each published module, its
-// packages compile, and go install has the command. A module proxy in a folder has our modules as they
+// packages compile, and go install has the commands. A module proxy in a folder has our modules as they
 // are committed, so that no tag is needed for it.
 func (r *release) checkUsers(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
@@ -120,7 +121,8 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
 	env := []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
 		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}
-	for i, folder := range r.folders() {
+	libraries := slices.DeleteFunc(r.folders(), func(folder string) bool { return folder != "" && strings.HasPrefix(r.server, folder+"/") })
+	for i, folder := range libraries {
 		got, user := r.module(folder), filepath.Join(dir, fmt.Sprint("user", i))
 		if err := os.Mkdir(user, 0o755); err != nil {
 			return err
@@ -133,10 +135,22 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if _, err := output(ctx, dir, env, "go", "install", r.root+"/"+r.command+"@"+r.version); err != nil {
+	if err := r.install(ctx, dir, env, r.command); err != nil {
 		return err
 	}
-	_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(r.command)), "-h")
+	if r.resolve {
+		_, err := output(ctx, dir, env, "go", "install", "-n", r.root+"/"+r.server+"@"+r.version)
+		return err
+	}
+	return r.install(ctx, dir, env, r.server)
+}
+
+// install installs a command as a user does, and asks it for its flags.
+func (r *release) install(ctx context.Context, dir string, env []string, command string) error {
+	_, err := output(ctx, dir, env, "go", "install", r.root+"/"+command+"@"+r.version)
+	if err == nil {
+		_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(command)), "-h")
+	}
 	return err
 }
 
