@@ -139,15 +139,21 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 		return err
 	}
 	if r.resolve {
-		_, err := output(ctx, dir, env, "go", "install", "-n", r.root+"/"+r.server+"@"+r.version)
+		_, err := output(ctx, dir, env, "go", "install", "-n", r.query(r.server))
 		return err
 	}
 	return r.install(ctx, dir, env, r.server)
 }
 
+// query is how users name a package of this version. With all of the version, and GOPRIVATE or GONOPROXY
+// set, the go command of 1.26 does not find packages of a nested module when it has the root in its cache.
+func (r *release) query(folder string) string {
+	return r.root + "/" + folder + "@" + semver.MajorMinor(r.version)
+}
+
 // install installs a command as a user does, and asks it for its flags.
 func (r *release) install(ctx context.Context, dir string, env []string, command string) error {
-	_, err := output(ctx, dir, env, "go", "install", r.root+"/"+command+"@"+r.version)
+	_, err := output(ctx, dir, env, "go", "install", r.query(command))
 	if err == nil {
 		_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(command)), "-h")
 	}
