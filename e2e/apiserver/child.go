@@ -165,8 +165,8 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 	path := filepath.Join(folder, "kinformer", "kinformer-apiserver")
 	fmt.Fprintf(os.Stderr, "building %s (the first build takes minutes)\n", path)
 	if out, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", path, "github.com/kinformer/cache/e2e/cmd/apiserver").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build of the API server: %w\n%s\noutside of its repository: go install github.com/kinformer/cache/e2e/cmd/apiserver@v0.37,"+
-			" and name the binary in Options.Binary or %s", err, out, BinaryEnv)
+		return "", fmt.Errorf("build of the API server: %w\n%s\nin a module of your own, go install github.com/kinformer/cache/e2e/cmd/apiserver "+
+			"at the version of e2e in your go.mod, and name the binary in Options.Binary or %s", err, out, BinaryEnv)
 	}
 	return path, nil
 }
