@@ -160,7 +160,11 @@ func (c CustomResource) definition() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object{
 		"apiVersion": crdResource.GroupVersion().String(),
 		"kind":       "CustomResourceDefinition",
-		"metadata":   object{"name": gvr.Resource + "." + gvr.Group},
+		"metadata": object{
+			"name": gvr.Resource + "." + gvr.Group,
+			// Without this annotation the server refuses groups of k8s.io.
+			"annotations": object{"api-approved.kubernetes.io": "unapproved, for tests"},
+		},
 		"spec": object{
 			"group":    c.Group,
 			"scope":    "Namespaced",
