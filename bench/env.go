@@ -17,7 +17,7 @@ import (
 
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
-	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 // env is what rows find: the objects, how much is to be done, and the

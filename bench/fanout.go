@@ -14,7 +14,7 @@ import (
 
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
-	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
 )
 

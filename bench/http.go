@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
-	"github.com/kinformer/cache/bench/internal/workload"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
 )
 

@@ -17,7 +17,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/bench/internal/report"
-	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 // pacedRate is how many updates a second a writer makes that is not to make as many as it can.

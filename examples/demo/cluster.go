@@ -10,36 +10,38 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kinformer/cache/e2e/apiserver"
-	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 const (
-	// writtenAt is the annotation with the time of a write, in nanoseconds since 1970: handlers
-	// tell their lag from it.
-	writtenAt = "demo.kinformer.io/written-at"
+	// namespaces is how many namespaces have a ConfigMap, and an informer of their ConfigMaps.
+	namespaces = 9
+	configName = "settings"
 
 	workers = 4
-	// changePause keeps a worker to about a hundred writes a second.
-	changePause = 10 * time.Millisecond
+	// changePause keeps the workers to about two hundred updates a second.
+	changePause = 15 * time.Millisecond
 	// outagePause is how long to wait before what failed in an outage is tried again.
-	outagePause = 200 * time.Millisecond
+	outagePause = 50 * time.Millisecond
 )
 
-// cluster is the embedded server with its pods.
+// cluster is the embedded server with its objects.
 type cluster struct {
 	server *apiserver.Server
 	core   typed.CoreV1Interface
+	pods   []types.NamespacedName
 	out    io.Writer
 }
 
@@ -49,20 +51,14 @@ func startCluster(ctx context.Context, o options, out io.Writer) (*cluster, erro
 	if err != nil {
 		return nil, fmt.Errorf("embedded API server: %w", err)
 	}
-	c := &cluster{server: server, out: out}
+	c := &cluster{server: server, pods: make([]types.NamespacedName, o.pods), out: out}
 	client, err := kubernetes.NewForConfig(server.ProtobufConfig())
+	if err == nil {
+		c.core = client.CoreV1()
+		fmt.Fprintf(out, "creating %d pods, as Deployments have them, on the embedded API server at %s\n", o.pods, server.URL())
+		err = c.fill(ctx)
+	}
 	if err != nil {
-		c.stop()
-		return nil, err
-	}
-	c.core = client.CoreV1()
-	fmt.Fprintf(out, "creating %d pods on the embedded API server at %s\n", o.pods, server.URL())
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(2 * workers)
-	for i := range o.pods {
-		group.Go(func() error { return c.create(ctx, i) })
-	}
-	if err := group.Wait(); err != nil {
 		c.stop()
 		return nil, err
 	}
@@ -78,83 +74,97 @@ func (c *cluster) stop() {
 	}
 }
 
-// in returns the client for pod i: pods are spread over a few namespaces.
-func (c *cluster) in(i int) typed.PodInterface { return c.core.Pods("demo-" + strconv.Itoa(i%10)) }
-
-func podName(i int) string { return "pod-" + strconv.Itoa(i) }
-
-func now() string { return strconv.FormatInt(time.Now().UnixNano(), 10) }
-
-func (c *cluster) create(ctx context.Context, i int) error {
-	_, err := c.in(i).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: podName(i), Labels: map[string]string{"app": "demo"}, Annotations: map[string]string{writtenAt: now()}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "image"}}},
-	}, metav1.CreateOptions{})
-	return err
+// fill creates the pods, and a ConfigMap in each namespace.
+func (c *cluster) fill(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2 * workers)
+	for i := range c.pods {
+		group.Go(func() error {
+			pod := workload.Pod(workload.Config{N: len(c.pods)}, i)
+			pod.ResourceVersion = ""
+			c.pods[i] = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+			_, err := c.core.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+			return err
+		})
+	}
+	for i := range namespaces {
+		group.Go(func() error {
+			settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configName}}
+			_, err := c.core.ConfigMaps(namespace(i)).Create(ctx, settings, metav1.CreateOptions{})
+			return err
+		})
+	}
+	return group.Wait()
 }
 
-// startChanging has workers change pods at random until stop is called, which waits for them. What
-// fails is left: while the server is down everything does.
-func (c *cluster) startChanging(ctx context.Context, n int) (stop func()) {
+func namespace(i int) string { return "team-" + strconv.Itoa(i) }
+
+// startChanging has workers update the status of pods, chosen at random, until stop is called, which waits for
+// them and returns how many updates the server has accepted. While the server is down, all fail.
+func (c *cluster) startChanging(ctx context.Context) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
+	var accepted atomic.Int64
 	for range workers {
 		group.Go(func() {
 			for sleep(ctx, changePause) {
-				_ = c.change(ctx, rand.IntN(n))
+				if _, err := c.update(ctx, rand.IntN(len(c.pods))); err == nil {
+					accepted.Add(1)
+				}
 			}
 		})
 	}
-	return func() { cancel(); group.Wait() }
+	return func() int { cancel(); group.Wait(); return int(accepted.Load()) }
 }
 
-// change patches a pod, and now and then deletes it or creates it again.
-func (c *cluster) change(ctx context.Context, i int) error {
-	switch rand.IntN(20) {
-	case 0:
-		return c.in(i).Delete(ctx, podName(i), metav1.DeleteOptions{})
-	case 1, 2:
-		return c.create(ctx, i)
-	default:
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, writtenAt, now())
-		_, err := c.in(i).Patch(ctx, podName(i), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		return err
+// update patches the status of a pod as a kubelet does, and returns the new version.
+func (c *cluster) update(ctx context.Context, i int) (string, error) {
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}],"message":"update %d"}}`,
+		time.Now().UTC().Format(time.RFC3339), rand.Uint32())
+	pod, err := c.core.Pods(c.pods[i].Namespace).Patch(ctx, c.pods[i].Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		return "", err
 	}
+	return pod.ResourceVersion, nil
 }
 
-// outage kills the server, starts it again on the same data, and tells how the informer came
-// through. The outage is the time from the end of the server until the cache had all that had
-// happened when it was back.
-func (c *cluster) outage(ctx context.Context, f *follower) error {
-	fmt.Fprintln(c.out, "killing the server and starting it again on the same data")
-	before, killed := f.status(), time.Now()
-	if err := c.server.Kill(); err != nil {
-		return fmt.Errorf("kill the server: %w", err)
-	}
-	if err := c.server.Restart(ctx); err != nil {
-		return fmt.Errorf("restart the server: %w", err)
-	}
-	back := time.Now()
+// mark updates an object of each informer and returns the versions, in the order of the informers. An informer that has
+// that version of its object, or a later one, is current.
+func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	list, err := c.core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
-	for err != nil && sleep(ctx, outagePause) { // the first request may go out on a connection that is dead
-		list, err = c.core.Pods("").List(ctx, metav1.ListOptions{Limit: 1})
+	again := func(request func() (string, error)) {
+		version, failed := request()
+		for failed != nil && !apierrors.IsNotFound(failed) && sleep(ctx, outagePause) { // the first may go out on a connection that is dead
+			version, failed = request()
+		}
+		if failed != nil && err == nil {
+			err = fmt.Errorf("update an object of each informer: %w", failed)
+		}
+		versions = append(versions, version)
 	}
-	if err == nil {
-		err = kinformer.WaitForVersion(ctx, f.informer, list.ResourceVersion)
+	again(func() (string, error) { return c.update(ctx, 0) })
+	for i := range namespaces {
+		again(func() (string, error) {
+			patch := fmt.Sprintf(`{"data":{"step":"%d"}}`, rand.Uint32())
+			settings, err := c.core.ConfigMaps(namespace(i)).Patch(ctx, configName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			if err != nil {
+				return "", err
+			}
+			return settings.ResourceVersion, nil
+		})
 	}
-	if err != nil {
-		return fmt.Errorf("the cache has not caught up after the restart: %w", err)
-	}
-	caughtUp, after := time.Now(), f.status()
-	for after.Phase != inspect.PhaseWatching && sleep(ctx, changePause) {
-		after = f.status() // what is in the store was taken over a moment ago
-	}
-	fmt.Fprintf(c.out, "the server was away for %s; %s after it was back the cache had caught up, from version %s to %s: %s, outage %s, mode %s, lists %d, watches %d\n",
-		shortly(back.Sub(killed)), shortly(caughtUp.Sub(back)), before.ResourceVersion, after.ResourceVersion,
-		after.Phase, shortly(caughtUp.Sub(killed)), after.Mode, after.Lists-before.Lists, after.Watches-before.Watches)
-	return nil
+	return versions, err
 }
 
-func shortly(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+// outage kills the server, starts it again on the same data after a while, and returns when it was back.
+func (c *cluster) outage(ctx context.Context, away time.Duration) (back time.Time, err error) {
+	if err := c.server.Kill(); err != nil {
+		return back, fmt.Errorf("kill the server: %w", err)
+	}
+	sleep(ctx, away)
+	if err := c.server.Restart(context.WithoutCancel(ctx)); err != nil {
+		return back, fmt.Errorf("restart the server: %w", err)
+	}
+	return time.Now(), nil
+}

@@ -1,17 +1,16 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo follows the pods of an embedded API server with an informer, and shows in the terminal what
-// the informer does.
+// Demo compares what informers of client-go and of this library cost, on the pods of an embedded API server.
 //
-// It creates a few thousand pods, keeps changing some, kills the server once and starts it again.
-// At the end it compares the informer's cache with a fresh LIST. The page of package debug shows
-// the informer meanwhile. Two child processes follow the same pods, one with an informer of this
-// library and one with client-go's. Nothing else runs in them, so what such a process uses is what
-// its informer costs.
+// Three processes follow the same server: with client-go's informers, with informers of this library that decode
+// directly, and with such that share equal parts as well. Nothing else runs in them. The demo updates pods,
+// has the informers list anew, and kills the server and starts it again. It prints a table of what that took.
+// The demo itself has informers, too, which the page of package debug shows. At the end it compares
+// their cache of pods with a fresh LIST.
 //
-// It exits with 0 if the comparison succeeds, and with 1 if it or something else fails. An
-// interrupt makes it shorter.
+// It exits with 0 if that comparison succeeds, and with 1 if it or something else fails. An interrupt makes it
+// shorter.
 package main
 
 import (
@@ -24,14 +23,15 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/debug"
 )
@@ -45,16 +45,22 @@ type options struct {
 	apiserver string
 	pods      int
 	duration  time.Duration
+	outage    time.Duration
+	json      bool
+	keep      bool
 }
 
 func main() {
-	if library := os.Getenv(childVariable); library != "" {
-		os.Exit(childMain(library))
+	if told := os.Getenv(childVariable); told != "" {
+		os.Exit(childMain(told))
 	}
 	var o options
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
-	flag.IntVar(&o.pods, "pods", 3000, "how many pods to create")
-	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long to follow them")
+	flag.IntVar(&o.pods, "pods", 5000, "how many pods to create, at least 1")
+	flag.DurationVar(&o.duration, "duration", 12*time.Second, "how long to update them")
+	flag.DurationVar(&o.outage, "outage", 5*time.Second, "how long the server is away")
+	flag.BoolVar(&o.json, "json", false, "follow pods in JSON, as custom resources come, in place of protobuf")
+	flag.BoolVar(&o.keep, "keep", false, "keep the page, and update pods, until an interrupt")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -65,69 +71,67 @@ func main() {
 	}
 }
 
-// run plays the demo until its time is over or ctx ends, checks the cache either way, and says what
-// the informers cost.
+// encoding is what the informers ask for.
+func (o options) encoding() (name, contentType string) {
+	if o.json {
+		return "JSON", runtime.ContentTypeJSON
+	}
+	return "protobuf", runtime.ContentTypeProtobuf
+}
+
+// run makes the comparison, which ends early if ctx does, and checks the cache of this process either way.
 func run(ctx context.Context, o options, out io.Writer) error {
 	quiet()
-	out = &shared{out: out}
 	c, err := startCluster(ctx, o, out)
 	if err != nil {
 		return err
 	}
 	defer c.stop()
-	closePage, err := servePage(out)
+	page, closePage, err := servePage()
 	if err != nil {
 		return err
 	}
 	defer closePage()
-	rivals, err := startRivals(c.server.Kubeconfig(), out)
-	if err == nil {
-		err = play(ctx, o, c, out)
-	}
-	return errors.Join(err, finish(rivals, out))
-}
-
-// play follows the pods, disturbs that, and checks the cache in the end.
-func play(ctx context.Context, o options, c *cluster, out io.Writer) error {
-	// The informer and the check outlive the play, so that an interrupt still ends in a check.
-	background := context.WithoutCancel(ctx)
-	f, err := follow(background, c.server.Config(), ours)
+	fmt.Fprintf(out, "%s shows informers of this library\n", page)
+	encoding, contentType := o.encoding()
+	own := c.server.Config()
+	own.ContentType = contentType
+	f, err := follow(context.Background(), own, shared, c.pods[0].String()) // not ctx: an interrupt still ends in a check
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	stopChanging := c.startChanging(background, o.pods)
-	show(ctx, o.duration/2, f, out)
-	if ctx.Err() == nil {
-		err = c.outage(background, f)
+	compared := &comparison{cluster: c, out: out, config: config{Kubeconfig: c.server.Kubeconfig(), ContentType: contentType, First: c.pods[0].String()}}
+	if err = compared.run(ctx, o); ctx.Err() != nil {
+		err = nil // the children end with ctx
 	}
-	show(ctx, o.duration/2, f, out)
-	stopChanging()
-	if err != nil {
-		return err
+	compared.print(fmt.Sprintf("%d pods in %s", o.pods, encoding))
+	if err = errors.Join(err, selfCheck(f.informers[0], out)); err == nil {
+		keep(ctx, o, c, page, out)
 	}
-	return selfCheck(background, f, out)
+	return err
 }
 
-// show prints a line a second for a while, or until ctx ends.
-func show(ctx context.Context, d time.Duration, f *follower, out io.Writer) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	for before := f.events.Load(); sleep(ctx, time.Second); {
-		status, events := f.status(), f.events.Load()
-		fmt.Fprintf(out, "%s  objects %d  events/s %d\n", status.Phase, status.Objects, events-before)
-		before = events
+// keep says how to keep the page, or keeps it until ctx ends.
+func keep(ctx context.Context, o options, c *cluster, page string, out io.Writer) {
+	if !o.keep {
+		fmt.Fprintf(out, "make demo DEMO_FLAGS=-keep keeps the page of the informers, %s\n", page)
+		return
 	}
+	fmt.Fprintf(out, "%s shows the informers until an interrupt\n", page)
+	stop := c.startChanging(ctx)
+	<-ctx.Done()
+	stop()
 }
 
 // selfCheck has an audit compare the cache with a fresh LIST, object by object. It is tried again
 // when the server is not quite back.
-func selfCheck(ctx context.Context, f *follower, out io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	report, err := audit.Once(ctx, f.informer, audit.Options{})
+	report, err := audit.Once(ctx, pods, audit.Options{})
 	for err != nil && sleep(ctx, time.Second) {
-		report, err = audit.Once(ctx, f.informer, audit.Options{})
+		report, err = audit.Once(ctx, pods, audit.Options{})
 	}
 	if err == nil && !report.Equal() {
 		err = fmt.Errorf("the cache differs from a fresh LIST: %v", report)
@@ -141,10 +145,10 @@ func selfCheck(ctx context.Context, f *follower, out io.Writer) error {
 
 // servePage serves the page of the informers of this process, to this machine only, until stop is
 // called.
-func servePage(out io.Writer) (stop func(), err error) {
+func servePage() (page string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
@@ -153,20 +157,7 @@ func servePage(out io.Writer) (stop func(), err error) {
 		defer close(ended)
 		_ = server.Serve(listener) // it ends with an error in any case
 	}()
-	fmt.Fprintf(out, "http://%s/debug/informers/ shows the informer while this runs\n", listener.Addr())
-	return func() { _ = server.Close(); <-ended }, nil
-}
-
-// shared is what the demo and its children write to.
-type shared struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.out.Write(p)
+	return fmt.Sprintf("http://%s/debug/informers/", listener.Addr()), func() { _ = server.Close(); <-ended }, nil
 }
 
 // quiet keeps what the library and client-go would log off the screen: lost connections are part of

@@ -18,8 +18,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kinformer/cache/bench/internal/workload"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 // maker makes objects with marks, of a deployment.

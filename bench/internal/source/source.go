@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 // Options says how a source answers. The zero value answers lists, and

@@ -16,7 +16,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 
-	"github.com/kinformer/cache/bench/internal/workload"
+	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
 var _ clientgo.ListerWatcherWithContext = (*Source)(nil)

@@ -26,7 +26,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"sigs.k8s.io/yaml"
+	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 const (
@@ -163,7 +163,7 @@ type identity struct {
 
 // manifest is a pod with two containers, as JSON. Words that begin with $ are filled in.
 var manifest = func() string {
-	text, err := yaml.YAMLToJSON(podYAML)
+	text, err := yaml.ToJSON(podYAML)
 	utilruntime.Must(err)
 	return string(text)
 }()
