@@ -36,17 +36,16 @@ type config struct {
 // command is a line to a child.
 type command struct {
 	Current []string // wait until the caches have these versions
-	Relist  bool     // list the pods anew
-	Heap    bool     // collect garbage, and look what is left
+	Collect bool     // garbage
+	Read    bool     // a pod, again and again from now on
 }
 
 // report is a child's answer.
 type report struct {
 	At      time.Time     // when it was done
 	CPU     time.Duration // that the process has used until then
-	Longest time.Duration // Get, while the pods were listed anew
-	Heap    uint64        // that is live, in bytes
-	Error   string
+	Longest time.Duration // Get since it reads
+	Heap    uint64        // that was live after the last collection, in bytes
 }
 
 // childMain is the main of a child.
@@ -72,97 +71,87 @@ func (c config) serve(in io.Reader, out io.Writer) error {
 		return err
 	}
 	client.ContentType = c.ContentType
-	ctx := context.Background()
-	f, err := follow(ctx, client, c.Side, c.First)
+	f, err := follow(context.Background(), client, c.Side, c.First)
 	if err != nil {
 		return err
 	}
 	answers, commands := json.NewEncoder(out), json.NewDecoder(in)
-	r, err := report{}, f.synced(ctx)
-	for {
-		used, failed := cputime.Used()
-		r.At, r.CPU = time.Now(), used
-		if err = errors.Join(err, failed); err != nil {
-			r.Error = err.Error()
-		}
-		var do command
-		if err := answers.Encode(r); err != nil {
+	for err = f.synced(); err == nil; err = f.do(commands) {
+		r, err := f.report()
+		if err = errors.Join(err, answers.Encode(r)); err != nil {
 			return err
 		}
-		if err := commands.Decode(&do); err != nil {
-			return nil // the parent is through
-		}
-		r, err = f.do(ctx, do)
 	}
+	if errors.Is(err, io.EOF) {
+		return nil // handlers may be behind
+	}
+	return err
 }
 
-// do follows a command.
-func (f *follower) do(ctx context.Context, c command) (r report, err error) {
-	switch {
-	case c.Relist:
-		r.Longest, err = f.relist(ctx)
-	case c.Heap:
+// do follows the next command.
+func (f *follower) do(commands *json.Decoder) error {
+	var c command
+	if err := commands.Decode(&c); err != nil {
+		return err
+	}
+	if c.Collect {
 		runtime.GC()
 		runtime.GC() // what is weakly held is gone by the second
-		heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		metrics.Read(heap)
-		r.Heap = heap[0].Value.Uint64()
-	default:
-		err = f.current(ctx, c.Current)
 	}
-	return r, err
+	if c.Read {
+		go f.read()
+	}
+	if c.Current != nil {
+		return f.current(c.Current)
+	}
+	return nil
+}
+
+func (f *follower) report() (report, error) {
+	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(heap)
+	used, err := cputime.Used()
+	return report{time.Now(), used, time.Duration(f.longest.Load()), heap[0].Value.Uint64()}, err
 }
 
 // child is a process with the informers of a side.
 type child struct {
-	side    string
-	process *exec.Cmd
-	in      io.Closer
-	tell    *json.Encoder
-	answers *json.Decoder
+	process  *exec.Cmd
+	commands *json.Encoder
+	answers  *json.Decoder
 }
 
-// startChild starts a child, which ends with ctx, and returns how long it took to sync.
-func startChild(ctx context.Context, c config) (*child, time.Duration, error) {
+// startChild starts a child, which ends with ctx at the latest, and returns how long it took to sync.
+func startChild(ctx context.Context, c config) (started *child, synced time.Duration, err error) {
 	told, err := json.Marshal(c)
 	program, err2 := os.Executable()
 	p := exec.CommandContext(ctx, program)
 	p.Env, p.Stderr = append(os.Environ(), childVariable+"="+string(told)), os.Stderr
 	in, err3 := p.StdinPipe()
 	out, err4 := p.StdoutPipe()
-	if err = errors.Join(err, err2, err3, err4); err != nil {
-		return nil, 0, err
-	}
 	start := time.Now()
-	if err := p.Start(); err != nil {
+	if err = errors.Join(err, err2, err3, err4); err == nil {
+		err = p.Start()
+	}
+	if err != nil {
 		return nil, 0, fmt.Errorf("start a process: %w", err)
 	}
-	started := &child{side: sides[c.Side], process: p, in: in, tell: json.NewEncoder(in), answers: json.NewDecoder(out)}
-	synced, err := started.answer()
-	return started, synced.At.Sub(start), err
+	started = &child{process: p, commands: json.NewEncoder(in), answers: json.NewDecoder(out)}
+	r, err := started.answer()
+	return started, r.At.Sub(start), err
 }
 
 // ask has the child do something.
 func (c *child) ask(do command) (report, error) {
-	if err := c.tell.Encode(do); err != nil {
-		return report{}, fmt.Errorf("%s: %w", c.side, err)
+	if err := c.commands.Encode(do); err != nil {
+		return report{}, err
 	}
 	return c.answer()
 }
 
 func (c *child) answer() (r report, err error) {
-	err = c.answers.Decode(&r)
-	if err == nil && r.Error != "" {
-		err = errors.New(r.Error)
+	if err = c.answers.Decode(&r); err != nil {
+		err = fmt.Errorf("a process has ended: %w", err) // it has said why
 	}
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", c.side, err)
-	}
-	return r, nil
-}
-
-// stop ends the child.
-func (c *child) stop() {
-	_ = c.in.Close()
-	_ = c.process.Wait() // it has said what is wrong
+	return r, err
 }

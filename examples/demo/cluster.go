@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -27,11 +26,11 @@ import (
 
 const (
 	// namespaces is how many namespaces have a ConfigMap, and an informer of their ConfigMaps.
-	namespaces = 9
+	namespaces = 29
 	configName = "settings"
 
-	workers = 4
-	// changePause keeps the workers to about two hundred updates a second.
+	workers = 8
+	// changePause keeps the workers to some hundred updates a second.
 	changePause = 15 * time.Millisecond
 	// outagePause is how long to wait before what failed in an outage is tried again.
 	outagePause = 50 * time.Millisecond
@@ -77,7 +76,7 @@ func (c *cluster) stop() {
 // fill creates the pods, and a ConfigMap in each namespace.
 func (c *cluster) fill(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(2 * workers)
+	group.SetLimit(workers)
 	for i := range c.pods {
 		group.Go(func() error {
 			pod := workload.Pod(workload.Config{N: len(c.pods)}, i)
@@ -122,10 +121,7 @@ func (c *cluster) update(ctx context.Context, i int) (string, error) {
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}],"message":"update %d"}}`,
 		time.Now().UTC().Format(time.RFC3339), rand.Uint32())
 	pod, err := c.core.Pods(c.pods[i].Namespace).Patch(ctx, c.pods[i].Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-	if err != nil {
-		return "", err
-	}
-	return pod.ResourceVersion, nil
+	return pod.ResourceVersion, err
 }
 
 // mark updates an object of each informer and returns the versions, in the order of the informers. An informer that has
@@ -133,38 +129,21 @@ func (c *cluster) update(ctx context.Context, i int) (string, error) {
 func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := func(request func() (string, error)) {
-		version, failed := request()
-		for failed != nil && !apierrors.IsNotFound(failed) && sleep(ctx, outagePause) { // the first may go out on a connection that is dead
-			version, failed = request()
-		}
-		if failed != nil && err == nil {
-			err = fmt.Errorf("update an object of each informer: %w", failed)
-		}
-		versions = append(versions, version)
-	}
-	again(func() (string, error) { return c.update(ctx, 0) })
-	for i := range namespaces {
-		again(func() (string, error) {
-			patch := fmt.Sprintf(`{"data":{"step":"%d"}}`, rand.Uint32())
-			settings, err := c.core.ConfigMaps(namespace(i)).Patch(ctx, configName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-			if err != nil {
-				return "", err
-			}
-			return settings.ResourceVersion, nil
-		})
+	versions, err = c.markOnce(ctx)
+	for err != nil && sleep(ctx, outagePause) { // the first request may go out on a connection that is dead
+		versions, err = c.markOnce(ctx)
 	}
 	return versions, err
 }
 
-// outage kills the server, starts it again on the same data after a while, and returns when it was back.
-func (c *cluster) outage(ctx context.Context, away time.Duration) (back time.Time, err error) {
-	if err := c.server.Kill(); err != nil {
-		return back, fmt.Errorf("kill the server: %w", err)
+func (c *cluster) markOnce(ctx context.Context) ([]string, error) {
+	version, err := c.update(ctx, 0)
+	versions := []string{version}
+	for i := 0; i < namespaces && err == nil; i++ {
+		var settings *corev1.ConfigMap
+		patch := fmt.Appendf(nil, `{"data":{"step":"%d"}}`, rand.Uint32())
+		settings, err = c.core.ConfigMaps(namespace(i)).Patch(ctx, configName, types.MergePatchType, patch, metav1.PatchOptions{})
+		versions = append(versions, settings.ResourceVersion)
 	}
-	sleep(ctx, away)
-	if err := c.server.Restart(context.WithoutCancel(ctx)); err != nil {
-		return back, fmt.Errorf("restart the server: %w", err)
-	}
-	return time.Now(), nil
+	return versions, err
 }

@@ -9,105 +9,107 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// relists is how often the pods are listed anew. The median counts: a busy machine delays a Get of any cache.
-const relists = 3
+// row is a line of the table: what each side took, of which less is better.
+type row struct{ what, unit string }
 
-// row is a line of the table: a figure of each side.
-type row struct {
-	what, unit string
-	figures    []float64
+// rows are in the table's order.
+var rows = []row{
+	{startIn("protobuf"), "s"}, {startIn("JSON"), "s"}, {updateIn("protobuf"), "µs"}, {updateIn("JSON"), "µs"},
+	{heap, "MB"}, {longestGet, "µs"}, {afterOutage, "s"},
 }
 
-func newRow(what, unit string) *row { return &row{what, unit, make([]float64, len(sides))} }
+const (
+	heap        = "live heap, one handler behind"
+	longestGet  = "longest Get in the relist"
+	afterOutage = "current after the outage"
+)
 
-// cell writes a figure with three digits.
-func (r *row) cell(side int) string {
-	figure, digits := r.figures[side], 2
-	for limit := 10.0; figure >= limit && digits > 0; limit *= 10 {
-		digits--
+func startIn(encoding string) string  { return "start until synced, " + encoding }
+func updateIn(encoding string) string { return "CPU of an update, " + encoding }
+
+// digits writes a figure with three digits.
+func digits(figure float64, unit string) string {
+	places := 2
+	for limit := 10.0; figure >= limit && places > 0; limit *= 10 {
+		places--
 	}
-	return fmt.Sprintf("%.*f %s", digits, figure, r.unit)
+	return strconv.FormatFloat(figure, 'f', places, 64) + unit
 }
 
-// comparison is the table as it grows.
+// ratio says how many times as much client-go took. A figure near zero makes none that means anything.
+func ratio(theirs, ours float64) string {
+	const most = 100
+	if theirs > most*ours {
+		return fmt.Sprintf(">%dx", most)
+	}
+	return digits(theirs/ours, "x")
+}
+
+// comparison has the processes that are compared, and their figures.
 type comparison struct {
 	cluster  *cluster
 	config   config
 	children []*child
-	rows     []*row
+	figures  map[string][]float64 // of each side, by row
 	out      io.Writer
 }
 
 func (c *comparison) say(format string, args ...any) { fmt.Fprintf(c.out, format+"\n", args...) }
 
-// add ends a phase.
-func (c *comparison) add(rows ...*row) {
-	for _, r := range rows {
-		c.rows = append(c.rows, r)
-		c.say("  %-26s %12s %12s %12s", r.what, r.cell(0), r.cell(1), r.cell(2))
+// add notes the figures of a row and prints them.
+func (c *comparison) add(what string, of func(side int) float64) {
+	r := rows[slices.IndexFunc(rows, func(r row) bool { return r.what == what })]
+	line, figures := fmt.Sprintf("  %-30s", what), []float64{}
+	for side, name := range sides {
+		figures = append(figures, of(side))
+		line += fmt.Sprintf("  %s %s", name, digits(figures[side], " "+r.unit))
 	}
+	c.figures[what] = figures
+	c.say("%s", line)
 }
 
-// print prints what each side took, and how many times that client-go took.
+// print prints the table: what each side took, and how many times as much client-go took.
 func (c *comparison) print(title string) {
-	c.say("\n%-26s %12s %20s %20s", title, sides[0], sides[1], sides[2])
-	for _, r := range c.rows {
-		line := fmt.Sprintf("%-26s %12s", r.what, r.cell(0))
-		for side := 1; side < len(sides); side++ {
-			ratio := row{figures: []float64{r.figures[0] / r.figures[side]}, unit: "x"}
-			line += fmt.Sprintf(" %12s %7s", r.cell(side), strings.ReplaceAll(ratio.cell(0), " ", ""))
+	c.say("\n%-30s %10s %18s %18s", title, sides[0], sides[1], sides[2])
+	for _, r := range rows {
+		figures := c.figures[r.what]
+		if figures == nil {
+			continue // an interrupt came first
+		}
+		line := fmt.Sprintf("%-30s %10s", r.what, digits(figures[0], " "+r.unit))
+		for _, figure := range figures[1:] {
+			line += fmt.Sprintf(" %10s %7s", digits(figure, " "+r.unit), ratio(figures[0], figure))
 		}
 		c.say("%s", line)
 	}
-	c.say("")
+	c.say("x: client-go's figure divided by that of the side; above 1 the side is better\n")
 }
 
-// run has the children go through the phases.
+// run measures by processes that ask for JSON, and then by others.
 func (c *comparison) run(ctx context.Context, o options) error {
-	defer func() { c.stop() }()
-	synced, err := c.start(ctx)
-	if err != nil {
-		return err
-	}
-	c.add(synced)
-	if err := c.updates(ctx, o.duration); err != nil {
-		return err
-	}
-	if err := c.relist(); err != nil {
+	defer c.stop()
+	if err := c.updates(ctx, "JSON", runtime.ContentTypeJSON, o.duration); err != nil {
 		return err
 	}
 	c.stop()
-	// Informers of both libraries wait longer after each failure: those that meet the outage have met none.
-	if _, err := c.start(ctx); err != nil {
+	if err := c.updates(ctx, "protobuf", runtime.ContentTypeProtobuf, o.duration); err != nil {
 		return err
 	}
 	return c.outage(ctx, o.outage)
 }
 
-// start starts the children, one after the other.
-func (c *comparison) start(ctx context.Context) (*row, error) {
-	c.say("starting a process with the informers of each side, one after the other")
-	synced := newRow("start, until synced", "s")
-	for c.config.Side = range sides {
-		child, took, err := startChild(ctx, c.config)
-		if err != nil {
-			return nil, err
-		}
-		c.children = append(c.children, child)
-		synced.figures[c.config.Side] = took.Seconds()
-	}
-	return synced, nil
-}
-
 // stop ends the children.
 func (c *comparison) stop() {
 	for _, child := range c.children {
-		child.stop()
+		_ = child.process.Process.Kill() // it may have ended
+		_ = child.process.Wait()
 	}
 	c.children = nil
 }
@@ -132,70 +134,82 @@ func (c *comparison) current(ctx context.Context) ([]report, error) {
 	return c.ask(command{Current: versions})
 }
 
-// updates measures what an update takes.
-func (c *comparison) updates(ctx context.Context, d time.Duration) error {
-	c.say("updating the status of pods for %s; one handler takes %s for each change", d, slowness)
+// updates starts processes and measures what an update takes.
+func (c *comparison) updates(ctx context.Context, encoding, contentType string, d time.Duration) error {
+	c.config.ContentType = contentType
+	if err := c.start(ctx, encoding); err != nil {
+		return err
+	}
+	c.say("updating the status of pods for %s; one handler takes %s for each change, and gets behind", d, slowness)
+	if _, err := c.ask(command{Collect: true}); err != nil { // so that the garbage of the start is not collected meanwhile
+		return err
+	}
 	before, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
 	stop := c.cluster.startChanging(ctx)
 	sleep(ctx, d)
-	count := stop()
+	count := stop() + 1 // with that of current
 	after, err := c.current(ctx)
 	if err != nil {
 		return err
 	}
-	heaps, err := c.ask(command{Heap: true})
+	collected, err := c.ask(command{Collect: true})
 	if err != nil {
 		return err
 	}
-	cpu, heap := newRow("CPU of an update", "us"), newRow("live heap then", "MB")
-	for i := range c.children {
-		cpu.figures[i] = float64((after[i].CPU - before[i].CPU).Microseconds()) / float64(count+1)
-		heap.figures[i] = float64(heaps[i].Heap) / 1e6
-	}
-	c.add(cpu, heap)
+	c.add(updateIn(encoding), func(side int) float64 {
+		return float64((after[side].CPU - before[side].CPU).Microseconds()) / float64(count)
+	})
+	c.add(heap, func(side int) float64 { return float64(collected[side].Heap) / 1e6 })
 	return nil
 }
 
-// relist has the children list the pods anew, one after the other.
-func (c *comparison) relist() error {
-	c.say("410 Expired for the watch of pods, %d times for each side: the pods are listed anew", relists)
-	longest := newRow("longest Get meanwhile", "ms")
-	for i, child := range c.children {
-		var all []float64
-		for range relists {
-			r, err := child.ask(command{Relist: true})
-			if err != nil {
-				return err
-			}
-			all = append(all, r.Longest.Seconds()*1000)
+// start starts a child for each side, one after the other.
+func (c *comparison) start(ctx context.Context, encoding string) error {
+	c.say("starting a process for each side, one after the other, in %s", encoding)
+	var took [len(sides)]time.Duration
+	for side := range sides {
+		c.config.Side = side
+		child, synced, err := startChild(ctx, c.config)
+		if child != nil {
+			c.children = append(c.children, child)
 		}
-		slices.Sort(all)
-		longest.figures[i] = all[len(all)/2]
+		if err != nil {
+			return fmt.Errorf("%s: %w", sides[side], err)
+		}
+		took[side] = synced
 	}
-	c.add(longest)
+	c.add(startIn(encoding), func(side int) float64 { return took[side].Seconds() })
 	return nil
 }
 
-// outage measures how long after an outage all informers of a child are current.
+// outage kills the server and starts it again. It has forgotten the versions that the informers had, so that they list
+// anew.
 func (c *comparison) outage(ctx context.Context, away time.Duration) error {
-	c.say("killing the server, and starting it again on the same data after %s", away)
-	stop := c.cluster.startChanging(ctx)
-	back, err := c.cluster.outage(ctx, away)
-	var current []report
+	c.say("killing the server, and starting it again on the same data, without history, after %s", away)
+	defer c.cluster.startChanging(ctx)()
+	_, err := c.ask(command{Read: true})
 	if err == nil {
-		current, err = c.current(ctx)
+		_, err = c.cluster.server.Compact(ctx)
 	}
-	stop()
+	if err == nil {
+		err = c.cluster.server.Kill()
+	}
 	if err != nil {
 		return err
 	}
-	late := newRow("back, until all current", "s")
-	for i, r := range current {
-		late.figures[i] = r.At.Sub(back).Seconds()
+	sleep(ctx, away)
+	if err := c.cluster.server.Restart(context.WithoutCancel(ctx)); err != nil { // the check needs it
+		return err
 	}
-	c.add(late)
+	back := time.Now()
+	current, err := c.current(ctx)
+	if err != nil {
+		return err
+	}
+	c.add(longestGet, func(side int) float64 { return float64(current[side].Longest.Nanoseconds()) / 1000 })
+	c.add(afterOutage, func(side int) float64 { return current[side].At.Sub(back).Seconds() })
 	return nil
 }

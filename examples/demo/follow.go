@@ -5,8 +5,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,7 +26,7 @@ import (
 )
 
 // sides are compared, the first one with each of the others.
-var sides = []string{"client-go", "direct", "shared"}
+var sides = [...]string{"client-go", "direct", "shared"}
 
 // shared is the side with all that saves.
 const shared = 2
@@ -41,8 +41,8 @@ func newInformer(side int) func(clientgo.ListerWatcher, runtime.Object, time.Dur
 
 const (
 	// slowness is how long the slow handler takes for each notification.
-	slowness = 10 * time.Millisecond
-	// look is how often the demo looks whether something has happened.
+	slowness = 100 * time.Millisecond
+	// look is how often a child looks whether its caches are current.
 	look = 5 * time.Millisecond
 )
 
@@ -51,16 +51,14 @@ const (
 type follower struct {
 	informers []cache.SharedIndexInformer // that of pods is the first
 	marked    []string                    // the key of the object of each that is marked
-	expiry    expiry
-	unchanged atomic.Int64 // how often the prompt handler was told of a pod that is as it was
-	stop      func()       // ends the informers and waits for them
+	longest   atomic.Int64                // Get of a pod, in nanoseconds
+	stop      func()                      // ends the informers and waits for them
 }
 
 // follow starts the informers of a side. first is the key of the pod that is marked.
 func follow(ctx context.Context, config *rest.Config, side int, first string) (*follower, error) {
 	f := &follower{}
 	config.QPS = -1
-	config.Wrap(f.expiry.wrap)
 	if side > 0 {
 		config.Wrap(direct.Transport)
 	}
@@ -68,16 +66,19 @@ func follow(ctx context.Context, config *rest.Config, side int, first string) (*
 	if err != nil {
 		return nil, err
 	}
-	add := func(resource, namespace, key string, example runtime.Object) {
+	add := func(resource, namespace, key string, example runtime.Object, indexers cache.Indexers) {
 		source := clientgo.NewListWatchFromClient(client.CoreV1().RESTClient(), resource, namespace, fields.Everything())
-		f.informers = append(f.informers, newInformer(side)(source, example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		f.informers = append(f.informers, newInformer(side)(source, example, 0, indexers))
 		f.marked = append(f.marked, key)
 	}
-	add("pods", "", first, &corev1.Pod{})
+	add("pods", "", first, &corev1.Pod{}, indexers)
 	for i := range namespaces {
-		add("configmaps", namespace(i), namespace(i)+"/"+configName, &corev1.ConfigMap{})
+		add("configmaps", namespace(i), namespace(i)+"/"+configName, &corev1.ConfigMap{}, nil)
 	}
-	for _, handler := range []cache.ResourceEventHandler{f.prompt(), slow()} {
+	prompt := func(any) {}
+	slow := func(any) { time.Sleep(slowness) }
+	for _, handle := range []func(any){prompt, slow} {
+		handler := cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, obj any) { handle(obj) }, DeleteFunc: handle}
 		if _, err := f.informers[0].AddEventHandler(handler); err != nil {
 			return nil, err
 		}
@@ -91,47 +92,35 @@ func follow(ctx context.Context, config *rest.Config, side int, first string) (*
 	return f, nil
 }
 
-// prompt is a handler that counts pods that are as they were: a relist has handlers hear of all.
-func (f *follower) prompt() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, obj any) {
-		if old.(*corev1.Pod).ResourceVersion == obj.(*corev1.Pod).ResourceVersion {
-			f.unchanged.Add(1)
-		}
-	}}
-}
-
-func slow() cache.ResourceEventHandler {
-	wait := func(any) { time.Sleep(slowness) }
-	return cache.ResourceEventHandlerFuncs{AddFunc: wait, UpdateFunc: func(_, obj any) { wait(obj) }, DeleteFunc: wait}
+// indexers are those of pods, as in a controller manager.
+var indexers = cache.Indexers{
+	cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
+	"node":               func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil },
+	"owner": func(obj any) ([]string, error) {
+		return []string{string(obj.(*corev1.Pod).OwnerReferences[0].UID)}, nil
+	},
 }
 
 // await waits until a condition holds.
-func await(ctx context.Context, what string, holds func() bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for !holds() {
-		if !sleep(ctx, look) {
-			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+func await(what string, holds func() bool) error {
+	for began := time.Now(); !holds(); time.Sleep(look) {
+		if time.Since(began) > patience {
+			return fmt.Errorf("after %s the caches are not %s", patience, what)
 		}
 	}
 	return nil
 }
 
 // synced waits until all informers have synced.
-func (f *follower) synced(ctx context.Context) error {
-	return await(ctx, "the informers have not synced", func() bool {
-		for _, informer := range f.informers {
-			if !informer.HasSynced() {
-				return false
-			}
-		}
-		return true
+func (f *follower) synced() error {
+	return await("synced", func() bool {
+		return !slices.ContainsFunc(f.informers, func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 	})
 }
 
 // current waits until the caches have these versions of the objects that are marked, or later ones.
-func (f *follower) current(ctx context.Context, versions []string) error {
-	return await(ctx, "the caches are not current", func() bool {
+func (f *follower) current(versions []string) error {
+	return await("current", func() bool {
 		for i, informer := range f.informers {
 			obj, exists, err := informer.GetStore().GetByKey(f.marked[i])
 			if err != nil || !exists || number(obj.(metav1.Object).GetResourceVersion()) < number(versions[i]) {
@@ -142,33 +131,17 @@ func (f *follower) current(ctx context.Context, versions []string) error {
 	})
 }
 
+// read reads a pod again and again, and keeps the longest Get.
+func (f *follower) read() {
+	for pods := f.informers[0].GetStore(); ; time.Sleep(100 * time.Microsecond) { // the system interrupts loops that do not pause
+		start := time.Now()
+		_, _, _ = pods.GetByKey(f.marked[0])
+		f.longest.Store(max(f.longest.Load(), int64(time.Since(start))))
+	}
+}
+
 // number is a version of the API server's as what it is.
 func number(version string) uint64 {
 	n, _ := strconv.ParseUint(version, 10, 64) // "" is before all
 	return n
-}
-
-// relist has the server forget the version of the pods, so that the informer lists them anew, and returns the longest Get meanwhile.
-func (f *follower) relist(ctx context.Context) (longest time.Duration, err error) {
-	pods, before := f.informers[0].GetStore(), f.unchanged.Load()
-	all := int64(len(pods.ListKeys()))
-	done := make(chan struct{})
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-time.After(100 * time.Microsecond): // a loop without a pause would be preempted in a Get
-			}
-			start := time.Now()
-			_, _, missed := pods.GetByKey(f.marked[0])
-			longest, err = max(longest, time.Since(start)), errors.Join(err, missed)
-		}
-	})
-	f.expiry.now()
-	failed := await(ctx, "the pods were not listed anew", func() bool { return f.unchanged.Load()-before >= all })
-	close(done)
-	reader.Wait()
-	return longest, errors.Join(err, failed)
 }

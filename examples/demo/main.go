@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
@@ -46,7 +45,6 @@ type options struct {
 	pods      int
 	duration  time.Duration
 	outage    time.Duration
-	json      bool
 	keep      bool
 }
 
@@ -57,9 +55,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
 	flag.IntVar(&o.pods, "pods", 5000, "how many pods to create, at least 1")
-	flag.DurationVar(&o.duration, "duration", 12*time.Second, "how long to update them")
+	flag.DurationVar(&o.duration, "duration", 8*time.Second, "how long to update them, in each of two encodings")
 	flag.DurationVar(&o.outage, "outage", 5*time.Second, "how long the server is away")
-	flag.BoolVar(&o.json, "json", false, "follow pods in JSON, as custom resources come, in place of protobuf")
 	flag.BoolVar(&o.keep, "keep", false, "keep the page, and update pods, until an interrupt")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -69,14 +66,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
-}
-
-// encoding is what the informers ask for.
-func (o options) encoding() (name, contentType string) {
-	if o.json {
-		return "JSON", runtime.ContentTypeJSON
-	}
-	return "protobuf", runtime.ContentTypeProtobuf
 }
 
 // run makes the comparison, which ends early if ctx does, and checks the cache of this process either way.
@@ -93,19 +82,17 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	}
 	defer closePage()
 	fmt.Fprintf(out, "%s shows informers of this library\n", page)
-	encoding, contentType := o.encoding()
-	own := c.server.Config()
-	own.ContentType = contentType
-	f, err := follow(context.Background(), own, shared, c.pods[0].String()) // not ctx: an interrupt still ends in a check
+	// Not with ctx: an interrupt still ends in a check.
+	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared, c.pods[0].String())
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	compared := &comparison{cluster: c, out: out, config: config{Kubeconfig: c.server.Kubeconfig(), ContentType: contentType, First: c.pods[0].String()}}
+	compared := &comparison{cluster: c, out: out, figures: map[string][]float64{}, config: config{Kubeconfig: c.server.Kubeconfig(), First: c.pods[0].String()}}
 	if err = compared.run(ctx, o); ctx.Err() != nil {
 		err = nil // the children end with ctx
 	}
-	compared.print(fmt.Sprintf("%d pods in %s", o.pods, encoding))
+	compared.print(fmt.Sprintf("%d pods, %d informers", o.pods, len(f.informers)))
 	if err = errors.Join(err, selfCheck(f.informers[0], out)); err == nil {
 		keep(ctx, o, c, page, out)
 	}

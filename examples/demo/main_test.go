@@ -7,73 +7,86 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"os"
-	"strconv"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestMain is also the main of the child processes, as the demo starts what it is itself.
 func TestMain(m *testing.M) {
-	if library := os.Getenv(childVariable); library != "" {
-		os.Exit(childMain(library))
+	if told := os.Getenv(childVariable); told != "" {
+		os.Exit(childMain(told))
 	}
 	os.Exit(m.Run())
 }
 
 func TestDemo(t *testing.T) {
-	out := &bytes.Buffer{}
-	require.NoError(t, run(t.Context(), options{pods: 100, duration: 5 * time.Second}, out))
-	assert.Regexp(t, `(?s)creating 100 pods.*http://127\.0\.0\.1:\d+/debug/informers/ shows.*killing the server.*the server was away for \S+; \S+ after it was back the cache had `+
-		`caught up, from version \d+ to \d+: watching, outage \S+, mode watch-list, lists \d+, watches \d+.*self-check passed.*beside each other`, out.String())
-	for _, library := range []string{ours, theirs} {
-		assert.Regexp(t, `  `+library+` +CPU \d+\.\d\d s, live heap \d+\.\d MB, lag \d+\.\d/\d+\.\d ms\n`, out.String())
+	ctx, cancel := context.WithCancel(t.Context())
+	out, page := &bytes.Buffer{}, ""
+	look := func(said string) {
+		defer cancel()
+		response, err := http.Get(regexp.MustCompile(`http://\S+`).FindString(said))
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		page = string(body)
 	}
-}
-
-// TestUnchangedObjectsAreNoChanges: what an outage has the handler hear again is neither counted
-// nor late.
-func TestUnchangedObjectsAreNoChanges(t *testing.T) {
-	at := func(version string) *corev1.Pod {
-		written := strconv.FormatInt(time.Now().Add(-time.Hour).UnixNano(), 10)
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{writtenAt: written}}}
+	short := options{pods: 30, duration: 100 * time.Millisecond, outage: time.Millisecond, keep: true}
+	require.NoError(t, run(ctx, short, &firstWrite{to: out, word: "until an interrupt", then: look}))
+	for _, r := range rows {
+		figure := `\d[\d.]* ` + r.unit
+		assert.Regexp(t, `(?m)^`+r.what+` +`+figure+` +`+figure+` +>?[\d.]+x +`+figure+` +>?[\d.]+x$`, out.String())
 	}
-	f := &follower{}
-	f.handler().OnAdd(at("1"), true)
-	f.handler().OnUpdate(at("1"), at("1"))
-	assert.Empty(t, f.lags)
-	assert.Zero(t, f.events.Load())
-
-	f.handler().OnUpdate(at("1"), at("2"))
-	_, most := f.lag()
-	assert.GreaterOrEqual(t, most, float64(time.Hour.Milliseconds()))
-	f.handler().OnDelete(at("3"))
-	assert.EqualValues(t, 2, f.events.Load())
+	assert.Contains(t, out.String(), "self-check passed: the cache equals a fresh LIST of 30 objects\n")
+	assert.Contains(t, page, "pods.v1")
 }
 
 func TestInterruptEndsInACheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &bytes.Buffer{}
-	require.NoError(t, run(ctx, options{pods: 10, duration: time.Minute}, &firstWrite{to: out, word: "watching  objects", then: cancel}))
+	interrupt := &firstWrite{to: out, word: "updating", then: func(string) { cancel() }}
+	require.NoError(t, run(ctx, options{pods: 10, duration: time.Hour}, interrupt))
 	assert.Contains(t, out.String(), "self-check passed")
+	assert.Contains(t, out.String(), "DEMO_FLAGS=-keep keeps the page")
+	assert.NotContains(t, out.String(), "\n"+afterOutage, "a row without figures")
 }
 
-// firstWrite calls then when word has been written.
+// TestTable: a side that is worse is shown as such.
+func TestTable(t *testing.T) {
+	out := &bytes.Buffer{}
+	c := comparison{out: out, figures: map[string][]float64{}}
+	c.add(longestGet, func(side int) float64 { return []float64{900, 200, 0}[side] })
+	c.add(heap, func(side int) float64 { return []float64{10, 12.5, 3}[side] })
+	out.Reset()
+	c.print("7 pods")
+	assert.Equal(t, `
+7 pods                          client-go             direct             shared
+live heap, one handler behind     10.0 MB    12.5 MB   0.80x    3.00 MB   3.33x
+longest Get in the relist          900 µs     200 µs   4.50x    0.00 µs   >100x
+x: client-go's figure divided by that of the side; above 1 the side is better
+
+`, out.String())
+}
+
+// firstWrite calls then with the first write that contains a word.
 type firstWrite struct {
 	to   io.Writer
 	word string
-	then func()
+	then func(string)
 }
 
 func (w *firstWrite) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), w.word) {
-		w.then()
+	n, err := w.to.Write(p)
+	if w.word != "" && strings.Contains(string(p), w.word) {
+		w.word = ""
+		w.then(string(p))
 	}
-	return w.to.Write(p)
+	return n, err
 }
