@@ -30,7 +30,6 @@ type config struct {
 	Side        int
 	Kubeconfig  string
 	ContentType string
-	First       string // the key of the pod that is marked
 }
 
 // command is a line to a child.
@@ -64,36 +63,32 @@ func childMain(told string) int {
 	return 0
 }
 
-// serve follows the server, says when that has synced, and then does what it is told until in ends.
+// serve follows the server, and does what it is told until in ends.
 func (c config) serve(in io.Reader, out io.Writer) error {
 	client, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	client.ContentType = c.ContentType
-	f, err := follow(context.Background(), client, c.Side, c.First)
+	f, err := follow(context.Background(), client, c.Side)
 	if err != nil {
 		return err
 	}
-	answers, commands := json.NewEncoder(out), json.NewDecoder(in)
-	for err = f.synced(); err == nil; err = f.do(commands) {
-		r, err := f.report()
+	for answers, commands := json.NewEncoder(out), json.NewDecoder(in); ; {
+		var do command
+		if err := commands.Decode(&do); err != nil {
+			return nil // the parent is through
+		}
+		r, err := f.do(do)
 		if err = errors.Join(err, answers.Encode(r)); err != nil {
 			return err
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		return nil // handlers may be behind
-	}
-	return err
 }
 
-// do follows the next command.
-func (f *follower) do(commands *json.Decoder) error {
-	var c command
-	if err := commands.Decode(&c); err != nil {
-		return err
-	}
+// do waits until the informers have synced, and follows a command.
+func (f *follower) do(c command) (r report, err error) {
+	err = f.synced()
 	if c.Collect {
 		runtime.GC()
 		runtime.GC() // what is weakly held is gone by the second
@@ -101,17 +96,13 @@ func (f *follower) do(commands *json.Decoder) error {
 	if c.Read {
 		go f.read()
 	}
-	if c.Current != nil {
-		return f.current(c.Current)
+	if c.Current != nil && err == nil {
+		err = f.current(c.Current)
 	}
-	return nil
-}
-
-func (f *follower) report() (report, error) {
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(heap)
-	used, err := cputime.Used()
-	return report{time.Now(), used, time.Duration(f.longest.Load()), heap[0].Value.Uint64()}, err
+	used, err2 := cputime.Used()
+	return report{time.Now(), used, time.Duration(f.longest.Load()), heap[0].Value.Uint64()}, errors.Join(err, err2)
 }
 
 // child is a process with the informers of a side.
@@ -121,36 +112,23 @@ type child struct {
 	answers  *json.Decoder
 }
 
-// startChild starts a child, which ends with ctx at the latest, and returns how long it took to sync.
-func startChild(ctx context.Context, c config) (started *child, synced time.Duration, err error) {
+// startChild starts a child, which ends with ctx at the latest.
+func startChild(ctx context.Context, c config) (*child, error) {
 	told, err := json.Marshal(c)
 	program, err2 := os.Executable()
 	p := exec.CommandContext(ctx, program)
 	p.Env, p.Stderr = append(os.Environ(), childVariable+"="+string(told)), os.Stderr
 	in, err3 := p.StdinPipe()
 	out, err4 := p.StdoutPipe()
-	start := time.Now()
 	if err = errors.Join(err, err2, err3, err4); err == nil {
 		err = p.Start()
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("start a process: %w", err)
-	}
-	started = &child{process: p, commands: json.NewEncoder(in), answers: json.NewDecoder(out)}
-	r, err := started.answer()
-	return started, r.At.Sub(start), err
+	return &child{p, json.NewEncoder(in), json.NewDecoder(out)}, err
 }
 
 // ask has the child do something.
-func (c *child) ask(do command) (report, error) {
-	if err := c.commands.Encode(do); err != nil {
-		return report{}, err
-	}
-	return c.answer()
-}
-
-func (c *child) answer() (r report, err error) {
-	if err = c.answers.Decode(&r); err != nil {
+func (c *child) ask(do command) (r report, err error) {
+	if err = errors.Join(c.commands.Encode(do), c.answers.Decode(&r)); err != nil {
 		err = fmt.Errorf("a process has ended: %w", err) // it has said why
 	}
 	return r, err

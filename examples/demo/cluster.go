@@ -32,8 +32,6 @@ const (
 	workers = 8
 	// changePause keeps the workers to some hundred updates a second.
 	changePause = 15 * time.Millisecond
-	// outagePause is how long to wait before what failed in an outage is tried again.
-	outagePause = 50 * time.Millisecond
 )
 
 // cluster is the embedded server with its objects.
@@ -130,7 +128,7 @@ func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	versions, err = c.markOnce(ctx)
-	for err != nil && sleep(ctx, outagePause) { // the first request may go out on a connection that is dead
+	for err != nil && sleep(ctx, look) { // the first request may go out on a connection that is dead
 		versions, err = c.markOnce(ctx)
 	}
 	return versions, err

@@ -22,7 +22,7 @@ type row struct{ what, unit string }
 // rows are in the table's order.
 var rows = []row{
 	{startIn("protobuf"), "s"}, {startIn("JSON"), "s"}, {updateIn("protobuf"), "µs"}, {updateIn("JSON"), "µs"},
-	{heap, "MB"}, {longestGet, "µs"}, {afterOutage, "s"},
+	{heap, "MB"}, {longestGet, "ms"}, {afterOutage, "s"},
 }
 
 const (
@@ -169,19 +169,21 @@ func (c *comparison) updates(ctx context.Context, encoding, contentType string, 
 // start starts a child for each side, one after the other.
 func (c *comparison) start(ctx context.Context, encoding string) error {
 	c.say("starting a process for each side, one after the other, in %s", encoding)
-	var took [len(sides)]time.Duration
-	for side := range sides {
-		c.config.Side = side
-		child, synced, err := startChild(ctx, c.config)
-		if child != nil {
-			c.children = append(c.children, child)
-		}
+	var took [len(sides)]float64
+	for c.config.Side = range sides {
+		began := time.Now()
+		child, err := startChild(ctx, c.config)
 		if err != nil {
-			return fmt.Errorf("%s: %w", sides[side], err)
+			return err
 		}
-		took[side] = synced
+		c.children = append(c.children, child)
+		synced, err := child.ask(command{})
+		if err != nil {
+			return err
+		}
+		took[c.config.Side] = synced.At.Sub(began).Seconds()
 	}
-	c.add(startIn(encoding), func(side int) float64 { return took[side].Seconds() })
+	c.add(startIn(encoding), func(side int) float64 { return took[side] })
 	return nil
 }
 
@@ -191,17 +193,11 @@ func (c *comparison) outage(ctx context.Context, away time.Duration) error {
 	c.say("killing the server, and starting it again on the same data, without history, after %s", away)
 	defer c.cluster.startChanging(ctx)()
 	_, err := c.ask(command{Read: true})
-	if err == nil {
-		_, err = c.cluster.server.Compact(ctx)
-	}
-	if err == nil {
-		err = c.cluster.server.Kill()
-	}
-	if err != nil {
-		return err
-	}
+	_, err2 := c.cluster.server.Compact(ctx)
+	err3 := c.cluster.server.Kill()
 	sleep(ctx, away)
-	if err := c.cluster.server.Restart(context.WithoutCancel(ctx)); err != nil { // the check needs it
+	err4 := c.cluster.server.Restart(context.WithoutCancel(ctx)) // also after an error: the check needs the server
+	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}
 	back := time.Now()
@@ -209,7 +205,7 @@ func (c *comparison) outage(ctx context.Context, away time.Duration) error {
 	if err != nil {
 		return err
 	}
-	c.add(longestGet, func(side int) float64 { return float64(current[side].Longest.Nanoseconds()) / 1000 })
+	c.add(longestGet, func(side int) float64 { return current[side].Longest.Seconds() * 1000 })
 	c.add(afterOutage, func(side int) float64 { return current[side].At.Sub(back).Seconds() })
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,12 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -42,7 +43,7 @@ func newInformer(side int) func(clientgo.ListerWatcher, runtime.Object, time.Dur
 const (
 	// slowness is how long the slow handler takes for each notification.
 	slowness = 100 * time.Millisecond
-	// look is how often a child looks whether its caches are current.
+	// look is how long to wait before the next look, or try.
 	look = 5 * time.Millisecond
 )
 
@@ -55,8 +56,8 @@ type follower struct {
 	stop      func()                      // ends the informers and waits for them
 }
 
-// follow starts the informers of a side. first is the key of the pod that is marked.
-func follow(ctx context.Context, config *rest.Config, side int, first string) (*follower, error) {
+// follow starts the informers of a side.
+func follow(ctx context.Context, config *rest.Config, side int) (*follower, error) {
 	f := &follower{}
 	config.QPS = -1
 	if side > 0 {
@@ -71,7 +72,8 @@ func follow(ctx context.Context, config *rest.Config, side int, first string) (*
 		f.informers = append(f.informers, newInformer(side)(source, example, 0, indexers))
 		f.marked = append(f.marked, key)
 	}
-	add("pods", "", first, &corev1.Pod{}, indexers)
+	first := workload.Pod(workload.Config{N: 1}, 0)
+	add("pods", "", first.Namespace+"/"+first.Name, &corev1.Pod{}, indexers)
 	for i := range namespaces {
 		add("configmaps", namespace(i), namespace(i)+"/"+configName, &corev1.ConfigMap{}, nil)
 	}
@@ -96,9 +98,7 @@ func follow(ctx context.Context, config *rest.Config, side int, first string) (*
 var indexers = cache.Indexers{
 	cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	"node":               func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil },
-	"owner": func(obj any) ([]string, error) {
-		return []string{string(obj.(*corev1.Pod).OwnerReferences[0].UID)}, nil
-	},
+	"owner":              func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).OwnerReferences[0].Name}, nil },
 }
 
 // await waits until a condition holds.
@@ -123,7 +123,11 @@ func (f *follower) current(versions []string) error {
 	return await("current", func() bool {
 		for i, informer := range f.informers {
 			obj, exists, err := informer.GetStore().GetByKey(f.marked[i])
-			if err != nil || !exists || number(obj.(metav1.Object).GetResourceVersion()) < number(versions[i]) {
+			if err != nil || !exists {
+				return false
+			}
+			version := obj.(metav1.Object).GetResourceVersion()
+			if order, err := resourceversion.CompareResourceVersion(version, versions[i]); err != nil || order < 0 {
 				return false
 			}
 		}
@@ -138,10 +142,4 @@ func (f *follower) read() {
 		_, _, _ = pods.GetByKey(f.marked[0])
 		f.longest.Store(max(f.longest.Load(), int64(time.Since(start))))
 	}
-}
-
-// number is a version of the API server's as what it is.
-func number(version string) uint64 {
-	n, _ := strconv.ParseUint(version, 10, 64) // "" is before all
-	return n
 }

@@ -3,14 +3,14 @@
 
 // Demo compares what informers of client-go and of this library cost, on the pods of an embedded API server.
 //
-// Three processes follow the same server: with client-go's informers, with informers of this library that decode
-// directly, and with such that share equal parts as well. Nothing else runs in them. The demo updates pods,
-// has the informers list anew, and kills the server and starts it again. It prints a table of what that took.
-// The demo itself has informers, too, which the page of package debug shows. At the end it compares
-// their cache of pods with a fresh LIST.
+// Three processes follow the same server: with client-go's informers, with informers of this
+// library that decode directly, and with informers that also share equal parts. Nothing else runs
+// in them. The demo updates pods, kills the server, and starts it again without its history, so
+// that the informers list anew. The table at the end says what that took. The page of package debug
+// shows the informers of the demo itself, whose cache is compared with a fresh LIST.
 //
-// It exits with 0 if that comparison succeeds, and with 1 if it or something else fails. An interrupt makes it
-// shorter.
+// The demo exits with 0 if that comparison succeeds, and with 1 if it or something else fails. An
+// interrupt makes it shorter.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"syscall"
@@ -70,45 +70,43 @@ func main() {
 
 // run makes the comparison, which ends early if ctx does, and checks the cache of this process either way.
 func run(ctx context.Context, o options, out io.Writer) error {
+	if o.pods < 1 {
+		return fmt.Errorf("-pods %d: at least 1 is needed", o.pods)
+	}
 	quiet()
 	c, err := startCluster(ctx, o, out)
 	if err != nil {
 		return err
 	}
 	defer c.stop()
-	page, closePage, err := servePage()
-	if err != nil {
-		return err
-	}
-	defer closePage()
+	mux := http.NewServeMux()
+	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
+	server := httptest.NewServer(mux) // on 127.0.0.1
+	defer server.Close()
+	page := server.URL + "/debug/informers/"
 	fmt.Fprintf(out, "%s shows informers of this library\n", page)
 	// Not with ctx: an interrupt still ends in a check.
-	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared, c.pods[0].String())
+	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared)
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	compared := &comparison{cluster: c, out: out, figures: map[string][]float64{}, config: config{Kubeconfig: c.server.Kubeconfig(), First: c.pods[0].String()}}
+	compared := &comparison{cluster: c, out: out, figures: map[string][]float64{}, config: config{Kubeconfig: c.server.Kubeconfig()}}
 	if err = compared.run(ctx, o); ctx.Err() != nil {
 		err = nil // the children end with ctx
 	}
 	compared.print(fmt.Sprintf("%d pods, %d informers", o.pods, len(f.informers)))
-	if err = errors.Join(err, selfCheck(f.informers[0], out)); err == nil {
-		keep(ctx, o, c, page, out)
+	if err = errors.Join(err, selfCheck(f.informers[0], out)); err != nil {
+		return err
 	}
-	return err
-}
-
-// keep says how to keep the page, or keeps it until ctx ends.
-func keep(ctx context.Context, o options, c *cluster, page string, out io.Writer) {
-	if !o.keep {
-		fmt.Fprintf(out, "make demo DEMO_FLAGS=-keep keeps the page of the informers, %s\n", page)
-		return
+	if o.keep {
+		fmt.Fprintf(out, "%s shows the informers until an interrupt\n", page)
+		defer c.startChanging(ctx)()
+		<-ctx.Done()
+		return nil
 	}
-	fmt.Fprintf(out, "%s shows the informers until an interrupt\n", page)
-	stop := c.startChanging(ctx)
-	<-ctx.Done()
-	stop()
+	fmt.Fprintf(out, "make demo DEMO_FLAGS=-keep keeps the page of the informers, %s\n", page)
+	return nil
 }
 
 // selfCheck has an audit compare the cache with a fresh LIST, object by object. It is tried again
@@ -128,23 +126,6 @@ func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "self-check passed: the cache equals a fresh LIST of %d objects\n", report.Digest.Objects)
 	return nil
-}
-
-// servePage serves the page of the informers of this process, to this machine only, until stop is
-// called.
-func servePage() (page string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
-	server, ended := &http.Server{Handler: mux}, make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Serve(listener) // it ends with an error in any case
-	}()
-	return fmt.Sprintf("http://%s/debug/informers/", listener.Addr()), func() { _ = server.Close(); <-ended }, nil
 }
 
 // quiet keeps what the library and client-go would log off the screen: lost connections are part of

@@ -69,7 +69,7 @@ func TestTable(t *testing.T) {
 	assert.Equal(t, `
 7 pods                          client-go             direct             shared
 live heap, one handler behind     10.0 MB    12.5 MB   0.80x    3.00 MB   3.33x
-longest Get in the relist          900 µs     200 µs   4.50x    0.00 µs   >100x
+longest Get in the relist          900 ms     200 ms   4.50x    0.00 ms   >100x
 x: client-go's figure divided by that of the side; above 1 the side is better
 
 `, out.String())
