@@ -39,7 +39,7 @@ MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: apiserver ## follow a few thousand pods on an embedded API server for about 30 s
+demo: apiserver ## client-go's informers beside ours on an embedded API server, as a table, in a minute (DEMO_FLAGS=-keep keeps the page)
 	@cd examples && $(GO) build -o $(BIN)/demo ./demo
 	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
 
@@ -163,7 +163,7 @@ cluster:
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
-charts: ## take the figures of README.md over from docs/benchmarks, and draw them
+charts: ## take the figures of README.md over from docs/benchmarks, and draw them, and docs/pictures/demo.txt
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' ./internal/rules -figures.update
 	@cd bench && $(GO) run ./chart $(CURDIR)
 

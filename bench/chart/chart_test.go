@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/xml"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -30,4 +31,16 @@ func TestBars(t *testing.T) {
 	wellFormed(t, picture)
 	assert.Contains(t, picture, ">1,200 → 300<")
 	assert.Contains(t, picture, dark[page])
+}
+
+// TestTerminal draws the picture of the demo from its text again.
+func TestTerminal(t *testing.T) {
+	text, err := os.ReadFile("../../docs/pictures/demo.txt")
+	require.NoError(t, err)
+	picture, err := os.ReadFile("../../docs/pictures/demo.svg")
+	require.NoError(t, err)
+	assert.Equal(t, drawTerminal("make demo", string(text)), string(picture), "make charts draws it")
+	wellFormed(t, string(picture))
+	assert.Contains(t, drawTerminal("a", "  <b>  c >100x\n"), strings.ReplaceAll(`x="34" y="54" textLength="96" lengthAdjust="spacingAndGlyphs">&lt;b&gt;~~c~`, "~", "\u00a0")+
+		`<tspan class="ratio">&gt;100x</tspan></text>`)
 }

@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart draws the table of figures of README.md as bars. It is given the repository's root.
+// Command chart draws the table of figures of README.md as bars, and docs/pictures/demo.txt, the
+// output of make demo, as a terminal. Its argument is the repository's root.
 //
 //	go run ./chart ..
 package main
@@ -39,7 +40,11 @@ func run(root string) error {
 			return err
 		}
 	}
-	return nil
+	demo, err := os.ReadFile(filepath.Join(root, "docs/pictures/demo.txt"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, "docs/pictures/demo.svg"), []byte(drawTerminal("make demo", string(demo))), 0o644)
 }
 
 // bar is a figure of ours as a share of client-go's.

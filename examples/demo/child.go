@@ -22,10 +22,10 @@ import (
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// childVariable has what a child is told, as JSON. A process without it is the demo.
+// childVariable holds the config of a child, as JSON. A process without it is the demo.
 const childVariable = "KINFORMER_DEMO_CHILD"
 
-// config is what a child is told.
+// config says which informers a child has.
 type config struct {
 	Side        int
 	Kubeconfig  string
@@ -41,15 +41,15 @@ type command struct {
 
 // report is a child's answer.
 type report struct {
-	At      time.Time     // when it was done
-	CPU     time.Duration // that the process has used until then
-	Longest time.Duration // Get since it reads
-	Heap    uint64        // that was live after the last collection, in bytes
+	At      time.Time     // when the command was done
+	CPU     time.Duration // of the process until then
+	Longest time.Duration // Get since the command Read
+	Heap    uint64        // live bytes after the last collection
 }
 
 // childMain is the main of a child.
 func childMain(told string) int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM) // they are for the parent, which ends the child
+	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the parent gets them, too, and ends the child
 	quiet()
 	var c config
 	err := json.Unmarshal([]byte(told), &c)
@@ -63,7 +63,7 @@ func childMain(told string) int {
 	return 0
 }
 
-// serve follows the server, and does what it is told until in ends.
+// serve runs the informers, and follows the commands of in until that ends.
 func (c config) serve(in io.Reader, out io.Writer) error {
 	client, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
@@ -112,7 +112,7 @@ type child struct {
 	answers  *json.Decoder
 }
 
-// startChild starts a child, which ends with ctx at the latest.
+// startChild starts a child. It ends with ctx at the latest.
 func startChild(ctx context.Context, c config) (*child, error) {
 	told, err := json.Marshal(c)
 	program, err2 := os.Executable()

@@ -52,7 +52,7 @@ func startCluster(ctx context.Context, o options, out io.Writer) (*cluster, erro
 	client, err := kubernetes.NewForConfig(server.ProtobufConfig())
 	if err == nil {
 		c.core = client.CoreV1()
-		fmt.Fprintf(out, "creating %d pods, as Deployments have them, on the embedded API server at %s\n", o.pods, server.URL())
+		fmt.Fprintf(out, "creating %d pods like those of Deployments at %s\n", o.pods, server.URL())
 		err = c.fill(ctx)
 	}
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *cluster) fill(ctx context.Context) error {
 
 func namespace(i int) string { return "team-" + strconv.Itoa(i) }
 
-// startChanging has workers update the status of pods, chosen at random, until stop is called, which waits for
+// startChanging has workers update pods, chosen at random, until stop is called, which waits for
 // them and returns how many updates the server has accepted. While the server is down, all fail.
 func (c *cluster) startChanging(ctx context.Context) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,8 +122,8 @@ func (c *cluster) update(ctx context.Context, i int) (string, error) {
 	return pod.ResourceVersion, err
 }
 
-// mark updates an object of each informer and returns the versions, in the order of the informers. An informer that has
-// that version of its object, or a later one, is current.
+// mark updates an object of each informer and returns the versions, in the order of the informers.
+// An informer that has that version of its object, or a later one, is current.
 func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// row is a line of the table: what each side took, of which less is better.
+// row is a line of the table: something that each side took, of which less is better.
 type row struct{ what, unit string }
 
 // rows are in the table's order.
@@ -43,11 +43,10 @@ func digits(figure float64, unit string) string {
 	return strconv.FormatFloat(figure, 'f', places, 64) + unit
 }
 
-// ratio says how many times as much client-go took. A figure near zero makes none that means anything.
+// ratio returns how many times as much client-go took. Near zero, a figure is mostly chance.
 func ratio(theirs, ours float64) string {
-	const most = 100
-	if theirs > most*ours {
-		return fmt.Sprintf(">%dx", most)
+	if theirs > 100*ours {
+		return ">100x"
 	}
 	return digits(theirs/ours, "x")
 }
@@ -75,7 +74,7 @@ func (c *comparison) add(what string, of func(side int) float64) {
 	c.say("%s", line)
 }
 
-// print prints the table: what each side took, and how many times as much client-go took.
+// print prints the table: figures, and how many times as much client-go took.
 func (c *comparison) print(title string) {
 	c.say("\n%-30s %10s %18s %18s", title, sides[0], sides[1], sides[2])
 	for _, r := range rows {
@@ -140,7 +139,7 @@ func (c *comparison) updates(ctx context.Context, encoding, contentType string, 
 	if err := c.start(ctx, encoding); err != nil {
 		return err
 	}
-	c.say("updating the status of pods for %s; one handler takes %s for each change, and gets behind", d, slowness)
+	c.say("updating pods for %s; one handler takes %s for each change and gets behind", d, slowness)
 	if _, err := c.ask(command{Collect: true}); err != nil { // so that the garbage of the start is not collected meanwhile
 		return err
 	}
@@ -187,10 +186,10 @@ func (c *comparison) start(ctx context.Context, encoding string) error {
 	return nil
 }
 
-// outage kills the server and starts it again. It has forgotten the versions that the informers had, so that they list
-// anew.
+// outage kills the server and starts it again. The server has no history then, so that all
+// informers have to list anew.
 func (c *comparison) outage(ctx context.Context, away time.Duration) error {
-	c.say("killing the server, and starting it again on the same data, without history, after %s", away)
+	c.say("killing the server; it comes back after %s with the same data, but no history", away)
 	defer c.cluster.startChanging(ctx)()
 	_, err := c.ask(command{Read: true})
 	_, err2 := c.cluster.server.Compact(ctx)

@@ -29,10 +29,10 @@ import (
 // sides are compared, the first one with each of the others.
 var sides = [...]string{"client-go", "direct", "shared"}
 
-// shared is the side with all that saves.
+// shared is the side with direct decoding and ShareParts.
 const shared = 2
 
-// newInformer returns the constructor of a side.
+// newInformer returns the constructor of a side's informers.
 func newInformer(side int) func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer {
 	if side == 0 {
 		return clientgo.NewSharedIndexInformer
@@ -47,8 +47,8 @@ const (
 	look = 5 * time.Millisecond
 )
 
-// follower has the informers of a program: one of all pods, with a prompt and a slow handler, and one of the
-// ConfigMaps of each namespace.
+// follower has the informers of a program: one of all pods, with a prompt and a slow handler, and
+// one of the ConfigMaps of each namespace.
 type follower struct {
 	informers []cache.SharedIndexInformer // that of pods is the first
 	marked    []string                    // the key of the object of each that is marked
@@ -118,7 +118,7 @@ func (f *follower) synced() error {
 	})
 }
 
-// current waits until the caches have these versions of the objects that are marked, or later ones.
+// current waits until the caches have these versions of the marked objects, or later ones.
 func (f *follower) current(versions []string) error {
 	return await("current", func() bool {
 		for i, informer := range f.informers {

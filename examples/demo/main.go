@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo compares what informers of client-go and of this library cost, on the pods of an embedded API server.
+// Demo compares what informers of client-go and of this library cost, on the pods of an embedded
+// API server.
 //
 // Three processes follow the same server: with client-go's informers, with informers of this
 // library that decode directly, and with informers that also share equal parts. Nothing else runs
@@ -68,7 +69,8 @@ func main() {
 	}
 }
 
-// run makes the comparison, which ends early if ctx does, and checks the cache of this process either way.
+// run makes the comparison, which ends early if ctx does, and checks the cache of this process
+// either way.
 func run(ctx context.Context, o options, out io.Writer) error {
 	if o.pods < 1 {
 		return fmt.Errorf("-pods %d: at least 1 is needed", o.pods)
@@ -84,7 +86,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	server := httptest.NewServer(mux) // on 127.0.0.1
 	defer server.Close()
 	page := server.URL + "/debug/informers/"
-	fmt.Fprintf(out, "%s shows informers of this library\n", page)
+	fmt.Fprintf(out, "%s shows the informers of this process\n", page)
 	// Not with ctx: an interrupt still ends in a check.
 	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared)
 	if err != nil {
@@ -105,7 +107,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		<-ctx.Done()
 		return nil
 	}
-	fmt.Fprintf(out, "make demo DEMO_FLAGS=-keep keeps the page of the informers, %s\n", page)
+	fmt.Fprintf(out, "%s ends with this run; make demo DEMO_FLAGS=-keep keeps it\n", page)
 	return nil
 }
 

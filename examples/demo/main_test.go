@@ -54,7 +54,7 @@ func TestInterruptEndsInACheck(t *testing.T) {
 	interrupt := &firstWrite{to: out, word: "updating", then: func(string) { cancel() }}
 	require.NoError(t, run(ctx, options{pods: 10, duration: time.Hour}, interrupt))
 	assert.Contains(t, out.String(), "self-check passed")
-	assert.Contains(t, out.String(), "DEMO_FLAGS=-keep keeps the page")
+	assert.Contains(t, out.String(), "DEMO_FLAGS=-keep keeps it")
 	assert.NotContains(t, out.String(), "\n"+afterOutage, "a row without figures")
 }
 
