@@ -1,19 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minor has the names of client-go that an earlier minor, which this project also serves,
-// lacks. Here they are client-go's own. In the tree of the earlier minor tools/port replaces this
-// file by the declarations themselves, cut out of client-go's source: so the types there are this
-// module's, and everything that uses them is the same in both trees.
 package minor
 
 import clientgo "k8s.io/client-go/tools/cache"
-
-// Of is the minor of client-go that this tree goes with.
-const Of = "v0.37"
-
-// Own reports whether the names below are declarations of this package, and not client-go's.
-const Own = false
 
 type (
 	// Object is client-go's type.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -49,9 +50,6 @@ func (p *port) backfill(ctx context.Context) error {
 	}
 	c := newCutter(loaded[0], there)
 	for _, name := range wanted {
-		if name == "Of" || name == "Own" {
-			continue
-		}
 		if slices.Contains(there, name) {
 			return fmt.Errorf("client-go %s has %s, too: take it out of internal/minor", p.minor, name)
 		}
@@ -63,10 +61,10 @@ func (p *port) backfill(ctx context.Context) error {
 		"// Package minor has the names of client-go that %[1]s lacks: here they are of this module. The\n// other files are cut out of client-go's source, see tools/port.\npackage minor\n\n"+
 		"// Of is the minor of client-go that this tree goes with.\nconst Of = %[1]q\n\n"+
 		"// Own reports whether the other names are declarations of this package, and not client-go's.\nconst Own = true\n", p.minor)
-	if err := os.WriteFile(filepath.Join(dir, "minor.go"), []byte(head), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "of.go"), []byte(head), 0o644); err != nil {
 		return err
 	}
-	return c.write(dir)
+	return errors.Join(os.Remove(filepath.Join(dir, "minor.go")), c.write(dir))
 }
 
 // exportedIn returns the exported names that files declare, without methods and tests.

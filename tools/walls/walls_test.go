@@ -96,7 +96,7 @@ var mayUse = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 		"internal/table", "internal/door", "internal/minor", "internal/pipeline", "internal/provider"},
 	"internal/event":           {},
-	"internal/door":            {"internal/event", "internal/fanout", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
+	"internal/door":            {"internal/event", "internal/fanout", "internal/minor", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
 	"internal/table":           {},
 	"internal/eventlog":        {},
 	"internal/identical":       {},
