@@ -85,8 +85,14 @@ func (p *port) run(ctx context.Context) (err error) {
 
 // copy copies the tracked files that the tree is to have.
 func (p *port) copy(ctx context.Context) error {
-	if there, err := os.ReadDir(p.to); err == nil && len(there) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("-o %s: the folder must be empty or new (%v)", p.to, err)
+	there, err := os.ReadDir(p.to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range there {
+		if entry.Name() != ".git" { // of a worktree without files
+			return fmt.Errorf("-o %s: the folder must be empty or new, and has %s", p.to, entry.Name())
+		}
 	}
 	listed, err := output(ctx, p.from, "git", "ls-files", "-z")
 	if err != nil {

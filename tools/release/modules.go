@@ -95,31 +95,17 @@ func (r *release) checkReplaces(m *modfile.File) error {
 }
 
 // checkUsers requires that, with an empty module cache, go get has each published module, its
-// packages compile, and go install has the command. A module proxy in a folder has our modules as they
-// are committed, so that no tag is needed for it.
+// packages compile, and go install has the command.
 func (r *release) checkUsers(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
-	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
-		return err
-	}
-	for _, folder := range r.folders() {
-		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
-			return err
-		}
-	}
-	cache, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	env, err := r.published(ctx, dir)
 	if err != nil {
 		return err
 	}
-	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
-	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
-	env := []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
-		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}
 	for i, folder := range r.folders() {
 		got, user := r.module(folder), filepath.Join(dir, fmt.Sprint("user", i))
 		if err := os.Mkdir(user, 0o755); err != nil {
@@ -138,6 +124,28 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 	}
 	_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(r.command)), "-h")
 	return err
+}
+
+// published makes a module proxy in a folder, which has our modules as they are committed, so that no
+// tag is needed for it, and returns an environment with that proxy and an empty module cache.
+func (r *release) published(ctx context.Context, dir string) (env []string, err error) {
+	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
+	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
+		return nil, err
+	}
+	for _, folder := range r.folders() {
+		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
+			return nil, err
+		}
+	}
+	cache, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	if err != nil {
+		return nil, err
+	}
+	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
+	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
+	return []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
+		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}, nil
 }
 
 // publish writes to proxy what a module proxy has of the module in a folder of the repository.
