@@ -54,8 +54,10 @@ func (r *release) checkModules(context.Context) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(modules[0].Require, func(r *modfile.Require) bool { return r.Mod.Path == "k8s.io/client-go" })
-	clientGo := modules[0].Require[i].Mod.Version
+	clientGo, err := clientGoOf(modules)
+	if err != nil {
+		return err
+	}
 	if semver.MajorMinor(r.version) != semver.MajorMinor(clientGo) {
 		return fmt.Errorf("go.mod requires client-go %s: the minor of a version is client-go's", clientGo)
 	}
@@ -67,6 +69,16 @@ func (r *release) checkModules(context.Context) error {
 		faults = append(faults, r.checkReplaces(m))
 	}
 	return errors.Join(faults...)
+}
+
+// clientGoOf returns the version of client-go that the root module requires.
+func clientGoOf(modules []*modfile.File) (string, error) {
+	for _, require := range modules[0].Require {
+		if require.Mod.Path == "k8s.io/client-go" {
+			return require.Mod.Version, nil
+		}
+	}
+	return "", errors.New("go.mod requires no client-go")
 }
 
 // checkRequire requires this version of our modules, and one version of those of Kubernetes.
