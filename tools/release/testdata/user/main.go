@@ -38,6 +38,9 @@ func main() {
 		log.Fatal(err)
 	}
 	go c.Start(ctx)
+	if !c.WaitForCacheSync(ctx) {
+		log.Fatal("the cache has not synced")
+	}
 	var pod corev1.Pod
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "ns", Name: "a"}, &pod); err != nil {
 		log.Fatal(err)
