@@ -753,10 +753,10 @@ func TestStop(t *testing.T) {
 		{name: "a stopped informer can be read", run: stopReads},
 		{name: "Run twice at the same time", run: stopRunTwice},
 		{name: "Run after the stop", run: stopRunAgain},
-		{name: "Run with a context that has ended", run: stopBeforeStart},
+		{name: "Run with a context that has ended", run: stopBeforeStart, since037: true},
 		{name: "Run with a channel", run: stopChannel},
 		{name: "in the middle of events", run: stopAmidEvents},
-		{name: "in the middle of joining handlers", run: stopAmidJoins},
+		{name: "in the middle of joining handlers", run: stopAmidJoins, since037: true},
 	})
 }
 
@@ -922,7 +922,7 @@ func TestPanic(t *testing.T) {
 		{name: "each panic costs its second", run: panicAgain},
 		{name: "in the initial list keeps the handler from being synced", run: panicNeverSynced},
 		{name: "after the initial list does not unsync", run: panicStaysSynced},
-		{name: "a panicking handler can be removed", run: panicRemoved},
+		{name: "a panicking handler can be removed", run: panicRemoved, since037: true},
 		{name: "in a transform", run: panicInTransform},
 		{name: "in the watch error handler", run: panicInErrorHandler},
 	})
