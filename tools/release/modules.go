@@ -27,6 +27,9 @@ func (r *release) modules() (modules []*modfile.File, err error) {
 		return nil, err
 	}
 	files := strings.Fields(listed)
+	if len(files) == 0 {
+		return nil, fmt.Errorf("git tracks no go.mod in %s", r.dir)
+	}
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Dir(a), filepath.Dir(b)) })
 	for _, file := range files {
 		path := filepath.Join(r.dir, file)
