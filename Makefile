@@ -224,7 +224,7 @@ port: ported ## its tests, those of its client-go and controller-runtime include
 	@cd $(PORT) && unset KINFORMER_NIGHT RACE BEGAN && LOGS=bin/test tools/suites $(PORTED)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
-	@for m in $(MODULES); do echo "govulncheck $$m"; (cd $$m && $(GOVULNCHECK) ./...); rc=$$?; \
+	@for m in $(MODULES); do echo "govulncheck $$m"; $(GOVULNCHECK) -C $$m ./...; rc=$$?; \
 		if [ $$rc = 3 ]; then echo "vulncheck: VULNERABLE: module $$m, see above"; exit 3; fi; \
 		if [ $$rc != 0 ]; then echo "vulncheck: NOT CHECKED: no verdict on module $$m and those after it. govulncheck needs"; \
 		echo "the database, over the network or as GOVULNDB=file:///a/copy/of/it"; exit 1; fi; done

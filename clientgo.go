@@ -13,13 +13,12 @@ import (
 )
 
 // The border: every name of client-go that this package offers without an engine of its own. A type
-// here is client-go's type, not one like it, so values cross between the two packages in both
-// directions; a function here is a call to its namesake. This file holds what surrounds an
-// informer, clientgo_store.go what surrounds a store or a queue, clientgo_listwatch.go what
-// surrounds the API server. Whatever is missing from the three has an engine in this package, and
-// surface_test.go holds the sum of both against client-go.
+// here is an alias of client-go's type, so values cross between the two packages in both directions; a
+// function here calls its namesake. This file has the names around an informer, clientgo_store.go those
+// around a store or a queue, clientgo_listwatch.go those around the API server. All other names of client-go
+// have an engine in this package. TestSurface compares the sum of both with client-go.
 
-// Handlers: what a user receives about objects. The objects are the cached ones, shared with every
+// Handlers receive objects from informers. The objects are the cached ones, shared with every
 // other reader, and must not be changed. Callbacks of one handler never run concurrently, and
 // events of one key arrive in the order in which the cache went through them.
 type (
@@ -36,7 +35,7 @@ type (
 	// handed to AddFunc.
 	ResourceEventHandlerDetailedFuncs = clientgo.ResourceEventHandlerDetailedFuncs
 
-	// FilteringResourceEventHandler passes on what FilterFunc accepts. An update by which an object
+	// FilteringResourceEventHandler passes on the objects that FilterFunc accepts. An update by which an object
 	// starts to be accepted is passed on as an addition, one by which it stops as a deletion.
 	// Deletions reach FilterFunc as they came, a DeletedFinalStateUnknown included.
 	FilteringResourceEventHandler = clientgo.FilteringResourceEventHandler
@@ -84,8 +83,8 @@ type (
 	// required.
 	InformerOptions = clientgo.InformerOptions
 
-	// TransformFunc rewrites an object before anything else sees it, commonly to drop what is not
-	// read. It may change the object in place. It must give the same result when it is applied to
+	// TransformFunc rewrites an object before it is stored, commonly to drop unused fields. It may change the
+	// object in place. It must give the same result when it is applied to
 	// its own result, and be quick: it runs once or more often for every event.
 	TransformFunc = clientgo.TransformFunc
 
@@ -101,8 +100,7 @@ func NewCacheMutationDetector(name string) MutationDetector {
 	return clientgo.NewCacheMutationDetector(name)
 }
 
-// The controller: what runs a reflector, a queue and a function that processes what the queue gives
-// out.
+// A controller runs a reflector, a queue and a function that processes popped items.
 type (
 	// Controller moves events from a ListerWatcher through a queue to a processing function until
 	// its context ends. It runs once, and blocks while it does.
@@ -117,7 +115,7 @@ type (
 	ProcessFunc = clientgo.ProcessFunc
 
 	// ProcessBatchFunc processes deltas of pairwise different objects together. If some of them
-	// fail it returns a *TransactionError that tells which succeeded.
+	// fail it returns a *TransactionError with the indices of those that succeeded.
 	ProcessBatchFunc = clientgo.ProcessBatchFunc
 
 	// ShouldResyncFunc is asked at each end of a resync period whether a resync is due.
@@ -135,8 +133,8 @@ type (
 	// may be costly to compute.
 	DoneChecker = clientgo.DoneChecker
 
-	// SyncResult is what a shared informer factory found while it waited for its informers: which
-	// of them had synced and, if not all had, why the wait ended.
+	// SyncResult is the result of a shared informer factory's wait: which informers had synced and, if not
+	// all had, why the wait ended.
 	SyncResult = clientgo.SyncResult
 )
 
@@ -155,11 +153,11 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 // The typed views: handlers, informers and indexers that name the object's type, over the untyped
 // ones.
 type (
-	// Object is what the typed views ask of an object: a name, a namespace and comparability, which
-	// tells a missing object (the zero value) from a present one.
+	// Object is the constraint of typed informers and indexers: a name, a namespace and comparability, by which
+	// a missing object (the zero value) differs from a present one.
 	Object = minor.Object
 
-	// DeletedObject is what a typed handler gets for a deletion. OptionalObj may be old, or the
+	// DeletedObject is the argument of a typed handler for a deletion. OptionalObj may be old, or the
 	// zero value if no state was known; the key and the name are always right.
 	DeletedObject[T Object] = minor.DeletedObject[T]
 
@@ -228,7 +226,7 @@ func NewInformerName(name string) (*InformerName, error) { return clientgo.NewIn
 // tests only.
 func ResetInformerNamesForTesting() { clientgo.ResetInformerNamesForTesting() }
 
-// Metrics: what a monitoring library implements to receive figures of informers.
+// A monitoring library implements these interfaces to receive metrics of informers.
 type (
 	// GaugeMetric is a number that goes up and down.
 	GaugeMetric = clientgo.GaugeMetric

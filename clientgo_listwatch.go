@@ -87,29 +87,28 @@ func ToListerWithContext(l Lister) ListerWithContext { return clientgo.ToListerW
 func ToWatcherWithContext(w Watcher) WatcherWithContext { return clientgo.ToWatcherWithContext(w) }
 
 // ToListerWatcherWithContext returns lw itself if it takes a context for both requests, else a
-// wrapper that ignores it where lw does not. The wrapper does not say what lw can stream: ask lw.
+// wrapper that ignores it where lw does not. The wrapper does not report whether lw supports streamed lists.
 func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 	return clientgo.ToListerWatcherWithContext(lw)
 }
 
-// ToListWatcherWithWatchListSemantics returns lw together with what client says of itself, once and
-// for all, about streaming the initial list over a watch; reflectors list instead if it cannot.
+// ToListWatcherWithWatchListSemantics returns lw with a method that reports whether client supports streaming the
+// initial list over a watch. client is asked once. If it does not, reflectors list instead.
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
 	return clientgo.ToListWatcherWithWatchListSemantics(lw, client)
 }
 
-// The reflector: what lists, watches and puts what it receives into a store.
+// A reflector lists and watches a collection, and puts the received objects into a store.
 type (
 	// Reflector keeps a ReflectorStore equal, eventually, to a collection on the server. The
-	// informers of this package run an engine of their own; a Reflector that they hand to a
-	// watch-error handler tells its name, its type and its last resource version, and is not to be
-	// run.
+	// informers of this package run an engine of their own; a Reflector that they pass to a
+	// watch-error handler has the name, the type and the last resource version, and must not be run.
 	Reflector = clientgo.Reflector
 
 	// ReflectorOptions are the options of NewReflectorWithOptions; the zero value works.
 	ReflectorOptions = clientgo.ReflectorOptions
 
-	// ReflectorStore is what a reflector writes to. Replace takes over the slice it is given.
+	// ReflectorStore is the store that a reflector writes to. Replace owns its argument afterwards.
 	ReflectorStore = clientgo.ReflectorStore
 
 	// ReflectorBookmarkStore is the optional interface of a ReflectorStore that takes bookmarks.
@@ -120,12 +119,12 @@ type (
 	ResourceVersionUpdater = clientgo.ResourceVersionUpdater
 
 	// TransformingStore is the optional interface of a ReflectorStore with a transform. The
-	// reflector applies it to what it collects before it writes to the store, so an object may pass
-	// it twice.
+	// reflector applies it to the collected objects before it writes to the store, so an object may be
+	// transformed twice.
 	TransformingStore = clientgo.TransformingStore
 )
 
-// Errors of list and watch, and what is called with them.
+// Errors of list and watch, and the handlers that are called with them.
 type (
 	// WatchErrorHandler is called with an error that ended a round of list and watch. It must
 	// return quickly; the next round comes after a backoff.
@@ -143,9 +142,9 @@ type (
 	RetryWithDeadline = clientgo.RetryWithDeadline
 )
 
-// NewRetryWithDeadline returns a RetryWithDeadline that says yes for maxRetryDuration after the
-// first error that isRetryable accepts. The span starts anew after minResetPeriod without such an
-// error. It says no always if maxRetryDuration is zero or less.
+// NewRetryWithDeadline returns a RetryWithDeadline that allows retries for maxRetryDuration after the first
+// error that isRetryable accepts. The duration starts again after minResetPeriod without such an error. If
+// maxRetryDuration is zero or less, no retry is allowed.
 func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetryable func(error) bool, clock clock.Clock) RetryWithDeadline {
 	return clientgo.NewRetryWithDeadline(maxRetryDuration, minResetPeriod, isRetryable, clock)
 }

@@ -71,7 +71,7 @@ func NamespacedNameAsObjectName(nn types.NamespacedName) ObjectName {
 	return clientgo.NamespacedNameAsObjectName(nn)
 }
 
-// Stores: objects by key. What a store returns is what was put in, shared and not to be changed.
+// Stores have objects by key. A store returns the stored objects themselves, which must not be changed.
 type (
 	// Store holds objects under the keys that it computes from them. Every method may be called
 	// concurrently, and each answers from one state. Replace takes over the slice it is given.
@@ -83,7 +83,7 @@ type (
 	// ThreadSafeStore is an Indexer whose caller brings the keys along.
 	ThreadSafeStore = clientgo.ThreadSafeStore
 
-	// KeyLister lists the keys of what it holds.
+	// KeyLister lists the keys of its objects.
 	KeyLister = clientgo.KeyLister
 
 	// KeyGetter looks up by key.
@@ -105,7 +105,7 @@ type (
 	// Transaction is one write, of an object.
 	Transaction = clientgo.Transaction
 
-	// TransactionType says what a Transaction does with its object.
+	// TransactionType is the operation of a Transaction.
 	TransactionType = clientgo.TransactionType
 
 	// TransactionError says, by position, which writes of a transaction succeeded, and why the
@@ -159,16 +159,16 @@ func IndexFuncToKeyFuncAdapter(indexFunc IndexFunc) KeyFunc {
 	return clientgo.IndexFuncToKeyFuncAdapter(indexFunc)
 }
 
-// Queues: what stands between a reflector and what processes its events.
+// Queues stand between a reflector and the consumer of its events.
 type (
-	// Queue is a ReflectorStore that gives out, by Pop, what was put in. Any number of goroutines
-	// may put in; one should pop. Pop blocks until there is something or the queue is closed.
+	// Queue is a ReflectorStore whose items Pop removes and returns. Any number of goroutines may add items;
+	// one should pop. Pop blocks until there is an item or the queue is closed.
 	Queue = clientgo.Queue
 
 	// QueueWithBatch is a Queue that may give out several items with one call.
 	QueueWithBatch = clientgo.QueueWithBatch
 
-	// PopProcessFunc receives what Pop took out. Its error is Pop's error.
+	// PopProcessFunc receives the popped item. Pop returns its error.
 	PopProcessFunc = clientgo.PopProcessFunc
 
 	// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place
@@ -188,7 +188,7 @@ type (
 // NewFIFO returns an empty FIFO that distinguishes objects by keyFunc.
 func NewFIFO(keyFunc KeyFunc) *FIFO { return clientgo.NewFIFO(keyFunc) }
 
-// Deltas: what the queues give out.
+// Deltas are the items of the queues.
 type (
 	// Delta is one change and the object after it; for a deletion, the object before it.
 	Delta = clientgo.Delta
@@ -196,7 +196,7 @@ type (
 	// Deltas are changes of one object, the oldest first and at least one.
 	Deltas = clientgo.Deltas
 
-	// DeltaType says what a Delta is about, and so what its Object is.
+	// DeltaType is the kind of change of a Delta, which determines the type of its Object.
 	DeltaType = clientgo.DeltaType
 
 	// ReplacedAllInfo is the Object of a ReplacedAll delta: the whole new content, after the

@@ -39,14 +39,14 @@ type controller struct {
 	}
 }
 
-// parts are what a controller is put together from.
+// parts are the components of a controller.
 type parts struct {
 	config   Config
 	identity InformerNameAndResource // may be zero
-	requests reflector.Options       // what client-go has no name for, or no way to set for an informer
+	requests reflector.Options       // options that client-go lacks
 
 	queue    controllerQueue
-	sink     reflector.Sink     // what fills queue
+	sink     reflector.Sink     // receives events and puts them into queue
 	pipeline *pipeline.Pipeline // nil: the queue is the user's
 
 	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when
@@ -62,19 +62,19 @@ type parts struct {
 	relister *reflector.Relister // nil: its own
 }
 
-// controllerQueue is what a controller wants of its queue, beside what take does.
+// controllerQueue has the methods of a queue that a controller calls, other than pop.
 type controllerQueue interface {
 	Close()
 	HasSynced() bool
 	HasSyncedChecker() DoneChecker
 }
 
-// New returns a Controller that lists and watches with config.ListerWatcher into config.Queue and
-// hands what it pops to config.ProcessBatch, or config.Process where the queue or the configuration
-// knows no batches. The queue may be any implementation. Both functions run in a goroutine of their
-// own, one call at a time, never in that of the reflector; what they fail or panic at is counted
-// (inspect.QueueOf), reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and not tried
-// again. Package retry tries again.
+// New returns a Controller that lists and watches with config.ListerWatcher into config.Queue. It passes
+// popped items to config.ProcessBatch, or to config.Process if the queue or the configuration does not
+// support batches. The queue may be any implementation. Both functions run in a goroutine of their own,
+// one call at a time, never in the reflector's. Their errors and panics are counted (inspect.QueueOf) and
+// reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. A failed item is not retried; package
+// retry does that.
 //
 // Run returns when its context ends, the queue is closed and the last call has returned; at once,
 // with an error in the log, if config.ListerWatcher is nil.
@@ -143,8 +143,8 @@ func (c *controller) popBatch(queue QueueWithBatch) error {
 // Run is RunWithContext for a stop channel.
 func (c *controller) Run(stopCh <-chan struct{}) { c.RunWithContext(wait.ContextForChannel(stopCh)) }
 
-// RunWithContext runs until ctx ends, or until what came before the error policy stopped the
-// reflector is processed. It must be called once.
+// RunWithContext runs until ctx ends, or until the error policy has stopped the reflector and all earlier
+// events are processed. It must be called once.
 func (c *controller) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	defer c.observed.Enter(c)()
@@ -193,14 +193,14 @@ func (c *controller) run(ctx context.Context) {
 	group.Wait()
 }
 
-// follow closes the queue and stopped at the end, also when what follows the server panics.
+// follow runs the given function, and then closes the queue and stopped, also if the function panics.
 func (c *controller) follow(ctx context.Context, follow func(context.Context), stopped chan<- struct{}) {
 	defer c.queue.Close()
 	defer close(stopped)
 	follow(ctx)
 }
 
-// nameSlowStop logs what Run waits for, if it takes long until all is done.
+// nameSlowStop logs the reason for the wait if done is not closed soon after ctx ends.
 func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	patience := time.NewTimer(fanout.StopPatience)
 	defer patience.Stop()
@@ -231,14 +231,14 @@ func (c *controller) refused(ctx context.Context) bool {
 	return true
 }
 
-// about returns the options with what they say of the objects.
+// about returns o with the description of the objects: identity, name and example.
 func about(o reflector.Options, id InformerNameAndResource, description string, example any) reflector.Options {
 	o.TypeDescription, o.ExpectedType = description, example
 	o.Resource = cmp.Or(o.Resource, id.GroupVersionResource())
 	return o
 }
 
-// reflectorOptions says what is reflected, and how it is asked for.
+// reflectorOptions returns the options of the reflector.
 func (c *controller) reflectorOptions() reflector.Options {
 	o := c.requests
 	o.ListerWatcher = c.config.ListerWatcher
@@ -246,7 +246,7 @@ func (c *controller) reflectorOptions() reflector.Options {
 	return o
 }
 
-// start makes the reflector. It returns what follows the server until a context ends.
+// start makes the reflector. It returns a function that follows the server until its context ends.
 func (c *controller) start(ctx context.Context) (follow func(context.Context)) {
 	logger := klog.FromContext(ctx)
 	o := c.reflectorOptions()
@@ -276,8 +276,8 @@ func watchErrorHandlerOf(config *Config) WatchErrorHandlerWithContext {
 	return func(_ context.Context, r *Reflector, err error) { config.WatchErrorHandler(r, err) }
 }
 
-// processLoop runs until the queue is closed or ctx ends. A panic of a process function leaves it;
-// what was popped then is lost, and RunWithContext enters the loop again after a second.
+// processLoop runs until the queue is closed or ctx ends. A panic of a process function
+// ends it. The popped items are lost, and RunWithContext starts the loop again after a second.
 func (c *controller) processLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := c.take()
@@ -298,7 +298,7 @@ func (c *controller) HasSynced() bool {
 	return c.queue.HasSynced()
 }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns a checker whose channel is closed once HasSynced returns true.
 func (c *controller) HasSyncedChecker() DoneChecker {
 	if c.follower != nil {
 		return c.follower.HasSyncedChecker()

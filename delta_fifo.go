@@ -12,9 +12,9 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// DeltaFIFO is a Queue that collects per object what happened to it since it was last popped: Pop
-// hands out the Deltas of one object, oldest first, and objects come in the order in which their
-// first waiting Delta arrived.
+// DeltaFIFO is a Queue that collects the changes of each object since it was last popped. Pop returns the
+// Deltas of one object, oldest first. Objects are popped in the order in which their first pending Delta
+// arrived.
 //
 // A Replace adds a Deleted delta with a DeletedFinalStateUnknown for every object that the list
 // lacks, whether it is among the known objects or only in the queue. Two deletions in a row become
@@ -70,19 +70,19 @@ func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
 // Transformer returns the function that every object passes on its way in, or nil.
 func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
-// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued
-// then.
+// Add queues an Added delta. It returns a KeyError, or the transformer's error, in which case nothing is
+// queued.
 func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
 func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
 // Delete queues a Deleted delta, unless neither the queue nor the known objects have the object.
-// Errors as for Add, and only of what would be queued. An object without a key is no write that
-// HasSynced counts.
+// It returns the same errors as Add, but only for an object that it would queue. HasSynced does not count
+// an object without a key.
 //
-// The reflectors of this package queue a deletion that the transformer fails for all the same: as a
-// DeletedFinalStateUnknown with the object that is queued or known.
+// If the transformer fails for a deletion, the reflectors of this package still queue it, as a
+// DeletedFinalStateUnknown with the queued or known object.
 func (f *DeltaFIFO) Delete(obj interface{}) error { return f.queue.PutKeyed(Deleted, obj) }
 
 // admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
@@ -98,8 +98,8 @@ func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 }
 
 // Pop waits for an object and calls process with its Deltas while the queue is locked: process must
-// not call the queue. It returns the Deltas, which belong to the caller, and what process returned,
-// or ErrFIFOClosed when the queue is closed and empty. What fails in process is not queued again.
+// not call the queue. It returns the Deltas, which belong to the caller, and the error of process,
+// or ErrFIFOClosed when the queue is closed and empty. Pop does not queue failed Deltas again.
 func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas(process)
 }

@@ -12,8 +12,8 @@
 //		AddFunc: func(obj any) { ... },
 //	})
 //	go informer.RunWithContext(ctx)
-//	if !cache.WaitFor(ctx, "pods", registration.HasSyncedChecker()) {
-//		return context.Cause(ctx)
+//	if err := kinformer.WaitForSync(ctx, informer, registration); err != nil { // of the package kinformer beside this one
+//		return err // says why: forbidden, out of reach, never run
 //	}
 //	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
@@ -41,24 +41,22 @@
 // imports. What only this library has is in packages beside it, all of it optional.
 //
 // Package kinformer makes informers with more options - for slow handlers, requests, decoding, errors
-// and the queue - waits for them, with reasons, and has them request their state again.
-// Package view reads stores without copying, and several times from one state. Package inspect says
-// what informers, their queues and their handlers do, yields all of them, and checks whether a program
-// is ready; package debug shows them as a page. Package factory puts informers behind client-go's
-// factories. Package direct decodes what servers
-// send. Package trim has transform functions that make objects smaller. Package audit compares a
-// cache with its server, and repairs it. Package retry gives a
-// process function retries, and queues of one's own a bound. The modules
-// kinformerprom exports metrics to Prometheus, kinformerotel spans to OpenTelemetry, and
-// kinformerclient reads caches of controller-runtime.
+// and the queue - waits for them and returns reasons, and has them list again. Package view reads stores
+// without copying, and several times from one state. Package inspect reports the state of informers, their
+// queues and their handlers, yields all of them, and checks whether a program is ready; package debug
+// shows them as a page. Package factory puts informers behind client-go's factories. Package direct decodes
+// the responses of servers. Package trim has transform functions that make objects smaller. Package audit
+// compares a cache with its server, and repairs it. Package retry adds retries to a process function, and a
+// bound to a queue. The module kinformerprom exports metrics to Prometheus, kinformerotel spans to
+// OpenTelemetry, and kinformerclient reads caches of controller-runtime.
 //
 // # Guarantees
 //
 //  1. A handler is called once for each change, in the order of the server's watch, one call at a
 //     time.
 //  2. The store has a change, with all its indices, before any handler is called for it.
-//  3. A handler that is added late is first called for what is in the store (isInInitialList is
-//     true), then for all that follows, without repeating or leaving out anything.
+//  3. A handler that is added late is first called for the objects in the store (isInInitialList is
+//     true), then for all later changes. None is repeated or left out.
 //  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. They
 //     never wait for a writer.
 //  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
@@ -86,15 +84,15 @@
 //
 // # When something is wrong
 //
-//   - Nothing arrives: inspect.StatusOf returns what the informer does and for how long, the state of its
+//   - Nothing arrives: inspect.StatusOf returns the phase of the informer and its duration, the state of its
 //     connection, and its last error. It prints as one line.
-//   - A start does not finish: kinformer.WaitForSync waits like WaitFor, and returns the reason.
+//   - A start does not finish: kinformer.WaitForSync waits like [WaitFor], and returns the reason.
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
-//     that run, and describes what each does, has done and costs.
+//     running informers, with the state, history and cost of each.
 //   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
 //   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
 //     notifications that wait.
-//   - The wait between two requests is too long, or no further request makes sense: an
+//   - The wait between two requests is too long, or no further request makes sense: a
 //     kinformer.ErrorPolicy decides.
 //
 // The log warns when the server is out of reach for some seconds, when a handler is stuck or falls
@@ -109,5 +107,5 @@
 // the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime, those that the program has added
 // included, but not to apimachinery's own that sleeps: in a bubble it would, for decades.
 //
-// internal/README.md describes the inside, for those who change this package.
+// internal/README.md describes the implementation.
 package cache

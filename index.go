@@ -15,9 +15,8 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Indices is a parameter type of NewThreadSafeStore, there so that client-go's calls compile. A
-// store keeps its indices to itself: what is given is left untouched, and nothing can be read from
-// it.
+// Indices is a parameter type of NewThreadSafeStore, so that calls of client-go's function compile. A store
+// does not export its indices: it neither reads nor writes the argument.
 type Indices map[string]index
 
 // index is a type without values, so that an Indices stays empty.
@@ -48,8 +47,8 @@ func indexFailureError(f *table.IndexFailure) error {
 	return fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w", f.Key, f.Index, f.Err)
 }
 
-// singleValued returns MetaNamespaceIndexFunc, client-go's or ours, in a form that does not
-// allocate, and nil for every other function.
+// singleValued returns a form of f that does not allocate if f is MetaNamespaceIndexFunc, of client-go or of
+// this package, and nil for every other function.
 func singleValued(f table.IndexFunc) func(obj any) (value string, err error) {
 	switch reflect.ValueOf(f).Pointer() {
 	case reflect.ValueOf(MetaNamespaceIndexFunc).Pointer(), reflect.ValueOf(clientgo.MetaNamespaceIndexFunc).Pointer():

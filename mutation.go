@@ -23,8 +23,8 @@ type mutations struct {
 	processor *fanout.Processor
 }
 
-// run runs the detector. When that finds a write it panics, and does not know who it was: before
-// the panic goes on, as it is, the log names who may have been.
+// run runs the detector, which panics when it finds a modified object. Before the panic continues, the log
+// names the handlers that may have modified the object.
 func (m *mutations) run(ctx context.Context) {
 	found := true
 	defer func() {
@@ -36,7 +36,7 @@ func (m *mutations) run(ctx context.Context) {
 	found = false
 }
 
-// watch shows the detector what has come into the store.
+// watch passes objects that entered the store to the detector.
 func (m *mutations) watch(changes []event.Change) {
 	for i := range changes {
 		switch c := &changes[i]; {

@@ -36,7 +36,7 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	if handler == nil {
 		return nil, fanout.ErrNilHandler
 	}
-	s.pipeline.Delivery.Lock() // before life, which nobody holds while waiting for a batch
+	s.pipeline.Delivery.Lock() // before life, which no goroutine holds while it waits for a batch
 	defer s.pipeline.Delivery.Unlock()
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -56,8 +56,8 @@ func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHa
 	return newRegistration(listener), nil
 }
 
-// newListenerLocked translates what the user says of a handler. A handler that is refused has
-// changed nothing.
+// newListenerLocked makes the listener of a handler from the user's options. A refused handler has no
+// effect.
 func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, options HandlerOptions) (*fanout.Listener, error) {
 	handler, served, err := fanout.Unwrap(handler, s.config.Standard)
 	if err != nil {
@@ -70,9 +70,8 @@ func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, op
 	return s.processor.NewListener(handler, served), nil
 }
 
-// resyncPeriodLocked fits a requested period into what the informer can do. Before the start the
-// informer checks as often as the most impatient handler wants; afterwards a handler cannot be more
-// impatient than that.
+// resyncPeriodLocked returns the period that the informer supports for a requested one. Before the start, the
+// shortest requested period sets how often the informer checks. Afterwards no handler can have a shorter one.
 func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested time.Duration) time.Duration {
 	if requested <= 0 {
 		return requested
@@ -132,7 +131,7 @@ var _ ResourceEventHandlerRegistration = (*registration)(nil)
 // its initial list.
 func (r *registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns a checker whose channel is closed once HasSynced returns true.
 func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.SyncedChecker() }
 
 // ShutdownChan returns a channel that is closed when the handler was removed, or the informer

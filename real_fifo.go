@@ -13,12 +13,12 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// RealFIFO is a Queue that hands out changes one by one, or in batches, in exactly the order in
-// which they were put.
+// RealFIFO is a Queue that returns changes one by one, or in batches, in exactly the order in which
+// they were put.
 //
-// With AtomicEvents a Replace is one ReplacedAll delta and a Resync one SyncAll delta, to be
-// resolved against the store by what pops them. Without, they become one delta an object, as in a
-// DeltaFIFO, against KnownObjects.
+// With AtomicEvents a Replace is one ReplacedAll delta and a Resync one SyncAll delta, which the consumer
+// resolves against the store. Without AtomicEvents they become one delta for each object, resolved against
+// KnownObjects as in a DeltaFIFO.
 //
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a
 // constructor.
@@ -85,8 +85,8 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 // Transformer returns the function that every object passes on its way in, or nil.
 func (f *RealFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
-// Add queues an Added delta. Errors: KeyError, or what the transformer returned; nothing is queued
-// then.
+// Add queues an Added delta. It returns a KeyError, or the transformer's error, in which case nothing is
+// queued.
 func (f *RealFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) }
 
 // Update queues an Updated delta. Errors as for Add.
@@ -102,9 +102,9 @@ func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, o
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
 func (f *RealFIFO) Bookmark(resourceVersion string) error { return f.queue.Bookmark(resourceVersion) }
 
-// Replace queues what makes list the whole state: one ReplacedAll delta, or deletions and then a
-// Replaced delta for each object. An object without a key or that cannot be transformed fails the
-// call and nothing is queued.
+// Replace queues the deltas after which the store has exactly the objects of list: one ReplacedAll delta, or
+// deletions and then a Replaced delta for each object. If an object has no key or cannot be transformed,
+// Replace returns the error and queues nothing.
 func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error {
 	if f.atomic {
 		return f.queue.ReplaceAll(newItems, resourceVersion)
@@ -120,8 +120,8 @@ func (f *RealFIFO) Replace(newItems []interface{}, resourceVersion string) error
 	return nil
 }
 
-// expandLocked turns a replacement into single records: deletions of what is queued or known and
-// not listed, then the list.
+// expandLocked turns a replacement into single records: deletions of queued or known objects that are not
+// listed, then the listed objects.
 func (f *RealFIFO) expandLocked(listed *queue.List) (records []event.Record) {
 	keys := listed.Names()
 	queued, order := f.lastQueuedLocked()
@@ -169,10 +169,10 @@ func (f *RealFIFO) Resync() error {
 	return nil
 }
 
-// Pop waits for a change and calls process with Deltas of just that one. It returns them and what
-// process returned, or ErrFIFOClosed when the queue is closed and empty. The queue is locked
+// Pop waits for a change and calls process with Deltas of just that one. It returns them and the error of
+// process, or ErrFIFOClosed when the queue is closed and empty. The queue is locked
 // meanwhile unless UnlockWhileProcessing is set; then calls from several goroutines process one
-// after the other, and process must not call Pop or PopBatch. What fails in process is not queued
+// after the other, and process must not call Pop or PopBatch. Pop does not queue failed Deltas
 // again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas(process)

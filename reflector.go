@@ -22,9 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// sinkOf returns a store as a sink. What our own queues take beyond a ReflectorStore is known by
-// their types themselves: a user's type that embeds one has these methods too, and may override
-// those that they would pass by.
+// sinkOf returns a store as a sink. Queues of this package are recognized by their exact types, because a
+// user's type that embeds one has the same methods and may override some that the sink would bypass.
 func sinkOf(store ReflectorStore) reflector.Sink {
 	switch own := store.(type) {
 	case *RealFIFO:
@@ -36,7 +35,7 @@ func sinkOf(store ReflectorStore) reflector.Sink {
 	}
 }
 
-// queueSink is a queue of ours on its own as a sink.
+// queueSink is a sink that puts into a single queue of this package.
 type queueSink struct {
 	store ReflectorStore
 	queue *queue.Queue
@@ -83,8 +82,8 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
 }
 
-// errorsTo returns what a reflector of ours hands its errors to: handler, or, if that is nil and
-// the error not expected, DefaultWatchErrorHandler.
+// errorsTo returns the function that a reflector calls with its errors. It calls handler, or
+// DefaultWatchErrorHandler if handler is nil and the error is not expected.
 func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflector.Failure) {
 	id := &standIn{}
 	return func(ctx context.Context, f reflector.Failure) {
@@ -108,9 +107,8 @@ func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	event.Report(ctx, err, "Failed to watch", "reflector", r.Name(), "type", r.TypeDescription())
 }
 
-// standIn is what a watch-error handler gets to see of a reflector of ours, made when it is first
-// asked for. It is also the ListerWatcher of that: an empty collection at a version, which cannot be
-// watched.
+// standIn is the Reflector that a watch-error handler receives, made on first use. It is also the
+// ListerWatcher of that Reflector: its list is empty and has a version, and it cannot be watched.
 type standIn struct {
 	mu struct {
 		sync.Mutex
@@ -163,5 +161,5 @@ func (s *standIn) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (s *standIn) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errStandIn }
 
-// IsWatchListSemanticsUnSupported keeps client-go from streaming what List answers.
+// IsWatchListSemanticsUnSupported returns true, so that client-go calls List.
 func (s *standIn) IsWatchListSemanticsUnSupported() bool { return true }

@@ -73,8 +73,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 	return s
 }
 
-// configure changes what client-go's options have no name for. It is called before anybody else has
-// the informer.
+// configure changes options that client-go lacks. It must be called before the informer is shared.
 func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
 	s.config.Requests.Resource = s.config.Resource
@@ -111,8 +110,8 @@ type sharedIndexInformer struct {
 	relister      *reflector.Relister
 	observed      door.Observed
 
-	// life is the informer's way from new over started to stopped, and what may only be set before
-	// the start.
+	// life has the informer's phase (new, started, stopped) and the fields that may only be set before the
+	// start.
 	life struct {
 		sync.Mutex
 		phase             phase
@@ -211,8 +210,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	return s.life.controller
 }
 
-// requestsLocked are the requests that are configured, as far as a transform function allows what
-// they say of decoding.
+// requestsLocked returns the options of requests. Decoding options that the transform function does not allow
+// are off.
 func (s *sharedIndexInformer) requestsLocked() reflector.Options {
 	if s.life.transform == nil {
 		return s.config.Requests
@@ -220,7 +219,7 @@ func (s *sharedIndexInformer) requestsLocked() reflector.Options {
 	return s.config.Requests.Transformed(s.config.TransformCopies || event.KeepsParts(s.life.transform, s.objectType))
 }
 
-// distribute hands what has changed in the store to the handlers and to the detector of mutations.
+// distribute passes changes of the store to the handlers and to the mutation detector.
 func (s *sharedIndexInformer) distribute(changes []event.Change) {
 	s.mutations.watch(changes)
 	s.processor.Distribute(changes)
@@ -290,7 +289,7 @@ func (s *sharedIndexInformer) IsStopped() bool {
 // it yet: ask their registration.
 func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecker()) }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns a checker whose channel is closed once HasSynced returns true.
 func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker {
 	return informerSynced{s.report, s.synced}
 }
@@ -325,8 +324,7 @@ func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
 // AddIndexers adds indices, before or after the start. It fails on a stopped informer and for a
 // name that exists.
 //
-// The watch goes on meanwhile; what it brings reaches store and handlers when the indices are
-// complete.
+// The watch continues meanwhile. Its events reach the store and the handlers when the indices are complete.
 func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
 	// asked without the lock held on: index functions of a full store take their time, and may ask,
 	// too
@@ -360,20 +358,20 @@ func (v controllerView) LastSyncResourceVersion() string {
 	return v.informer.LastSyncResourceVersion()
 }
 
-// SetWatchErrorHandler sets what is called with errors of list and watch, before the start only.
-// The last call counts.
+// SetWatchErrorHandler sets the function that is called with errors of list and watch, before the start
+// only. The last call counts.
 func (s *sharedIndexInformer) SetWatchErrorHandler(handler WatchErrorHandler) error {
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext sets what is called with errors of list and watch, before the
-// start only. The last call counts.
+// SetWatchErrorHandlerWithContext sets the function that is called with errors of list and watch, before
+// the start only. The last call counts.
 func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
 	return s.beforeStart(func() { s.life.watchErrorHandler = handler })
 }
 
-// SetTransform sets what every object passes before it is stored, before the start only. The last
-// call counts. The function owns the object it is given, must be idempotent, and gets no
+// SetTransform sets the function that transforms every object before it is stored. It must be called before the
+// start. The last call counts. The function owns the object it is given, must be idempotent, and gets no
 // tombstones. A nil result without an error, of whatever type, counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })

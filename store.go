@@ -37,7 +37,7 @@ var (
 	_ TransactionStore = (*keyedStore)(nil)
 )
 
-// What is seated in types of this package, for the packages beside it.
+// These types of package door are embedded in types of this package, for the packages beside it.
 type (
 	tableSeat    = door.Seat[*table.Table]
 	informerSeat = door.Seat[door.Look]
@@ -66,13 +66,13 @@ func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetric
 }
 
 // NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by
-// KeyFunc. Objects are shared with the callers: what was put in must not be changed afterwards.
-// With a KeyFunc of nil all that asks for an object's key fails with a KeyError. An option of nil
-// is a mistake that panics.
+// KeyFunc. Objects are shared with the callers: a stored object must not be changed.
+// With a nil KeyFunc, every method that needs an object's key returns a KeyError. A nil option
+// panics.
 func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return newStore(keyFunc, nil, opts...) }
 
-// NewIndexer is NewStore with secondary indices; see NewThreadSafeStore for what happens when an
-// index function fails.
+// NewIndexer is NewStore with secondary indices. NewThreadSafeStore documents how failures of index
+// functions are handled.
 func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
 	return newStore(keyFunc, indexers, opts...)
 }
@@ -97,8 +97,8 @@ func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStor
 	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
 }
 
-// isMetaNamespaceKeyFunc knows client-go's function and ours, with or without deletion handling:
-// what has metadata is no tombstone.
+// isMetaNamespaceKeyFunc reports whether f is MetaNamespaceKeyFunc, of client-go or of this package, with or
+// without deletion handling. The difference does not matter: an object with metadata is no tombstone.
 func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	at := reflect.ValueOf(f).Pointer()
 	for _, usual := range []KeyFunc{
@@ -112,12 +112,10 @@ func isMetaNamespaceKeyFunc(f KeyFunc) bool {
 	return false
 }
 
-// errNoKeyFunc is what every object gets instead of a key in a store that was made without a key
-// function.
+// errNoKeyFunc is the error for every object in a store without a key function.
 var errNoKeyFunc = errors.New("the store was made with a nil KeyFunc: give NewStore one, such as MetaNamespaceKeyFunc")
 
-// keyOf is KeyOf with the store's function; the usual one is written out for what is nearly every
-// object.
+// keyOf is KeyOf with the store's function. MetaNamespaceKeyFunc, the usual one, is inlined.
 func (s *keyedStore) keyOf(obj any) (string, error) {
 	if s.usualKey {
 		if o, ok := obj.(metav1.Object); ok && !event.IsNil(obj) {
@@ -130,8 +128,8 @@ func (s *keyedStore) keyOf(obj any) (string, error) {
 	return event.KeyOf(s.keyFunc, obj)
 }
 
-// usualKeyLen is what most keys have room in, so that they need no memory of their own where they
-// are only looked up.
+// usualKeyLen is the size of buffers for lookup keys, in bytes. Most keys fit, so that a lookup does not
+// allocate.
 const usualKeyLen = 128
 
 // appendKey is keyOf for the usual key of an object in a namespace, as bytes; nil if it is none.
@@ -164,7 +162,7 @@ func (s *keyedStore) admit(obj any) (key string, stored any, err error) {
 	return key, stored, nil
 }
 
-// Add stores obj. Errors: KeyError, or what the transformer returned.
+// Add stores obj. It returns a KeyError, or the transformer's error.
 func (s *keyedStore) Add(obj interface{}) error {
 	var room [usualKeyLen]byte
 	if key := s.appendKey(room[:0], obj); key != nil && s.transformer == nil {
@@ -179,8 +177,8 @@ func (s *keyedStore) Add(obj interface{}) error {
 	return nil
 }
 
-// Update stores obj, whether or not its key was there before. Errors: KeyError, or what the
-// transformer returned.
+// Update stores obj, whether or not its key existed before. It returns a KeyError, or the transformer's
+// error.
 func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.

@@ -22,8 +22,8 @@ import (
 
 // objects are those of a store and their indices, in a table whose readers never wait.
 type objects struct {
-	contents  store.Contents           // what is written through
-	table     *table.Table             // of the contents: what is read
+	contents  store.Contents           // for writes
+	table     *table.Table             // of contents, for reads
 	onFailure func(table.IndexFailure) // nil: reportIndexFailures
 }
 
@@ -53,16 +53,15 @@ func refuseNilOption(isNil bool, constructor string, i, n int) {
 
 // NewThreadSafeStore returns an empty store with the given indexers, safe for use by any number of
 // goroutines. The store copies indexers; indices is ignored. Objects are shared with the callers:
-// what was put in must not be changed afterwards.
+// a stored object must not be changed.
 //
-// No read waits for a write, whatever the write is busy with, and none sees a part of one: not of a
-// Transaction, a Replace or an AddIndexers. A goroutine that has seen a state never sees an older
-// one. A write waits for other writes only.
+// Reads never wait for writes. A read sees a Transaction, a Replace or an AddIndexers whole or not at
+// all. A goroutine that has seen a state never sees an older one. Writes wait for other writes only.
 //
-// An index function that fails, panics or is nil costs nothing but the object's place in that
-// index: the failures of a write are reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers,
-// once for each index, and inspect.IndexStats counts them. Writes run never more than one index function at a time; Index runs them
-// in the goroutine of its caller.
+// If an index function fails, panics or is nil, the object is stored and is missing from that index. The
+// failures of a write are reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, once for each
+// index, and inspect.IndexStats counts them. Writes run at most one index function at a time. Index runs
+// the function in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
 	m := &threadSafeMap{}
 	m.init(indexers)
@@ -89,15 +88,15 @@ func (m *objects) indexFailed(failures []table.IndexFailure) {
 	}
 }
 
-// Add stores obj under key, replacing what is there.
+// Add stores obj under key, replacing any previous object.
 func (m *threadSafeMap) Add(key string, obj interface{}) { m.Update(key, obj) }
 
-// Update stores obj under key, replacing what is there.
+// Update stores obj under key, replacing any previous object.
 func (m *threadSafeMap) Update(key string, obj interface{}) {
 	m.contents.Apply([]table.Op{{Key: key, Object: obj}}, func(held string) string { return versionAfter(held, obj) })
 }
 
-// Delete removes what is stored under key, if anything. The store's resourceVersion stays.
+// Delete removes the object stored under key, if any. The store's resourceVersion stays.
 func (m *threadSafeMap) Delete(key string) { m.DeleteWithObject(key, nil) }
 
 // DeleteWithObject is Delete, with the resourceVersion of the deletion taken from obj.
@@ -222,7 +221,7 @@ func (m *objects) ByIndex(indexName, indexedValue string) ([]interface{}, error)
 	return m.table.ByIndex(indexName, indexedValue)
 }
 
-// IndexKeys returns the keys of what ByIndex returns, sorted.
+// IndexKeys returns the keys of the objects that ByIndex returns, sorted.
 func (m *objects) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	keys, err := m.table.IndexKeys(indexName, indexedValue)
 	if keys == nil && err == nil {
@@ -250,9 +249,9 @@ func (m *objects) GetIndexers() Indexers {
 	return indexers
 }
 
-// AddIndexers adds indices over what is stored and all that follows. All names must be new, else
-// nothing is added. Reads go on meanwhile, without the new indices until they are complete. A
-// function that is nil is an error.
+// AddIndexers adds indices over the stored objects and all later ones. It returns an error and adds none if a
+// name exists or a function is nil. Reads continue meanwhile, without the new indices until they are
+// complete.
 func (m *objects) AddIndexers(newIndexers Indexers) error {
 	var bad door.Faults
 	checkIndexers(newIndexers, &bad)

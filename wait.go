@@ -49,7 +49,7 @@ func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...Informe
 	return waitLogged(ctx, ctx.Done(), cacheSyncs)
 }
 
-// waitLogged says what client-go says, word for word: it is looked for in logs.
+// waitLogged logs the same messages as client-go, word for word, because people search for them in logs.
 func waitLogged(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced, keysAndValues ...any) bool {
 	logger := klog.FromContext(ctx)
 	logger.Info("Waiting for caches to sync", keysAndValues...)

@@ -47,6 +47,7 @@ func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
 	}
+	tap.InUse.Store(true)
 	return &transport{next}
 }
 

@@ -5,51 +5,121 @@ package e2e
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	typedv1 "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+	aggregatorv1 "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
+	aggregatorinformers "k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
-	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestForeignFactory: a generated factory that is not client-go's has an informer of ours, which decodes
-// directly, and its lister reads it.
-func TestForeignFactory(t *testing.T) {
+// TestForeignFactories: generated factories that are not client-go's have informers of this module, which decode
+// directly, and their listers read them.
+func TestForeignFactories(t *testing.T) {
 	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	require.NoError(t, srv.InstallCRD(t.Context(), follow.Widget))
+	service := apiserver.CustomResource{Group: apiregistrationv1.GroupName, Version: "v1", Kind: "APIService"}
+	require.NoError(t, srv.InstallCRD(t.Context(), service))
 	config := srv.Config()
 	config.Wrap(direct.Transport)
-	client, err := clientset.NewForConfig(config)
-	require.NoError(t, err)
-	f := externalversions.NewSharedInformerFactory(client, 0)
-	informer := factory.Take(f.InformerFor, &apiextensionsv1.CustomResourceDefinition{},
-		func(c clientset.Interface, _ string) typedv1.CustomResourceDefinitionInterface {
-			return c.ApiextensionsV1().CustomResourceDefinitions()
+
+	t.Run("apiextensions", func(t *testing.T) {
+		client, err := clientset.NewForConfig(config)
+		require.NoError(t, err)
+		f := externalversions.NewSharedInformerFactory(client, 0)
+		informer := factory.Take(f.InformerFor, &apiextensionsv1.CustomResourceDefinition{},
+			func(c clientset.Interface, _ string) typedv1.CustomResourceDefinitionInterface {
+				return c.ApiextensionsV1().CustomResourceDefinitions()
+			})
+		runTaken(t, f, informer, "customresourcedefinitions")
+		found, err := f.Apiextensions().V1().CustomResourceDefinitions().Lister().List(labels.Everything())
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, service.Kind, found[0].Spec.Names.Kind)
+	})
+	t.Run("kube-aggregator", func(t *testing.T) {
+		client, err := aggregator.NewForConfig(config)
+		require.NoError(t, err)
+		created := &unstructured.Unstructured{}
+		created.SetGroupVersionKind(service.Resource().GroupVersion().WithKind(service.Kind))
+		created.SetName("v1.example.com")
+		_, err = dynamic.NewForConfigOrDie(config).Resource(service.Resource()).Namespace("default").Create(t.Context(), created, metav1.CreateOptions{})
+		require.NoError(t, err)
+		f := aggregatorinformers.NewSharedInformerFactory(client, 0)
+		informer := factory.Take(f.InformerFor, &apiregistrationv1.APIService{}, func(c aggregator.Interface, _ string) aggregatorv1.APIServiceInterface {
+			return c.ApiregistrationV1().APIServices()
 		})
+		runTaken(t, f, informer, "apiservices")
+		found, err := f.Apiregistration().V1().APIServices().Lister().List(labels.Everything())
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		assert.Equal(t, created.GetName(), found[0].Name)
+	})
+}
+
+// runTaken runs a factory until its test ends, and returns when the informer that it took has synced.
+func runTaken(t *testing.T, f interface {
+	Start(<-chan struct{})
+	Shutdown()
+}, informer cache.SharedIndexInformer, resource string,
+) {
 	ctx, stop := context.WithCancel(t.Context())
 	f.Start(ctx.Done())
-	defer f.Shutdown()
-	defer stop()
+	t.Cleanup(f.Shutdown)
+	t.Cleanup(stop)
 	require.NoError(t, kinformer.WaitForSync(ctx, informer))
-	found, err := f.Apiextensions().V1().CustomResourceDefinitions().Lister().List(labels.Everything())
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	assert.Equal(t, follow.Widget.Kind, found[0].Spec.Names.Kind)
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	assert.True(t, status.Decoding.On, status.Decoding.Why)
-	assert.Equal(t, "customresourcedefinitions", status.Resource.Resource)
+	assert.Equal(t, resource, status.Resource.Resource)
+}
+
+// TestFor: types of all groups, custom ones included, are found on a server by their Go type.
+func TestFor(t *testing.T) {
+	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
+	config := srv.Config()
+	secrets, err := factory.For[*corev1.Secret](t.Context(), config, factory.WithNamespace("default"))
+	require.NoError(t, err)
+	leases, err := factory.For[*coordinationv1.Lease](t.Context(), config)
+	require.NoError(t, err)
+	definitions, err := factory.For[*apiextensionsv1.CustomResourceDefinition](t.Context(), config)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	for _, informer := range []cache.SharedIndexInformer{secrets, leases, definitions} {
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	require.NoError(t, kinformer.WaitForSync(ctx, secrets, leases, definitions))
+	for _, informer := range []cache.SharedIndexInformer{secrets, leases, definitions} {
+		status, err := inspect.StatusOf(informer)
+		require.NoError(t, err)
+		assert.True(t, status.Decoding.On, status.Decoding.Why)
+	}
 }

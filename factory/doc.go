@@ -9,7 +9,7 @@
 //	f := factory.Dynamic(client, 0)                                                   // dynamic client
 //	f := factory.Metadata(client, 0)                                                  // metadata client
 //
-// For a generated factory that is not client-go's, see Take.
+// For a generated factory that is not client-go's, see Take; for a program without any, see For.
 //
 // # Typed
 //

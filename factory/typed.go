@@ -6,7 +6,9 @@ package factory
 import (
 	"context"
 	"fmt"
+	"iter"
 	"reflect"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,8 +24,9 @@ import (
 //go:generate go run ./internal/tablegen -table typed_table.go -groups typed_groups.go
 
 // Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for
-// an informer: those that exist stay what they are. Start, Shutdown and InformerFor with a
-// constructor are f's own.
+// an informer: those that exist stay what they are. When an accessor finds such an informer, the log
+// says so once for its type. Foreign lists them, and Take makes one of ours in the place of a constructor
+// that a program gives InformerFor. Start, Shutdown and InformerFor with a constructor are f's own.
 //
 // The namespace that f is limited to is taken over, unless WithNamespace is among the options. What
 // Wrap cannot take over is one line in the log: a function that tweaks list options, which
@@ -31,7 +34,7 @@ import (
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
 	c := newConfig(options)
 	c.adopt(f)
-	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c}}
+	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c, warned: &sync.Map{}}}
 }
 
 // typedFactory is f but for its accessors; those of the API groups are in typed_groups.go.
@@ -68,16 +71,27 @@ func (f *typedFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.Sy
 	return cache.SyncResult{Synced: synced, Err: err}
 }
 
-// started returns the informers that the wrapped factory has started, which only its wait tells.
+// started returns the informers that the wrapped factory has started.
 func (f *typedFactory) started() map[reflect.Type]started {
-	ended, end := context.WithCancel(context.Background())
-	end()
 	informers := map[reflect.Type]started{}
-	for t := range f.SharedInformerFactory.WaitForCacheSyncWithContext(ended).Synced {
-		example := reflect.New(t.Elem()).Interface().(runtime.Object) // all keys are types of pointers to objects
-		informers[t] = started{f.SharedInformerFactory.InformerFor(example, nil), context.Background()}
+	for t, informer := range startedOf(f.SharedInformerFactory) {
+		informers[t] = started{informer, context.Background()}
 	}
 	return informers
+}
+
+// startedOf yields the informers that a factory has started, which only its wait tells.
+func startedOf(f informers.SharedInformerFactory) iter.Seq2[reflect.Type, cache.SharedIndexInformer] {
+	ended, end := context.WithCancel(context.Background())
+	end()
+	return func(yield func(reflect.Type, cache.SharedIndexInformer) bool) {
+		for t := range f.WaitForCacheSyncWithContext(ended).Synced {
+			example := reflect.New(t.Elem()).Interface().(runtime.Object) // all keys are types of pointers to objects
+			if !yield(t, f.InformerFor(example, nil)) {
+				return
+			}
+		}
+	}
 }
 
 // accessors is the factory that generated accessors see. Their own constructors, which make
@@ -87,6 +101,7 @@ func (f *typedFactory) started() map[reflect.Type]started {
 type accessors struct {
 	informers.SharedInformerFactory
 	config
+	warned *sync.Map // types of informers that are of other packages, once the log has said so
 }
 
 // InformerName returns the name under which the informers report metrics, or nil.
@@ -102,7 +117,7 @@ func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.
 }
 
 func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
-	return a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	informer := a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return a.newInformer(request{
 			client:   client,
 			lw:       func(namespace string) *cache.ListWatch { return kind.listWatch(client, namespace) },
@@ -112,6 +127,8 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 			resync:   resync,
 		})
 	})
+	a.warnOfForeign(informer, kind.example)
+	return informer
 }
 
 // genericInformer is an informer and its lister.

@@ -4,10 +4,17 @@
 package factory
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/door"
 )
 
 // adopt takes over what the wrapped factory was made with and Wrap was not told, and logs what
@@ -46,4 +53,29 @@ func limitsOf(f informers.SharedInformerFactory) (namespace string, tweaks, know
 		return "", false, false
 	}
 	return limit.String(), !tweak.IsNil(), true
+}
+
+// Foreign returns the types of the objects whose informers f has started and are not of this module, in the order of
+// their names: those that were made before Wrap, or by a constructor of another package. f need not be
+// wrapped.
+func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
+	for t, informer := range startedOf(f) {
+		if door.Of(informer) == nil {
+			foreign = append(foreign, t)
+		}
+	}
+	slices.SortFunc(foreign, func(a, b reflect.Type) int { return cmp.Compare(a.String(), b.String()) })
+	return foreign
+}
+
+// warnOfForeign logs, once for a type, that an accessor returns an informer of another package, unless the user's
+// constructor makes them all.
+func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example runtime.Object) {
+	if a.constructor != nil || door.Of(informer) != nil {
+		return
+	}
+	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {
+		klog.Background().Info("Warning: the wrapped factory had an informer before factory.Wrap was asked for it, and keeps that, which is of "+
+			"another package. Wrap the factory earlier, or use factory.Take where that informer is made", "type", fmt.Sprintf("%T", example))
+	}
 }

@@ -241,6 +241,19 @@ func TestDecodingOff(t *testing.T) {
 	assert.Zero(t, got.status.Decoding.Direct)
 }
 
+// TestUnexpectedlyOff: the log says once why the client decodes, unless the user has chosen that.
+func TestUnexpectedlyOff(t *testing.T) {
+	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
+		logged := testkit.CaptureLog(t)
+		direct.Transport(nil)
+		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20, runtime.ContentTypeJSON), options)
+		assert.Equal(t, want, logged.Count("the client decodes, although the program uses direct.Transport"))
+	}
+	logged := testkit.CaptureLog(t)
+	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
+	assert.Zero(t, logged.Count("the client decodes"))
+}
+
 // TestDifferenceIsCorrected: when a sample shows that decoding directly is wrong, what went wrong
 // unnoticed before is put right by what the client decodes, and handlers hear of that, although the
 // objects have the versions that they had.

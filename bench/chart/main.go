@@ -88,10 +88,10 @@ func (t theme) rules() string {
 }
 
 const (
-	width  = 830.0
+	width  = 980.0
 	margin = 18.0
 	leaded = 20.0 // the height of a line of text
-	letter = 7.0  // the mean width of a letter, a little more than Arial's
+	letter = 8.6  // the mean width of a letter in DejaVu Sans, which is wider than Arial
 	page   = 0    // numbers of colors
 	ink    = 1
 	grid   = 2

@@ -84,7 +84,7 @@ func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
 	frame, err := decode.Open(f.frame[length:], decode.Protobuf)
 	require.NoError(t, err)
 	obj := blank.Of(r).New()
-	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem())
+	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem(), decode.Protobuf)
 	require.NoError(t, err)
 	now, options := decode.Former{Object: obj}, decode.Options{Intern: f.texts, Share: f.sharing[r]}
 	if options.Share == nil {

@@ -39,7 +39,7 @@ func main() {
 
 const legend = `
 CPU is microseconds for an object of a list, garbage collection included, without the network; HEAP and WIRE are bytes for an object.
-Each has client-go's decoder, that of package direct, and that with ShareParts. Measured on %d objects of a resource at most.
+Each has client-go's decoder, that of package direct, and that with ShareParts. Measured on %d objects of a resource at most; "-" stands for figures of fewer than %d.
 `
 
 // run is the program without its process. When the context ends, it prints what it has.
@@ -76,6 +76,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintln(table, r.String()+"\t"+row)
 	}
-	fmt.Fprintf(table, legend, *limit)
+	fmt.Fprintf(table, legend, *limit, fewest)
 	return errors.Join(table.Flush(), context.Cause(ctx))
 }

@@ -27,6 +27,9 @@ import (
 // atLeast is the CPU time that a figure takes.
 var atLeast = 40 * time.Millisecond
 
+// fewest is the least number of objects whose cost is measured: below, what a list costs by itself hides it.
+const fewest = 20
+
 // decoder decodes a list. left is how many of its objects it leaves to client-go.
 type decoder func() (list any, objects, left int, err error)
 
@@ -65,7 +68,11 @@ func (c *cluster) measure(ctx context.Context, r resource) string {
 	ways := []decoder{s.byClient, direct, shared}
 	for _, figure := range []func(decoder, int) string{cpu, heap} {
 		for _, way := range ways {
-			cells = append(cells, figure(way, objects))
+			cell := "-"
+			if objects >= fewest {
+				cell = figure(way, objects)
+			}
+			cells = append(cells, cell)
 		}
 	}
 	return strings.Join(append(cells, notes), "\t")
@@ -121,7 +128,7 @@ func (s *sample) item(data []byte, o decode.Options) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem())
+	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem(), decode.Encoding(s.encoding))
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +158,6 @@ func cpu(decode decoder, objects int) string {
 
 // heap returns what an object takes in memory, with its part of what is shared.
 func heap(decode decoder, objects int) string {
-	if objects < 20 { // too few to tell
-		return "-"
-	}
 	var before, after runtime.MemStats
 	collected(&before)
 	decoded, _, _, _ := decode()

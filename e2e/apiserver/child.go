@@ -43,7 +43,7 @@ func launch(ctx context.Context, o Options) (*child, error) {
 	}
 	c := &child{done: make(chan struct{}), answers: make(chan json.RawMessage, 8)}
 	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port),
-		"-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache), "-feature-gates="+o.FeatureGates, "-json")
+		"-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache), "-rbac="+strconv.FormatBool(o.RBAC), "-feature-gates="+o.FeatureGates, "-json")
 	detachFromTerminal(c.cmd)
 	log, err := os.OpenFile(filepath.Join(o.DataDir, "apiserver.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -165,7 +165,8 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 	path := filepath.Join(folder, "kinformer", "kinformer-apiserver")
 	fmt.Fprintf(os.Stderr, "building %s (the first build takes minutes)\n", path)
 	if out, err := exec.CommandContext(ctx, "go", "build", "-race=false", "-o", path, "github.com/kinformer/cache/e2e/cmd/apiserver").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build of the API server: %w\n%s", err, out)
+		return "", fmt.Errorf("build of the API server: %w\n%s\nin a module of your own, go install github.com/kinformer/cache/e2e/cmd/apiserver "+
+			"at the version of e2e in your go.mod, and name the binary in Options.Binary or %s", err, out, BinaryEnv)
 	}
 	return path, nil
 }

@@ -41,6 +41,10 @@ type Options struct {
 	// DisableWatchCache lets every list and watch read etcd itself.
 	DisableWatchCache bool
 
+	// RBAC lets users do only what roles allow that are bound to them, and the administrator everything.
+	// Else everybody may do everything. To be another user, set Impersonate of a Config.
+	RBAC bool
+
 	// FeatureGates are what kube-apiserver's flag of that name takes, such as
 	// "ShardedListAndWatch=true".
 	FeatureGates string
@@ -156,7 +160,11 @@ func (c CustomResource) definition() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object{
 		"apiVersion": crdResource.GroupVersion().String(),
 		"kind":       "CustomResourceDefinition",
-		"metadata":   object{"name": gvr.Resource + "." + gvr.Group},
+		"metadata": object{
+			"name": gvr.Resource + "." + gvr.Group,
+			// Without this annotation the server refuses groups of k8s.io.
+			"annotations": object{"api-approved.kubernetes.io": "unapproved, for tests"},
+		},
 		"spec": object{
 			"group":    c.Group,
 			"scope":    "Namespaced",

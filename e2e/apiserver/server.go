@@ -19,21 +19,27 @@
 //   - apps/v1: deployments, replicasets
 //   - coordination.k8s.io/v1: leases
 //   - events.k8s.io/v1: events
+//   - rbac.authorization.k8s.io/v1: roles, rolebindings, clusterroles, clusterrolebindings
 //   - custom resources, by apiextensions-apiserver
 //
-// in JSON and protobuf (custom resources in JSON), over TLS and HTTP/2, with discovery. List,
-// watch, paging, watch-list, bookmarks, selectors, conflicts, server-side apply and resource
-// versions are therefore the real ones, and so are their errors: 409, 410, 429 and the rest.
+// in JSON and protobuf (custom resources in JSON), over TLS and HTTP/2, with discovery and OpenAPI
+// documents, so that kubectl apply and kubectl explain work. List, watch, paging, watch-list,
+// bookmarks, selectors, conflicts, server-side apply and resource versions are the real ones, and so
+// are their errors: 409, 410, 429 and the rest.
 //
 // # What it is not
 //
 // It is not kube-apiserver. There is no defaulting and no validation beyond metadata; no graceful
 // deletion, garbage collection or controllers (finalizers do work); no admission, so that a
-// namespaced object does not need its namespace; no OpenAPI document. Status is stored as sent on
-// create and on update; the status subresource changes status only. Generation never moves. core/v1
-// and events.k8s.io/v1 events are two separate collections. The list of groups at /apis names those
-// of custom resources only in its aggregated form, which client-go and kubectl ask for. Every
-// authenticated user may do everything.
+// namespaced object does not need its namespace; and there are no short names. Status is stored as
+// sent on create and on update; the status subresource changes status only. Generation never moves.
+// core/v1 and events.k8s.io/v1 events are two separate collections. The list of groups at /apis names
+// those of custom resources only in its aggregated form, which client-go and kubectl ask for. To
+// server-side apply each list in an object of a built-in type is one value.
+//
+// Without [Options.RBAC] everybody may do everything. With it, roles and bindings are obeyed; there
+// are no default roles, no aggregated ones, no access reviews, and whoever may write a role may grant
+// anything. The only token is the administrator's, who may impersonate everybody.
 //
 // [StartChild] runs the server in a child process, which can be killed, frozen
 // and measured by itself, and keeps k8s.io/apiserver and etcd out of the binary

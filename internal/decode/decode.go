@@ -5,7 +5,7 @@
 // that is made once per type from its struct tags. What it returns is deeply equal to what
 // client-go's decoder would have made of the same bytes.
 //
-//	plan, err := decode.PlanOf(reflect.TypeFor[corev1.Pod]())
+//	plan, err := decode.PlanOf(reflect.TypeFor[corev1.Pod](), decode.JSON)
 //	pod := new(corev1.Pod)
 //	err = plan.JSON(data, pod, decode.Options{Intern: table})
 //
@@ -31,6 +31,7 @@
 package decode
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 	"sync"
@@ -111,34 +112,44 @@ func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[stri
 	return document.Item(data, kind, apiVersion, o)
 }
 
-// Plan reads values of one type. Any number of goroutines may use it at a time.
+// Plan reads values of one type. Any number of goroutines may use it at a time. What an encoding needs
+// is made when that is first used.
 type Plan struct {
-	t    reflect.Type
-	json *json.Plan
-
-	wireOnce sync.Once
-	wire     *proto.Plan
+	json  func() (*json.Plan, error)
+	proto func() *proto.Plan
 }
 
 // plans has the plan of each type that was asked for: reflect.Type → *Plan.
 var plans sync.Map
 
-// PlanOf returns the plan of a type, which is a struct as a rule, or says why there is none. Plans
-// are made once.
-func PlanOf(t reflect.Type) (*Plan, error) {
-	if known, ok := plans.Load(t); ok {
-		return known.(*Plan), nil
+// PlanOf returns the plan of a type, which is a struct as a rule, or the reason why values of the type are not
+// read from an encoding. A type has one plan, which is kept.
+func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
+	known, ok := plans.Load(t)
+	if !ok {
+		known, _ = plans.LoadOrStore(t, &Plan{
+			json:  sync.OnceValues(func() (*json.Plan, error) { return json.PlanOf(t) }),
+			proto: sync.OnceValue(func() *proto.Plan { return proto.PlanOf(t) }),
+		})
 	}
-	byJSON, err := json.PlanOf(t)
-	if err != nil {
+	plan := known.(*Plan)
+	if e == Protobuf && t != nil && t.Kind() == reflect.Struct {
+		return plan, nil
+	}
+	if _, err := plan.json(); err != nil {
 		return nil, err
 	}
-	made, _ := plans.LoadOrStore(t, &Plan{t: t, json: byJSON})
-	return made.(*Plan), nil
+	return plan, nil
 }
 
 // JSON reads a document into the value that into points to, which is new and of the plan's type.
-func (p *Plan) JSON(data []byte, into any, o Options) error { return p.json.Read(data, into, o) }
+func (p *Plan) JSON(data []byte, into any, o Options) error {
+	plan, err := p.json()
+	if err != nil {
+		return fmt.Errorf("%w: %v", scan.ErrGiveUp, err)
+	}
+	return plan.Read(data, into, o)
+}
 
 // Protobuf reads a message into the value that into points to, which is new and of the plan's type.
 // It is the Object of a [Frame], or an item of a list.
@@ -147,9 +158,4 @@ func (p *Plan) Protobuf(data []byte, into any, o Options) error { return p.proto
 // Update is Protobuf for another version of a former object, if that is not zero: see [proto.Plan].
 func (p *Plan) Update(data []byte, into any, of Former, o Options) (Row, error) {
 	return p.proto().Update(data, into, of, o)
-}
-
-func (p *Plan) proto() *proto.Plan {
-	p.wireOnce.Do(func() { p.wire = proto.PlanOf(p.t) })
-	return p.wire
 }

@@ -387,14 +387,16 @@ func newFiller(seed int64) filler {
 func TestPlans(t *testing.T) {
 	require.Greater(t, len(kinds()), 300)
 	for _, kind := range kinds() {
-		plan, err := PlanOf(kind)
+		plan, err := PlanOf(kind, Protobuf)
 		if assert.NoError(t, err) {
 			assert.Same(t, plan, planOf(t, kind))
 		}
 	}
 	for _, other := range []reflect.Type{nil, reflect.TypeFor[*metav1.Status](), reflect.TypeFor[any](), reflect.TypeFor[chan int]()} {
-		_, err := PlanOf(other)
-		assert.Error(t, err)
+		for _, e := range []Encoding{JSON, Protobuf} {
+			_, err := PlanOf(other, e)
+			assert.Error(t, err)
+		}
 	}
 }
 
@@ -460,7 +462,7 @@ func readFile(t testing.TB, path string) []byte {
 // planOf is PlanOf for types that have a plan.
 func planOf(t testing.TB, of reflect.Type) *Plan {
 	t.Helper()
-	plan, err := PlanOf(of)
+	plan, err := PlanOf(of, JSON)
 	require.NoError(t, err)
 	return plan
 }

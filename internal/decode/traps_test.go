@@ -247,7 +247,7 @@ func TestTrapsOfOddTypes(t *testing.T) {
 		{"first, last", `"f0":1,"f199":2,"f64":3,"f63":4,"f128":5`, true}, {"twice", `"f0":1,"f199":2,"f64":3,"f199":4`, false},
 	})
 	for _, none := range []reflect.Type{tooMany, reflect.TypeFor[oddName](), reflect.TypeFor[struct{ metav1.Time }](), reflect.TypeFor[[2]int]()} {
-		_, err := PlanOf(none)
+		_, err := PlanOf(none, JSON)
 		assert.Error(t, err, none)
 	}
 }

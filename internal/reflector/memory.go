@@ -50,6 +50,8 @@ type memory struct {
 	// lines of degradedLevel; zero: they do not.
 	degradedAt    time.Time
 	degradedLevel int
+	// indirect says that the log was told why the client decodes.
+	indirect bool
 	// told is how and why the whole state is asked for, as the log was told; "": it is not.
 	told string
 	// distrusts says that the sink may have wrong objects under the right versions, see distrust.

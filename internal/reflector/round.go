@@ -120,8 +120,18 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 		if event.IsNil(w) {
 			return nil, errNoStream
 		}
+		r.warnOfClient(ctx)
 		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.options.Clock.Now()}, nil
 	}, (*stream).stop)
+}
+
+// warnOfClient logs, once, why the client decodes, if a transport of package direct was made and the user
+// has not turned direct decoding off.
+func (r *round) warnOfClient(ctx context.Context) {
+	if d := r.options.Journal.Status().Decoding; d.IsUnexpected() && !r.state.indirect {
+		r.state.indirect = true
+		r.options.say(ctx, 0, "Warning: the client decodes, although the program uses direct.Transport", "reason", d.Why)
+	}
 }
 
 // beginWatching is the transition from a published state to watching.

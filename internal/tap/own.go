@@ -41,7 +41,7 @@ func ownDecoders(by Options, known *rows) Maker {
 			return nil // client-go cannot do it either
 		default:
 			var err error
-			if d.plan, err = decode.PlanOf(t.Elem()); err != nil {
+			if d.plan, err = decode.PlanOf(t.Elem(), e); err != nil {
 				return nil
 			}
 		}

@@ -694,14 +694,17 @@ func TestTextsAreForDecoders(t *testing.T) {
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
 	for _, c := range []struct {
 		example any
+		media   string
 		change  func(*tap.Options)
 	}{
-		{&v1.Pod{}, func(o *tap.Options) { o.Make, o.Off = nil, true }},
-		{&noJSON{}, usesOwn},
-		{&unstructured.Unstructured{}, usesOwn}, // not in protobuf
-		{nil, usesOwn},
+		{&v1.Pod{}, "", func(o *tap.Options) { o.Make, o.Off = nil, true }},
+		{&noJSON{}, apiruntime.ContentTypeJSON, usesOwn},
+		{&unstructured.Unstructured{}, "", usesOwn}, // not in protobuf
+		{nil, "", usesOwn},
 	} {
-		source := tappedOf(generated(t, server.config(transport)), c.example, c.change)
+		config := server.config(transport)
+		config.ContentType = c.media
+		source := tappedOf(generated(t, config), c.example, c.change)
 		end := source.Begin()
 		ask(t, source, firstList)
 		assert.Nil(t, tap.SharedTexts(), "%v", reflect.TypeOf(c.example))

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,11 @@ const (
 	// KillSwitch is the environment variable that turns all taps of a process off, by "off".
 	KillSwitch = "KINFORMER_DIRECT"
 
+	// These reasons are the user's choice.
+	offByOption   = "Decoding.Off says so"
+	offByVariable = KillSwitch + " is off in the environment"
+	offForLog     = "klog writes bodies"
+
 	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
 	defaultAhead = 32 << 20
 	// defaultVerify: one object in so many costs nothing that can be measured.
@@ -32,6 +38,16 @@ const (
 	// whole.
 	logsBodies = 8
 )
+
+// InUse is set when a program makes a transport of package direct.
+var InUse atomic.Bool
+
+// IsUnexpected reports whether the client decodes, for a reason that is not the user's choice, in a program that
+// has made a transport of package direct.
+func (s State) IsUnexpected() bool {
+	chosen := s.Why == offByOption || s.Why == offByVariable || s.Why == offForLog
+	return InUse.Load() && s.Why != "" && !chosen
+}
 
 // Source is a ListerWatcher with a tap in each of its requests. What it returns is what the
 // ListerWatcher returns, but for *Page, for watches that are followed by us, and for a *Doubt as
@@ -69,9 +85,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	}
 	switch {
 	case o.Off:
-		s.turnOff("Decoding.Off says so")
+		s.turnOff(offByOption)
 	case os.Getenv(KillSwitch) == "off":
-		s.turnOff(KillSwitch + " is off in the environment")
+		s.turnOff(offByVariable)
 	}
 	return s
 }
@@ -252,7 +268,7 @@ func (s *Source) wanted(ctx context.Context) bool {
 		return false
 	}
 	if klog.FromContext(ctx).V(logsBodies).Enabled() || klog.V(logsBodies).Enabled() {
-		s.options.Ledger.turnedOff("klog writes bodies")
+		s.options.Ledger.turnedOff(offForLog)
 		return false
 	}
 	return true

@@ -57,14 +57,16 @@ func (p *port) backfill(ctx context.Context) error {
 			return err
 		}
 	}
-	head := fmt.Sprintf("// Copyright The kinformer Authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"+
+	return errors.Join(os.Remove(filepath.Join(dir, "minor.go")), p.writeOf(dir), c.write(dir))
+}
+
+// writeOf says which tree it is.
+func (p *port) writeOf(dir string) error {
+	text := fmt.Sprintf("// Copyright The kinformer Authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"+
 		"// Package minor has the names of client-go that %[1]s lacks: here they are of this module. The\n// other files are cut out of client-go's source, see tools/port.\npackage minor\n\n"+
 		"// Of is the minor of client-go that this tree goes with.\nconst Of = %[1]q\n\n"+
 		"// Own reports whether the other names are declarations of this package, and not client-go's.\nconst Own = true\n", p.minor)
-	if err := os.WriteFile(filepath.Join(dir, "of.go"), []byte(head), 0o644); err != nil {
-		return err
-	}
-	return errors.Join(os.Remove(filepath.Join(dir, "minor.go")), c.write(dir))
+	return os.WriteFile(filepath.Join(dir, "of.go"), []byte(text), 0o644)
 }
 
 // exportedIn returns the exported names that files declare, without methods and tests.
@@ -177,50 +179,48 @@ func (c *cutter) cut(name string) error {
 }
 
 // take copies a declaration. Names that the older package has are qualified, others are cut as well.
-func (c *cutter) take(node ast.Node) (err error) {
-	at := c.pkg.Fset.Position(node.Pos())
-	var qualify []int
-	file := filepath.Base(at.Filename)
+func (c *cutter) take(node ast.Node) error {
+	file := filepath.Base(c.pkg.Fset.Position(node.Pos()).Filename)
+	var qualified []token.Pos
+	var faults []error
 	ast.Inspect(node, func(n ast.Node) bool {
 		id, ok := n.(*ast.Ident)
-		if !ok || err != nil {
-			return err == nil
+		if !ok {
+			return true
 		}
-		switch used := c.pkg.TypesInfo.Uses[id].(type) {
-		case nil:
-		case *types.PkgName:
-			c.imports(file, used.Name(), used.Imported().Path())
-		default:
-			if used.Parent() != c.pkg.Types.Scope() {
-				return true
-			}
-			if !slices.Contains(c.there, id.Name) {
-				err = c.cut(id.Name)
-				return true
-			}
+		used := c.pkg.TypesInfo.Uses[id]
+		switch name, imported := used.(*types.PkgName); {
+		case imported:
+			c.imports(file, name.Name(), name.Imported().Path())
+		case used == nil || used.Parent() != c.pkg.Types.Scope():
+		case slices.Contains(c.there, id.Name):
 			c.imports(file, "clientgo", cachePackage)
-			qualify = append(qualify, c.pkg.Fset.Position(id.Pos()).Offset)
+			qualified = append(qualified, id.Pos())
+		default:
+			faults = append(faults, c.cut(id.Name))
 		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	src, err := os.ReadFile(at.Filename)
-	if err != nil {
-		return err
-	}
-	text, from := "", at.Offset
-	if doc := docOf(node); doc != nil {
-		from = c.pkg.Fset.Position(doc.Pos()).Offset
-	}
-	slices.Sort(qualify)
-	for _, offset := range qualify {
-		text, from = text+string(src[from:offset])+"clientgo.", offset
-	}
-	text += string(src[from:c.pkg.Fset.Position(node.End()).Offset])
+	text, err := c.textOf(node, qualified)
 	c.texts[file] = append(c.texts[file], cutText{node.Pos(), text})
-	return nil
+	return errors.Join(append(faults, err)...)
+}
+
+// textOf returns the source of a declaration, with its comment, and "clientgo." at some places.
+func (c *cutter) textOf(node ast.Node, qualified []token.Pos) (string, error) {
+	offset := func(at token.Pos) int { return c.pkg.Fset.Position(at).Offset }
+	src, err := os.ReadFile(c.pkg.Fset.Position(node.Pos()).Filename)
+	if err != nil {
+		return "", err
+	}
+	text, from := "", offset(node.Pos())
+	if doc := docOf(node); doc != nil {
+		from = offset(doc.Pos())
+	}
+	for _, at := range slices.Sorted(slices.Values(qualified)) {
+		text, from = text+string(src[from:offset(at)])+"clientgo.", offset(at)
+	}
+	return text + string(src[from:offset(node.End())]), nil
 }
 
 func docOf(node ast.Node) *ast.CommentGroup {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -90,23 +91,21 @@ func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[stri
 	return newest, nil
 }
 
-// tidy runs go mod tidy in each module, with our own modules in the places of their versions, which
-// nobody has yet.
+// tidy runs go mod tidy in each module, and requires that it leaves the versions of the minor. Our own
+// modules replace their versions meanwhile, which nobody has yet.
 func (p *port) tidy(ctx context.Context) error {
+	var replaces []string
+	err := p.eachModule(func(m *modfile.File) error {
+		replaces = append(replaces, "-replace="+m.Module.Mod.Path+"="+filepath.Dir(m.Syntax.Name))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	return p.eachModule(func(m *modfile.File) error {
 		dir := filepath.Dir(m.Syntax.Name)
-		var added []string
-		for _, r := range m.Require {
-			isReplaced := false
-			for _, replace := range m.Replace {
-				isReplaced = isReplaced || replace.Old.Path == r.Mod.Path
-			}
-			if folder, isOurs := strings.CutPrefix(r.Mod.Path, ours); isOurs && !isReplaced {
-				added = append(added, r.Mod.Path)
-				if _, err := output(ctx, dir, "go", "mod", "edit", "-replace="+r.Mod.Path+"="+filepath.Join(p.to, folder)); err != nil {
-					return err
-				}
-			}
+		if _, err := output(ctx, dir, "go", append([]string{"mod", "edit"}, replaces...)...); err != nil {
+			return err
 		}
 		if _, err := output(ctx, dir, "go", "mod", "tidy"); err != nil {
 			return err
@@ -115,19 +114,38 @@ func (p *port) tidy(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range tidied.Require {
-			if pinned := p.pin(r.Mod); pinned != "" && r.Mod.Version != pinned {
-				return fmt.Errorf("go mod tidy moves %s to %s: some package imports what %s lacks; put that into a file named _v037", r.Mod.Path, r.Mod.Version, pinned)
-			}
+		if err := p.checkPins(tidied); err != nil {
+			return err
 		}
-		for _, path := range added {
-			if err := tidied.DropReplace(path, ""); err != nil {
-				return err
-			}
-		}
+		kept := m.Replace
 		*m = *tidied
-		return nil
+		return replaceOnly(m, kept)
 	})
+}
+
+// checkPins requires that a module has the versions of the minor.
+func (p *port) checkPins(m *modfile.File) error {
+	for _, r := range m.Require {
+		if pinned := p.pin(r.Mod); pinned != "" && r.Mod.Version != pinned {
+			return fmt.Errorf("go mod tidy takes %s: a package imports what %s lacks; put that into a file named _v037.go or _v037_test.go", r.Mod, pinned)
+		}
+	}
+	return nil
+}
+
+// replaceOnly has a go.mod file replace what is wanted, and nothing else.
+func replaceOnly(m *modfile.File, wanted []*modfile.Replace) error {
+	for _, replace := range slices.Clone(m.Replace) {
+		if err := m.DropReplace(replace.Old.Path, replace.Old.Version); err != nil {
+			return err
+		}
+	}
+	for _, replace := range wanted {
+		if err := m.AddReplace(replace.Old.Path, replace.Old.Version, replace.New.Path, replace.New.Version); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachModule calls change for each go.mod file of the tree, and writes the file.

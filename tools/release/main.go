@@ -16,11 +16,13 @@
 // # What is published
 //
 // The root module, and the nested modules kinformerprom, kinformerotel and kinformerclient, each by a tag of its own
-// on the same commit. The other nested modules are for what only we need and are never tagged.
+// on the same commit; also e2e, for its command apiserver. The other nested modules are for what only we need and are
+// never tagged.
 //
 // In this repository a nested module is built with the root beside it, by a replace directive. The
 // go command ignores that directive in a module that somebody requires. There the require line
-// counts, so it has to name a version that exists: the one that is tagged with it. The root's tag
+// counts, so it has to name a version that exists: the one that is tagged with it. go run and go install
+// refuse the command of a module with such a directive, so that e2e has it in go.work. The root's tag
 // goes first: a module proxy that sees a nested module's tag asks for the root's, and may remember
 // for a while that there is none.
 package main
@@ -49,6 +51,8 @@ type release struct {
 	root    string   // path of the root module
 	nested  []string // folders of the nested modules that are published, in the order of their tags
 	command string   // folder of the command that users install
+	server  string   // folder of the command of the last nested module, which is published for it and takes minutes to compile
+	resolve bool     // what the server needs is resolved, and not compiled
 	dir     string   // of the root module
 	version string
 
@@ -59,7 +63,8 @@ type release struct {
 // ours is what this project releases.
 func ours() *release {
 	return &release{
-		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient"}, command: "cmd/kinformer-measure",
+		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient", "e2e"},
+		command: "cmd/kinformer-measure", server: "e2e/cmd/apiserver",
 		minors: []string{"v0.36"}, port: makePort,
 	}
 }

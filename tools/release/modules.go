@@ -96,13 +96,14 @@ func (r *release) checkRequire(m *modfile.File, required module.Version, clientG
 	return nil
 }
 
-// checkReplaces requires that the root replaces nothing, which go install refuses, and that the
-// other published modules replace only modules of ours.
+// checkReplaces requires that modules with a command replace nothing, which go install refuses, and that
+// the other published modules replace only modules of ours.
 func (r *release) checkReplaces(m *modfile.File) error {
 	path := m.Module.Mod.Path
 	isPublished := slices.ContainsFunc(r.folders(), func(folder string) bool { return r.module(folder).Path == path })
+	hasCommand := path == r.root || strings.HasPrefix(r.root+"/"+r.server, path+"/")
 	for _, replace := range m.Replace {
-		if isPublished && (path == r.root || !r.isOurs(replace.Old.Path)) {
+		if isPublished && (hasCommand || !r.isOurs(replace.Old.Path)) {
 			return fmt.Errorf("%s replaces %s, which users do not get", path, replace.Old.Path)
 		}
 	}
@@ -110,7 +111,7 @@ func (r *release) checkReplaces(m *modfile.File) error {
 }
 
 // checkUsers requires that, with an empty module cache, go get has each published module, its
-// packages compile, and go install has the command.
+// packages compile, and go install has the commands.
 func (r *release) checkUsers(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
@@ -121,7 +122,8 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for i, folder := range r.folders() {
+	libraries := slices.DeleteFunc(r.folders(), func(folder string) bool { return folder != "" && strings.HasPrefix(r.server, folder+"/") })
+	for i, folder := range libraries {
 		got, user := r.module(folder), filepath.Join(dir, fmt.Sprint("user", i))
 		if err := os.Mkdir(user, 0o755); err != nil {
 			return err
@@ -134,10 +136,28 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 			}
 		}
 	}
-	if _, err := output(ctx, dir, env, "go", "install", r.root+"/"+r.command+"@"+r.version); err != nil {
+	if err := r.install(ctx, dir, env, r.command); err != nil {
 		return err
 	}
-	_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(r.command)), "-h")
+	if r.resolve {
+		_, err := output(ctx, dir, env, "go", "install", "-n", r.query(r.server))
+		return err
+	}
+	return r.install(ctx, dir, env, r.server)
+}
+
+// query is how users name a package of this version. With all of the version, and GOPRIVATE or GONOPROXY
+// set, the go command of 1.26 does not find packages of a nested module when it has the root in its cache.
+func (r *release) query(folder string) string {
+	return r.root + "/" + folder + "@" + semver.MajorMinor(r.version)
+}
+
+// install installs a command as a user does, and asks it for its flags.
+func (r *release) install(ctx context.Context, dir string, env []string, command string) error {
+	_, err := output(ctx, dir, env, "go", "install", r.query(command))
+	if err == nil {
+		_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(command)), "-h")
+	}
 	return err
 }
 

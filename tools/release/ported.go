@@ -27,8 +27,9 @@ func (r *release) ported(ctx context.Context, minor string) (p *release, remove 
 	if err != nil {
 		return nil, nil, err
 	}
-	p = &release{root: r.root, nested: r.nested, command: r.command, dir: filepath.Join(dir, minor),
-		version: minor + strings.TrimPrefix(r.version, semver.MajorMinor(r.version))}
+	tree := *r
+	p = &tree
+	p.dir, p.version, p.minors = filepath.Join(dir, minor), minor+strings.TrimPrefix(r.version, semver.MajorMinor(r.version)), nil
 	remove = func() {
 		_, removed := output(context.WithoutCancel(ctx), r.dir, nil, "git", "worktree", "remove", "--force", p.dir)
 		if err := errors.Join(removed, os.RemoveAll(dir)); err != nil {

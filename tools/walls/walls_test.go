@@ -139,7 +139,7 @@ var mayUse = map[string][]string{
 	"kinformer": {"", "inspect", "internal/door", "internal/event", "internal/fanout", "internal/reflector",
 		"internal/store", "internal/table", "internal/tap"},
 	"view":      {"internal/door", "internal/event", "internal/table"},
-	"factory":   {"", "internal/door", "internal/sources", "kinformer"},
+	"factory":   {"", "direct", "internal/door", "internal/sources", "kinformer"},
 	"sources":   {"", "internal/door", "internal/event", "internal/reflector", "internal/shard", "internal/sources", "kinformer"},
 	"synctrack": {},
 	"trim":      {"internal/decode"},

@@ -29,7 +29,7 @@ var (
 // identityDecoders makes decoders of lists that read nothing but identities; none for types that
 // keep these in ways of their own.
 func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
-	plan, err := decode.PlanOf(reflect.TypeFor[identity]())
+	plan, err := decode.PlanOf(reflect.TypeFor[identity](), e)
 	if err != nil {
 		return nil
 	}

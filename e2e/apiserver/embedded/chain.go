@@ -15,16 +15,17 @@ import (
 	"time"
 
 	noopoteltrace "go.opentelemetry.io/otel/trace/noop"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	crdoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
-	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
-	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/options"
@@ -33,9 +34,6 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
-	openapicommon "k8s.io/kube-openapi/pkg/common"
-	openapiutil "k8s.io/kube-openapi/pkg/util"
-	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 )
@@ -52,6 +50,7 @@ const (
 // chain is the servers that answer one after the other: core what it knows, and crds the rest.
 type chain struct {
 	server   *genericapiserver.GenericAPIServer
+	crds     *genericapiserver.GenericAPIServer
 	loopback *restclient.Config
 }
 
@@ -60,16 +59,20 @@ func newChain(opts apiserver.Options, db *database, l net.Listener) (*chain, api
 	if err != nil {
 		return nil, endpoint, fmt.Errorf("serving: %w", err)
 	}
+	roles := rbac{}
+	if opts.RBAC {
+		base.Authorization.Authorizer = authorizer.AuthorizerFunc(roles.authorize)
+	}
 	crds, err := newCRDServer(*base, opts, db)
 	if err != nil {
 		return nil, endpoint, fmt.Errorf("custom resources: %w", err)
 	}
-	core, err := newCoreServer(*base, opts, db, crds)
+	core, err := newCoreServer(*base, opts, db, crds, roles)
 	if err != nil {
 		return nil, endpoint, fmt.Errorf("built-in resources: %w", err)
 	}
 	core.ShutdownTimeout = shutdownTimeout
-	return &chain{server: core, loopback: base.LoopbackClientConfig}, endpoint, nil
+	return &chain{server: core, crds: crds.GenericAPIServer, loopback: base.LoopbackClientConfig}, endpoint, nil
 }
 
 // baseConfig is what both servers have in common.
@@ -87,32 +90,32 @@ func baseConfig(opts apiserver.Options, l net.Listener) (*genericapiserver.Confi
 	cfg.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 	cfg.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	cfg.AggregatedDiscoveryGroupManager = aggregated.NewResourceManager("apis")
-	cfg.SkipOpenAPIInstallation = true
 	cfg.ShutdownWatchTerminationGracePeriod = watchDrain
 	return cfg, endpoint, nil
 }
 
 func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *database,
-	next *apiextensions.CustomResourceDefinitions,
+	next *apiextensions.CustomResourceDefinitions, roles rbac,
 ) (*genericapiserver.GenericAPIServer, error) {
 	codec, versioner := storageCodec()
 	etcd := etcdOptions(opts, db, codec)
 	etcd.StorageConfig.EncodeVersioner = versioner
 	cfg.RESTOptionsGetter = restOptions(etcd)
-	cfg.OpenAPIV3Config = openAPIConfig()
+	cfg.OpenAPIConfig, cfg.OpenAPIV3Config = openAPIConfigs()
 	cfg.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
 	server, err := cfg.Complete(nil).New("kinformer-core", next.GenericAPIServer)
 	if err != nil {
 		return nil, err
 	}
-	if err := installResources(server, &cfg); err != nil {
+	if err := installResources(server, &cfg, roles); err != nil {
 		return nil, err
 	}
 	return server, nil
 }
 
-// installResources creates the storage of every built-in resource and routes requests to it.
-func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config) error {
+// installResources creates the storage of every built-in resource and routes requests to it. It adds that
+// of roles and bindings to roles.
+func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config, roles rbac) error {
 	groups := map[string]*genericapiserver.APIGroupInfo{}
 	for _, r := range resources {
 		group, ok := groups[r.version.Group]
@@ -128,6 +131,9 @@ func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapi
 			return err
 		}
 		maps.Copy(group.VersionedResourcesStorageMap[r.version.Version], storage)
+		if r.version.Group == rbacv1.GroupName {
+			roles[r.plural] = storage[r.plural].(*registry.Store)
+		}
 	}
 	legacy := groups[""]
 	delete(groups, "")
@@ -135,6 +141,15 @@ func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapi
 		return err
 	}
 	return server.InstallAPIGroups(slices.Collect(maps.Values(groups))...)
+}
+
+// run serves until ctx ends.
+func (c *chain) run(ctx context.Context) error {
+	prepared := c.server.PrepareRun()
+	if err := publish(c.server, c.crds); err != nil {
+		return err
+	}
+	return prepared.RunWithContext(ctx)
 }
 
 // waitReady waits until the server answers that it is ready; it fails when
@@ -169,10 +184,10 @@ func newCRDServer(cfg genericapiserver.Config, opts apiserver.Options, db *datab
 	etcd := etcdOptions(opts, db, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
 	cfg.Serializer = apiextensions.Codecs
 	cfg.RESTOptionsGetter = restOptions(etcd)
+	cfg.SkipOpenAPIInstallation = true // see publish
 	cfg.MergedResourceConfig = apiextensions.DefaultAPIResourceConfigSource()
 	cfg.PostStartHooks = map[string]genericapiserver.PostStartHookConfigEntry{}
-	cfg.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(crdopenapi.GetOpenAPIDefinitions,
-		openapinamer.NewDefinitionNamer(apiextensions.Scheme))
+	cfg.OpenAPIV3Config = crdOpenAPIConfig()
 	config := &apiextensions.Config{
 		GenericConfig: &genericapiserver.RecommendedConfig{Config: cfg},
 		ExtraConfig: apiextensions.ExtraConfig{
@@ -198,27 +213,4 @@ func etcdOptions(opts apiserver.Options, db *database, codec runtime.Codec) *opt
 func restOptions(etcd *options.EtcdOptions) generic.RESTOptionsGetter {
 	factory := &options.SimpleStorageFactory{StorageConfig: etcd.StorageConfig}
 	return etcd.CreateRESTOptionsGetter(factory, nil)
-}
-
-// openAPIConfig satisfies the generic API server, which refuses to install types without an OpenAPI
-// definition: server-side apply and the record of managed fields are built on it. The real
-// definitions exist only in k8s.io/kubernetes, so each kind is declared as an object with unknown
-// fields, whose structure is then taken from the objects themselves; lists are atomic.
-func openAPIConfig() *openapicommon.OpenAPIV3Config {
-	return genericapiserver.DefaultOpenAPIV3Config(anyObjects, openapinamer.NewDefinitionNamer(builtin))
-}
-
-func anyObjects(openapicommon.ReferenceCallback) map[string]openapicommon.OpenAPIDefinition {
-	definitions := make(map[string]openapicommon.OpenAPIDefinition, len(resources))
-	for _, r := range resources {
-		definitions[openapiutil.GetCanonicalTypeName(r.newObject())] = openapicommon.OpenAPIDefinition{
-			Schema: spec.Schema{
-				SchemaProps: spec.SchemaProps{Type: []string{"object"}},
-				VendorExtensible: spec.VendorExtensible{Extensions: spec.Extensions{
-					"x-kubernetes-preserve-unknown-fields": true,
-				}},
-			},
-		}
-	}
-	return definitions
 }

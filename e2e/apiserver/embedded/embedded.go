@@ -76,7 +76,7 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 	var served error
 	go func() {
 		defer close(ended)
-		served = chain.server.PrepareRun().RunWithContext(ctx)
+		served = chain.run(ctx)
 	}()
 	answers := json.NewEncoder(out)
 	if err = chain.waitReady(ctx, ended); err == nil {

@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -92,6 +93,10 @@ var resources = []resource{
 	{appsv1.SchemeGroupVersion, "ReplicaSet", "replicasets", true, true, nil},
 	{coordinationv1.SchemeGroupVersion, "Lease", "leases", true, false, nil},
 	{eventsv1.SchemeGroupVersion, "Event", "events", true, false, nil},
+	{rbacv1.SchemeGroupVersion, "Role", "roles", true, false, nil},
+	{rbacv1.SchemeGroupVersion, "RoleBinding", "rolebindings", true, false, nil},
+	{rbacv1.SchemeGroupVersion, "ClusterRole", "clusterroles", false, false, nil},
+	{rbacv1.SchemeGroupVersion, "ClusterRoleBinding", "clusterrolebindings", false, false, nil},
 }
 
 // groupVersions are the versions of the built-in types. There is one a group.
@@ -100,6 +105,7 @@ var groupVersions = []schema.GroupVersion{
 	appsv1.SchemeGroupVersion,
 	coordinationv1.SchemeGroupVersion,
 	eventsv1.SchemeGroupVersion,
+	rbacv1.SchemeGroupVersion,
 }
 
 // builtin is the scheme of the built-in types and builtinCodecs its codecs;
@@ -119,6 +125,7 @@ func newScheme() *runtime.Scheme {
 	utilruntime.Must(appsv1.AddToScheme(s))
 	utilruntime.Must(coordinationv1.AddToScheme(s))
 	utilruntime.Must(eventsv1.AddToScheme(s))
+	utilruntime.Must(rbacv1.AddToScheme(s))
 	for _, gv := range groupVersions {
 		registerInternal(s, gv)
 		utilruntime.Must(s.SetVersionPriority(gv))

@@ -37,6 +37,7 @@ func main() {
 	flag.IntVar(&opts.Port, "port", -1, "port on 127.0.0.1, 0 for a free one (default: that of the last start with this folder, else 6443, or a free one if that is taken)")
 	inJSON := flag.Bool("json", false, "print the endpoint with its token as JSON, for programs")
 	flag.BoolVar(&opts.DisableWatchCache, "disable-watch-cache", false, "read everything from etcd")
+	flag.BoolVar(&opts.RBAC, "rbac", false, "let users do only what roles allow that are bound to them, and the administrator everything")
 	flag.StringVar(&opts.FeatureGates, "feature-gates", "", "as of kube-apiserver")
 	klog.InitFlags(nil)
 	flag.Parse()

@@ -30,6 +30,7 @@ import (
 
 // packages are what snippets may use, by the name that they use it by.
 var packages = map[string]string{
+	"apiserver":     "github.com/kinformer/cache/e2e/apiserver",
 	"audit":         "github.com/kinformer/cache/audit",
 	"cache":         "github.com/kinformer/cache",
 	"cachetest":     "github.com/kinformer/cache/cachetest",

@@ -1,0 +1,59 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package embedded
+
+import (
+	"fmt"
+	"reflect"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	crdopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apimachinery/pkg/runtime"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/builder3"
+	openapicommon "k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+)
+
+// openAPIConfigs describe the built-in resources, for clients and for the generic API server: server-side
+// apply and the record of managed fields are built on it.
+func openAPIConfigs() (*openapicommon.Config, *openapicommon.OpenAPIV3Config) {
+	namer := openapinamer.NewDefinitionNamer(builtin)
+	return genericapiserver.DefaultOpenAPIConfig(definitions, namer), genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
+}
+
+// definitions are those of the meta types, and of the built-in ones.
+func definitions(ref openapicommon.ReferenceCallback) map[string]openapicommon.OpenAPIDefinition {
+	s := schemas{crdopenapi.GetOpenAPIDefinitions(ref), ref}
+	for _, r := range resources {
+		for _, obj := range []runtime.Object{r.newObject(), r.newList()} {
+			s.of(reflect.TypeOf(obj), new([]string))
+		}
+	}
+	return s.all
+}
+
+func crdOpenAPIConfig() *openapicommon.OpenAPIV3Config {
+	return genericapiserver.DefaultOpenAPIV3Config(crdopenapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(apiextensions.Scheme))
+}
+
+// publish adds to the documents that core serves those of custom resource definitions, and has crds add
+// and remove those of custom resources. It is called after core has made its documents, and before
+// either runs.
+func publish(core, crds *genericapiserver.GenericAPIServer) error {
+	crds.StaticOpenAPISpec = core.StaticOpenAPISpec
+	crds.OpenAPIVersionedService, crds.OpenAPIV3VersionedService = core.OpenAPIVersionedService, core.OpenAPIV3VersionedService
+	config := crdOpenAPIConfig()
+	for _, service := range restfuladapter.AdaptWebServices(crds.Handler.GoRestfulContainer.RegisteredWebServices()) {
+		document, err := builder3.BuildOpenAPISpecFromRoutes([]openapicommon.RouteContainer{service}, config)
+		if err != nil {
+			return fmt.Errorf("openapi of %s: %w", service.RootPath(), err)
+		}
+		core.OpenAPIV3VersionedService.UpdateGroupVersion(service.RootPath()[1:], document)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/direct"
+)
+
+// For returns an informer for the objects of a Go type, for a program that has no clientset and no factory:
+//
+//	pods, err := factory.For[*corev1.Pod](ctx, config, factory.WithNamespace("web"))
+//	if err != nil {
+//		return err
+//	}
+//	go pods.RunWithContext(ctx)
+//
+// The type must be known to k8s.io/client-go/kubernetes/scheme, which has all built-in types. Types of custom
+// resources are added by the AddToScheme function of their package. For asks the server once which resource has
+// that type, and returns an error if none has. The informer has an index by namespace, decodes directly (see
+// package direct), and is not running yet. Its selectors are those of WithTweakListOptions, its resync period
+// that of WithInformerOptions. config is not changed.
+func For[T interface {
+	cache.Object
+	runtime.Object
+}](ctx context.Context, config *rest.Config, options ...Option) (cache.TypedSharedIndexInformer[T], error) {
+	informer, err := forType(ctx, config, reflect.TypeFor[T](), newConfig(options))
+	if err != nil {
+		return nil, fmt.Errorf("factory.For[%v]: %w", reflect.TypeFor[T](), err)
+	}
+	return cache.NewTypedSharedIndexInformer[T](informer), nil
+}
+
+func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config) (cache.SharedIndexInformer, error) {
+	gvk, err := kindOf(t)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientOf(config, gvk.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	resource, err := resourceOf(ctx, client, gvk)
+	if err != nil {
+		return nil, err
+	}
+	if c.namespace != metav1.NamespaceAll && !resource.Namespaced {
+		return nil, fmt.Errorf("%s have no namespace: leave WithNamespace out", resource.Name)
+	}
+	gvr := gvk.GroupVersion().WithResource(resource.Name)
+	example := reflect.New(t.Elem()).Interface().(runtime.Object)
+	return c.newInformer(request{
+		example: example, gvr: gvr, resync: c.options.ResyncPeriod,
+		lw: func(namespace string) *cache.ListWatch {
+			return direct.NewListWatch(client, example, resource.Name, namespace, nil)
+		},
+		identity: func() cache.InformerNameAndResource { return c.informerName.WithResource(gvr) },
+	}), nil
+}
+
+// kindOf returns the kind of a registered type.
+func kindOf(t reflect.Type) (none schema.GroupVersionKind, err error) {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return none, fmt.Errorf("the type must be a pointer to a struct, such as *corev1.Pod")
+	}
+	kinds, _, err := scheme.Scheme.ObjectKinds(reflect.New(t.Elem()).Interface().(runtime.Object))
+	if err != nil {
+		return none, fmt.Errorf("%w: call the AddToScheme function of its package with scheme.Scheme of k8s.io/client-go/kubernetes/scheme, "+
+			"or use factory.Dynamic for objects without a Go type", err)
+	}
+	return kinds[0], nil
+}
+
+// clientOf returns a client of a group and version whose informers decode directly.
+func clientOf(config *rest.Config, gv schema.GroupVersion) (*rest.RESTClient, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion, config.APIPath = &gv, "/apis"
+	if gv.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	config.Wrap(direct.Transport)
+	return rest.RESTClientFor(config)
+}
+
+// resourceOf asks the server which resource has a kind.
+func resourceOf(ctx context.Context, client *rest.RESTClient, gvk schema.GroupVersionKind) (none metav1.APIResource, err error) {
+	served := &metav1.APIResourceList{}
+	if err := client.Get().Do(ctx).Into(served); err != nil {
+		return none, fmt.Errorf("asking for the resources of %v: %w", gvk.GroupVersion(), err)
+	}
+	for _, r := range served.APIResources {
+		if r.Kind == gvk.Kind && !strings.Contains(r.Name, "/") {
+			return r, nil
+		}
+	}
+	return none, fmt.Errorf("the server has no resource of kind %s in %v", gvk.Kind, gvk.GroupVersion())
+}
