@@ -15,7 +15,11 @@ GATE := format api vet unit staticcheck apiserver conformance-suite e2e-smoke ex
 OURS := race conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
 NIGHT := format api vet race staticcheck schedules apiserver conformance-suite foreign-cache e2e e2e-tapped examples browser embedded \
-	controllerruntime foreign-packages foreign-controllerruntime + fuzz + bench-check + flaky
+	controllerruntime foreign-packages foreign-controllerruntime + port + fuzz + bench-check + flaky
+# The suites that the tree of an earlier minor has to pass.
+PORTED := vet unit apiserver conformance-suite foreign-cache foreign-packages e2e e2e-tapped controllerruntime foreign-controllerruntime examples
+MINOR ?= v0.36
+PORT := $(BIN)/_port/$(MINOR)
 # What is given to every go test, and to those that need no -race at the gate. The timeout ends what hangs: it must not
 # be missed by a machine that is ten times slower. What go vet looks for is the suite vet's.
 TESTFLAGS ?=
@@ -34,7 +38,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredRe
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
+.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -211,6 +215,13 @@ api: ## the exported names beside those of version BASELINE: in a patch none may
 		(cd $$old && $$apidiff -w $$old/names $$path) && gone=$$(cd $$m && $$apidiff -incompatible $$old/names $$path 2>/dev/null) || exit 2; \
 		(cd $$m && $$apidiff $$old/names $$path 2>/dev/null); [ -z "$$gone" ] || rc=1; done; \
 	if [ $$(cut -d. -f1,2 <<<$(BASELINE)) != $$(cut -d. -f1,2 <<<$$minor) ]; then rc=0; fi; exit $$rc
+
+ported: ## the tree of MINOR=v0.36, made by tools/port, in bin/_port
+	@rm -rf $(PORT) && cd tools && $(GO) run ./port -minor $(MINOR) -o $(PORT)
+	@cd $(PORT) && git init --quiet && git add --all
+
+port: ported ## its tests, those of its client-go and controller-runtime included
+	@cd $(PORT) && unset KINFORMER_NIGHT RACE BEGAN && LOGS=bin/test tools/suites $(PORTED)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
 	@for m in $(MODULES); do echo "govulncheck $$m"; $(GOVULNCHECK) -C $$m ./...; rc=$$?; \

@@ -8,6 +8,8 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/minor"
 )
 
 // The border: every name of client-go that this package offers without an engine of its own. A type
@@ -58,7 +60,7 @@ type (
 // callbacks: it would wait for itself. The error says that the informer refused the handle or that
 // the handle cannot be waited for.
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
-	return clientgo.ShutDownEventHandler(informer, handle)
+	return minor.ShutDownEventHandler(informer, handle)
 }
 
 // Informers: a local copy of a collection on the server, kept current, with handlers that are
@@ -153,55 +155,55 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 type (
 	// Object is the constraint of typed informers and indexers: a name, a namespace and comparability, by which
 	// a missing object (the zero value) differs from a present one.
-	Object = clientgo.Object
+	Object = minor.Object
 
 	// DeletedObject is the argument of a typed handler for a deletion. OptionalObj may be old, or the
 	// zero value if no state was known; the key and the name are always right.
-	DeletedObject[T Object] = clientgo.DeletedObject[T]
+	DeletedObject[T Object] = minor.DeletedObject[T]
 
 	// TypedResourceEventHandler is ResourceEventHandler for objects of type T.
-	TypedResourceEventHandler[T Object] = clientgo.TypedResourceEventHandler[T]
+	TypedResourceEventHandler[T Object] = minor.TypedResourceEventHandler[T]
 
 	// TypedResourceEventHandlerFuncs is ResourceEventHandlerFuncs for objects of type T.
-	TypedResourceEventHandlerFuncs[T Object] = clientgo.TypedResourceEventHandlerFuncs[T]
+	TypedResourceEventHandlerFuncs[T Object] = minor.TypedResourceEventHandlerFuncs[T]
 
 	// TypedResourceEventHandlerDetailedFuncs is ResourceEventHandlerDetailedFuncs for objects of
 	// type T.
-	TypedResourceEventHandlerDetailedFuncs[T Object] = clientgo.TypedResourceEventHandlerDetailedFuncs[T]
+	TypedResourceEventHandlerDetailedFuncs[T Object] = minor.TypedResourceEventHandlerDetailedFuncs[T]
 
 	// TypedFilteringResourceEventHandler is FilteringResourceEventHandler for objects of type T.
 	// For a deletion FilterFunc receives OptionalObj, which may be the zero value.
-	TypedFilteringResourceEventHandler[T Object] = clientgo.TypedFilteringResourceEventHandler[T]
+	TypedFilteringResourceEventHandler[T Object] = minor.TypedFilteringResourceEventHandler[T]
 
 	// TypedSharedIndexInformer is a SharedIndexInformer with further methods that speak of T.
-	TypedSharedIndexInformer[T Object] = clientgo.TypedSharedIndexInformer[T]
+	TypedSharedIndexInformer[T Object] = minor.TypedSharedIndexInformer[T]
 
 	// TypedIndexer is an Indexer with further methods that speak of T. They panic on an object of
 	// another type.
-	TypedIndexer[T any] = clientgo.TypedIndexer[T]
+	TypedIndexer[T any] = minor.TypedIndexer[T]
 
 	// TypedIndexFunc is IndexFunc for objects of type T.
-	TypedIndexFunc[T any] = clientgo.TypedIndexFunc[T]
+	TypedIndexFunc[T any] = minor.TypedIndexFunc[T]
 
 	// TypedIndexers maps the name of an index to the TypedIndexFunc that defines it.
-	TypedIndexers[T any] = clientgo.TypedIndexers[T]
+	TypedIndexers[T any] = minor.TypedIndexers[T]
 )
 
 // NewTypedSharedIndexInformer returns a view of informer for objects of type T; everything it does
 // is done by informer. T must be the type that informer holds.
 func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
-	return clientgo.NewTypedSharedIndexInformer[T](informer)
+	return minor.NewTypedSharedIndexInformer[T](informer)
 }
 
 // TypedIndexerFuncToIndexerFunc returns indexer as an IndexFunc, for places that take untyped ones
 // such as SharedIndexInformerOptions.Indexers.
 func TypedIndexerFuncToIndexerFunc[T any](indexer TypedIndexFunc[T]) IndexFunc {
-	return clientgo.TypedIndexerFuncToIndexerFunc(indexer)
+	return minor.TypedIndexerFuncToIndexerFunc(indexer)
 }
 
 // TypedIndexersToIndexers is TypedIndexerFuncToIndexerFunc for a whole map, which it copies.
 func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
-	return clientgo.TypedIndexersToIndexers(indexers)
+	return minor.TypedIndexersToIndexers(indexers)
 }
 
 // Identity: names under which informers publish metrics. The registry of names belongs to client-go

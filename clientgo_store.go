@@ -312,10 +312,6 @@ type (
 	// the newer ones. Every method may be called concurrently. Only client-go can implement it.
 	MutationCache = clientgo.MutationCache
 
-	// MutationCacheOptions are the options of NewIntegerResourceVersionMutationCacheWithOptions;
-	// the zero value works.
-	MutationCacheOptions = clientgo.MutationCacheOptions
-
 	// ResourceVersionComparator says which of two states of an object is the newer one.
 	ResourceVersionComparator = clientgo.ResourceVersionComparator
 )
@@ -326,12 +322,6 @@ type (
 // may be nil.
 func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
 	return clientgo.NewIntegerResourceVersionMutationCache(logger, backingCache, indexer, ttl, includeAdds)
-}
-
-// NewIntegerResourceVersionMutationCacheWithOptions is NewIntegerResourceVersionMutationCache with
-// the rest, and the number of objects, in options.
-func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
-	return clientgo.NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, options)
 }
 
 // The heap: a queue that gives out the least object first.

@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache"
 )
 
-//go:generate go run ./internal/tablegen -o typed_table.go
+//go:generate go run ./internal/tablegen -table typed_table.go -groups typed_groups.go
 
 // Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for
 // an informer: those that exist stay what they are. When an accessor finds such an informer, the log

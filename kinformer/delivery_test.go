@@ -621,26 +621,31 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 		pods := generatedPods(e.Source)
 		go pods.Informer().RunWithContext(e.Context())
 		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
-		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
 		own := pods.Informer()
-		for name, informer := range map[string]handedOut{
-			"generated": own, "generated, typed": typed, "typed again": coreinformers.ToPodIndexInformer(own),
+		typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](own)
+		assertKnown(e, map[string]handedOut{
+			"generated": own, "generated, typed": typed,
 			"typed twice": cache.NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ cache.SharedIndexInformer }{typed},
-		} {
-			status, err := inspect.StatusOf(informer)
-			require.NoError(e, err, name)
-			assert.True(e, status.Synced, name)
-			assert.Equal(e, 1, status.Objects, name)
-			_, err = inspect.QueueOf(informer)
-			assert.NoError(e, err, name)
-			assertSnapshot(e, informer)
-			assert.NoError(e, kinformer.WaitForVersion(e.Context(), informer, "1"), name)
-		}
+		})
 		for _, indexer := range []cache.Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), cache.NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
 			assertSnapshot(e, indexer)
 			assert.NotNil(e, door.TableOf(indexer), "All, Len and their kin do not copy")
 		}
 	})
+}
+
+// assertKnown checks what is known of informers of one object.
+func assertKnown(e *informers.Exact, handedOut map[string]handedOut) {
+	for name, informer := range handedOut {
+		status, err := inspect.StatusOf(informer)
+		require.NoError(e, err, name)
+		assert.True(e, status.Synced, name)
+		assert.Equal(e, 1, status.Objects, name)
+		_, err = inspect.QueueOf(informer)
+		assert.NoError(e, err, name)
+		assertSnapshot(e, informer)
+		assert.NoError(e, kinformer.WaitForVersion(e.Context(), informer, "1"), name)
+	}
 }
 
 func assertSnapshot(e *informers.Exact, storeOrInformer any) {
@@ -667,7 +672,7 @@ func (w wrapsItself) GetController() cache.Controller { return w }
 // what is inside.
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
-	typed := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
+	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
 	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
 		_, err := inspect.StatusOf(informer)
 		assert.ErrorIs(t, err, inspect.ErrForeign)

@@ -33,13 +33,13 @@ const (
 // modules are real modules, and of each the packages that make or use informers and have tests of
 // their own.
 var modules = []struct {
-	path, version string
-	folders       []string
+	path    string // of the version of client-go
+	folders []string
 }{
-	{"k8s.io/client-go", "v0.37.2", []string{
+	{"k8s.io/client-go", []string{
 		"dynamic/dynamicinformer", "dynamic/dynamiclister", "metadata/metadatainformer", "metadata/metadatalister", "tools/watch",
 	}},
-	{"k8s.io/cloud-provider", "v0.37.2", []string{"controllers/service", "controllers/node"}},
+	{"k8s.io/cloud-provider", []string{"controllers/service", "controllers/node"}},
 }
 
 // TestPackagesOfOthers copies packages, with kinformer in the place of client-go's tools/cache, and
@@ -50,7 +50,8 @@ func TestPackagesOfOthers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			dir := t.TempDir()
-			from := newModule(t, ctx, dir, m.path+"@"+m.version)
+			version := strings.TrimSpace(goCommand(t, ctx, ".", "list", "-m", "-f", "{{.Version}}", "k8s.io/client-go"))
+			from := newModule(t, ctx, dir, m.path+"@"+version)
 			swaps := []string{`"` + clientGoCache + `"`, `"github.com/kinformer/cache"`}
 			args := []string{"test", "-mod=mod", "-vet=off", "-timeout=2h"}
 			for _, folder := range m.folders {

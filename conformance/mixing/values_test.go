@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic/dynamiclister"
-	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 	framework "k8s.io/client-go/tools/cache/testing"
@@ -125,12 +124,6 @@ func TestOurInformerUnderTheirHelpers(t *testing.T) {
 	background(t, ctx, informer.RunWithContext)
 	require.True(t, clientgo.WaitFor(ctx, "pods", registration.HasSyncedChecker()))
 	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
-
-	var typed coreinformers.PodIndexInformer = clientgo.NewTypedSharedIndexInformer[*corev1.Pod](informer)
-	_, err = typed.AddTypedEventHandler(coreinformers.PodHandlerFuncs{AddFunc: func(p *corev1.Pod) { events <- p }})
-	require.NoError(t, err)
-	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
-	require.NoError(t, clientgo.ShutDownEventHandler(informer, registration))
 }
 
 func TestOurStoreUnderTheirReflector(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/features"
 	featurestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/minor"
 )
 
 func TestHandlers(t *testing.T) {
@@ -216,15 +218,15 @@ func handlerFilter(t *testing.T, s *stage) {
 }
 
 func handlerTyped(t *testing.T, s *stage) {
-	informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](s.shared(cache.SharedIndexInformerOptions{Indexers: cache.Indexers{}}))
+	informer := minor.NewTypedSharedIndexInformer[*corev1.Pod](s.shared(cache.SharedIndexInformerOptions{Indexers: cache.Indexers{}}))
 	var lines []string
-	_, err := informer.AddTypedEventHandler(cache.TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
+	_, err := informer.AddTypedEventHandler(minor.TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{
 		AddFunc:    func(p *corev1.Pod, initial bool) { lines = append(lines, "add "+p.Name) },
 		UpdateFunc: func(_, p *corev1.Pod) { lines = append(lines, "update "+p.Name) },
-		DeleteFunc: func(d cache.DeletedObject[*corev1.Pod]) { lines = append(lines, "delete "+d.GetKey()) },
+		DeleteFunc: func(d minor.DeletedObject[*corev1.Pod]) { lines = append(lines, "delete "+d.GetKey()) },
 	})
 	require.NoError(t, err)
-	require.NoError(t, informer.AddTypedIndexers(cache.TypedIndexers[*corev1.Pod]{
+	require.NoError(t, informer.AddTypedIndexers(minor.TypedIndexers[*corev1.Pod]{
 		"name": func(p *corev1.Pod) ([]string, error) { return []string{p.Name}, nil },
 	}))
 	s.source.put(pod("a", ""))
@@ -545,17 +547,17 @@ func (s *stage) scene(t *testing.T) []string {
 
 func TestRemoval(t *testing.T) {
 	onStage(t, []informerCase{
-		{name: "what waits is dropped, the running call ends", run: removalDropsPending},
-		{name: "again and again is no error", run: removalIdempotent},
-		{name: "a handle of another informer is ignored", run: removalForeign},
+		{name: "what waits is dropped, the running call ends", run: removalDropsPending, since037: true},
+		{name: "again and again is no error", run: removalIdempotent, since037: true},
+		{name: "a handle of another informer is ignored", run: removalForeign, since037: true},
 		{name: "a handle of another type is an error", run: removalOtherType},
-		{name: "from inside the handler", run: removalFromInside},
-		{name: "from inside another handler", run: removalFromAnother},
-		{name: "before the start", run: removalBeforeStart},
+		{name: "from inside the handler", run: removalFromInside, since037: true},
+		{name: "from inside another handler", run: removalFromAnother, since037: true},
+		{name: "before the start", run: removalBeforeStart, since037: true},
 		{name: "during the first list", run: removalBeforeSync},
 		{name: "the last handler's removal does not stop the informer", run: removalOfAll},
-		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits},
-		{name: "ShutDownEventHandler before the start and after the stop", run: shutdownAnytime},
+		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits, since037: true},
+		{name: "ShutDownEventHandler before the start and after the stop", run: shutdownAnytime, since037: true},
 		{name: "a removed handler leaves the resync check as it is", run: removalResync},
 	})
 }
@@ -602,7 +604,7 @@ func removalIdempotent(t *testing.T, s *stage) {
 	for range 3 {
 		require.NoError(t, informer.RemoveEventHandler(handle))
 	}
-	require.NoError(t, cache.ShutDownEventHandler(informer, handle))
+	require.NoError(t, minor.ShutDownEventHandler(informer, handle))
 }
 
 func removalForeign(t *testing.T, s *stage) {
@@ -625,7 +627,7 @@ func (strange) HasSyncedChecker() cache.DoneChecker { return nil }
 func removalOtherType(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
 	require.Error(t, informer.RemoveEventHandler(strange{}))
-	require.Error(t, cache.ShutDownEventHandler(informer, strange{}))
+	require.Error(t, minor.ShutDownEventHandler(informer, strange{}))
 	require.Error(t, informer.RemoveEventHandler(nil))
 }
 
@@ -647,7 +649,7 @@ func removalFromAnother(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
 	victim := &recorder{}
 	handle := add(t, informer, victim)
-	add(t, informer, &recorder{hook: func(string) { assert.NoError(t, cache.ShutDownEventHandler(informer, handle)) }})
+	add(t, informer, &recorder{hook: func(string) { assert.NoError(t, minor.ShutDownEventHandler(informer, handle)) }})
 	s.source.put(pod("a", ""))
 	settle()
 	victim.take()
@@ -707,7 +709,7 @@ func shutdownWaits(t *testing.T, s *stage) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		assert.NoError(t, cache.ShutDownEventHandler(informer, handle))
+		assert.NoError(t, minor.ShutDownEventHandler(informer, handle))
 	}()
 	settle()
 	assert.False(t, closed(done))
@@ -718,12 +720,12 @@ func shutdownWaits(t *testing.T, s *stage) {
 func shutdownAnytime(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	before, after := add(t, informer, &recorder{}), add(t, informer, &recorder{})
-	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r := s.start(informer)
-	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r.stop()
-	require.NoError(t, cache.ShutDownEventHandler(informer, after))
-	require.NoError(t, cache.ShutDownEventHandler(informer, before))
+	require.NoError(t, minor.ShutDownEventHandler(informer, after))
+	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 }
 
 func removalResync(t *testing.T, s *stage) {
@@ -751,10 +753,10 @@ func TestStop(t *testing.T) {
 		{name: "a stopped informer can be read", run: stopReads},
 		{name: "Run twice at the same time", run: stopRunTwice},
 		{name: "Run after the stop", run: stopRunAgain},
-		{name: "Run with a context that has ended", run: stopBeforeStart},
+		{name: "Run with a context that has ended", run: stopBeforeStart, since037: true},
 		{name: "Run with a channel", run: stopChannel},
 		{name: "in the middle of events", run: stopAmidEvents},
-		{name: "in the middle of joining handlers", run: stopAmidJoins},
+		{name: "in the middle of joining handlers", run: stopAmidJoins, since037: true},
 	})
 }
 
@@ -920,7 +922,7 @@ func TestPanic(t *testing.T) {
 		{name: "each panic costs its second", run: panicAgain},
 		{name: "in the initial list keeps the handler from being synced", run: panicNeverSynced},
 		{name: "after the initial list does not unsync", run: panicStaysSynced},
-		{name: "a panicking handler can be removed", run: panicRemoved},
+		{name: "a panicking handler can be removed", run: panicRemoved, since037: true},
 		{name: "in a transform", run: panicInTransform},
 		{name: "in the watch error handler", run: panicInErrorHandler},
 	})
@@ -1015,7 +1017,7 @@ func panicRemoved(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	settle()
-	require.NoError(t, cache.ShutDownEventHandler(informer, handle))
+	require.NoError(t, minor.ShutDownEventHandler(informer, handle))
 	rec.take()
 	pass(time.Minute)
 	assert.Empty(t, rec.take())

@@ -27,6 +27,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/internal/minor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,6 +93,9 @@ func TestImportAlonePublishes(t *testing.T) {
 	}
 	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
+			if name == "client-go" && minor.Own {
+				t.Skip("client-go publishes the version of an informer's store since v0.37")
+			}
 			source := cachetest.Of()
 			for i := range objects {
 				source.Create(pod(fmt.Sprint(i)))

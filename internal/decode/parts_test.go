@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -462,22 +461,6 @@ func TestRunsInTwo(t *testing.T) {
 	o := Options{Share: NewSharing(table)}
 	require.ErrorIs(t, planOf(t, reflect.TypeFor[corev1.PodSpec]()).Protobuf(both, new(corev1.PodSpec), o), ErrGiveUp)
 	assert.False(t, sameProtobuf(t, reflect.TypeFor[corev1.PodSpec](), both, Options{}))
-}
-
-// TestDepthOfMessages: parts that are found do not make messages deeper than they may be, whatever
-// comes first.
-func TestDepthOfMessages(t *testing.T) {
-	table := NewParts(8 << 20)
-	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(table)}
-	var data []byte
-	for depth := 1; depth < 3*scan.Deepest; depth++ {
-		for range 3 {
-			err := plan.Protobuf(data, new(schedulingv1beta1.CompositePodGroupTemplate), o)
-			require.Equal(t, depth <= scan.Deepest, err == nil, "%d: %v", depth, err)
-		}
-		data = bytesField(9, data)
-	}
-	assert.NotZero(t, table.Status().Hits)
 }
 
 // writer writes to a part of an object that is decoded.

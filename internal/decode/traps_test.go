@@ -5,7 +5,6 @@ package decode
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -503,24 +501,6 @@ func TestTrapsOfMapsAndLists(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, sameProtobuf(t, reflect.TypeFor[authenticationv1.TokenReview](), data, Options{}), "lists in a map")
 	assert.True(t, sameProtobuf(t, reflect.TypeFor[runtime.Unknown](), []byte("\x12\x00"), Options{}), "empty bytes")
-}
-
-// bytesField writes a field of bytes.
-func bytesField(number uint64, data []byte) []byte {
-	field := binary.AppendUvarint(binary.AppendUvarint(nil, number<<3|scan.WireBytes), uint64(len(data)))
-	return append(field, data...)
-}
-
-// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they
-// are deep.
-func TestTrapsOfDeepMessages(t *testing.T) {
-	for depth, decoded := range map[int]bool{1: true, scan.Deepest: true, scan.Deepest + 1: false} {
-		var data []byte
-		for range depth - 1 {
-			data = bytesField(9, data)
-		}
-		assert.Equal(t, decoded, sameProtobuf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](), data, Options{}), depth)
-	}
 }
 
 // TestSecretMessages: nothing of a secret's data gets into a table, nor what differs between

@@ -16,10 +16,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
+	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
@@ -171,7 +173,7 @@ func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[clientgo.ListWatch]().PkgPath() {
+	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[minor.DeletedObject[*metav1.ObjectMeta]]().PkgPath() {
 		return nil, false
 	}
 	field, ok := v.Type().FieldByName("Indexer")

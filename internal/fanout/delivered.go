@@ -11,8 +11,11 @@ import (
 	"runtime"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/minor"
 )
 
 // Delivered is a handler with the way in which it is to be served. What only an informer knows, as
@@ -43,8 +46,8 @@ func HasDelivered(handler clientgo.ResourceEventHandler) bool {
 }
 
 // Typed is a typed handler as an untyped one. A call panics for an object that is no T.
-type Typed[T clientgo.Object] struct {
-	Handler clientgo.TypedResourceEventHandler[T]
+type Typed[T minor.Object] struct {
+	Handler minor.TypedResourceEventHandler[T]
 }
 
 func (h Typed[T]) OnAdd(obj any, isInInitialList bool) { h.Handler.OnAdd(obj.(T), isInInitialList) }
@@ -55,11 +58,11 @@ func (h Typed[T]) OnDelete(obj any) {
 	tombstone, unknown := obj.(clientgo.DeletedFinalStateUnknown)
 	switch {
 	case !unknown:
-		h.Handler.OnDelete(clientgo.DeletedObject[T]{OptionalObj: obj.(T)})
+		h.Handler.OnDelete(minor.DeletedObject[T]{OptionalObj: obj.(T)})
 	case tombstone.Obj == nil:
-		h.Handler.OnDelete(clientgo.DeletedObject[T]{FinalStateUnknown: &tombstone})
+		h.Handler.OnDelete(minor.DeletedObject[T]{FinalStateUnknown: &tombstone})
 	default:
-		h.Handler.OnDelete(clientgo.DeletedObject[T]{OptionalObj: tombstone.Obj.(T), FinalStateUnknown: &tombstone})
+		h.Handler.OnDelete(minor.DeletedObject[T]{OptionalObj: tombstone.Obj.(T), FinalStateUnknown: &tombstone})
 	}
 }
 
@@ -116,8 +119,9 @@ func NameOf(handler clientgo.ResourceEventHandler) string {
 // adapters are the packages of the adapters of functions and the wrappers of handlers that are
 // looked into.
 var adapters = map[string]bool{
-	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath(): true,
-	reflect.TypeFor[Delivered]().PkgPath():                          true,
+	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath():      true,
+	reflect.TypeFor[minor.DeletedObject[*metav1.ObjectMeta]]().PkgPath(): true, // and of the typed adapters
+	reflect.TypeFor[Delivered]().PkgPath():                               true,
 }
 
 // wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters,

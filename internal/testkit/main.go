@@ -19,6 +19,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
@@ -74,9 +75,9 @@ func AtNight(t testing.TB) {
 }
 
 // AsClientGoAdaptsIt returns what an informer is given for a handler of AddTypedEventHandler.
-func AsClientGoAdaptsIt(t *testing.T, handler clientgo.TypedResourceEventHandler[*corev1.Pod]) clientgo.ResourceEventHandler {
+func AsClientGoAdaptsIt(t *testing.T, handler minor.TypedResourceEventHandler[*corev1.Pod]) clientgo.ResourceEventHandler {
 	caught := &catcher{}
-	_, err := clientgo.NewTypedSharedIndexInformer[*corev1.Pod](caught).AddTypedEventHandler(handler)
+	_, err := minor.NewTypedSharedIndexInformer[*corev1.Pod](caught).AddTypedEventHandler(handler)
 	require.NoError(t, err)
 	return caught.handler
 }

@@ -1,12 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release checks that a version can be tagged, and tags it.
+// Command release checks that a version can be tagged, and tags it, with the same patch of earlier minors.
 //
 //	cd tools && go run ./release -version v0.37.1 -dry-run   # checks
 //	cd tools && go run ./release -version v0.37.1            # checks, and sets the tags
 //
 // It pushes nothing, and prints the commands that do.
+//
+// # Earlier minors
+//
+// The tree of an earlier minor is made by tools/port. It is committed on top of the commit that is
+// released, on no branch, checked as that is, and has tags of its own: v0.36.1 beside v0.37.1.
 //
 // # What is published
 //
@@ -25,6 +30,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -49,6 +55,9 @@ type release struct {
 	resolve bool     // what the server needs is resolved, and not compiled
 	dir     string   // of the root module
 	version string
+
+	minors []string // earlier ones that are released with it
+	port   func(ctx context.Context, from, minor, to string) error
 }
 
 // ours is what this project releases.
@@ -56,6 +65,7 @@ func ours() *release {
 	return &release{
 		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient", "e2e"},
 		command: "cmd/kinformer-measure", server: "e2e/cmd/apiserver",
+		minors: []string{"v0.36"}, port: makePort,
 	}
 }
 
@@ -68,13 +78,34 @@ func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := r.check(ctx)
-	if err == nil {
-		err = r.finish(ctx, os.Stdout, *dry)
-	}
-	if err != nil {
+	if err := r.run(ctx, os.Stdout, *dry); err != nil {
 		log.Fatal("release: ", err)
 	}
+}
+
+// run checks the tree and those of earlier minors, and sets tags if nothing is wrong with any.
+func (r *release) run(ctx context.Context, out io.Writer, dry bool) (err error) {
+	if err := errors.Join(r.check(ctx), r.checkChangelog(ctx)); err != nil {
+		return err
+	}
+	trees := []*release{r}
+	for _, minor := range r.minors {
+		p, remove, err := r.ported(ctx, minor)
+		if err != nil {
+			return err
+		}
+		defer remove()
+		if err := p.check(ctx); err != nil {
+			return fmt.Errorf("the tree of %s: %w", minor, err)
+		}
+		trees = append(trees, p)
+	}
+	for _, tree := range trees {
+		if err := tree.finish(ctx, out, dry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // check returns an error if the version cannot be tagged.
@@ -85,7 +116,7 @@ func (r *release) check(ctx context.Context) (err error) {
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{r.checkTree, r.checkTags, r.checkModules, r.checkChangelog, r.checkUsers} {
+	for _, check := range []func(context.Context) error{r.checkTree, r.checkTags, r.checkModules, r.checkUsers} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -130,9 +161,13 @@ func (r *release) checkChangelog(context.Context) error {
 	return nil
 }
 
-// finish sets the tags, unless this is a dry run, and prints what is to be done next.
+// finish shows the tree, sets the tags, unless this is a dry run, and prints what is to be done next.
 func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
-	fmt.Fprintf(out, "%s %s can be tagged, if make nightly and make vulncheck are green.\n", r.root, r.version)
+	commit, err := output(ctx, r.dir, nil, "git", "log", "-1", "--shortstat", "--format=tree %T of commit %H, %s")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s %s can be tagged, if make nightly and make vulncheck are green:\n%s", r.root, r.version, commit)
 	for _, tag := range r.tags() {
 		if dry {
 			continue
@@ -145,6 +180,7 @@ func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
 	for _, tag := range r.tags() {
 		fmt.Fprintln(out, "    git push origin", tag)
 	}
+	fmt.Fprintln(out)
 	return nil
 }
 

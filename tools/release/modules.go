@@ -27,6 +27,9 @@ func (r *release) modules() (modules []*modfile.File, err error) {
 		return nil, err
 	}
 	files := strings.Fields(listed)
+	if len(files) == 0 {
+		return nil, fmt.Errorf("git tracks no go.mod in %s", r.dir)
+	}
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Dir(a), filepath.Dir(b)) })
 	for _, file := range files {
 		path := filepath.Join(r.dir, file)
@@ -54,8 +57,10 @@ func (r *release) checkModules(context.Context) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(modules[0].Require, func(r *modfile.Require) bool { return r.Mod.Path == "k8s.io/client-go" })
-	clientGo := modules[0].Require[i].Mod.Version
+	clientGo, err := clientGoOf(modules)
+	if err != nil {
+		return err
+	}
 	if semver.MajorMinor(r.version) != semver.MajorMinor(clientGo) {
 		return fmt.Errorf("go.mod requires client-go %s: the minor of a version is client-go's", clientGo)
 	}
@@ -67,6 +72,16 @@ func (r *release) checkModules(context.Context) error {
 		faults = append(faults, r.checkReplaces(m))
 	}
 	return errors.Join(faults...)
+}
+
+// clientGoOf returns the version of client-go that the root module requires.
+func clientGoOf(modules []*modfile.File) (string, error) {
+	for _, require := range modules[0].Require {
+		if require.Mod.Path == "k8s.io/client-go" {
+			return require.Mod.Version, nil
+		}
+	}
+	return "", errors.New("go.mod requires no client-go")
 }
 
 // checkRequire requires this version of our modules, and one version of those of Kubernetes.
@@ -96,31 +111,17 @@ func (r *release) checkReplaces(m *modfile.File) error {
 }
 
 // checkUsers requires that, with an empty module cache, go get has each published module, its
-// packages compile, and go install has the commands. A module proxy in a folder has our modules as they
-// are committed, so that no tag is needed for it.
+// packages compile, and go install has the commands.
 func (r *release) checkUsers(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
-	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
-		return err
-	}
-	for _, folder := range r.folders() {
-		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
-			return err
-		}
-	}
-	cache, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	env, err := r.published(ctx, dir)
 	if err != nil {
 		return err
 	}
-	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
-	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
-	env := []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
-		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}
 	libraries := slices.DeleteFunc(r.folders(), func(folder string) bool { return folder != "" && strings.HasPrefix(r.server, folder+"/") })
 	for i, folder := range libraries {
 		got, user := r.module(folder), filepath.Join(dir, fmt.Sprint("user", i))
@@ -158,6 +159,28 @@ func (r *release) install(ctx context.Context, dir string, env []string, command
 		_, err = output(ctx, dir, nil, filepath.Join(dir, "bin", path.Base(command)), "-h")
 	}
 	return err
+}
+
+// published makes a module proxy in a folder, which has our modules as they are committed, so that no
+// tag is needed for it, and returns an environment with that proxy and an empty module cache.
+func (r *release) published(ctx context.Context, dir string) (env []string, err error) {
+	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
+	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
+		return nil, err
+	}
+	for _, folder := range r.folders() {
+		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
+			return nil, err
+		}
+	}
+	cache, err := output(ctx, dir, nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	if err != nil {
+		return nil, err
+	}
+	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
+	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
+	return []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
+		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}, nil
 }
 
 // publish writes to proxy what a module proxy has of the module in a folder of the repository.

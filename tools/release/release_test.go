@@ -4,11 +4,14 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/semver"
 )
 
 // library is a repository in which nothing is wrong.
@@ -111,15 +114,110 @@ func TestWhatIsNoVersion(t *testing.T) {
 	}
 }
 
+// TestEarlierMinors: both trees are shown, and tagged, that of the earlier minor on top of the commit.
+func TestEarlierMinors(t *testing.T) {
+	r := newRelease(t, nil)
+	r.port = func(_ context.Context, from, minor, to string) error {
+		for name, content := range library {
+			path := filepath.Join(to, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			content = strings.NewReplacer("v0.37.2", minor+".6", "v0.37.0", minor+".0").Replace(content)
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	p, remove, err := r.ported(t.Context(), "v0.36")
+	if err != nil {
+		t.Fatal(err)
+	}
+	complains(t, p.checkTree(t.Context()), "")
+	complains(t, p.checkTags(t.Context()), "")
+	complains(t, p.checkModules(t.Context()), "")
+	for _, dry := range []bool{true, false} {
+		var out strings.Builder
+		complains(t, p.finish(t.Context(), &out, dry), "")
+		for _, want := range []string{"v0.36.0, made by tools/port of v0.37.0", "3 files changed", "origin v0.36.0\n", "origin nested/v0.36.0\n"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q is not in %s", want, &out)
+			}
+		}
+		if tags := r.git(t, "tag", "--list"); (tags == "") != dry {
+			t.Error(tags)
+		}
+	}
+	remove()
+	if parent, head := r.git(t, "rev-parse", "v0.36.0~1"), r.git(t, "rev-parse", "HEAD"); parent != head {
+		t.Errorf("the parent is %s, and not %s", parent, head)
+	}
+	if left := r.git(t, "worktree", "list"); strings.Count(left, "\n") != 1 {
+		t.Error(left)
+	}
+}
+
+// thisTree is a release of the first patch of the minor that the tree goes with.
+func thisTree(t *testing.T) *release {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	complains(t, err, "")
+	r := ours()
+	r.dir = root
+	modules, err := r.modules()
+	complains(t, err, "")
+	clientGo, err := clientGoOf(modules)
+	complains(t, err, "")
+	r.version = semver.MajorMinor(clientGo) + ".0"
+	return r
+}
+
 // TestThisTree: the go.mod files fit together at each commit. At night, users get what is
 // committed; the API server is resolved, and not compiled, which takes minutes.
 func TestThisTree(t *testing.T) {
-	r := ours()
-	r.dir, r.version = "../..", "v0.37.0"
+	r := thisTree(t)
 	complains(t, r.checkModules(t.Context()), "")
 	if os.Getenv("KINFORMER_NIGHT") == "" {
 		t.Skip("the rest is for the night: set KINFORMER_NIGHT=1")
 	}
 	r.resolve = true
 	complains(t, r.checkUsers(t.Context()), "")
+}
+
+// TestUserOfControllerRuntime: a program on the controller-runtime of an earlier minor, with an empty
+// module cache, takes the version of that minor, builds and runs.
+func TestUserOfControllerRuntime(t *testing.T) {
+	r := thisTree(t)
+	if os.Getenv("KINFORMER_NIGHT") == "" || r.version == "v0.36.0" {
+		t.Skip("for the night, in the tree that others are made of: set KINFORMER_NIGHT=1")
+	}
+	p, remove, err := r.ported(t.Context(), "v0.36")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	dir := t.TempDir()
+	env, err := p.published(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := filepath.Join(dir, "user")
+	complains(t, os.CopyFS(user, os.DirFS("testdata/user")), "")
+	for _, args := range [][]string{{"mod", "init", "example.com/user"}, {"get", "sigs.k8s.io/controller-runtime@v0.24.1"},
+		{"get", p.root + "@v0.36"}, {"mod", "tidy"}, {"build", "-o", "user", "."}} {
+		if _, err := output(t.Context(), user, env, "go", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := output(t.Context(), user, env, "go", "list", "-m", "k8s.io/client-go", "sigs.k8s.io/controller-runtime")
+	complains(t, err, "")
+	if !strings.HasPrefix(listed, "k8s.io/client-go v0.36.") || !strings.Contains(listed, "controller-runtime v0.24.1") {
+		t.Error(listed)
+	}
+	said, err := output(t.Context(), user, nil, filepath.Join(user, "user"))
+	complains(t, err, "")
+	if said != "ns/a in an informer of github.com/kinformer/cache\n" {
+		t.Error(said)
+	}
 }

@@ -25,4 +25,7 @@ func TestNothingFoundIsAnError(t *testing.T) {
 	if kinds, err := readKinds(dir); err == nil {
 		t.Errorf("%d kinds and no error", len(kinds))
 	}
+	if groups, err := renderGroups([]byte("package informers\n")); err == nil {
+		t.Errorf("no error, and %s", groups)
+	}
 }

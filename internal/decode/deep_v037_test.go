@@ -1,0 +1,50 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"encoding/binary"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+
+	"github.com/kinformer/cache/internal/decode/scan"
+)
+
+// bytesField writes a field of bytes.
+func bytesField(number uint64, data []byte) []byte {
+	field := binary.AppendUvarint(binary.AppendUvarint(nil, number<<3|scan.WireBytes), uint64(len(data)))
+	return append(field, data...)
+}
+
+// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they
+// are deep.
+func TestTrapsOfDeepMessages(t *testing.T) {
+	for depth, decoded := range map[int]bool{1: true, scan.Deepest: true, scan.Deepest + 1: false} {
+		var data []byte
+		for range depth - 1 {
+			data = bytesField(9, data)
+		}
+		assert.Equal(t, decoded, sameProtobuf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](), data, Options{}), depth)
+	}
+}
+
+// TestDepthOfMessages: parts that are found do not make messages deeper than they may be, whatever
+// comes first.
+func TestDepthOfMessages(t *testing.T) {
+	table := NewParts(8 << 20)
+	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(table)}
+	var data []byte
+	for depth := 1; depth < 3*scan.Deepest; depth++ {
+		for range 3 {
+			err := plan.Protobuf(data, new(schedulingv1beta1.CompositePodGroupTemplate), o)
+			require.Equal(t, depth <= scan.Deepest, err == nil, "%d: %v", depth, err)
+		}
+		data = bytesField(9, data)
+	}
+	assert.NotZero(t, table.Status().Hits)
+}

@@ -1,0 +1,168 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command port makes the tree of an earlier minor of client-go out of this one.
+//
+//	cd tools && go run ./port -minor v0.36 -o /tmp/v0.36
+//
+// A build tag cannot tell the version of a dependency, so an earlier minor needs a tree of its own.
+// That tree is this one, with five differences:
+//
+//   - files named _v037.go or _v037_test.go, which need the later client-go, are left out
+//   - go.mod files require the versions of the earlier minor
+//   - internal/minor has the names that the earlier client-go lacks, cut out of the later one's source
+//   - go generate has run
+//   - the patches in testdata/ports/v0.36 are applied, of which there may be five
+//
+// The files that git tracks are taken as they are in the working tree.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+// mostPatches is how many patches a port may have: what differs belongs into internal/minor.
+const mostPatches = 5
+
+// versions are those that the modules of a minor have, by their paths. "k8s.io/" stands for all that
+// Kubernetes releases together.
+var versions = map[string]map[string]string{
+	"v0.36": {"k8s.io/": "v0.36.6", "sigs.k8s.io/controller-runtime": "v0.24.1"},
+}
+
+// port is one tree that is made.
+type port struct {
+	from, to string
+	minor    string
+	versions map[string]string
+}
+
+func main() {
+	p := port{}
+	flag.StringVar(&p.from, "C", "..", "`folder` of the root module")
+	flag.StringVar(&p.to, "o", "", "`folder` for the tree, empty or new")
+	flag.StringVar(&p.minor, "minor", "v0.36", "the earlier `minor`")
+	flag.Parse()
+	log.SetFlags(0)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := p.run(ctx); err != nil {
+		log.Fatal("port: ", err)
+	}
+}
+
+func (p *port) run(ctx context.Context) (err error) {
+	if p.versions = versions[p.minor]; p.versions == nil {
+		return fmt.Errorf("-minor %q: only v0.36 can be made", p.minor)
+	}
+	if p.to == "" {
+		return errors.New("-o is needed: a folder for the tree")
+	}
+	if p.from, err = filepath.Abs(p.from); err != nil {
+		return err
+	}
+	if p.to, err = filepath.Abs(p.to); err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{p.copy, p.require, p.backfill, p.generate, p.tidy, p.patch} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy copies the tracked files that the tree is to have.
+func (p *port) copy(ctx context.Context) error {
+	there, err := os.ReadDir(p.to)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range there {
+		if entry.Name() != ".git" { // of a worktree without files
+			return fmt.Errorf("-o %s: the folder must be empty or new, and has %s", p.to, entry.Name())
+		}
+	}
+	listed, err := output(ctx, p.from, "git", "ls-files", "-z")
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(listed, "\x00"), "\x00") {
+		if strings.HasSuffix(strings.TrimSuffix(name, "_test.go"), "_v037") || strings.HasSuffix(name, "_v037.go") {
+			continue
+		}
+		if err := copyFile(filepath.Join(p.from, name), filepath.Join(p.to, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, info.Mode().Perm())
+}
+
+// generate runs go generate. What was generated goes first: for a package that it imports and that is
+// gone the go command would take a version that has it.
+func (p *port) generate(ctx context.Context) error {
+	dir := filepath.Join(p.to, "factory")
+	for _, name := range []string{"typed_table.go", "typed_groups.go"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	_, err := output(ctx, dir, "go", "generate", "./...")
+	return err
+}
+
+// patch applies the recorded patches.
+func (p *port) patch(ctx context.Context) error {
+	patches, err := filepath.Glob(filepath.Join(p.from, "testdata", "ports", p.minor, "*.patch"))
+	if err != nil {
+		return err
+	}
+	if len(patches) > mostPatches {
+		return fmt.Errorf("%d patches, and there may be %d: what differs belongs into internal/minor", len(patches), mostPatches)
+	}
+	for _, patch := range patches {
+		if _, err := output(ctx, p.to, "git", "apply", patch); err != nil {
+			return fmt.Errorf("%w\nwhoever changed these lines mends %s", err, patch)
+		}
+	}
+	return nil
+}
+
+// output runs a command and returns its standard output. The error has all that it has printed.
+// The go command may change go.mod, and git knows of no repository around the tree.
+func output(ctx context.Context, dir string, name string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &stdout, &stderr
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String(), nil
+}

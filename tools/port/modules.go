@@ -1,0 +1,179 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
+
+const ours = "github.com/kinformer/cache"
+
+// require rewrites the go.mod files: our own modules get the minor, those of the minor the versions
+// that it has, and what these require besides the versions that they ask for. What is required
+// indirectly is left to tidy.
+func (p *port) require(ctx context.Context) error {
+	return p.eachModule(func(m *modfile.File) error {
+		var pinned []module.Version
+		for _, r := range m.Require {
+			if version := p.pin(r.Mod); version != "" && !r.Indirect {
+				pinned = append(pinned, module.Version{Path: r.Mod.Path, Version: version})
+			}
+		}
+		asked, err := p.askedFor(ctx, pinned)
+		if err != nil {
+			return err
+		}
+		var requires []*modfile.Require
+		for _, r := range m.Require {
+			if version := p.pin(r.Mod); version != "" {
+				r.Mod.Version = version
+			} else if version := asked[r.Mod.Path]; version != "" {
+				r.Mod.Version = version
+			}
+			if !r.Indirect {
+				requires = append(requires, r)
+			}
+		}
+		m.SetRequireSeparateIndirect(requires)
+		return nil
+	})
+}
+
+// pin returns the version that the minor has of a module, or "".
+func (p *port) pin(m module.Version) string {
+	isKubernetes := strings.HasPrefix(m.Path, "k8s.io/") && semver.Major(m.Version) == "v0" && !module.IsPseudoVersion(m.Version)
+	switch {
+	case m.Path == ours || strings.HasPrefix(m.Path, ours+"/"):
+		return p.minor + strings.TrimPrefix(m.Version, semver.MajorMinor(m.Version))
+	case isKubernetes:
+		return p.versions["k8s.io/"]
+	}
+	return p.versions[m.Path]
+}
+
+// askedFor returns the newest versions that modules of others require.
+func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[string]string, error) {
+	newest := map[string]string{}
+	for _, m := range modules {
+		if strings.HasPrefix(m.Path, ours) {
+			continue
+		}
+		said, err := output(ctx, p.to, "go", "mod", "download", "-json", m.String())
+		if err != nil {
+			return nil, err
+		}
+		var downloaded struct{ GoMod string }
+		if err := json.Unmarshal([]byte(said), &downloaded); err != nil {
+			return nil, err
+		}
+		file, err := readModule(downloaded.GoMod)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range file.Require {
+			if semver.Compare(r.Mod.Version, newest[r.Mod.Path]) > 0 {
+				newest[r.Mod.Path] = r.Mod.Version
+			}
+		}
+	}
+	return newest, nil
+}
+
+// tidy runs go mod tidy in each module, and requires that it leaves the versions of the minor. Our own
+// modules replace their versions meanwhile, which nobody has yet.
+func (p *port) tidy(ctx context.Context) error {
+	var replaces []string
+	err := p.eachModule(func(m *modfile.File) error {
+		replaces = append(replaces, "-replace="+m.Module.Mod.Path+"="+filepath.Dir(m.Syntax.Name))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.eachModule(func(m *modfile.File) error {
+		dir := filepath.Dir(m.Syntax.Name)
+		if _, err := output(ctx, dir, "go", append([]string{"mod", "edit"}, replaces...)...); err != nil {
+			return err
+		}
+		if _, err := output(ctx, dir, "go", "mod", "tidy"); err != nil {
+			return err
+		}
+		tidied, err := readModule(m.Syntax.Name)
+		if err != nil {
+			return err
+		}
+		if err := p.checkPins(tidied); err != nil {
+			return err
+		}
+		kept := m.Replace
+		*m = *tidied
+		return replaceOnly(m, kept)
+	})
+}
+
+// checkPins requires that a module has the versions of the minor.
+func (p *port) checkPins(m *modfile.File) error {
+	for _, r := range m.Require {
+		if pinned := p.pin(r.Mod); pinned != "" && r.Mod.Version != pinned {
+			return fmt.Errorf("go mod tidy takes %s: a package imports what %s lacks; put that into a file named _v037.go or _v037_test.go", r.Mod, pinned)
+		}
+	}
+	return nil
+}
+
+// replaceOnly has a go.mod file replace what is wanted, and nothing else.
+func replaceOnly(m *modfile.File, wanted []*modfile.Replace) error {
+	for _, replace := range slices.Clone(m.Replace) {
+		if err := m.DropReplace(replace.Old.Path, replace.Old.Version); err != nil {
+			return err
+		}
+	}
+	for _, replace := range wanted {
+		if err := m.AddReplace(replace.Old.Path, replace.Old.Version, replace.New.Path, replace.New.Version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachModule calls change for each go.mod file of the tree, and writes the file.
+func (p *port) eachModule(change func(*modfile.File) error) error {
+	return filepath.WalkDir(p.to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "go.mod" {
+			return err
+		}
+		m, err := readModule(path)
+		if err != nil {
+			return err
+		}
+		if err := change(m); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		m.Cleanup()
+		text, err := m.Format()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, text, 0o644)
+	})
+}
+
+func readModule(path string) (*modfile.File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(path, text, nil)
+}

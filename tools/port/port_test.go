@@ -1,0 +1,181 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/tools/go/packages"
+)
+
+// tree writes files into a new folder.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// complains fails unless an error has a text, or is nil if that is empty.
+func complains(t *testing.T, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, which should have %q", err, want)
+	}
+}
+
+// later is a package of which an earlier version has Old and Taken.
+const later = `// Copyright Somebody.
+
+// Package later is one.
+package later
+
+import (
+	"fmt"
+	names "strings"
+)
+
+// Old is there.
+type Old interface{ Do() }
+
+type Taken[T any] struct{}
+
+// New is a view.
+type New[T fmt.Stringer] struct {
+	Old // stays embedded
+	inner helper
+}
+
+// Name returns one.
+func (n *New[T]) Name(old Old) string { return n.inner.name(Taken[T]{}, &New[T]{Old: old}) }
+
+type helper struct{}
+
+func (helper) name(...any) string { return names.ToUpper("a") }
+
+func unused() Old { return nil }
+
+const Limit = 1
+`
+
+func TestCut(t *testing.T) {
+	dir := tree(t, map[string]string{"go.mod": "module example.com/later\n\ngo 1.26\n", "later.go": later})
+	loaded, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedModule, Env: append(os.Environ(), "GOWORK=off")}, ".")
+	if err != nil || len(loaded[0].Errors) > 0 {
+		t.Fatal(err, loaded[0].Errors)
+	}
+	there := []string{"Old", "Taken"}
+	c, out := newCutter(loaded[0], there), t.TempDir()
+	complains(t, c.cut("New"), "")
+	complains(t, c.write(out), "")
+	text, err := os.ReadFile(filepath.Join(out, "later.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"// Copyright Somebody.\n\n// Cut by tools/port out of tools/cache/later.go of example.com/later", "names \"strings\"", "\tclientgo.Old // stays embedded\n",
+		"func (n *New[T]) Name(old clientgo.Old) string {", "n.inner.name(clientgo.Taken[T]{}, &New[T]{Old: old})", "type helper struct{}", "func (helper) name(",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "unused") {
+		t.Errorf("%s", text)
+	}
+	complains(t, c.cut("Limit"), "Limit is no type and no function")
+}
+
+func TestExportedNames(t *testing.T) {
+	dir := tree(t, map[string]string{"a.go": later, "a_test.go": "package later\n\nfunc Test() {}\n"})
+	names, err := exportedIn(filepath.Join(dir, "*.go"))
+	complains(t, err, "")
+	if want := []string{"Limit", "New", "Old", "Taken"}; !slices.Equal(slices.Sorted(slices.Values(names)), want) {
+		t.Error(names)
+	}
+}
+
+func TestPins(t *testing.T) {
+	p := port{minor: "v0.36", versions: versions["v0.36"]}
+	for required, want := range map[module.Version]string{
+		{Path: "github.com/kinformer/cache", Version: "v0.37.4"}:              "v0.36.4",
+		{Path: "github.com/kinformer/cache/e2e", Version: "v0.37.0"}:          "v0.36.0",
+		{Path: "k8s.io/apiserver", Version: "v0.37.2"}:                        "v0.36.6",
+		{Path: "k8s.io/utils", Version: "v0.0.0-20260626114624-be93311217bd"}: "",
+		{Path: "k8s.io/klog/v2", Version: "v2.140.0"}:                         "",
+		{Path: "sigs.k8s.io/controller-runtime", Version: "v0.25.2"}:          "v0.24.1",
+		{Path: "github.com/stretchr/testify", Version: "v1.12.1"}:             "",
+	} {
+		if got := p.pin(required); got != want {
+			t.Errorf("%v: %q, and not %q", required, got, want)
+		}
+	}
+}
+
+// repository is a tree that git tracks.
+func repository(t *testing.T, files map[string]string) string {
+	dir := tree(t, files)
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}} {
+		if _, err := output(t.Context(), dir, "git", args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestCopyAndPatch(t *testing.T) {
+	const patch = "Why.\n\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"
+	files := map[string]string{"a.go": "package a\n", "sub/b.go": "package sub\n", "a_v037.go": "package a\n", "a_v037_test.go": "package a\n",
+		"testdata/ports/v0.36/a.patch": patch}
+	p := port{from: repository(t, files), to: filepath.Join(t.TempDir(), "to"), minor: "v0.36"}
+	complains(t, p.copy(t.Context()), "")
+	complains(t, p.patch(t.Context()), "")
+	all, err := filesIn(p.to)
+	complains(t, err, "")
+	if want := []string{"a.go", "sub/b.go", "testdata/ports/v0.36/a.patch"}; !slices.Equal(all, want) {
+		t.Error(all)
+	}
+	if text, _ := os.ReadFile(filepath.Join(p.to, "a.go")); string(text) != "package b\n" {
+		t.Errorf("%s", text)
+	}
+	complains(t, p.copy(t.Context()), "must be empty or new, and has a.go")
+	complains(t, p.patch(t.Context()), "whoever changed these lines mends")
+
+	changed := maps.Clone(files)
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
+		changed["testdata/ports/v0.36/"+name+".patch"] = patch
+	}
+	complains(t, (&port{from: tree(t, changed), to: p.to, minor: "v0.36"}).patch(t.Context()), "6 patches, and there may be 5")
+}
+
+// filesIn returns the names of the files in a folder.
+func filesIn(dir string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			name, _ := filepath.Rel(dir, path)
+			names = append(names, filepath.ToSlash(name))
+		}
+		return err
+	})
+	return names, err
+}
+
+func TestWhatIsNoPort(t *testing.T) {
+	complains(t, (&port{minor: "v0.35", to: "x"}).run(t.Context()), "only v0.36 can be made")
+	complains(t, (&port{minor: "v0.36"}).run(t.Context()), "-o is needed")
+}
