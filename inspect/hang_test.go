@@ -262,7 +262,7 @@ func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server.Server, kinformer.Options{ObjectDescription: "test pods"}))
+		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server.Server, kinformer.Options{ObjectDescription: "test pods", Decoding: kinformer.Decoding{Off: true}}))
 		ctx, lines := informers.Verbose(t, 0)
 		defer runningIn(ctx, informer)()
 		time.Sleep(24*time.Hour - 30*time.Second)
