@@ -235,7 +235,7 @@ const (
 )
 
 func (c *core) sparse() bool {
-	return c.records.next > sparseMin && c.records.held() < int(c.records.next/sparse)
+	return c.records.next > sparseMin && c.records.inUse() < int(c.records.next/sparse)
 }
 
 // compact copies the newest state into a body of the right size. It takes the

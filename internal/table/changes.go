@@ -31,7 +31,7 @@ func (l *changes) past() *past {
 
 // reuse takes back a version of a batch that nobody had a pin at.
 func (l *changes) reuse(p *past) {
-	if len(l.pasts) == keptPasts {
+	if len(l.pasts) == maxPasts {
 		return
 	}
 	p.words = words{}
@@ -66,7 +66,7 @@ func (l *changes) reset(alone bool) {
 		l.olds = nil
 	}
 	l.next = 0
-	if cap(l.records) > keptLog || cap(l.leaves) > keptLog {
+	if cap(l.records) > maxLog || cap(l.leaves) > maxLog {
 		l.records, l.leaves = nil, nil
 		return
 	}

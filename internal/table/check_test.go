@@ -31,7 +31,7 @@ func (t *Table) check() {
 // verify walks the whole table and returns the first broken invariant.
 func (t *Table) verify() error {
 	l := &t.w.limbo
-	if n := l.count(func(kept) bool { return true }); n != l.n {
+	if n := l.count(func(oldVersion) bool { return true }); n != l.n {
 		return fmt.Errorf("%d versions in limbo, %d counted", n, l.n)
 	}
 	for i, c := range t.bodies() {
@@ -46,7 +46,7 @@ func (t *Table) verify() error {
 // kept.
 func (t *Table) bodies() []*core {
 	bodies := []*core{t.core.Load()}
-	t.w.limbo.count(func(k kept) bool {
+	t.w.limbo.count(func(k oldVersion) bool {
 		if !slices.Contains(bodies, k.core) {
 			bodies = append(bodies, k.core)
 		}
@@ -91,7 +91,7 @@ func (c *core) verify(l *limbo) error {
 		}
 		older += n
 	}
-	if n := l.count(func(k kept) bool { return k.core == c }); older != n {
+	if n := l.count(func(k oldVersion) bool { return k.core == c }); older != n {
 		return fmt.Errorf("%d older versions, %d in limbo", older, n)
 	}
 	return nil
@@ -118,8 +118,8 @@ func (c *core) verifyRecords() (live, older int, err error) {
 			}
 		}
 	}
-	if used != c.records.held() || used != c.keys.live {
-		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.held(), c.keys.live)
+	if used != c.records.inUse() || used != c.keys.live {
+		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.inUse(), c.keys.live)
 	}
 	return live, older, c.keys.verify()
 }
@@ -266,7 +266,7 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 }
 
 // count counts the versions in limbo of which a function says so.
-func (l *limbo) count(which func(kept) bool) (n int) {
+func (l *limbo) count(which func(oldVersion) bool) (n int) {
 	lists := append(slices.Clone(l.queue), l.landing.items)
 	for _, h := range l.holders {
 		lists = append(lists, h.items)

@@ -69,8 +69,8 @@ func (t *Table) Draft(n int) *Draft {
 	base := t.core.Load()
 	seen := base.published.Load()
 	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n, &t.functions)}
-	if held := base.size(); held > 0 {
-		d.former = make([]any, 0, max(n, held))
+	if size := base.size(); size > 0 {
+		d.former = make([]any, 0, max(n, size))
 	}
 	return d
 }

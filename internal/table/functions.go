@@ -51,7 +51,7 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed fa
 	values = slices.Grow(f.values[:0], n)[:n]
 	clear(values)
 	singles := slices.Grow(f.singles[:0], n)[:n]
-	if f.values, f.singles = values, singles; n > keptLog {
+	if f.values, f.singles = values, singles; n > maxLog {
 		f.values, f.singles = nil, nil
 	}
 	for left := values; len(ops) > 0; {
@@ -63,14 +63,14 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed fa
 	return values, failed
 }
 
-func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, memory []string, failed *failures) {
+func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, singles []string, failed *failures) {
 	if callsUser(ixs) {
 		t.functions.Lock()
 		defer t.functions.Unlock()
 	}
 	for i := range ops {
-		of, its := values[:len(ixs)], memory[:len(ixs)]
-		values, memory = values[len(ixs):], memory[len(ixs):]
+		of, its := values[:len(ixs)], singles[:len(ixs)]
+		values, singles = values[len(ixs):], singles[len(ixs):]
 		if op := &ops[i]; !op.Delete {
 			for at := 0; at < len(ixs); {
 				at = computeFrom(at, ixs, op, of, its, failed)
@@ -81,7 +81,7 @@ func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, memor
 
 // computeFrom runs the index functions from one on, up to and with the first
 // that panics. Its result is where to go on: one deferred call serves them all.
-func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []string, failed *failures) (next int) {
+func computeFrom(at int, ixs []*index, op *Op, values []indexValues, singles []string, failed *failures) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,7 +91,7 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []st
 		}
 	}()
 	for ; next < len(ixs); next++ {
-		of, err := ixs[next].valuesFor(op.Object, memory[next:next+1:next+1])
+		of, err := ixs[next].valuesFor(op.Object, singles[next:next+1:next+1])
 		if err != nil {
 			failed.add(ixs[next].indexer, op.Key, op.Object, err)
 			of = lacking
@@ -102,7 +102,7 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []st
 }
 
 // computeAll runs the index function on objects from one on, like computeFrom.
-func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, memory []string, failed *failures) (next int) {
+func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, singles []string, failed *failures) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -112,7 +112,7 @@ func (x *indexer) computeAll(at int, keys []string, objects []any, values []inde
 		}
 	}()
 	for ; next < len(objects); next++ {
-		of, err := x.valuesFor(objects[next], memory[next:next+1:next+1])
+		of, err := x.valuesFor(objects[next], singles[next:next+1:next+1])
 		if err != nil {
 			failed.add(x, keys[next], objects[next], err)
 			of = lacking

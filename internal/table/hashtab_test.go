@@ -292,7 +292,7 @@ func TestLeafHistory(t *testing.T) {
 				_, err := l.verify(gen)
 				require.NoError(t, err)
 			}
-			log.reset(limbo.nobody())
+			log.reset(limbo.unpinned())
 			for _, at := range append(pinned, gen) {
 				require.Equal(t, states[at], p.first.Load().members(at), "settled, at %d", at)
 			}
@@ -357,7 +357,7 @@ func TestNoGarbageIsKept(t *testing.T) {
 		put(table, key, h)
 	}
 	round := func() {
-		for n := range 3 * keptPasts {
+		for n := range 3 * maxPasts {
 			store("k", n)
 			store("l", n)
 			del(table, "l")

@@ -362,7 +362,7 @@ func (r *historian) get() answer {
 }
 
 // query makes one call that tables and snapshots have in common.
-func (r *historian) query(from reader) answer {
+func (r *historian) query(from readable) answer {
 	value := r.rng.IntN(2) // most are about the posting that grows and shrinks
 	if r.rng.IntN(4) == 0 {
 		value = r.rng.IntN(historyValues)

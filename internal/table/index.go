@@ -37,17 +37,17 @@ func (ix *index) note(id uint32, values indexValues) {
 // valuesFor returns those of an object, which stay as they are: the function may
 // return the same slice for the next object. A single value is put into memory,
 // which is the caller's and has one place.
-func (x *indexer) valuesFor(obj any, memory []string) (values indexValues, err error) {
+func (x *indexer) valuesFor(obj any, buf []string) (values indexValues, err error) {
 	if x.single != nil {
-		memory[0], err = x.single(obj)
-		return memory, err
+		buf[0], err = x.single(obj)
+		return buf, err
 	}
 	values, err = x.fn(obj)
 	if len(values) != 1 {
 		return slices.Clone(values), err
 	}
-	memory[0] = values[0]
-	return memory, err
+	buf[0] = values[0]
+	return buf, err
 }
 
 // has tells whether value is among those of an object, by the function.

@@ -9,7 +9,7 @@ import (
 )
 
 // nobody tells that the last look found no pin.
-func (l *limbo) nobody() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
+func (l *limbo) unpinned() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
 
 // needs returns the newest holder that needs what was valid from one generation
 // up to another; nil if nobody does.
@@ -33,7 +33,7 @@ func (l *limbo) search(gen uint64) (i int, found bool) {
 }
 
 // hold names a version that a holder needs.
-func (l *limbo) hold(h *holder, k kept) {
+func (l *limbo) hold(h *holder, k oldVersion) {
 	h.items = append(h.items, k)
 	l.n++
 }
@@ -99,15 +99,15 @@ func (l *limbo) look(pins *pins, all bool, limit int) {
 }
 
 // pop takes one version off the queue.
-func (l *limbo) pop() (kept, bool) {
+func (l *limbo) pop() (oldVersion, bool) {
 	n := len(l.queue) - 1
 	if n < 0 {
-		return kept{}, false
+		return oldVersion{}, false
 	}
 	items := l.queue[n]
 	k := items[len(items)-1]
 	l.n--
-	items[len(items)-1] = kept{}
+	items[len(items)-1] = oldVersion{}
 	if l.queue[n] = items[:len(items)-1]; len(items) == 1 {
 		l.queue[n] = nil
 		l.queue = l.queue[:n]

@@ -92,7 +92,7 @@ func (m *modelState) lacking() (n map[string]int) {
 }
 
 // reader is what tables and snapshots have in common.
-type reader interface {
+type readable interface {
 	RV() string
 	Len() int
 	Get(key string) (any, bool)
@@ -107,8 +107,8 @@ type reader interface {
 }
 
 var (
-	_ reader = (*Table)(nil)
-	_ reader = (*Snapshot)(nil)
+	_ readable = (*Table)(nil)
+	_ readable = (*Snapshot)(nil)
 )
 
 const modelKeys = 300
@@ -121,7 +121,7 @@ var (
 func modelKey(i int) string { return "key-" + strconv.Itoa(i) }
 
 // requireSame compares every answer that r can give with the model.
-func requireSame(t require.TestingT, m *modelState, r reader) {
+func requireSame(t require.TestingT, m *modelState, r readable) {
 	require.Equal(t, m.rv, r.RV())
 	require.Equal(t, len(m.objects), r.Len())
 	require.Equal(t, slices.Sorted(maps.Keys(m.objects)), slices.Sorted(slices.Values(r.ListKeys())))
@@ -148,7 +148,7 @@ func requireSame(t require.TestingT, m *modelState, r reader) {
 	}
 }
 
-func requireSameIndex(t require.TestingT, m *modelState, r reader, index string) {
+func requireSameIndex(t require.TestingT, m *modelState, r readable, index string) {
 	if !slices.Contains(m.indexes, index) {
 		_, err := r.ByIndex(index, "a")
 		require.ErrorIs(t, err, ErrNoIndex)

@@ -49,9 +49,9 @@ const (
 	// pinArriving: the reader is yet to choose its generation, which will be
 	// this one or any newer one.
 	pinArriving = 1
-	// pinKept marks a pin that was arriving when something was superseded: it may
+	// pinMarked marks a pin that was arriving when something was superseded: it may
 	// be kept for it, and who leaves calls the janitor.
-	pinKept = 2
+	pinMarked = 2
 	// pinCounted: the writer has counted the pin at its generation.
 	pinCounted = 4
 	// pinGone is the state of a free pin that was taken off the list.
@@ -62,7 +62,7 @@ const (
 func (p *pin) settle(gen uint64) {
 	for {
 		s := p.state.Load()
-		if p.state.CompareAndSwap(s, gen<<pinShift|s&pinKept) {
+		if p.state.CompareAndSwap(s, gen<<pinShift|s&pinMarked) {
 			return
 		}
 	}
@@ -83,9 +83,9 @@ func (p *pin) meet(all, spared bool) (state uint64, counted bool) {
 			}
 		case s&pinArriving != 0:
 			if all {
-				to = s | pinKept
+				to = s | pinMarked
 			}
-		case all || s&pinKept != 0:
+		case all || s&pinMarked != 0:
 			to = s | pinCounted
 		}
 		if s == to || p.state.CompareAndSwap(s, to) {
@@ -131,7 +131,7 @@ func (l *pins) arrive(gen uint64) (p *pin, passed int) {
 }
 
 // leave frees a pin and tells whether something may have been kept for it.
-func (l *pins) leave(p *pin) (kept bool) {
+func (l *pins) leave(p *pin) (marked bool) {
 	if p.since.Load() != 0 {
 		p.since.Store(0)
 	}
@@ -141,7 +141,7 @@ func (l *pins) leave(p *pin) (kept bool) {
 			break
 		}
 		if p.state.CompareAndSwap(s, 0) {
-			return s&pinKept != 0
+			return s&pinMarked != 0
 		}
 	}
 	for {
@@ -184,7 +184,7 @@ func (l *pins) look(all bool, settled func(gen uint64)) (arriving uint64, looked
 			settled(s >> pinShift)
 		case s == 0:
 			spare++
-		case s&pinArriving != 0 && s&pinKept != 0:
+		case s&pinArriving != 0 && s&pinMarked != 0:
 			arriving = min(arriving, s>>pinShift)
 		}
 		if s&pinCounted == 0 || !l.unlink(last, p) {

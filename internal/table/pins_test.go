@@ -251,9 +251,9 @@ func TestOneJanitorATable(t *testing.T) {
 	}
 }
 
-// TestNobodyIsCalledForNothing: where nothing was superseded for a call, nothing
+// TestJanitorIsNotCalledForNothing: where nothing was superseded for a call, nothing
 // is to be tidied up.
-func TestNobodyIsCalledForNothing(t *testing.T) {
+func TestJanitorIsNotCalledForNothing(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -266,9 +266,9 @@ func TestNobodyIsCalledForNothing(t *testing.T) {
 	require.Zero(t, janitors())
 }
 
-// TestACrowdIsCounted: who has passed by many pins calls the janitor, although
+// TestCrowdIsCounted: who has passed by many pins calls the janitor, although
 // nobody writes, and it takes them off the list; of fewer it is not called.
-func TestACrowdIsCounted(t *testing.T) {
+func TestCrowdIsCounted(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -291,9 +291,9 @@ func TestACrowdIsCounted(t *testing.T) {
 	noJanitor()
 }
 
-// TestAJanitorWhoIsCalledBesideAnother goes on where that one ends: each gives up
+// TestSecondJanitorContinues goes on where that one ends: each gives up
 // its office before it looks.
-func TestAJanitorWhoIsCalledBesideAnother(t *testing.T) {
+func TestSecondJanitorContinues(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})

@@ -733,7 +733,7 @@ func (r *rig) checkKept(open map[uint64]int) error {
 	for t.pins.look(true, t.w.limbo.settled); t.tidyLocked(); {
 	}
 	err := t.verify()
-	t.w.limbo.count(func(k kept) bool {
+	t.w.limbo.count(func(k oldVersion) bool {
 		from, upTo := k.interval()
 		for gen := range open {
 			if from <= gen && gen < upTo {
@@ -747,7 +747,7 @@ func (r *rig) checkKept(open map[uint64]int) error {
 }
 
 // interval returns the generations at which a version is seen, up to one that has another.
-func (k *kept) interval() (from, upTo uint64) {
+func (k *oldVersion) interval() (from, upTo uint64) {
 	if k.post != nil {
 		for o := k.post.leaf(k.i).old.Load(); o != nil; o = o.prev.Load() {
 			if o.from == k.gen {

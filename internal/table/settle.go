@@ -28,12 +28,12 @@ func (t *Table) settle(ops int) {
 // retire lets go of what the batch that was just published has superseded, but
 // for what somebody needs.
 func (c *core) retire(l *limbo) {
-	alone := l.nobody()
+	alone := l.unpinned()
 	for _, r := range c.log.records {
 		p, h := r.retire(l)
 		switch {
 		case h != nil:
-			l.hold(h, kept{core: c, i: r.id, gen: p.gen})
+			l.hold(h, oldVersion{core: c, i: r.id, gen: p.gen})
 		case p != nil && alone:
 			c.log.reuse(p)
 		}
@@ -42,7 +42,7 @@ func (c *core) retire(l *limbo) {
 	gen := c.published.Load()
 	for _, at := range c.log.leaves {
 		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
-			l.hold(h, kept{core: c, post: at.post, i: at.i, gen: from})
+			l.hold(h, oldVersion{core: c, post: at.post, i: at.i, gen: from})
 		}
 	}
 	for _, at := range c.log.leaves {
@@ -66,7 +66,7 @@ func (l *limbo) tidy(limit int) {
 }
 
 // cut removes the version unless somebody needs it, who then is returned.
-func (k *kept) cut(l *limbo) *holder {
+func (k *oldVersion) cut(l *limbo) *holder {
 	if k.post != nil {
 		h := k.post.leaf(k.i).cut(k.gen, l)
 		if h == nil {

@@ -85,4 +85,4 @@ func (s *slab) reserve(n int) {
 }
 
 // held is the number of ids given out and not back.
-func (s *slab) held() int { return int(s.next) - len(s.free) }
+func (s *slab) inUse() int { return int(s.next) - len(s.free) }

@@ -198,10 +198,10 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, "1", table.RV())
 }
 
-// TestNobodyKeepsForWhoHasLeft: pins that leave while a writer looks at them, or
+// TestReleasedPinsKeepNothing: pins that leave while a writer looks at them, or
 // while somebody tidies up, leave nothing behind, although no other write
 // follows.
-func TestNobodyKeepsForWhoHasLeft(t *testing.T) {
+func TestReleasedPinsKeepNothing(t *testing.T) {
 	for objects, rounds := range map[int]int{20: 10_000, 3 * tidyStep: 1000} {
 		t.Run(strconv.Itoa(objects), func(t *testing.T) {
 			jostle(t)

@@ -202,7 +202,7 @@ type limbo struct {
 	// is not known yet.
 	arriving uint64
 	landing  holder
-	queue    [][]kept
+	queue    [][]oldVersion
 	// n counts all versions.
 	n int
 	// steps counts the pins and versions that were looked at.
@@ -213,13 +213,13 @@ type limbo struct {
 type holder struct {
 	gen   uint64
 	pins  int
-	items []kept
+	items []oldVersion
 }
 
 // kept names a superseded version that a pinned generation needs, by the
 // generation that wrote it: of leaf i of a posting or, where post is nil, of
 // record i of a body.
-type kept struct {
+type oldVersion struct {
 	core *core
 	post *posting
 	i    uint32

@@ -39,11 +39,11 @@ const (
 	// waits for the janitor.
 	tidyStep = 128
 
-	// keptLog is the room for changes that survives a batch: 2^10 records and
+	// maxLog is the room for changes that survives a batch: 2^10 records and
 	// leaves, 20 KiB.
-	keptLog = 1 << 10
-	// keptPasts is how many pasts do.
-	keptPasts = 1 << 6
+	maxLog = 1 << 10
+	// maxPasts is how many pasts do.
+	maxPasts = 1 << 6
 	// fewOlds are enough for one object in three indexes, and manyOlds for its
 	// deletion.
 	fewOlds  = 3

@@ -23,8 +23,8 @@ const (
 	tidyPerOp = 1
 	tidyStep  = 1
 
-	keptLog   = 4
-	keptPasts = 1
-	fewOlds   = 1
-	manyOlds  = 2
+	maxLog   = 4
+	maxPasts = 1
+	fewOlds  = 1
+	manyOlds = 2
 )
