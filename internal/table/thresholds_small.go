@@ -5,8 +5,8 @@
 
 package table
 
-// BlockLen is small for package interleave, like the other sizes: each change of
-// shape is within a few operations.
+// BlockLen is small for package interleave, like the other sizes, so that a few operations cause
+// each change of shape.
 const BlockLen = 2
 
 const (
