@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eventlog is an append-only log in memory that many cursors read, each at its own pace. An
-// entry is stored once, however many cursors there are, and is garbage as soon as the last of them
-// has left its segment.
+// Package eventlog implements an append-only log in memory with any number of cursors, each of
+// which reads at its own pace. An entry is stored once, however many cursors there are, and is
+// garbage as soon as the last cursor has left its segment.
 //
 //	             slots            slots            slots
 //	             ▲                ▲                ▲
@@ -11,18 +11,18 @@
 //	                 ▲                                ▲
 //	              cursor                         cursor, cursor
 //
-// Write: fill slots of the tail, publish their number, link a new tail when it is full. Read: what
-// is published of the own segment, then its successor. Segments know only their successors, so
-// nothing holds what all cursors have left behind: its memory is used again. When the last cursor
-// leaves, the tail goes too.
+// A write fills slots of the tail, publishes their number, and links a new tail when the tail is
+// full. A read returns the published slots of the cursor's segment, then continues in the
+// successor. Segments refer only to their successors, so the segments behind all cursors are
+// unreachable, and their memory is reused. When the last cursor leaves, the tail is dropped too.
 //
 // Invariants:
 //
-//   - slots[:filled] of a segment never change while any cursor may reach them;
+//   - slots[:filled] of a segment never change while a cursor may reach them;
 //   - a segment has a successor only if it is full;
-//   - a segment is used again when no cursor can come to it any more: its users are the cursors in
-//     it, the segment before it, and the log if it is the tail. A cursor that was abandoned stays a
-//     user for ever, and leaves the segment to the garbage collector;
+//   - a segment is reused when no cursor can reach it any more. Its users are the cursors in it,
+//     the previous segment, and the log if it is the tail. An abandoned cursor remains a user for
+//     ever, and leaves the segment to the garbage collector;
 //   - the log has a tail exactly while it has cursors.
 package eventlog
 
@@ -32,17 +32,17 @@ import (
 )
 
 type segment[T any] struct {
-	// slots are allocated apart, so that whoever holds what Read returned does not hold the
-	// segments that follow.
+	// slots is a separate allocation, so that a slice returned by Peek does not keep the following
+	// segments alive.
 	slots  *[SegmentSize]T
-	filled atomic.Int32 // how many of slots are published
+	filled atomic.Int32 // the number of published slots
 	next   atomic.Pointer[segment[T]]
 	users  atomic.Int32
-	spare  *sync.Pool // nil: not to be used again
+	spare  *sync.Pool // nil if segments are not reused
 }
 
-// release takes one user away. Without users the segment is spare, empty, and its successor has one
-// user less.
+// release removes one user. A segment without users is cleared and becomes spare, and its successor
+// loses one user.
 func (s *segment[T]) release() {
 	for s != nil && s.users.Add(-1) == 0 && s.spare != nil {
 		next := s.next.Load()
@@ -54,18 +54,18 @@ func (s *segment[T]) release() {
 	}
 }
 
-// Log is the writer's end. Its methods, and those of a Cursor that take the log, are called by one
-// goroutine at a time. The zero value is an empty log that reuses no memory.
+// Log is the writer's end of a log. Its methods, and those of a Cursor that have a log parameter,
+// must be called by one goroutine at a time. The zero value is an empty log that reuses no memory.
 type Log[T any] struct {
-	// Spare, if set, holds segments between their uses. Logs of the same T may share it.
+	// Spare, if not nil, holds segments for reuse. Logs of the same T may share it.
 	Spare *sync.Pool
 
-	tail    *segment[T] // nil without cursors
+	tail    *segment[T] // nil if there are no cursors
 	cursors int
 }
 
-// Append writes entries behind all others, for the cursors that are in the log. The log keeps a
-// copy. Without cursors it does nothing: nobody could ever read them.
+// Append appends a copy of entries, for the cursors that are in the log. Without cursors it does
+// nothing, because no cursor could ever read them.
 func (l *Log[T]) Append(entries []T) {
 	if l.tail == nil {
 		return
@@ -82,7 +82,7 @@ func (l *Log[T]) Append(entries []T) {
 	}
 }
 
-// extend makes an empty segment the tail.
+// extend appends an empty segment and makes it the tail.
 func (l *Log[T]) extend() {
 	full, fresh := l.tail, l.newSegment()
 	l.tail = fresh
@@ -103,17 +103,17 @@ func (l *Log[T]) newSegment() *segment[T] {
 	return &segment[T]{slots: new([SegmentSize]T), spare: l.Spare}
 }
 
-// Cursors returns how many cursors are in the log.
+// Cursors returns the number of cursors in the log.
 func (l *Log[T]) Cursors() int { return l.cursors }
 
-// Cursor is a place in a log. The zero value is in no log: it reads nothing. Read methods may be
-// called while the writer writes, by one goroutine at a time.
+// Cursor is a position in a log. The zero value is in no log and reads nothing. Peek and Skip may
+// be called beside the writer, by one goroutine at a time.
 type Cursor[T any] struct {
 	segment  *segment[T]
 	position int
 }
 
-// Enter puts a cursor that is in no log behind the last entry.
+// Enter puts a cursor, which must be in no log, behind the last entry.
 func (c *Cursor[T]) Enter(l *Log[T]) {
 	if l.tail == nil {
 		l.extend()
@@ -123,15 +123,15 @@ func (c *Cursor[T]) Enter(l *Log[T]) {
 	c.segment, c.position = l.tail, int(l.tail.filled.Load())
 }
 
-// Leave takes the cursor out of the log. Its reader holds nothing that Peek returned.
+// Leave removes the cursor from its log. The slice that Peek returned last must no longer be used.
 func (c *Cursor[T]) Leave(l *Log[T]) {
 	left := c.segment
 	c.Abandon(l)
 	left.release()
 }
 
-// Abandon takes the cursor out of the log while its reader may hold what Peek returned, which stays
-// as it is.
+// Abandon removes the cursor from its log, although its reader may still use the slice that Peek
+// returned. The slice remains unchanged.
 func (c *Cursor[T]) Abandon(l *Log[T]) {
 	*c = Cursor[T]{}
 	if l.cursors--; l.cursors == 0 {
@@ -141,12 +141,12 @@ func (c *Cursor[T]) Abandon(l *Log[T]) {
 	}
 }
 
-// InLog tells whether the cursor is in a log.
+// InLog reports whether the cursor is in a log.
 func (c *Cursor[T]) InLog() bool { return c.segment != nil }
 
-// Peek returns the entries that are next, up to the end of a segment; none when the cursor has read
-// all. They must not be changed, nor looked at after the next Peek. Whoever holds them keeps no
-// other entries alive.
+// Peek returns the next entries, up to the end of a segment, or none if the cursor has read all.
+// They must not be changed, nor used after the next Peek. The slice keeps no other entries alive
+// than those of its segment.
 func (c *Cursor[T]) Peek() []T {
 	for c.segment != nil {
 		if filled := int(c.segment.filled.Load()); c.position < filled {
@@ -159,9 +159,9 @@ func (c *Cursor[T]) Peek() []T {
 	return nil
 }
 
-// advance is for a cursor that has found nothing more in its segment. It moves to the successor,
-// unless the segment, which then is full, became so since: then there is something to be found. It
-// returns false if there is no successor.
+// advance is called when a cursor has found no entry in its segment. If there is no successor, it
+// returns false. Otherwise the segment is full: advance moves to the successor, unless the segment
+// was filled since and has entries left to read.
 func (c *Cursor[T]) advance() bool {
 	next := c.segment.next.Load()
 	if next == nil {
@@ -175,5 +175,5 @@ func (c *Cursor[T]) advance() bool {
 	return true
 }
 
-// Skip moves the cursor on by n entries, at most as many as Peek returned last.
+// Skip moves the cursor forward by n entries, at most the number that Peek returned last.
 func (c *Cursor[T]) Skip(n int) { c.position += n }

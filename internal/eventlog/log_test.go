@@ -17,18 +17,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reader is a cursor and what a reference implementation would still give it: a slice.
+// reader is a cursor with a reference implementation: the slice of unread entries.
 type reader struct {
 	cursor Cursor[int]
 	unread []int
-	held   []int // what it has peeked at and not skipped
-	copied []int // the same, at the time of the peek
+	peeked []int // the result of Peek, not yet skipped
+	copied []int // a copy made at the time of the Peek
 }
 
-// cursors is a log, those who read it, and those who have left it with something in hand.
+// cursors is a log, its readers, and the readers that have abandoned it and still use a slice.
 type cursors struct {
 	log           *Log[int]
-	readers, gone []*reader
+	readers, left []*reader
 	next          int
 }
 
@@ -56,11 +56,11 @@ func (c *cursors) append(t *rapid.T) {
 func (c *cursors) abandon(t *rapid.T) {
 	i := c.pick(t)
 	r := c.readers[i]
-	r.held = r.cursor.Peek()
-	r.copied = append([]int(nil), r.held...)
+	r.peeked = r.cursor.Peek()
+	r.copied = append([]int(nil), r.peeked...)
 	r.cursor.Abandon(c.log)
 	c.drop(i)
-	c.gone = append(c.gone, r)
+	c.left = append(c.left, r)
 }
 
 func (c *cursors) read(t *rapid.T) {
@@ -77,8 +77,8 @@ func (c *cursors) read(t *rapid.T) {
 func (c *cursors) check(t *rapid.T) {
 	require.Equal(t, len(c.readers), c.log.Cursors())
 	require.Equal(t, len(c.readers) > 0, c.log.tail != nil)
-	for _, r := range c.gone { // what they hold is not used again
-		require.Equal(t, r.copied, append([]int(nil), r.held...))
+	for _, r := range c.left { // their segments are not reused
+		require.Equal(t, r.copied, append([]int(nil), r.peeked...))
 	}
 }
 
@@ -111,7 +111,7 @@ func TestZeroCursorReadsNothing(t *testing.T) {
 	assert.False(t, c.InLog())
 }
 
-// appendObject appends a pointer and returns a weak one to the same.
+// appendObject appends a pointer to a new object and returns a weak pointer to it.
 func appendObject(log *Log[*[64]byte]) weak.Pointer[[64]byte] {
 	object := new([64]byte)
 	log.Append([]*[64]byte{object})
@@ -165,7 +165,7 @@ func TestAReaderKeepsOneSegmentBehind(t *testing.T) {
 	slow.Abandon(log)
 	quick.Leave(log)
 	assertFreed(t, objects[3*SegmentSize:]...)
-	assert.NotNil(t, objects[2*SegmentSize].Value(), "what a reader holds is one segment")
+	assert.NotNil(t, objects[2*SegmentSize].Value(), "the reader keeps one segment")
 	runtime.KeepAlive(held)
 	runtime.KeepAlive(log)
 }
@@ -173,7 +173,7 @@ func TestAReaderKeepsOneSegmentBehind(t *testing.T) {
 func TestReadersWhileTheWriterWrites(t *testing.T) {
 	const entries, readers = 20_000, 4
 	log := &Log[int]{Spare: &sync.Pool{}}
-	var lock sync.Mutex // serializes what needs to be
+	var lock sync.Mutex // serializes the calls of one goroutine at a time
 	var group sync.WaitGroup
 	for range readers {
 		var c Cursor[int]
@@ -209,8 +209,8 @@ func TestReadersWhileTheWriterWrites(t *testing.T) {
 	assert.Zero(t, log.Cursors())
 }
 
-// TestASegmentFillsUpBetweenTwoLooks: a reader that finds nothing more in its segment, and then
-// that the segment has a successor, has lost what came in between if it does not look again.
+// TestASegmentFillsUpBetweenTwoLooks checks a reader that finds no entry in its segment and then a
+// successor. It must look again, because the segment may have been filled in between.
 func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
 	log := &Log[int]{}
 	var c Cursor[int]
@@ -232,7 +232,7 @@ func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
 	assert.Equal(t, rest, got)
 }
 
-// TestSegmentsAreUsedAgain when the last cursor has left them, whatever the others do.
+// TestSegmentsAreUsedAgain checks that a segment is reused when the last cursor has left it.
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	log := &Log[int]{Spare: &sync.Pool{}}
 	var slow, quick Cursor[int]

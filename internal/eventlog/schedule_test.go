@@ -18,20 +18,20 @@ import (
 	"github.com/kinformer/cache/internal/interleave/sync"
 )
 
-// The tests here run logs through all schedules: see internal/interleave. Under the build tag a
+// The tests below run logs with all schedules: see internal/interleave. With the build tag a
 // segment has two entries.
 
-// rig is logs in one schedule. The entries of each are the numbers from 1 on.
+// rig is a set of logs in one schedule. The entries of each log are the numbers from 1.
 type rig struct {
 	spare sync.Pool
-	// made counts the segments that were allocated, abandoned the cursors that may keep some for
-	// ever.
-	made, abandoned int
-	logs            []*log
-	answers         *int
+	// allocated is the number of allocated segments, abandoned that of cursors that may keep some
+	// for ever.
+	allocated, abandoned int
+	logs                 []*log
+	answers              *int
 }
 
-// log is a log with the lock that its writers take.
+// log is a log with the lock of its writers.
 type log struct {
 	Log[int]
 	mu interleave.Mutex
@@ -39,19 +39,19 @@ type log struct {
 	begun, done int
 }
 
-// cursor is one with the lock that those take who read or move it.
+// cursor is a cursor with the lock of its readers and of the goroutines that move it.
 type cursor struct {
 	Cursor[int]
 	*rig
 	log *log
 	mu  interleave.Mutex
-	at  int // the entry that was taken last
+	at  int // the entry read last
 }
 
 func newRig(logs int, answers *int) *rig {
 	r := &rig{answers: answers}
 	r.spare.New = func() any {
-		r.made++
+		r.allocated++
 		return &segment[int]{slots: new([SegmentSize]int), spare: &r.spare}
 	}
 	for range logs {
@@ -64,14 +64,14 @@ func newRig(logs int, answers *int) *rig {
 
 func (r *rig) cursor(i int) *cursor { return &cursor{rig: r, log: r.logs[i]} }
 
-// entered returns one that is in a log.
+// entered returns a cursor in log i.
 func (r *rig) entered(i int) *cursor {
 	c := r.cursor(i)
 	c.enter()
 	return c
 }
 
-// write appends so many entries at a time.
+// write returns a function that appends batches of these sizes.
 func (l *log) write(batches ...int) func() {
 	return func() {
 		for _, n := range batches {
@@ -97,7 +97,8 @@ func (c *cursor) enter() {
 	c.at = c.log.done
 }
 
-// leave takes the cursor out of its log if nobody has yet. With abandon its reader may be at work.
+// leave removes the cursor from its log, unless that was done. With abandon its reader may be
+// reading.
 func (c *cursor) leave(abandon bool) {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
@@ -113,8 +114,8 @@ func (c *cursor) leave(abandon bool) {
 	}
 }
 
-// read takes what is next, and looks at it twice while others go on: it is all that there is in the
-// segment, and stays as it is. In each round it takes as many entries at most.
+// read reads up to rounds[i] entries in each round, and checks them twice beside other threads:
+// they must be the next entries, and must not change.
 func (c *cursor) read(rounds ...int) {
 	for _, most := range rounds {
 		c.mu.Lock()
@@ -144,8 +145,8 @@ func (c *cursor) look(entries []int, from int) {
 	}
 }
 
-// check: logs without cursors have nothing, and each segment that was made is spare again, once and
-// empty.
+// check checks that logs without cursors are empty, and that each allocated segment is spare, once
+// and empty.
 func (r *rig) check() error {
 	for _, l := range r.logs {
 		if l.Cursors() != 0 || l.tail != nil {
@@ -161,20 +162,20 @@ func (r *rig) check() error {
 		}
 		spare[s] = true
 	}
-	if r.abandoned == 0 && len(spare) != r.made {
-		return fmt.Errorf("%d segments were made, %d are spare", r.made, len(spare))
+	if r.abandoned == 0 && len(spare) != r.allocated {
+		return fmt.Errorf("%d segments were allocated, %d are spare", r.allocated, len(spare))
 	}
 	return nil
 }
 
-// config makes the bodies of the threads.
+// config is a configuration. start returns the bodies of its threads.
 type config struct {
 	name  string
 	logs  int
 	start func(r *rig) []func()
 }
 
-// finish takes cursors out, as their readers have ended.
+// finish removes cursors whose readers have ended.
 func finish(cursors ...*cursor) {
 	for _, c := range cursors {
 		c.leave(false)

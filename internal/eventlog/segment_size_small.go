@@ -5,5 +5,6 @@
 
 package eventlog
 
-// SegmentSize is small for package interleave: each change of segments is within a few operations.
+// SegmentSize is small for package interleave, so that a few operations cause each change of
+// segments.
 const SegmentSize = 2

@@ -8,32 +8,33 @@ import (
 	"sync"
 )
 
-// builder fills a new body that nobody sees yet.
+// builder fills a new body that is not yet published.
 //
-// Nearly all of its time goes into waiting for memory: keys, objects, hash
-// groups, postings. So it works in blocks, and each pass over a block does one
-// short thing with all of its objects, so that their waits overlap. Measured
-// on 10^5 pods with three indexes: see docs/benchmarks, row store/replace.
+// Nearly all of its time is spent waiting for memory: keys, objects, hash groups, postings. So it
+// works in blocks, and each pass over a block does one short step for all of its objects, so that
+// their cache misses overlap. Measured with 10^5 pods and three indexes: see docs/benchmarks, row
+// store/replace.
 type builder struct {
 	core   *core
 	gen    uint64
 	ixs    []*index
 	failed failures
 
-	// functions is the lock of the index functions; nil if none is the user's.
+	// functions is the lock of the index functions; nil if none of them is user code.
 	functions *sync.Mutex
-	// waits: the functions run at once, even if that means to wait for others.
-	// Else they are postponed where it does, or where postpones says so.
+	// waits means that the functions are called at once, even if their lock is held by another
+	// goroutine. Otherwise they are postponed in that case, or if postpones is set.
 	waits, postpones bool
 	postponed        Places
 
 	n     int
 	block *builderBlock
-	// touched keeps the compiler from leaving out loads that only warm caches.
+	// touched keeps the compiler from removing loads that only warm caches.
 	touched uint64
 }
 
-// builderBlock is empty while no objects wait in it.
+// builderBlock holds the objects that are not yet stored, and the memory of the passes over them.
+// Unused elements are zero.
 type builderBlock struct {
 	keys    [BlockLen]string
 	objects [BlockLen]any
@@ -44,10 +45,10 @@ type builderBlock struct {
 	posts   [BlockLen]*posting
 }
 
-// builderBlocks are empty. A block is half of the memory that a body of ten objects takes.
+// builderBlocks holds empty blocks. A block takes half of the memory of a body of ten objects.
 var builderBlocks = sync.Pool{New: func() any { return new(builderBlock) }}
 
-// newBuilder starts a body with the indexers of the old one.
+// newBuilder returns a builder of a body with the indexers of old.
 func newBuilder(old *core, gen uint64, n int, functions *sync.Mutex) *builder {
 	var xs []*indexer
 	for _, ix := range *old.indexes.Load() {
@@ -62,7 +63,7 @@ func newBuilder(old *core, gen uint64, n int, functions *sync.Mutex) *builder {
 	return b
 }
 
-// add stores an object, in the place of an earlier one with its key.
+// add stores an object. It replaces an earlier one with the same key.
 func (b *builder) add(key string, obj any) {
 	b.block.keys[b.n], b.block.objects[b.n] = key, obj
 	if b.n++; b.n == BlockLen {
@@ -70,8 +71,8 @@ func (b *builder) add(key string, obj any) {
 	}
 }
 
-// flush stores the objects of the block, in their order, and files them if the
-// functions may run now.
+// flush stores the objects of the block, in order. filed reports whether they were also filed in
+// the indexes; otherwise their functions are postponed.
 func (b *builder) flush() (filed bool) {
 	blk, n := b.block, b.n
 	for i, key := range blk.keys[:n] {
@@ -92,7 +93,7 @@ func (b *builder) flush() (filed bool) {
 	return filed
 }
 
-// claim takes the lock of the functions, unless it is to be had later only.
+// claim takes the lock of the functions. It reports false if the functions are to be postponed.
 func (b *builder) claim() bool {
 	switch {
 	case b.functions == nil:
@@ -104,7 +105,7 @@ func (b *builder) claim() bool {
 	return true
 }
 
-// fileAll files the objects of the block in all indexes, and gives the lock back.
+// fileAll files the objects of the block in all indexes, and releases the lock of the functions.
 func (b *builder) fileAll() {
 	if b.functions != nil {
 		defer b.functions.Unlock()
@@ -119,14 +120,15 @@ func (b *builder) fileAll() {
 	}
 }
 
-// postpone leaves the objects of the block, which are stored, to complete.
+// postpone leaves the filing of the block's objects, which are stored, to complete.
 func (b *builder) postpone() {
 	for _, id := range b.block.ids[:b.n] {
 		b.postponed.Put(id, true)
 	}
 }
 
-// complete files what was postponed, and returns how much that was. It waits.
+// complete files the postponed objects, and returns their number. It waits for the lock of the
+// functions.
 func (b *builder) complete() (n int) {
 	b.waits = true
 	left := b.postponed
@@ -139,7 +141,7 @@ func (b *builder) complete() (n int) {
 	return n
 }
 
-// refile files an object that is stored already, soon.
+// refile adds a stored object to the block, and files the block when it is full.
 func (b *builder) refile(id uint32, r *record) {
 	b.block.keys[b.n], b.block.objects[b.n], b.block.ids[b.n] = r.key(), r.object(), id
 	if b.n++; b.n == BlockLen {
@@ -147,14 +149,14 @@ func (b *builder) refile(id uint32, r *record) {
 	}
 }
 
-// refileRest files what refile has not filed yet.
+// refileRest files the objects that refile has not filed yet.
 func (b *builder) refileRest() {
 	b.claim()
 	b.fileAll()
 	b.reset()
 }
 
-// reset lets go of the block.
+// reset clears the block.
 func (b *builder) reset() {
 	blk, n := b.block, b.n
 	clear(blk.keys[:n])
@@ -194,7 +196,7 @@ func (b *builder) file(ix *index) {
 	}
 }
 
-// guess returns a posting that probably has a value with this hash.
+// guess returns a posting whose value probably has this hash, or nil.
 func (ix *index) guess(hash uint64) *posting {
 	g := ix.values.at(hash)
 	if m := match(g.Load(), hash); m != 0 {
@@ -203,8 +205,7 @@ func (ix *index) guess(hash uint64) *posting {
 	return nil
 }
 
-// warm loads what the addition of a member looks at first. It returns a number
-// that means nothing.
+// warm loads the memory that add reads first. The result has no meaning.
 func (p *posting) warm() uint64 {
 	if p == nil {
 		return 0
@@ -216,7 +217,7 @@ func (p *posting) warm() uint64 {
 	return sum
 }
 
-// done completes the body.
+// done completes the body and publishes gen in it.
 func (b *builder) done(rv string) *core {
 	b.flush()
 	builderBlocks.Put(b.block)
@@ -226,20 +227,20 @@ func (b *builder) done(rv string) *core {
 	return b.core
 }
 
-// A body is rebuilt when more than sparseMin ids were ever given out and less
-// than a quarter of them are in use: what deleted objects leave behind stays
-// below the memory of the others, at a quarter of a rebuild for each deletion.
+// A body is rebuilt when more than sparseMin ids were ever used and less than a quarter of them are
+// in use. So the memory of deleted objects stays bounded by that of the others, at the cost of a
+// quarter of a rebuilt object for each deletion.
 const (
 	sparseMin = 4 * slabLen
 	sparse    = 4
 )
 
 func (c *core) sparse() bool {
-	return c.records.next > sparseMin && c.records.held() < int(c.records.next/sparse)
+	return c.records.next > sparseMin && c.records.inUse() < int(c.records.next/sparse)
 }
 
-// compact copies the newest state into a body of the right size. It takes the
-// index values from the postings and calls no index function.
+// compact copies the newest state into a body of the right size. It takes the index values from the
+// postings, and calls no index function.
 func compact(old *core) *core {
 	b := newBuilder(old, old.published.Load()+1, old.n, nil)
 	from := *old.indexes.Load()
@@ -278,8 +279,7 @@ func (c *core) build(x *indexer, gen uint64, rows *rows, column int, functions *
 	return ix
 }
 
-// live calls f for each record with an object in the newest state. Writer
-// only.
+// live calls f for each record that has an object in the newest state. Writer only.
 func (c *core) live(f func(id uint32, r *record)) {
 	for i, chunk := range c.records.chunks() {
 		for j := range chunk {
@@ -293,7 +293,7 @@ func (c *core) live(f func(id uint32, r *record)) {
 // Places is a set of places in a body.
 type Places []uint64
 
-// Put adds a place, or removes it.
+// Put adds a place if in is true, and removes it otherwise.
 func (s *Places) Put(id uint32, in bool) {
 	word, bit := int(id/64), uint64(1)<<(id%64)
 	switch {
@@ -313,7 +313,7 @@ func (s Places) Has(id uint32) bool {
 	return word < len(s) && s[word]&(1<<(id%64)) != 0
 }
 
-// all yields the places, the lowest first.
+// all yields the places in rising order.
 func (s Places) all(yield func(id uint32) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {

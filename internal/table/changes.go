@@ -15,10 +15,10 @@ func (l *changes) leaf(p *posting, i uint32) {
 	}
 }
 
-// any tells whether the batch has superseded anything.
+// any reports whether the batch has superseded any version.
 func (l *changes) any() bool { return len(l.records)+len(l.leaves) > 0 }
 
-// past returns memory for a version.
+// past returns memory for a superseded version.
 func (l *changes) past() *past {
 	n := len(l.pasts) - 1
 	if n < 0 {
@@ -29,9 +29,9 @@ func (l *changes) past() *past {
 	return p
 }
 
-// reuse takes back a version of a batch that nobody had a pin at.
+// reuse takes back a version of a batch during which no pin existed.
 func (l *changes) reuse(p *past) {
-	if len(l.pasts) == keptPasts {
+	if len(l.pasts) == maxPasts {
 		return
 	}
 	p.words = words{}
@@ -41,7 +41,7 @@ func (l *changes) reuse(p *past) {
 	l.pasts = append(l.pasts, p)
 }
 
-// old returns memory for a note. All its fields but prev are to be set.
+// old returns memory for a note. The caller must set all fields except prev.
 func (l *changes) old() *leafOld {
 	if l.next == len(l.olds) {
 		n := fewOlds
@@ -54,7 +54,7 @@ func (l *changes) old() *leafOld {
 	return &l.olds[l.next-1]
 }
 
-// reset prepares for the next batch. alone says that nobody had a pin.
+// reset prepares for the next batch. alone means that no pin existed during this one.
 func (l *changes) reset(alone bool) {
 	if alone {
 		for i := range l.olds[:l.next] {
@@ -66,7 +66,7 @@ func (l *changes) reset(alone bool) {
 		l.olds = nil
 	}
 	l.next = 0
-	if cap(l.records) > keptLog || cap(l.leaves) > keptLog {
+	if cap(l.records) > maxLog || cap(l.leaves) > maxLog {
 		l.records, l.leaves = nil, nil
 		return
 	}

@@ -10,14 +10,14 @@ import (
 	"slices"
 )
 
-// In builds with invariants a write to a table of up to checkAlways objects and
-// kept versions is followed by a check of all of it. A larger one is checked when
-// as many generations were published, so that the checks cost each the same.
+// In builds with invariants, a write to a table of up to checkAlways objects and kept versions is
+// followed by a check of the whole table. A table of n is checked at every n-th generation, so that
+// the checks cost each write the same.
 const checkAlways = 64
 
 func init() { afterWrite = (*Table).check }
 
-// check panics if the structure is not what doc.go says. Writer only.
+// check panics if the structure violates an invariant of doc.go. Writer only.
 func (t *Table) check() {
 	c := t.core.Load()
 	if n := c.n + t.w.limbo.n; n > checkAlways && c.published.Load()%uint64(n) != 0 {
@@ -31,7 +31,7 @@ func (t *Table) check() {
 // verify walks the whole table and returns the first broken invariant.
 func (t *Table) verify() error {
 	l := &t.w.limbo
-	if n := l.count(func(kept) bool { return true }); n != l.n {
+	if n := l.count(func(oldVersion) bool { return true }); n != l.n {
 		return fmt.Errorf("%d versions in limbo, %d counted", n, l.n)
 	}
 	for i, c := range t.bodies() {
@@ -42,11 +42,10 @@ func (t *Table) verify() error {
 	return t.verifyPins()
 }
 
-// bodies returns the current body and the former ones of which something is
-// kept.
+// bodies returns the current body and the former ones of which versions are kept.
 func (t *Table) bodies() []*core {
 	bodies := []*core{t.core.Load()}
-	t.w.limbo.count(func(k kept) bool {
+	t.w.limbo.count(func(k oldVersion) bool {
 		if !slices.Contains(bodies, k.core) {
 			bodies = append(bodies, k.core)
 		}
@@ -55,8 +54,8 @@ func (t *Table) bodies() []*core {
 	return bodies
 }
 
-// verifyPins: the holders rise, and have as many pins as are counted and not
-// discounted.
+// verifyPins checks that the holders are ordered by generation, and have as many pins as are
+// counted and not discounted.
 func (t *Table) verifyPins() error {
 	pins := map[uint64]int{}
 	for p := t.pins.counted.Load(); p != nil; p = p.older.Load() {
@@ -91,15 +90,15 @@ func (c *core) verify(l *limbo) error {
 		}
 		older += n
 	}
-	if n := l.count(func(k kept) bool { return k.core == c }); older != n {
+	if n := l.count(func(k oldVersion) bool { return k.core == c }); older != n {
 		return fmt.Errorf("%d older versions, %d in limbo", older, n)
 	}
 	return nil
 }
 
-// verifyRecords: each record with a key is in the hash table under it, each
-// idle one has nothing; generations fall along a chain, and none is newer than
-// the published one; a deleted record is kept only with a past.
+// verifyRecords checks that each record with a key is in the hash table under it and each idle one
+// is empty, that generations fall along a chain and none is newer than the published one, and that
+// a deleted record has an older version.
 func (c *core) verifyRecords() (live, older int, err error) {
 	used := 0
 	for i, chunk := range c.records.chunks() {
@@ -118,14 +117,13 @@ func (c *core) verifyRecords() (live, older int, err error) {
 			}
 		}
 	}
-	if used != c.records.held() || used != c.keys.live {
-		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.held(), c.keys.live)
+	if used != c.records.inUse() || used != c.keys.live {
+		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.inUse(), c.keys.live)
 	}
 	return live, older, c.keys.verify()
 }
 
-// verify: a slot in use says of the key what its record says, and a free one
-// keeps no key alive.
+// verify checks that a used slot has the same key as its record, and a free one has none.
 func (t *keytab) verify() error {
 	groups := *t.groups.Load()
 	for i := range groups {
@@ -170,8 +168,8 @@ func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
 	return older, nil
 }
 
-// verify: each posting is found by its value, has the members that its leaves
-// hold and something to be there for; each place of a live object leads to it.
+// verify checks that each posting is found by its value, has the members in its leaves, and is not
+// spent; and that each place of a live object refers to it.
 func (ix *index) verify(c *core) (older int, err error) {
 	posts, filed := 0, 0
 	groups := *ix.values.groups.Load()
@@ -193,14 +191,14 @@ func (ix *index) verify(c *core) (older int, err error) {
 	return older, ix.verifyPlaces(c, filed)
 }
 
-// verifyPosting: all leaves are full up to the number of members and empty
-// after it, and somebody sees a member.
+// verifyPosting checks that all leaves are full up to the number of members and empty after it, and
+// that a visible state has a member.
 func (ix *index) verifyPosting(p *posting, published uint64) (older int, err error) {
 	if ix.find(p.value) != p {
 		return 0, fmt.Errorf("not found by its value")
 	}
 	if p.spent() {
-		return 0, fmt.Errorf("nobody sees a member")
+		return 0, fmt.Errorf("no visible state has a member")
 	}
 	left := int(p.n)
 	for i, l := range p.leaves {
@@ -220,8 +218,7 @@ func (ix *index) verifyPosting(p *posting, published uint64) (older int, err err
 	return older, nil
 }
 
-// verify: what is kept are whole copies of intervals that follow each other,
-// the newest first.
+// verify checks that the kept versions are full copies of successive intervals, the newest first.
 func (l *leaf) verify(published uint64) (older int, err error) {
 	gen := l.gen.Load()
 	if gen > published {
@@ -237,8 +234,8 @@ func (l *leaf) verify(published uint64) (older int, err error) {
 	return older, nil
 }
 
-// verifyPlaces: what the rows say of the live objects is what the leaves hold,
-// and the leaves hold nothing else.
+// verifyPlaces checks that the rows of the live objects agree with the leaves, and that the leaves
+// have no other members.
 func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 	lacking := len(ix.lacking)
 	c.live(func(id uint32, r *record) {
@@ -265,8 +262,9 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 	return err
 }
 
-// count counts the versions in limbo of which a function says so.
-func (l *limbo) count(which func(kept) bool) (n int) {
+// count returns the number of versions in limbo for which which returns true. It calls which for
+// each.
+func (l *limbo) count(which func(oldVersion) bool) (n int) {
 	lists := append(slices.Clone(l.queue), l.landing.items)
 	for _, h := range l.holders {
 		lists = append(lists, h.items)

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// newCore makes a body for about n objects, whose first batch is gen.
+// newCore returns a body for about n objects. gen is its first generation.
 func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 	c := &core{seed: seed, rows: newRows(len(indexers), n)}
 	c.keys.reserve(n)
@@ -21,8 +21,7 @@ func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 	return c
 }
 
-// find returns the object that a key has at a generation at which the caller
-// holds a pin.
+// find returns the object under a key at gen. The caller must hold a pin at gen.
 func (c *core) find(gen uint64, key string) words {
 	for s := c.keys.search(hashString(c.seed, key)); ; {
 		r := s.next()
@@ -39,10 +38,10 @@ func (c *core) hash(key string) uint64 { return hashString(c.seed, key) }
 
 func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 
-// locate finds a key for the writer. The record may be one of a deletion.
+// locate returns the record of a key, or nil. The key of the record may be deleted. Writer only.
 //
-// It looks at the first candidate like Get, so that the processor waits for the record and for the
-// bytes of the key at once.
+// Like Get it tries the first candidate at once, so that the processor loads the record and the
+// bytes of the key in parallel.
 func (c *core) locate(hash uint64, key string) *record {
 	g := c.keys.at(hash)
 	g.fetch()
@@ -59,8 +58,8 @@ func (c *core) locate(hash uint64, key string) *record {
 	}
 }
 
-// put stores an object in the draft gen and returns its id and what it
-// replaces. hash is that of the key.
+// put stores an object in the draft gen, and returns its id and the object that it replaces. hash
+// is the hash of the key.
 func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old words) {
 	if r := c.locate(hash, key); r != nil {
 		return r.id, c.set(gen, r, w)
@@ -68,7 +67,7 @@ func (c *core) put(gen uint64, key string, hash uint64, w words) (id uint32, old
 	return c.begin(gen, key, hash, w), words{}
 }
 
-// begin stores an object under a key that the body does not have.
+// begin stores an object under a key that the body lacks.
 func (c *core) begin(gen uint64, key string, hash uint64, w words) (id uint32) {
 	id = c.records.take()
 	r := c.records.at(id)
@@ -79,7 +78,7 @@ func (c *core) begin(gen uint64, key string, hash uint64, w words) (id uint32) {
 	return id
 }
 
-// set stores an object, or none, in the place of another one, or of none, and returns that.
+// set stores an object, or deletes it if w is none, and returns the previous one.
 func (c *core) set(gen uint64, r *record, w words) (old words) {
 	if old = r.words; old.none() {
 		c.n++
@@ -90,7 +89,7 @@ func (c *core) set(gen uint64, r *record, w words) (old words) {
 	return old
 }
 
-// drop deletes a key in the draft gen. hash is that of the key.
+// drop deletes a key in the draft gen. hash is the hash of the key.
 func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) {
 	r := c.locate(hash, key)
 	if r == nil || r.none() {
@@ -99,19 +98,20 @@ func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) 
 	return r.id, c.set(gen, r, words{})
 }
 
-// publish makes the draft gen the state that everybody reads.
+// publish makes the draft gen visible to readers.
 func (c *core) publish(gen uint64, rv string) {
 	c.describe(gen, rv)
 	c.published.Store(gen)
 }
 
-// describe completes the draft gen with its meta.
+// describe stores the meta of the draft gen.
 func (c *core) describe(gen uint64, rv string) { c.metas.set(gen, meta{rv: rv, n: c.n}) }
 
-// meta returns that of the newest published state.
+// meta returns the meta of the newest published generation.
 func (c *core) meta() meta { return c.metas.newest(&c.published) }
 
-// release forgets a record whose deletion everybody has seen.
+// release removes a deleted record from the hash table and frees its id, unless older versions of
+// it are kept.
 func (c *core) release(r *record) {
 	if r.idle() || !r.none() || r.undo.Load() != nil {
 		return

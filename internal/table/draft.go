@@ -7,51 +7,49 @@ import (
 	"hash/maphash"
 )
 
-// Draft is the next body of a table in the making: filled block by block while
-// the table goes on, then installed at once, or dropped.
+// Draft is the next body of a table under construction. It is filled block by block while the table
+// remains in use, and then installed as a whole or dropped.
 //
 //	d := t.Draft(n)
 //	d.Look(&block); d.Put(&block)      for each block of objects
-//	d.Remove(key)                      what was put and is gone again
+//	d.Remove(key)                      for an object that was put and deleted since
 //	t.Install(d, resourceVersion)
 //
-// Each object gets a place, and keeps it when it is put again under its key.
-// Index functions run in Put, in the caller's goroutine, unless others run just
-// then or the draft was told to postpone them: then they run in Complete. One
-// goroutine uses a draft at a time.
+// Each object has a place, and keeps it when its key is put again. Index functions run in Put, in
+// the caller's goroutine, unless they are running elsewhere or Postpone was called: then they run
+// in Complete. A draft must be used by one goroutine at a time.
 type Draft struct {
 	table *Table
-	// base and seen are the body and the generation that the draft began with.
+	// base and seen are the table's body and generation when the draft began.
 	base *core
 	seen uint64
 
 	next *builder
-	// former has what the table held under the key of each place; it is short
-	// while the table holds none of them.
+	// former holds, by place, the object that the table holds under the same key. It is short while
+	// the table holds none of them.
 	former []any
 }
 
-// Block is a run of objects on their way into a draft. Its memory is the
-// caller's, to be used again.
+// Block is a run of objects to be put in a draft. The caller owns its memory and may reuse it.
 type Block struct {
 	N       int
 	Objects [BlockLen]any
-	// Text are the keys as bytes. Look makes strings of them. Where Text is nil
-	// the key is in Keys already.
+	// Text holds the keys as bytes, from which Look makes strings. If an element is nil, its key is
+	// in Keys already.
 	Text [BlockLen][]byte
 	Keys [BlockLen]string
-	// Former is filled in by Look: what the table holds under the key, or nil.
+	// Former is set by Look: the objects that the table holds under the keys, or nil.
 	Former [BlockLen]any
-	// Places is filled in by Put.
+	// Places is set by Put.
 	Places [BlockLen]uint32
 
 	hashes   [BlockLen]uint64
 	likely   [BlockLen]*record
 	glimpses [BlockLen]glimpse
-	warm     uint64 // keeps the compiler from leaving out loads that only warm caches
+	warm     uint64 // keeps the compiler from removing loads that only warm caches
 }
 
-// Cut leaves the first n objects in the block.
+// Cut keeps the first n objects of the block and drops the others.
 func (b *Block) Cut(n int) {
 	clear(b.Objects[n:b.N])
 	clear(b.Text[n:b.N])
@@ -60,26 +58,24 @@ func (b *Block) Cut(n int) {
 	b.N = n
 }
 
-// Reset lets go of what the block holds.
+// Reset empties the block.
 func (b *Block) Reset() { b.Cut(0) }
 
-// Draft begins an empty body for about n objects, with the indexers that the
-// table has.
+// Draft returns an empty draft for about n objects, with the table's indexers.
 func (t *Table) Draft(n int) *Draft {
 	base := t.core.Load()
 	seen := base.published.Load()
 	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n, &t.functions)}
-	if held := base.size(); held > 0 {
-		d.former = make([]any, 0, max(n, held))
+	if size := base.size(); size > 0 {
+		d.former = make([]any, 0, max(n, size))
 	}
 	return d
 }
 
-// Len is how many objects the draft has.
+// Len returns the number of objects in the draft.
 func (d *Draft) Len() int { return d.next.core.n }
 
-// Look completes Keys, with strings of the table's own where it has them, and
-// finds what it holds under them.
+// Look sets Keys, to the table's own strings for keys that the table has, and Former.
 func (d *Draft) Look(b *Block) {
 	if d.base.size() > 0 {
 		d.hash(b)
@@ -93,7 +89,7 @@ func (d *Draft) Look(b *Block) {
 	b.spell()
 }
 
-// fetch brings into the caches what seek is going to look at.
+// fetch loads the memory that seek is going to read into the caches.
 func (d *Draft) fetch(b *Block) {
 	for _, hash := range b.hashes[:b.N] {
 		g := d.base.keys.at(hash)
@@ -131,7 +127,7 @@ func (d *Draft) hash(b *Block) {
 	}
 }
 
-// spell makes strings of the keys that are bytes only.
+// spell makes strings of the keys that are given as bytes only.
 func (b *Block) spell() {
 	for i := range b.N {
 		if b.Text[i] != nil && b.Keys[i] == "" {
@@ -140,9 +136,8 @@ func (b *Block) spell() {
 	}
 }
 
-// seek returns what a key, given in either form, has held since before a
-// published generation, and the table's own string for it. What has changed
-// later is left out.
+// seek returns the object under a key, which is given in either form, and the table's own string
+// for the key. It skips a record that has changed since the published generation seen.
 func (c *core) seek(seen, hash uint64, text []byte, key string) (own string, obj any) {
 	for s := c.keys.search(hash); ; {
 		r := s.next()
@@ -159,16 +154,16 @@ func (c *core) seek(seen, hash uint64, text []byte, key string) (own string, obj
 	}
 }
 
-// Postpone has Put run no more index functions: they would take too long for the
-// goroutine that calls it.
+// Postpone stops Put from calling index functions, if they would take too long for the caller's
+// goroutine.
 func (d *Draft) Postpone() { d.next.postpones = true }
 
-// Complete runs the index functions that Put has not, and returns for how many
-// objects. Nothing is put any more after it.
+// Complete runs the index functions that Put has not run, and returns the number of objects. No
+// object may be put after it.
 func (d *Draft) Complete() (n int) { return d.next.complete() }
 
-// Put stores the objects of a block under their keys. It tells whether it has
-// run their index functions.
+// Put stores the objects of a block under their keys. It reports whether it has run their index
+// functions.
 func (d *Draft) Put(b *Block) (filed bool) {
 	d.makeRoom(b.N)
 	next := d.next.block
@@ -183,9 +178,8 @@ func (d *Draft) Put(b *Block) (filed bool) {
 	return filed
 }
 
-// makeRoom doubles the hash table before it would grow by itself: that would
-// look for each key in memory, this walks over them in the order in which they
-// were allocated.
+// makeRoom doubles the hash table before it would grow by itself. Growing looks up each key in
+// memory; makeRoom walks the records in the order in which they were allocated.
 func (d *Draft) makeRoom(n int) {
 	c := d.next.core
 	if !c.keys.crowded(n) {
@@ -207,7 +201,7 @@ func (d *Draft) note(place uint32, former any) {
 	}
 }
 
-// Remove takes the object under a key out again, and returns its place.
+// Remove deletes the object under a key from the draft, and returns its place.
 func (d *Draft) Remove(key string) (place uint32, ok bool) {
 	c := d.next.core
 	place, old := c.drop(d.next.gen, key, c.hash(key))
@@ -221,19 +215,19 @@ func (d *Draft) Remove(key string) (place uint32, ok bool) {
 	return place, true
 }
 
-// Has tells whether the draft has an object under a key.
+// Has reports whether the draft has an object under a key.
 func (d *Draft) Has(key string) bool {
 	return d.next.core.locate(d.next.core.hash(key), key) != nil
 }
 
-// Current tells whether the table is as it was when the draft began, so that
-// what Look has found still holds.
+// Current reports whether the table is unchanged since the draft began, so that the results of Look
+// still hold.
 func (d *Draft) Current() bool {
 	c := d.table.core.Load()
 	return c == d.base && c.published.Load() == d.seen
 }
 
-// Renew looks up again what the table holds, now.
+// Renew updates the former objects to the table's current content.
 func (d *Draft) Renew() {
 	clear(d.former)
 	d.former = d.former[:0]
@@ -247,13 +241,13 @@ func (d *Draft) Renew() {
 	})
 }
 
-// Item is an object of a draft, and what the table held under its key, or nil.
+// Item is an object of a draft. Former is the object that the table held under its key, or nil.
 type Item struct {
 	Key            string
 	Object, Former any
 }
 
-// All calls yield for each object by rising places, until it returns false.
+// All calls yield for each object in rising order of places, until yield returns false.
 func (d *Draft) All(yield func(place uint32, item Item) bool) {
 	d.records(func(place uint32, r *record) bool {
 		item := Item{Key: r.key(), Object: r.object()}
@@ -279,8 +273,7 @@ func (d *Draft) records(yield func(uint32, *record) bool) {
 	}
 }
 
-// Missing calls yield for each object of the table whose key the draft does
-// not have.
+// Missing calls yield for each object of the table whose key the draft lacks.
 func (d *Draft) Missing(yield func(key string, obj any) bool) {
 	matched := 0
 	for _, former := range d.former {
@@ -296,9 +289,9 @@ func (d *Draft) Missing(yield func(key string, obj any) bool) {
 	v.records(func(key string, obj any) bool { return d.Has(key) || yield(key, obj) })
 }
 
-// Install makes the draft, completed, the content of the table, at this resource
-// version, as one state. An index that was added meanwhile is built first. The
-// draft must not be used any more.
+// Install completes the draft and makes it the content of the table, at resource version rv, as one
+// state. Indexes that were added to the table meanwhile are built first. The draft must not be used
+// afterwards.
 func (t *Table) Install(d *Draft, rv string) {
 	d.Complete()
 	t.report(t.install(d, rv))

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// callsUser tells whether some of the functions are the user's.
+// callsUser reports whether some of the index functions are user code.
 func callsUser(ixs []*index) bool {
 	for _, ix := range ixs {
 		if ix.single == nil {
@@ -18,19 +18,19 @@ func callsUser(ixs []*index) bool {
 	return false
 }
 
-// failures are those of one write.
+// failures are the failures of index functions in one write.
 type failures struct {
 	all     []IndexFailure
-	stacked []*indexer // of whose panics there is a stack
+	stacked []*indexer // the indexers with a panic whose stack is recorded
 }
 
-// add records a failure of the function.
+// add records that the function of x returned an error.
 func (f *failures) add(x *indexer, key string, obj any, err error) {
 	x.failures.Add(1)
 	f.all = append(f.all, IndexFailure{Index: x.name, Key: key, Object: obj, Err: err})
 }
 
-// panicked records a panic of the function.
+// panicked records that the function of x panicked.
 func (f *failures) panicked(x *indexer, key string, obj, value any) {
 	p := &PanicError{Value: value}
 	if !slices.Contains(f.stacked, x) {
@@ -40,8 +40,8 @@ func (f *failures) panicked(x *indexer, key string, obj, value any) {
 	f.add(x, key, obj, p)
 }
 
-// compute runs the index functions on the new objects of a batch, op by op.
-// The result is scratch memory that the caller clears.
+// compute calls the index functions for the new objects of a batch, op by op. values is scratch
+// memory, which the caller must clear.
 func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed failures) {
 	n := len(ops) * len(ixs)
 	if n == 0 {
@@ -51,7 +51,7 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed fa
 	values = slices.Grow(f.values[:0], n)[:n]
 	clear(values)
 	singles := slices.Grow(f.singles[:0], n)[:n]
-	if f.values, f.singles = values, singles; n > keptLog {
+	if f.values, f.singles = values, singles; n > maxLog {
 		f.values, f.singles = nil, nil
 	}
 	for left := values; len(ops) > 0; {
@@ -63,14 +63,14 @@ func (t *Table) compute(ixs []*index, ops []Op) (values []indexValues, failed fa
 	return values, failed
 }
 
-func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, memory []string, failed *failures) {
+func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, singles []string, failed *failures) {
 	if callsUser(ixs) {
 		t.functions.Lock()
 		defer t.functions.Unlock()
 	}
 	for i := range ops {
-		of, its := values[:len(ixs)], memory[:len(ixs)]
-		values, memory = values[len(ixs):], memory[len(ixs):]
+		of, its := values[:len(ixs)], singles[:len(ixs)]
+		values, singles = values[len(ixs):], singles[len(ixs):]
 		if op := &ops[i]; !op.Delete {
 			for at := 0; at < len(ixs); {
 				at = computeFrom(at, ixs, op, of, its, failed)
@@ -79,9 +79,9 @@ func (t *Table) computeBlock(ixs []*index, ops []Op, values []indexValues, memor
 	}
 }
 
-// computeFrom runs the index functions from one on, up to and with the first
-// that panics. Its result is where to go on: one deferred call serves them all.
-func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []string, failed *failures) (next int) {
+// computeFrom calls the index functions from index at on, up to and including the first that
+// panics, and returns the index of the next one. So one deferred call serves them all.
+func computeFrom(at int, ixs []*index, op *Op, values []indexValues, singles []string, failed *failures) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,7 +91,7 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []st
 		}
 	}()
 	for ; next < len(ixs); next++ {
-		of, err := ixs[next].valuesFor(op.Object, memory[next:next+1:next+1])
+		of, err := ixs[next].valuesFor(op.Object, singles[next:next+1:next+1])
 		if err != nil {
 			failed.add(ixs[next].indexer, op.Key, op.Object, err)
 			of = lacking
@@ -101,8 +101,8 @@ func computeFrom(at int, ixs []*index, op *Op, values []indexValues, memory []st
 	return next
 }
 
-// computeAll runs the index function on objects from one on, like computeFrom.
-func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, memory []string, failed *failures) (next int) {
+// computeAll calls the index function for the objects from index at on, like computeFrom.
+func (x *indexer) computeAll(at int, keys []string, objects []any, values []indexValues, singles []string, failed *failures) (next int) {
 	next = at
 	defer func() {
 		if p := recover(); p != nil {
@@ -112,7 +112,7 @@ func (x *indexer) computeAll(at int, keys []string, objects []any, values []inde
 		}
 	}()
 	for ; next < len(objects); next++ {
-		of, err := x.valuesFor(objects[next], memory[next:next+1:next+1])
+		of, err := x.valuesFor(objects[next], singles[next:next+1:next+1])
 		if err != nil {
 			failed.add(x, keys[next], objects[next], err)
 			of = lacking
@@ -122,9 +122,8 @@ func (x *indexer) computeAll(at int, keys []string, objects []any, values []inde
 	return next
 }
 
-// Lacking returns for each index the number of objects, in the newest state,
-// that it has not because its function failed for them. Indexes that have all
-// objects are left out.
+// Lacking returns the number of objects of the newest state that each index lacks because its
+// function failed. Indexes that lack none are omitted.
 func (t *Table) Lacking() map[string]int {
 	var m map[string]int
 	for _, ix := range *t.core.Load().indexes.Load() {
@@ -138,7 +137,7 @@ func (t *Table) Lacking() map[string]int {
 	return m
 }
 
-// IndexFailures returns for each index how often its function has failed.
+// IndexFailures returns the number of failures of each index function so far.
 func (t *Table) IndexFailures() map[string]uint64 {
 	m := make(map[string]uint64)
 	for _, ix := range *t.core.Load().indexes.Load() {

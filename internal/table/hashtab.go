@@ -5,19 +5,17 @@ package table
 
 import "sync/atomic"
 
-// group is one cache line of a hash table: a tag and a pointer for each of its
-// entries.
+// group is one cache line of a hash table: a tag and a pointer for each of its slots.
 type group[T any] struct {
 	tags
 	refs [groupLen]atomic.Pointer[T]
 }
 
-// hashtab finds entries by a 64-bit hash. One writer, readers without a lock;
-// the caller compares the keys. The zero value is not usable: see reserve.
+// hashtab finds entries by a 64-bit hash. It has one writer, and readers that take no lock; the
+// caller compares the keys. The zero value is not usable: see reserve.
 //
-// A reader that meets a table in change sees each slot as it was or as it is;
-// an entry that is there all the while is found, because it never moves but
-// into a new array.
+// A reader beside a writer sees each slot as it was or as it is. An entry that is in the table
+// throughout is found, because entries move only into a new array.
 type hashtab[T any] struct {
 	groups atomic.Pointer[[]group[T]]
 
@@ -31,17 +29,17 @@ func (t *hashtab[T]) reserve(n int) {
 	t.groups.Store(&groups)
 }
 
-// at returns the group where the search for a hash begins.
+// at returns the group at which the search for a hash begins.
 func (t *hashtab[T]) at(hash uint64) *group[T] {
 	groups := *t.groups.Load()
 	return &groups[home(hash, len(groups))]
 }
 
-// search walks the entries that may have a hash.
+// search iterates over the entries that may have a hash.
 type search[T any] struct {
 	groups []group[T]
 	hash   uint64
-	// bits are the candidates left in group i, left the groups after it.
+	// bits are the remaining candidates in group i, left is the number of groups after it.
 	bits, ctrl uint64
 	i, left    int
 }
@@ -53,8 +51,8 @@ func (t *hashtab[T]) search(hash uint64) search[T] {
 	return search[T]{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
 }
 
-// next returns the next candidate; nil after the last one. It looks at each
-// group once at most, so it ends whatever the writer does.
+// next returns the next candidate, or nil after the last one. It visits each group at most once, so
+// it terminates whatever the writer does.
 func (s *search[T]) next() *T {
 	for {
 		for s.bits != 0 {
@@ -75,8 +73,8 @@ func (s *search[T]) next() *T {
 	}
 }
 
-// insert adds an entry that is not in the table. hashOf is asked for the hash
-// of the others if the table has to grow.
+// insert adds an entry that is not in the table. hashOf is called for the other entries if the
+// table has to grow.
 func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	groups := *t.groups.Load()
 	if t.crowded(1) {
@@ -86,13 +84,13 @@ func (t *hashtab[T]) insert(hash uint64, e *T, hashOf func(*T) uint64) {
 	t.live++
 }
 
-// crowded tells that n more entries are too many.
+// crowded reports whether the table must grow for n more entries.
 func (t *hashtab[T]) crowded(n int) bool {
 	return crowded(t.live+n, len(*t.groups.Load()))
 }
 
-// place stores an entry in the first free slot on its way, and counts it as
-// overflow on the groups before that.
+// place stores an entry in the first free slot on its path, and counts it as overflow in each group
+// before that slot.
 func place[T any](groups []group[T], hash uint64, e *T) {
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {
 		g := &groups[i]
@@ -105,8 +103,8 @@ func place[T any](groups []group[T], hash uint64, e *T) {
 	}
 }
 
-// rebuild moves the entries into a new array and publishes it. Readers of the
-// old one keep a state that was right when they loaded it.
+// rebuild moves the entries into a new array and publishes it. Readers of the old array see the
+// state of the moment at which they loaded it, or a later one.
 func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
 	old := *t.groups.Load()
 	groups := make([]group[T], n)
@@ -120,7 +118,7 @@ func (t *hashtab[T]) rebuild(n int, hashOf func(*T) uint64) []group[T] {
 	return groups
 }
 
-// remove takes out an entry that is in the table.
+// remove removes an entry that is in the table.
 func (t *hashtab[T]) remove(hash uint64, e *T) {
 	groups := *t.groups.Load()
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {

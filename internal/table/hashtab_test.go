@@ -24,7 +24,7 @@ type entry struct {
 	hash uint64
 }
 
-// seek is what callers of search do.
+// seek finds an entry as the callers of search do.
 func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 	for s := t.search(hash); ; {
 		if e := s.next(); e == nil || same(e) {
@@ -33,9 +33,9 @@ func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 	}
 }
 
-// TestHashtabs compares both kinds with a map. The hashes are few and poor, so that groups overflow,
-// tags agree and ways cross the end of the array. An empty table is as good as new, so that no
-// rebuild is ever needed for removed entries.
+// TestHashtabs compares both kinds with a map. The hashes are few and poor, so that groups
+// overflow, tags collide and searches wrap around the end of the array. An emptied table is as good
+// as a new one: removals never require a rebuild.
 func TestHashtabs(t *testing.T) {
 	t.Run("hashtab", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestHashtabs(t *testing.T) {
 	})
 }
 
-// tableOf is a hash table of entries with numbers for keys.
+// tableOf is a hash table of entries whose keys are numbers.
 type tableOf[T any] struct {
 	seek   func(hash uint64, key int) *T
 	add    func(hash uint64, key int, hashOf func(int) uint64) *T
@@ -91,7 +91,7 @@ type tableOf[T any] struct {
 	check  func() error
 }
 
-// sameAsMap adds and removes entries at random, and in the end removes all.
+// sameAsMap adds and removes random entries, and finally removes all.
 func sameAsMap[T any](t *rapid.T, tab tableOf[T]) {
 	model := map[int]*T{}
 	spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
@@ -116,8 +116,8 @@ func sameAsMap[T any](t *rapid.T, tab tableOf[T]) {
 	require.Zero(t, tab.live())
 }
 
-// TestHashtabSaturates: a group that more entries pass than it can count is
-// passed for ever, which costs time and loses nothing.
+// TestHashtabSaturates checks a group whose overflow count is saturated: searches pass it for ever,
+// which costs time but loses no entry.
 func TestHashtabSaturates(t *testing.T) {
 	var tab hashtab[entry]
 	tab.reserve(2000)
@@ -138,14 +138,14 @@ func TestHashtabSaturates(t *testing.T) {
 	}
 }
 
-// keyRecord is a record with a key and nothing else.
+// keyRecord returns a record with a key and nothing else.
 func keyRecord(key string) *record {
 	r := new(record)
 	r.start(1, 0, key, words{})
 	return r
 }
 
-// seek is what callers of search do.
+// seek finds a record as the callers of search do.
 func (t *keytab) seek(hash uint64, same func(*record) bool) *record {
 	for s := t.search(hash); ; {
 		if r := s.next(); r == nil || same(r) {
@@ -154,7 +154,7 @@ func (t *keytab) seek(hash uint64, same func(*record) bool) *record {
 	}
 }
 
-// slotOf returns the slot of a key that is there.
+// slotOf returns the slot of a key that is stored.
 func (c *core) slotOf(key string) *keySlot {
 	r := c.locate(c.hash(key), key)
 	groups := *c.keys.groups.Load()
@@ -168,13 +168,13 @@ func (c *core) slotOf(key string) *keySlot {
 	return nil
 }
 
-// TestSlotChangesHands: a reader that loads the key and the record of a slot
-// while it goes to another key may see any mixture of the two. It must answer
-// as the records say.
+// TestSlotChangesHands checks a reader that loads the key and the record of a slot while the slot
+// is given to another key. It may load any mixture of the two, and must answer according to the
+// records.
 func TestSlotChangesHands(t *testing.T) {
 	for _, key := range []string{"", "a", "ns/some-name"} {
 		t.Run(strconv.Quote(key), func(t *testing.T) {
-			const other = "ns/some-more" // as long as the longest
+			const other = "ns/some-more" // as long as the longest key
 			table := newValueTable()
 			mine, others := &half{count: 1}, &half{count: 2}
 			put(table, key, mine)
@@ -205,9 +205,8 @@ func TestSlotChangesHands(t *testing.T) {
 	}
 }
 
-// TestRecordChangesHands: the slot leads to a record that has gone to another
-// key, in a generation that the reader does not know yet. The answer comes from
-// a later state.
+// TestRecordChangesHands checks a slot that leads to a record given to another key, in a generation
+// newer than the reader's. The answer comes from a later state.
 func TestRecordChangesHands(t *testing.T) {
 	table := newValueTable()
 	put(table, "a", &half{count: 1})
@@ -219,7 +218,7 @@ func TestRecordChangesHands(t *testing.T) {
 	put(table, "b", &half{count: 2})
 	require.Equal(t, "b", r.key(), "the record is used again")
 
-	// A stale slot, as a reader has loaded it before the deletion.
+	// A stale slot, as loaded by a reader before the deletion.
 	late := c.slotOf("b")
 	late.key = key
 	obj, ok := table.Get("b")
@@ -233,7 +232,7 @@ func TestRecordChangesHands(t *testing.T) {
 	late.key = r.keyData
 }
 
-// members returns what a reader with a pin at gen finds in a leaf.
+// members returns the members of a leaf for a reader with a pin at gen.
 func (l *leaf) members(gen uint64) []uint32 {
 	if l == nil {
 		return nil
@@ -245,9 +244,9 @@ func (l *leaf) members(gen uint64) []uint32 {
 	return slices.Clone(l.before(gen, &buf))
 }
 
-// TestLeafHistory changes a posting of one leaf in batches of any size, with
-// pins at some generations: after each change every pinned reader finds what
-// was there, and so does one who has found the leaf before it was resized.
+// TestLeafHistory changes a posting of one leaf in batches of any size, with pins at some
+// generations. After each change every pinned reader finds the members of its generation, also in
+// the leaf from before a resize.
 func TestLeafHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := &changes{}
@@ -277,8 +276,8 @@ func TestLeafHistory(t *testing.T) {
 					require.Equal(t, uint32(len(now)), p.add(gen, id))
 					now = append(now, id)
 				}
-				// Who reads at the published generation has no pin that the
-				// writer knows of yet, and is served all the same.
+				// A reader at the published generation has a pin that the writer has not seen yet,
+				// and must be served nevertheless.
 				for _, at := range append(pinned, gen-1) {
 					require.Equal(t, states[at], p.first.Load().members(at), "at %d", at)
 					if stale != nil {
@@ -292,7 +291,7 @@ func TestLeafHistory(t *testing.T) {
 				_, err := l.verify(gen)
 				require.NoError(t, err)
 			}
-			log.reset(limbo.nobody())
+			log.reset(limbo.unpinned())
 			for _, at := range append(pinned, gen) {
 				require.Equal(t, states[at], p.first.Load().members(at), "settled, at %d", at)
 			}
@@ -300,7 +299,7 @@ func TestLeafHistory(t *testing.T) {
 	})
 }
 
-// TestMetaRing: what has been overwritten meanwhile is not taken for whole.
+// TestMetaRing checks that an overwritten meta is not taken for a consistent one.
 func TestMetaRing(t *testing.T) {
 	c := newCore(maphash.MakeSeed(), nil, 1, 0)
 	for gen := uint64(1); gen < 10; gen++ {
@@ -317,7 +316,7 @@ func TestMetaRing(t *testing.T) {
 	}
 }
 
-// TestWarmTakesAnything: it looks at no memory but the object's.
+// TestWarmTakesAnything checks that Warm accepts any value and reads only the object's memory.
 func TestWarmTakesAnything(t *testing.T) {
 	var small struct{ b byte }
 	var large [4096]byte
@@ -326,7 +325,7 @@ func TestWarmTakesAnything(t *testing.T) {
 	}
 }
 
-// TestFillThatFails leaves the table as it was, and writable.
+// TestFillThatFails checks that a failed Fill leaves the table unchanged and writable.
 func TestFillThatFails(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{count: 1, value: "v"})
@@ -346,8 +345,8 @@ func TestFillThatFails(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-// TestNoGarbageIsKept: what is superseded or deleted goes as soon as nobody can
-// see it, whatever memory the table has for its next batches.
+// TestNoGarbageIsKept checks that superseded and deleted objects become garbage as soon as no
+// reader can see them, although the table reuses memory for its next batches.
 func TestNoGarbageIsKept(t *testing.T) {
 	table := newValueTable()
 	var gone []weak.Pointer[half]
@@ -357,7 +356,7 @@ func TestNoGarbageIsKept(t *testing.T) {
 		put(table, key, h)
 	}
 	round := func() {
-		for n := range 3 * keptPasts {
+		for n := range 3 * maxPasts {
 			store("k", n)
 			store("l", n)
 			del(table, "l")
@@ -396,8 +395,8 @@ func TestKeySharesTheStringInTheTable(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { tab.Key(text) }))
 }
 
-// TestPutKeepsNoBytesOfTheCaller: not in the table, nor in what is told of an index function that
-// fails, whether or not the key was there before.
+// TestPutKeepsNoBytesOfTheCaller checks that neither the table nor a reported index failure refers
+// to the caller's bytes, whether or not the key was stored before.
 func TestPutKeepsNoBytesOfTheCaller(t *testing.T) {
 	var failed []IndexFailure
 	table := New(map[string]IndexFunc{"i": func(obj any) ([]string, error) {
@@ -443,7 +442,7 @@ func TestPutKeepsNoBytesOfTheCaller(t *testing.T) {
 	require.NoError(t, table.verify())
 }
 
-// TestPutAllocatesOnlyKeys that the table does not have yet.
+// TestPutAllocatesOnlyKeys checks that Put allocates only strings of new keys.
 func TestPutAllocatesOnlyKeys(t *testing.T) {
 	if invariants {
 		t.Skip("checks allocate")
@@ -456,7 +455,8 @@ func TestPutAllocatesOnlyKeys(t *testing.T) {
 	require.InDelta(t, 1, testing.AllocsPerRun(100, func() { table.Remove(key, nil); put() }), 0)
 }
 
-// TestIndexKeysAllocatesOnce: the slice of the caller's own, however many leaves the keys are in.
+// TestIndexKeysAllocatesOnce checks that IndexKeys allocates only the returned slice, however many
+// leaves the keys are in.
 func TestIndexKeysAllocatesOnce(t *testing.T) {
 	if invariants {
 		t.Skip("checks allocate")
@@ -470,7 +470,7 @@ func TestIndexKeysAllocatesOnce(t *testing.T) {
 	}
 }
 
-// reusing is an IndexFunc that returns the same slice each time.
+// reusing returns an IndexFunc that returns the same slice each time.
 func reusing() IndexFunc {
 	var memory []string
 	return func(obj any) ([]string, error) {
@@ -479,7 +479,7 @@ func reusing() IndexFunc {
 	}
 }
 
-// TestOneValueIsTakenWithoutAllocation, whatever way the function returns it.
+// TestOneValueIsTakenWithoutAllocation checks each way in which the function may return the value.
 func TestOneValueIsTakenWithoutAllocation(t *testing.T) {
 	single := func(obj any) (string, error) { return obj.(*item).key, nil }
 	for name, options := range map[string]Options{
@@ -500,8 +500,8 @@ func TestOneValueIsTakenWithoutAllocation(t *testing.T) {
 	}
 }
 
-// TestLargeBatch: keys come twice, come and go, and go and come, in one block of
-// changes and in different ones.
+// TestLargeBatch has keys that occur twice, are added and deleted, and are deleted and added, in
+// one block of changes and in different ones.
 func TestLargeBatch(t *testing.T) {
 	table := newValueTable()
 	table.Fill(0, "1", func(add func(string, any)) error {

@@ -19,28 +19,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A history is the log of all states that one writer has made. Readers note what
-// they were told, and the range of states that it may be about: from the one
-// that was surely published when the call began to the one that was begun when
-// it ended. Afterwards each answer must be that of one state of its range, and
-// no reader may have gone back. As there is one writer, that is all that
-// linearizability asks for.
+// history is the log of all states of a table with one writer. Readers note their answers, and the
+// range of states that each may be about: from the state published when the call began to the state
+// begun when it ended. Afterwards each answer must be that of one state of its range, and the
+// states of a reader must not go back. With one writer this is equivalent to linearizability.
 //
-// The log has, by value and group, the number of the objects of each state and
-// the sums of random numbers that stand for them and for their keys.
+// For each state the log has, by value and group, the number of objects and the sums of random
+// numbers that stand for the objects and for their keys.
 type history struct {
 	table *Table
 	rng   *rand.Rand
 	// begun and done are the last states that the writer has begun and published.
 	begun, done atomic.Int64
 
-	// What follows is the writer's while it writes, and the checkers' then.
+	// The fields below belong to the writer while it writes, and to the checkers afterwards.
 
 	states []moment
-	// holds has for each key what it has held, from which state on.
+	// holds maps each key to its objects, with the state from which on it held each.
 	holds map[string][]holding
 	live  map[string]*fact
-	// objects are those that live, by value.
+	// objects are the stored objects, by value.
 	objects [historyValues][]*fact
 	serial  uint64
 	fresh   int
@@ -57,7 +55,7 @@ type fact struct {
 	key          string
 	value, group int
 	sum, keySum  uint64
-	at           int // its place in history.objects
+	at           int // index in history.objects
 }
 
 func (f *fact) String() string {
@@ -69,10 +67,10 @@ func (f *fact) String() string {
 
 type holding struct {
 	from int
-	fact *fact // nil: nothing
+	fact *fact // nil if the key had no object
 }
 
-// tally is a set of objects in brief.
+// tally is a summary of a set of objects.
 type tally struct {
 	n         int
 	sum, keys uint64
@@ -94,10 +92,10 @@ func tallyOf(objs []any) (t tally) {
 // moment is one state.
 type moment struct {
 	cells [historyValues][historyGroups]tally
-	late  bool // the index "late" is there
+	late  bool // the index "late" exists
 }
 
-// tally sums up the cells of which a function says so.
+// tally sums up the cells for which which returns true.
 func (m *moment) tally(which func(value, group int) bool) (sum tally) {
 	for v, groups := range m.cells {
 		for g, t := range groups {
@@ -139,7 +137,7 @@ var historySeed = maphash.MakeSeed()
 
 func keySum(key string) uint64 { return maphash.String(historySeed, key) }
 
-// put returns the change that puts a new object under a key, which may be there.
+// put returns the change that stores a new object under a key, which may exist.
 func (h *history) put(key string, value int) Op {
 	h.serial++
 	f := &fact{key: key, value: value, keySum: keySum(key), sum: maphash.Comparable(historySeed, h.serial)}
@@ -151,7 +149,7 @@ func (h *history) put(key string, value int) Op {
 	return Op{Key: key, Object: f}
 }
 
-// drop returns the change that deletes a key, which may be missing.
+// drop returns the change that deletes a key, which may not exist.
 func (h *history) drop(key string) Op {
 	if f := h.live[key]; f != nil {
 		of := h.objects[f.value]
@@ -163,13 +161,13 @@ func (h *history) drop(key string) Op {
 	return Op{Key: key, Delete: true}
 }
 
-// newKey returns a key that no object has had.
+// newKey returns a key that was never used.
 func (h *history) newKey() string {
 	h.fresh++
 	return "key-" + strconv.Itoa(h.fresh)
 }
 
-// any returns the key of one of the objects with a value; "" if there is none.
+// any returns the key of one of the objects with a value, or "" if there is none.
 func (h *history) any(value int) string {
 	if n := len(h.objects[value]); n > 0 {
 		return h.objects[value][h.rng.IntN(n)].key
@@ -177,8 +175,8 @@ func (h *history) any(value int) string {
 	return ""
 }
 
-// next logs the state that has what is live now, and begins it. It differs from
-// the last one under these keys only.
+// next logs the state with the currently live objects, and begins it. It differs from the last one
+// only under these keys.
 func (h *history) next(keys []string) (state int) {
 	state = len(h.states)
 	m := h.states[state-1]
@@ -199,7 +197,7 @@ func (h *history) next(keys []string) (state int) {
 	return state
 }
 
-// apply makes one state of changes.
+// apply writes one state by a batch.
 func (h *history) apply(ops []Op) {
 	keys := make([]string, len(ops))
 	for i := range ops {
@@ -210,8 +208,7 @@ func (h *history) apply(ops []Op) {
 	h.done.Store(int64(state))
 }
 
-// replace makes a state of n new objects and no others; some have keys that
-// there were.
+// replace writes a state of n new objects and no others, some of them under existing keys.
 func (h *history) replace(n int) {
 	keys := slices.Sorted(maps.Keys(h.live))
 	for _, key := range keys {
@@ -235,14 +232,14 @@ func (h *history) replace(n int) {
 	h.done.Store(int64(state))
 }
 
-// addLate makes a state that has the index "late".
+// addLate writes a state that has the index "late".
 func (h *history) addLate(t require.TestingT) {
 	h.states[h.next(nil)].late = true
 	require.NoError(t, h.table.AddIndexers(map[string]IndexFunc{"late": byValue}))
 	h.done.Store(int64(len(h.states) - 1))
 }
 
-// held returns what a key held in a state.
+// held returns the object of a key in a state.
 func (h *history) held(key string, state int) *fact {
 	past := h.holds[key]
 	i, found := slices.BinarySearchFunc(past, state, func(p holding, s int) int { return p.from - s })
@@ -255,7 +252,8 @@ func (h *history) held(key string, state int) *fact {
 	return past[i].fact
 }
 
-// answer is what one call said: which states it fits, of those it may be about.
+// answer is the result of one call, with the range of states that it may be about and a function
+// that reports whether it fits a state.
 type answer struct {
 	from, to int
 	fits     func(state int) bool
@@ -265,8 +263,7 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprintf(a.what, a.args...) }
 
-// check finds a state for each answer of a reader, none older than the one
-// before.
+// check finds a state for each answer of a reader, none older than the previous one.
 func (h *history) check(t *testing.T, answers []answer) {
 	t.Helper()
 	seen := 0
@@ -283,7 +280,7 @@ func (h *history) check(t *testing.T, answers []answer) {
 	}
 }
 
-// elsewhere says which states an answer does fit, of those near its own.
+// elsewhere describes a state outside of its range that an answer fits.
 func (h *history) elsewhere(a answer) string {
 	for state := max(0, a.from-1000); state < min(a.to+1000, len(h.states)); state++ {
 		if a.fits(state) {
@@ -297,12 +294,12 @@ func (h *history) elsewhere(a answer) string {
 type historian struct {
 	*history
 	rng     *rand.Rand
-	over    *atomic.Bool // the writer has ended
+	over    *atomic.Bool // set when the writer has ended
 	answers []answer
 }
 
-// now notes an answer that was fixed at last right now. args are for what, which
-// is written out when something is wrong.
+// now returns an answer whose state was begun by now at the latest. what and args describe it in a
+// failure.
 func (r *historian) now(fits func(state int) bool, what string, args ...any) answer {
 	return answer{to: int(r.begun.Load()), fits: fits, what: what, args: args}
 }
@@ -337,8 +334,8 @@ func (r *historian) call() answer {
 	return r.query(r.table)
 }
 
-// version tells whether a state has a resource version. An AddIndexers leaves
-// it as it is.
+// version reports whether a state has a resource version. AddIndexers does not change the resource
+// version.
 func (r *historian) version(s int, rv string) bool {
 	if s > 0 && r.states[s].late != r.states[s-1].late {
 		s--
@@ -346,7 +343,7 @@ func (r *historian) version(s int, rv string) bool {
 	return rv == strconv.Itoa(s) || s == 0 && rv == ""
 }
 
-// someKey is one that there has been, or will be.
+// someKey returns a key that was used, or will be.
 func (r *historian) someKey() string {
 	return "key-" + strconv.Itoa(r.rng.IntN(int(r.done.Load())+64))
 }
@@ -361,8 +358,8 @@ func (r *historian) get() answer {
 	return r.now(func(s int) bool { return r.held(key, s) == f }, "Get(%s) = %v", key, f)
 }
 
-// query makes one call that tables and snapshots have in common.
-func (r *historian) query(from reader) answer {
+// query makes one call that tables and snapshots share.
+func (r *historian) query(from readable) answer {
 	value := r.rng.IntN(2) // most are about the posting that grows and shrinks
 	if r.rng.IntN(4) == 0 {
 		value = r.rng.IntN(historyValues)
@@ -406,7 +403,7 @@ func (r *historian) sameKeys(keys []string, which func(int, int) bool, ok bool) 
 	}
 }
 
-// inUse tells whether these are the values in use in a state.
+// inUse reports whether values are the values in use in a state.
 func (r *historian) inUse(s int, values []string) bool {
 	n := 0
 	for v := range historyValues {
@@ -419,7 +416,7 @@ func (r *historian) inUse(s int, values []string) bool {
 	return n == len(values)
 }
 
-// union has the table unite two postings, or look at one, as Index does.
+// union calls Index, which unites two postings or reads one.
 func (r *historian) union() answer {
 	f := &fact{value: r.rng.IntN(historyValues), group: r.rng.IntN(historyGroups)}
 	if r.rng.IntN(2) == 0 {
@@ -431,7 +428,7 @@ func (r *historian) union() answer {
 		"Index(both, %d or %d) = %d objects", f.value, f.group, len(objs))
 }
 
-// late reads an index that is added at some time.
+// late reads an index that is added during the test.
 func (r *historian) late() answer {
 	value := r.rng.IntN(historyValues)
 	objs, err := r.table.ByIndex("late", valueName(value))
@@ -442,7 +439,7 @@ func (r *historian) late() answer {
 	return r.now(func(s int) bool { return r.states[s].late && fits(s) }, "ByIndex(late, %d) = %d objects", value, len(objs))
 }
 
-// loop reads step by step. Its state is fixed when its body runs first.
+// loop reads step by step. Its state is fixed when its body runs for the first time.
 func (r *historian) loop() answer {
 	value, to := r.rng.IntN(historyValues), -1
 	seq, err := r.table.ByIndexSeq("value", valueName(value))
@@ -467,7 +464,7 @@ func (r *historian) loop() answer {
 	return a
 }
 
-// wait lets the writer make up to n states.
+// wait waits until the writer has written up to n states.
 func (r *historian) wait(n int) {
 	until := r.done.Load() + int64(r.rng.IntN(n+1))
 	for r.done.Load() < until && !r.over.Load() {
@@ -475,7 +472,7 @@ func (r *historian) wait(n int) {
 	}
 }
 
-// snapshot asks one snapshot several questions, while the writer goes on.
+// snapshot queries one snapshot several times while the writer continues.
 func (r *historian) snapshot() answer {
 	s := r.table.Snapshot()
 	defer s.Close()
@@ -498,8 +495,7 @@ func (r *historian) snapshot() answer {
 		}}
 }
 
-// The workloads keep the structure at the sizes where it changes shape. Each
-// makes one state.
+// workloads keep the structure at the sizes at which it changes shape. Each call writes one state.
 var workloads = map[string]func(h *history){
 	"posting of none":       func(h *history) { h.around(1, 24) },
 	"posting of a few":      func(h *history) { h.around(len(h.states)/2%(leafLen-8), leafLen) },
@@ -518,8 +514,8 @@ var workloads = map[string]func(h *history){
 	},
 }
 
-// around has one posting come and go around a number of members, in a table of
-// about all objects, by one to three changes.
+// around writes a batch of one to three changes that keeps the size of one posting near members, in
+// a table of about all objects.
 func (h *history) around(members, all int) {
 	var ops []Op
 	for range 1 + h.rng.IntN(3) {
@@ -530,7 +526,7 @@ func (h *history) around(members, all int) {
 				ops = append(ops, h.put(h.newKey(), 0))
 			}
 		case h.rng.IntN(8) == 0 && n > 0:
-			key := h.any(0) // and a draft within the draft, which nobody may see
+			key := h.any(0) // a version within the draft must not be visible
 			ops = append(ops, h.put(key, 3), h.put(key, 0))
 		case more < 0:
 			ops = append(ops, h.enter(all))
@@ -541,8 +537,8 @@ func (h *history) around(members, all int) {
 	h.apply(ops)
 }
 
-// enter adds a member to the posting: an object from another, or a new one,
-// perhaps under a key that there was.
+// enter adds a member to the posting: an object from another posting, or a new one, perhaps under a
+// key used before.
 func (h *history) enter(all int) Op {
 	if key := h.any(1 + h.rng.IntN(historyValues-1)); key != "" && (len(h.live) >= all || h.rng.IntN(3) == 0) {
 		return h.put(key, 0)
@@ -553,7 +549,7 @@ func (h *history) enter(all int) Op {
 	return h.put(h.newKey(), 0)
 }
 
-// exit takes a member out of the posting: to another one, or for good.
+// exit removes a member from the posting: it moves to another one, or is deleted.
 func (h *history) exit(all int) Op {
 	if len(h.live) < all && h.rng.IntN(3) == 0 {
 		return h.put(h.any(0), 1+h.rng.IntN(historyValues-1))
@@ -561,7 +557,7 @@ func (h *history) exit(all int) Op {
 	return h.drop(h.any(0))
 }
 
-// grow adds objects, and begins again with a few ones after a while.
+// grow adds objects, and starts again with a few ones after a while.
 func (h *history) grow() {
 	if len(h.live) > 500 || h.rng.IntN(60) == 0 {
 		h.replace(h.rng.IntN(4))
@@ -574,8 +570,8 @@ func (h *history) grow() {
 	h.apply(ops)
 }
 
-// swell adds objects until there are more than sparseMin, and then removes them
-// until the body shrinks.
+// swell adds objects until there are more than sparseMin, and then removes them until the body
+// shrinks.
 func (h *history) swell() {
 	c := h.table.core.Load()
 	var ops []Op
@@ -591,9 +587,8 @@ func (h *history) swell() {
 	h.apply(ops)
 }
 
-// TestAnswersAtThresholds has readers make all calls while one writer keeps the
-// structure at a size where it changes shape. What they were told is checked
-// against the log of all states.
+// TestAnswersAtThresholds checks the answers of readers against the log of all states, while one
+// writer keeps the structure at a size at which it changes shape.
 func TestAnswersAtThresholds(t *testing.T) {
 	const readers, states, maxStates = 3, 600, 30_000
 	for name, step := range workloads {
@@ -615,7 +610,7 @@ func TestAnswersAtThresholds(t *testing.T) {
 			}
 			for i := 0; running.Load() > 0 || i < states; i++ {
 				if i > maxStates {
-					over.Store(true) // nobody waits for more
+					over.Store(true) // readers stop waiting
 					runtime.Gosched()
 				} else if step(h); i == states/2 {
 					h.addLate(t)
@@ -631,14 +626,13 @@ func TestAnswersAtThresholds(t *testing.T) {
 	}
 }
 
-// The tests here are about what holds at each instruction. They run a few calls
-// again and again, while the threads that they run on are jostled.
+// The tests below check properties that must hold at each instruction. They repeat a few calls
+// while jostle preempts their threads.
 
-// jostle has the operating system take readers and writers off the processors
-// at any instruction, until the test ends: there are more threads than
-// processors, and some that do nothing but wake each other. So hundreds of times
-// a second somebody else gets a turn between two loads that stand side by side,
-// which without it is a matter of hours.
+// jostle makes the operating system preempt readers and writers at any instruction, until the test
+// ends: there are more threads than processors, and some threads only wake each other. So another
+// goroutine runs between two adjacent loads hundreds of times a second, which otherwise takes
+// hours.
 func jostle(t *testing.T) {
 	procs := runtime.GOMAXPROCS(4 * runtime.NumCPU())
 	var over atomic.Bool
@@ -669,8 +663,8 @@ func jostle(t *testing.T) {
 	})
 }
 
-// fewer is n, or a tenth of that with the race detector, which has each step take
-// ten times as long.
+// fewer returns n, or a tenth of it with the race detector, with which each step takes ten times as
+// long.
 func fewer(n int) int {
 	if invariants {
 		return n / 10

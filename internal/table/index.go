@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// lacking is what an object has whose function failed. What it is is told by
-// where it points.
+// lacking is the indexValues of an object for which the index function failed. It is empty, and
+// recognized by its pointer.
 var (
 	lackingPlace [1]string
 	lacking      indexValues = lackingPlace[:0]
@@ -20,8 +20,7 @@ func isLacking(values indexValues) bool {
 	return len(values) == 0 && unsafe.SliceData(values) == &lackingPlace[0]
 }
 
-// note keeps account of the objects that have no place because the function
-// failed for them.
+// note records whether an object lacks a place because the function failed for it.
 func (ix *index) note(id uint32, values indexValues) {
 	switch {
 	case !isLacking(values):
@@ -34,23 +33,23 @@ func (ix *index) note(id uint32, values indexValues) {
 	ix.lacks.Store(int64(len(ix.lacking)))
 }
 
-// valuesFor returns those of an object, which stay as they are: the function may
-// return the same slice for the next object. A single value is put into memory,
-// which is the caller's and has one place.
-func (x *indexer) valuesFor(obj any, memory []string) (values indexValues, err error) {
+// valuesFor returns the values of an object, in memory that the function does not reuse: it may
+// return the same slice for the next object. A single value is stored in buf, which has one element
+// and belongs to the caller.
+func (x *indexer) valuesFor(obj any, buf []string) (values indexValues, err error) {
 	if x.single != nil {
-		memory[0], err = x.single(obj)
-		return memory, err
+		buf[0], err = x.single(obj)
+		return buf, err
 	}
 	values, err = x.fn(obj)
 	if len(values) != 1 {
 		return slices.Clone(values), err
 	}
-	memory[0] = values[0]
-	return memory, err
+	buf[0] = values[0]
+	return buf, err
 }
 
-// has tells whether value is among those of an object, by the function.
+// has reports whether the index function returns value for an object.
 func (x *indexer) has(obj any, value string) (has bool) {
 	defer func() {
 		if recover() != nil {
@@ -65,7 +64,7 @@ func (x *indexer) has(obj any, value string) (has bool) {
 	return err == nil && slices.Contains(values, value)
 }
 
-// newIndex makes an empty index.
+// newIndex returns an empty index.
 func newIndex(x *indexer, seed maphash.Seed, born uint64, rows *rows, column int, log *changes) *index {
 	ix := &index{indexer: x, born: born, seed: seed, rows: rows, column: column, log: log}
 	ix.values.reserve(0)
@@ -76,7 +75,7 @@ func (ix *index) hash(value string) uint64 { return hashString(ix.seed, value) }
 func (ix *index) hashOf(p *posting) uint64 { return ix.hash(p.value) }
 func (ix *index) ref(id uint32) *ref       { return &ix.rows.row(id)[ix.column] }
 
-// find returns the posting of a value, or nil. Any goroutine.
+// find returns the posting of a value, or nil. It is safe for any goroutine.
 func (ix *index) find(value string) *posting { return ix.locate(ix.hash(value), value) }
 
 func (ix *index) locate(hash uint64, value string) *posting {
@@ -87,9 +86,8 @@ func (ix *index) locate(hash uint64, value string) *posting {
 	}
 }
 
-// assign files an object under these values and under no others. r is its
-// place in the index. Values that it has already cost a comparison and touch
-// no posting.
+// assign files an object under these values and under no others. r is the object's place in the
+// index. A value that the object has already costs a comparison and changes no posting.
 func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
 	if len(ix.lacking) > 0 || isLacking(values) {
 		ix.note(id, values)
@@ -110,8 +108,8 @@ func (ix *index) assign(gen uint64, id uint32, r *ref, values []string) {
 	}
 }
 
-// assignNew is assign for an object that is probably in no posting yet. hash is
-// that of its first value.
+// assignNew is assign for an object that is probably in no posting yet. hash is the hash of its
+// first value.
 func (ix *index) assignNew(gen uint64, id uint32, values []string, hash uint64) {
 	r := ix.ref(id)
 	if *r == refNone && len(values) == 1 && len(ix.lacking) == 0 {
@@ -121,8 +119,7 @@ func (ix *index) assignNew(gen uint64, id uint32, values []string, hash uint64) 
 	ix.assign(gen, id, r, values)
 }
 
-// assignMany is assign where the old or the new values are several: it merges
-// two sorted lists.
+// assignMany is assign for an object with several old or new values. It merges two sorted lists.
 func (ix *index) assignMany(gen uint64, id uint32, values []string) {
 	old := ix.places(id)
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
@@ -143,7 +140,8 @@ func (ix *index) assignMany(gen uint64, id uint32, values []string) {
 	ix.keep(id, refs)
 }
 
-// order tells which of two sorted lists has the smaller first value.
+// order compares the first values of two sorted lists: it returns -1 if that of old is smaller, 1
+// if that of values is. An empty list comes last.
 func (ix *index) order(old []ref, values []string) int {
 	switch {
 	case len(old) == 0:
@@ -159,7 +157,7 @@ func (ix *index) order(old []ref, values []string) int {
 	return 0
 }
 
-// places returns the object's places in the order of their values.
+// places returns the object's places, ordered by value.
 func (ix *index) places(id uint32) []ref {
 	switch r := *ix.ref(id); r {
 	case refNone:
@@ -171,7 +169,7 @@ func (ix *index) places(id uint32) []ref {
 	}
 }
 
-// keep records the object's places.
+// keep stores the object's places.
 func (ix *index) keep(id uint32, refs []ref) {
 	r := ix.ref(id)
 	if len(refs) > 1 {
@@ -190,7 +188,7 @@ func (ix *index) keep(id uint32, refs []ref) {
 	}
 }
 
-// enter adds the object to the posting of a value, which it makes if needed.
+// enter adds an object to the posting of a value, and creates the posting if there is none.
 func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
 	p := ix.locate(hash, value)
 	if p == nil {
@@ -200,8 +198,7 @@ func (ix *index) enter(gen uint64, id uint32, value string, hash uint64) ref {
 	return ref{post: p, pos: p.add(gen, id)}
 }
 
-// leave takes an object out of one posting. The member that takes its place
-// gets a new position.
+// leave removes an object from one posting. The member that moves to its position is updated.
 func (ix *index) leave(gen uint64, r ref) {
 	moved, ok := r.post.remove(gen, r.pos)
 	if !ok {
@@ -219,8 +216,8 @@ func (ix *index) leave(gen uint64, r ref) {
 	}
 }
 
-// settle shortens a posting whose members are gone for everybody, or drops it.
-// A posting that was dropped before stays dropped.
+// settle drops the empty leaves of a posting, and the posting if no reader can see a member. It
+// does nothing to a posting that was dropped before.
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if p.spent() && !p.dropped {

@@ -5,5 +5,5 @@
 
 package table
 
-// invariants says whether tests check the whole structure after each write.
+// invariants reports whether the tests check the whole structure after each write.
 const invariants = false

@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// Key returns the string of a key that is in the table, for callers that have
-// its bytes and want to share the memory. It may miss one that is about to
-// change: then the caller's own string does as well.
+// Key returns the table's own string of a key, for callers that have its bytes and want to share
+// the memory. It may miss a key that is being changed; the caller then uses its own string.
 func (t *Table) Key(text []byte) (key string, ok bool) {
 	c := t.core.Load()
 	gen := c.published.Load()

@@ -8,11 +8,11 @@ import (
 	"unsafe"
 )
 
-// keyGroup is a group of a keytab, two cache lines: in each slot a record, and
-// where the bytes of its key are.
+// keyGroup is a group of a keytab, two cache lines. Each slot points to a record and to the bytes
+// of its key.
 //
-// The record says that, too. A reader of one slot would have to wait for the
-// record before it could ask for the key's bytes; so it asks for both at once.
+// The record points to the same bytes. With the pointer in the slot, a reader loads the record and
+// the bytes in parallel, not one after the other.
 type keyGroup struct {
 	tags
 	slots [groupLen]keySlot
@@ -24,12 +24,10 @@ type keySlot struct {
 	ref atomic.Pointer[record]
 }
 
-// keytab is the hash table that leads from keys to records. It differs from
-// hashtab in its slots only.
+// keytab is the hash table from keys to records. It differs from hashtab only in its slots.
 //
-// A slot may change hands between a reader's loads, so that it sees one
-// record and the key of another: what it finds in a slot is where to look.
-// What it finds in the record counts.
+// A slot may be given to another key between two loads of a reader, which then sees one record and
+// the key of another. A slot only says where to look; the record is authoritative.
 type keytab struct {
 	groups atomic.Pointer[[]keyGroup]
 
@@ -43,25 +41,25 @@ func (t *keytab) reserve(n int) {
 	t.groups.Store(&groups)
 }
 
-// at returns the group where the search for a hash begins.
+// at returns the group at which the search for a hash begins.
 func (t *keytab) at(hash uint64) *keyGroup {
 	groups := *t.groups.Load()
 	return &groups[home(hash, len(groups))]
 }
 
-// fetch asks for the second line of the group before the first one has come.
+// fetch starts to load the group's second cache line before the first has arrived.
 func (g *keyGroup) fetch() { g.slots[groupLen-1].ref.Load() }
 
-// load returns what is in a slot.
+// load returns the content of a slot.
 func (s *keySlot) load() (key unsafe.Pointer, r *record) {
 	return atomic.LoadPointer(&s.key), s.ref.Load()
 }
 
-// keySearch walks the records whose key may have a hash.
+// keySearch iterates over the records whose keys may have a hash.
 type keySearch struct {
 	groups []keyGroup
 	hash   uint64
-	// bits are the candidates left in group i, left the groups after it.
+	// bits are the remaining candidates in group i, left is the number of groups after it.
 	bits, ctrl uint64
 	i, left    int
 }
@@ -73,8 +71,8 @@ func (t *keytab) search(hash uint64) keySearch {
 	return keySearch{groups: groups, hash: hash, bits: match(ctrl, hash), ctrl: ctrl, i: i, left: len(groups)}
 }
 
-// next returns the next candidate; nil after the last one.
-// It looks at each group once at most, so it ends whatever the writer does.
+// next returns the next candidate, or nil after the last one. It visits each group at most once, so
+// it terminates whatever the writer does.
 func (s *keySearch) next() *record {
 	for {
 		if s.bits != 0 {
@@ -93,8 +91,8 @@ func (s *keySearch) next() *record {
 	}
 }
 
-// insert adds a record that is not in the table. hashOf is asked for the hash
-// of the others if the table has to grow.
+// insert adds a record that is not in the table. hashOf is called for the other records if the
+// table has to grow.
 func (t *keytab) insert(hash uint64, r *record, hashOf func(*record) uint64) {
 	if t.crowded(1) {
 		t.rebuild(grown(len(*t.groups.Load())), hashOf)
@@ -103,7 +101,7 @@ func (t *keytab) insert(hash uint64, r *record, hashOf func(*record) uint64) {
 	t.live++
 }
 
-// crowded tells that n more entries are too many.
+// crowded reports whether the table must grow for n more entries.
 func (t *keytab) crowded(n int) bool { return crowded(t.live+n, len(*t.groups.Load())) }
 
 // placeKey is place for the slots of a keytab.
@@ -120,8 +118,8 @@ func placeKey(groups []keyGroup, hash uint64, key unsafe.Pointer, r *record) {
 	}
 }
 
-// rebuild moves the entries into a new array and publishes it. Readers of the
-// old one keep a state that was right when they loaded it.
+// rebuild moves the entries into a new array and publishes it. Readers of the old array see the
+// state of the moment at which they loaded it, or a later one.
 func (t *keytab) rebuild(n int, hashOf func(*record) uint64) {
 	old := *t.groups.Load()
 	groups := make([]keyGroup, n)
@@ -134,8 +132,8 @@ func (t *keytab) rebuild(n int, hashOf func(*record) uint64) {
 	t.groups.Store(&groups)
 }
 
-// remove takes out a record that is in the table. The slot still points to
-// it, as readers may be about to look there, and lets go of the key.
+// remove removes a record that is in the table. The slot keeps its pointer to the record, because
+// readers may be about to follow it, but drops the key.
 func (t *keytab) remove(hash uint64, r *record) {
 	groups := *t.groups.Load()
 	for i := home(hash, len(groups)); ; i = (i + 1) % len(groups) {

@@ -5,11 +5,11 @@
 
 package table
 
-// fewIDs are too few for a smaller leaf to be worth it.
+// fewIDs is the room of a leaf that is not worth shrinking.
 const fewIDs = 6
 
-// newLeaf makes an empty leaf with room for n ids or a few more: they fill up
-// the block that the allocator hands out.
+// newLeaf returns an empty leaf with room for at least n ids. Its sizes are chosen to fit the
+// allocator's size classes.
 func newLeaf(n uint32) (l *leaf) {
 	switch {
 	case n <= 2:
@@ -37,7 +37,7 @@ func newLeaf(n uint32) (l *leaf) {
 	return l
 }
 
-// A leaf takes 24 bytes, an id 4: these are 32 to 280 bytes.
+// A leaf takes 24 bytes and an id 4, so these take 32 to 280 bytes.
 type (
 	leaf2 struct {
 		leaf

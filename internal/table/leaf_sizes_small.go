@@ -7,7 +7,7 @@ package table
 
 const fewIDs = 1
 
-// newLeaf makes an empty leaf of each size within a few operations.
+// newLeaf returns an empty leaf. Its sizes are small, so that a few operations need each of them.
 func newLeaf(n uint32) (l *leaf) {
 	switch {
 	case n <= 1:

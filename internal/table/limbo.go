@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// nobody tells that the last look found no pin.
-func (l *limbo) nobody() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
+// unpinned reports whether the last look found no pin.
+func (l *limbo) unpinned() bool { return len(l.holders) == 0 && l.arriving == whileArriving }
 
-// needs returns the newest holder that needs what was valid from one generation
-// up to another; nil if nobody does.
+// needs returns the newest holder that needs a version valid from one generation up to another, or
+// nil.
 func (l *limbo) needs(from, upTo uint64) *holder {
 	i := len(l.holders)
 	if i > 0 && l.holders[i-1].gen >= upTo {
@@ -27,18 +27,18 @@ func (l *limbo) needs(from, upTo uint64) *holder {
 	return nil
 }
 
-// search returns the place of a generation among the holders.
+// search returns the index of a generation among the holders.
 func (l *limbo) search(gen uint64) (i int, found bool) {
 	return slices.BinarySearchFunc(l.holders, gen, func(h *holder, gen uint64) int { return cmp.Compare(h.gen, gen) })
 }
 
-// hold names a version that a holder needs.
-func (l *limbo) hold(h *holder, k kept) {
+// hold lists a version under a holder that needs it.
+func (l *limbo) hold(h *holder, k oldVersion) {
 	h.items = append(h.items, k)
 	l.n++
 }
 
-// settled adds a pin at a generation.
+// settled counts a pin at a generation.
 func (l *limbo) settled(gen uint64) {
 	i, found := l.search(gen)
 	if !found {
@@ -52,8 +52,8 @@ func (l *limbo) settled(gen uint64) {
 	l.holders[i].pins++
 }
 
-// left takes a pin away. With the last one the holder goes, and what it held is
-// queued.
+// left discounts a pin. With the last pin of its generation the holder is removed, and its versions
+// are queued.
 func (l *limbo) left(gen uint64) {
 	i, _ := l.search(gen)
 	h := l.holders[i]
@@ -62,7 +62,7 @@ func (l *limbo) left(gen uint64) {
 	}
 	l.release(h)
 	l.spare = h
-	if i == 0 && len(l.holders) > manyPins { // that moves the others
+	if i == 0 && len(l.holders) > manyPins { // Delete would move all the others
 		l.holders[0] = nil
 		l.holders = l.holders[1:]
 		return
@@ -70,7 +70,7 @@ func (l *limbo) left(gen uint64) {
 	l.holders = slices.Delete(l.holders, i, i+1)
 }
 
-// release queues what a holder holds.
+// release queues the versions of a holder.
 func (l *limbo) release(h *holder) {
 	if len(h.items) > 0 {
 		l.queue = append(l.queue, h.items)
@@ -78,13 +78,13 @@ func (l *limbo) release(h *holder) {
 	}
 }
 
-// look learns which pins there are now: all of them, or those that may need what
-// was superseded before. It takes away up to limit of those that were left. What
-// landing holds is queued when the oldest of the pins that arrived has settled.
+// look counts the pins that have settled: all of them, or those that may need a version superseded
+// earlier. It discounts up to limit released pins. The versions of landing are queued when the
+// oldest arriving pin has settled.
 func (l *limbo) look(pins *pins, all bool, limit int) {
 	arriving, looked := pins.look(all, l.settled)
 	l.steps += looked
-	if arriving != l.arriving { // else there would be no end of looking while one pin arrives
+	if arriving != l.arriving { // otherwise landing would be examined for ever while one pin arrives
 		l.arriving = arriving
 		l.release(&l.landing)
 	}
@@ -98,16 +98,16 @@ func (l *limbo) look(pins *pins, all bool, limit int) {
 	}
 }
 
-// pop takes one version off the queue.
-func (l *limbo) pop() (kept, bool) {
+// pop removes one version from the queue.
+func (l *limbo) pop() (oldVersion, bool) {
 	n := len(l.queue) - 1
 	if n < 0 {
-		return kept{}, false
+		return oldVersion{}, false
 	}
 	items := l.queue[n]
 	k := items[len(items)-1]
 	l.n--
-	items[len(items)-1] = kept{}
+	items[len(items)-1] = oldVersion{}
 	if l.queue[n] = items[:len(items)-1]; len(items) == 1 {
 		l.queue[n] = nil
 		l.queue = l.queue[:n]

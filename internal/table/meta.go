@@ -8,15 +8,19 @@ import (
 	"unsafe"
 )
 
-// meta is what the table knows about itself at a generation.
+// meta is the resource version and the number of objects of a generation.
 type meta struct {
 	rv string
 	n  int
 }
 
-// metas holds the meta of the last generations, each at the place of its
-// number: the draft's and three that were published. What a reader has loaded
-// of one is whole if that is still among the last three afterwards.
+// metas holds the meta of the last generations: that of generation gen, at gen modulo metasLen, for
+// the draft and three published ones. A meta that a reader has loaded is consistent if its
+// generation is still among the last three afterwards.
+//
+//	index                     0  1  2  3
+//	generation, 8 published   8  5  6  7
+//	9 is a draft              8  9  6  7
 type metas [metasLen]struct {
 	rvData unsafe.Pointer
 	rvLen  atomic.Uint64
@@ -25,8 +29,8 @@ type metas [metasLen]struct {
 
 const metasLen = 4
 
-// at returns the meta of a generation that was published. ok is false if it
-// may have been overwritten meanwhile.
+// at returns the meta of a generation that was published. ok is false if the meta may have been
+// overwritten during the call.
 func (m *metas) at(gen uint64, published *atomic.Uint64) (_ meta, ok bool) {
 	at := &m[gen%metasLen]
 	data, length, n := atomic.LoadPointer(&at.rvData), at.rvLen.Load(), at.n.Load()
@@ -36,8 +40,8 @@ func (m *metas) at(gen uint64, published *atomic.Uint64) (_ meta, ok bool) {
 	return meta{rv: unsafe.String((*byte)(data), length), n: int(n)}, true
 }
 
-// newest returns the meta of the newest published generation. It repeats when
-// three batches were published between its two looks at published.
+// newest returns the meta of the newest published generation. It retries if three batches are
+// published between its two loads of published.
 func (m *metas) newest(published *atomic.Uint64) meta {
 	for {
 		if v, ok := m.at(published.Load(), published); ok {
@@ -46,7 +50,7 @@ func (m *metas) newest(published *atomic.Uint64) meta {
 	}
 }
 
-// set stores the meta of the draft gen, as far as the place does not have it.
+// set stores the meta of the draft gen. It writes only the fields that differ.
 func (m *metas) set(gen uint64, v meta) {
 	at := &m[gen%metasLen]
 	if data := unsafe.Pointer(unsafe.StringData(v.rv)); at.rvData != data {

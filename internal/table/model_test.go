@@ -17,12 +17,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// item is an object that says itself where it wants to be found.
+// item is an object with its index values.
 type item struct {
 	key    string
 	serial int
 	values map[string][]string
-	// broken names the indexes whose function fails on this object, and how.
+	// broken maps the indexes whose function fails for this object to the kind of failure.
 	broken map[string]string
 }
 
@@ -42,7 +42,7 @@ func itemIndex(name string) IndexFunc {
 	}
 }
 
-// modelState is a table too simple to be wrong.
+// modelState is a reference implementation of the table's state.
 type modelState struct {
 	rv      string
 	objects map[string]*item
@@ -76,7 +76,7 @@ func (m *modelState) values(index string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// lacking counts the objects that are in no index because its function failed.
+// lacking counts the objects that each index lacks because its function failed.
 func (m *modelState) lacking() (n map[string]int) {
 	for _, it := range m.objects {
 		for _, index := range m.indexes {
@@ -91,8 +91,8 @@ func (m *modelState) lacking() (n map[string]int) {
 	return n
 }
 
-// reader is what tables and snapshots have in common.
-type reader interface {
+// readable has the methods that tables and snapshots share.
+type readable interface {
 	RV() string
 	Len() int
 	Get(key string) (any, bool)
@@ -107,8 +107,8 @@ type reader interface {
 }
 
 var (
-	_ reader = (*Table)(nil)
-	_ reader = (*Snapshot)(nil)
+	_ readable = (*Table)(nil)
+	_ readable = (*Snapshot)(nil)
 )
 
 const modelKeys = 300
@@ -121,7 +121,7 @@ var (
 func modelKey(i int) string { return "key-" + strconv.Itoa(i) }
 
 // requireSame compares every answer that r can give with the model.
-func requireSame(t require.TestingT, m *modelState, r reader) {
+func requireSame(t require.TestingT, m *modelState, r readable) {
 	require.Equal(t, m.rv, r.RV())
 	require.Equal(t, len(m.objects), r.Len())
 	require.Equal(t, slices.Sorted(maps.Keys(m.objects)), slices.Sorted(slices.Values(r.ListKeys())))
@@ -148,7 +148,7 @@ func requireSame(t require.TestingT, m *modelState, r reader) {
 	}
 }
 
-func requireSameIndex(t require.TestingT, m *modelState, r reader, index string) {
+func requireSameIndex(t require.TestingT, m *modelState, r readable, index string) {
 	if !slices.Contains(m.indexes, index) {
 		_, err := r.ByIndex(index, "a")
 		require.ErrorIs(t, err, ErrNoIndex)
@@ -236,7 +236,7 @@ func (x *machine) item(t *rapid.T, key string) *item {
 	return it
 }
 
-// expect counts the failures that filing an object in these indexes gives.
+// expect counts the failures expected from filing an object in these indexes.
 func (x *machine) expect(it *item, indexes []string) {
 	for _, index := range indexes {
 		if it.broken[index] != "" {
@@ -317,7 +317,7 @@ func (x *machine) Bulk(t *rapid.T) {
 	x.apply(t, ops, before)
 }
 
-// Replace puts a new population, with one key twice.
+// Replace replaces all objects. One key occurs twice.
 func (x *machine) Replace(t *rapid.T) {
 	n := rapid.IntRange(0, 20).Draw(t, "n")
 	x.serial++
@@ -344,7 +344,7 @@ func (x *machine) Replace(t *rapid.T) {
 	}, n, x.model.rv)
 }
 
-// AddIndexers adds an index, or fails on one that is there.
+// AddIndexers adds an index, or fails because it exists.
 func (x *machine) AddIndexers(t *rapid.T) {
 	name := rapid.SampledFrom(modelIndexes).Draw(t, "index")
 	err := x.table.AddIndexers(map[string]IndexFunc{name: itemIndex(name)})
@@ -376,7 +376,7 @@ func (x *machine) Release(t *rapid.T) {
 	x.held = slices.Delete(x.held, i, i+1)
 }
 
-// Union compares Index, which unites postings.
+// Union compares the results of Index, which unites postings.
 func (x *machine) Union(t *rapid.T) {
 	it := x.item(t, "probe")
 	index := rapid.SampledFrom(modelIndexes).Draw(t, "index")
@@ -424,7 +424,7 @@ func (x *machine) Check(t *rapid.T) {
 	}
 }
 
-// eachFailure calls hook for one failure after the other.
+// eachFailure returns a hook that calls hook for each failure.
 func eachFailure(hook func(IndexFailure)) func([]IndexFailure) {
 	return func(failures []IndexFailure) {
 		for _, f := range failures {
@@ -524,8 +524,7 @@ func (x *machine) Draft(t *rapid.T) {
 	x.finish(t, d, want, began, indexes)
 }
 
-// put has the draft run the index functions now or later. Where there are none
-// that is all the same.
+// put puts a block in the draft, which runs the index functions now or later.
 func (x *machine) put(t *rapid.T, d *Draft, block *Block) (filed bool) {
 	if rapid.IntRange(0, 3).Draw(t, "others run index functions") == 0 {
 		x.table.functions.Lock()
@@ -555,7 +554,7 @@ func requireFormer(t require.TestingT, want *item, got any) {
 	}
 }
 
-// finish checks what the draft says of itself, and installs it.
+// finish checks the content of the draft, and installs it.
 func (x *machine) finish(t *rapid.T, d *Draft, want, began map[string]*item, indexes []string) {
 	require.Equal(t, len(want), d.Len())
 	seen := map[string]bool{}
@@ -607,8 +606,7 @@ func TestDraftModel(t *testing.T) {
 	})
 }
 
-// TestDraftGrows: the hash table of a draft whose size nobody knew grows as it is filled, and finds
-// every key.
+// TestDraftGrows fills a draft created without a size. Its hash table grows, and finds every key.
 func TestDraftGrows(t *testing.T) {
 	table := New(nil, Options{})
 	d, block := table.Draft(0), &Block{}

@@ -9,25 +9,24 @@ import (
 	"unsafe"
 )
 
-// Put is Apply of one object. The bytes of the key stay the caller's: the table makes a string of
-// them where it has none yet.
+// Put is Apply for one object. The table does not keep key; it makes a string of the bytes if it
+// has none yet.
 func (t *Table) Put(key []byte, obj any, stamp Stamp) {
 	t.w.Lock()
 	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Object: obj}, stamp))
 }
 
-// Remove is Apply of one deletion. The bytes of the key stay the caller's.
+// Remove is Apply for one deletion. The table does not keep key.
 func (t *Table) Remove(key []byte, stamp Stamp) {
 	t.w.Lock()
 	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Delete: true}, stamp))
 }
 
-// one is apply for one change, as most writes are. The key is op.Key or, where that is empty, may
-// be in memory of the caller's.
+// one is apply for one change, as most writes are. If op.Key is empty, the key may be in memory of
+// the caller's. The caller holds t.w, which one unlocks.
 //
-// What the key leads to is looked for before the index functions run: nobody can change it
-// meanwhile, and then the processor waits for the memory of the table and of the new object at
-// once.
+// The record of the key is looked up before the index functions run: no other writer can change it
+// meanwhile, and the processor loads the memory of the table and of the new object in parallel.
 func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
 	defer t.w.Unlock()
 	c := t.core.Load()
@@ -58,7 +57,8 @@ func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
 	return failed
 }
 
-// prepare finds the record of a key, what it is filed under, and what it is to be filed under.
+// prepare finds the record of a key and the object's current postings, and computes its new index
+// values.
 func (t *Table) prepare(c *core, ixs []*index, key string, hash uint64, op *Op, failed *failures) *record {
 	calls := !op.Delete && len(ixs) > 0
 	if calls && callsUser(ixs) {
@@ -79,7 +79,7 @@ func (t *Table) prepare(c *core, ixs []*index, key string, hash uint64, op *Op, 
 	return r
 }
 
-// finish makes the draft gen the newest state, and lets go of what it has superseded.
+// finish publishes the draft gen and drops the versions that it has superseded.
 func (t *Table) finish(c *core, gen uint64, rv string, ops int) {
 	c.publish(gen, rv)
 	t.settle(ops)
@@ -88,10 +88,10 @@ func (t *Table) finish(c *core, gen uint64, rv string, ops int) {
 	}
 }
 
-// swap publishes a new body. What the old one keeps for pins stays in limbo.
+// swap publishes a new body. Versions of the old one that pins need stay in limbo.
 func (t *Table) swap(c *core) { t.core.Store(c) }
 
-// words are those of the object that the key has after the change.
+// words returns the words of the object that the key has after the change.
 func (op *Op) words() words {
 	if op.Delete {
 		return words{}
@@ -107,7 +107,7 @@ func (op *Op) ownKey(key string) string {
 	return strings.Clone(key)
 }
 
-// reserve makes room for one object.
+// reserve makes room for the values of one object.
 func (f *filing) reserve(indexes int) {
 	f.values = slices.Grow(f.values[:0], indexes)[:indexes]
 	f.singles = slices.Grow(f.singles[:0], indexes)[:indexes]
@@ -115,14 +115,14 @@ func (f *filing) reserve(indexes int) {
 	f.clear()
 }
 
-// clear lets go of all that was put in.
+// clear drops all pointers to the object.
 func (f *filing) clear() {
 	clear(f.values)
 	clear(f.singles)
 	clear(f.posts)
 }
 
-// look finds the postings that an object is in.
+// look finds the postings of an object.
 func (f *filing) look(row []ref) {
 	for i, r := range row {
 		if r != refNone && r != refMany {
@@ -132,7 +132,7 @@ func (f *filing) look(row []ref) {
 	}
 }
 
-// refile is file for one object. A posting that it stays in is not touched.
+// refile is file for one object. It does not touch a posting in which the object stays.
 func (c *core) refile(gen uint64, id uint32, ixs []*index, f *filing) {
 	if len(ixs) == 0 {
 		return

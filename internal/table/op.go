@@ -9,47 +9,46 @@ import (
 )
 
 var (
-	// ErrNoIndex says that no index has the name that was asked for.
+	// ErrNoIndex is returned if no index has the requested name.
 	ErrNoIndex = errors.New("index does not exist")
-	// ErrIndexExists says that an indexer was added under a name in use.
+	// ErrIndexExists is returned if an indexer is added under a name in use.
 	ErrIndexExists = errors.New("indexer exists already")
-	// ErrClosed says that a snapshot was read after its Close.
+	// ErrClosed is returned by reads of a snapshot after its Close.
 	ErrClosed = errors.New("snapshot is closed")
 )
 
 // Options tune a table. The zero value works.
 type Options struct {
-	// OnIndexFailures is called for the objects of a write that could not be
-	// filed in an index, if there are any, after the write is published and with
-	// no lock held, in the writer's goroutine. If it panics, the panic reaches the
-	// writer's caller and the table is unharmed. nil: failures are only counted.
+	// OnIndexFailures is called with the index failures of a write, if there are any. It is called
+	// after the write is published, in the writer's goroutine and without a lock. If it panics, the
+	// panic reaches the writer's caller and the table is unharmed. If nil, failures are only
+	// counted.
 	OnIndexFailures func([]IndexFailure)
 
-	// SingleValued is asked once for each index function whether there is
-	// another that does the same, always with one value. Writers then call
-	// that one: it need not allocate. nil: there is none.
+	// SingleValued is called once for each index function. It returns an equivalent function that
+	// always has exactly one value, or nil if there is none. Writers call that function instead,
+	// which need not allocate. SingleValued may be nil.
 	SingleValued func(IndexFunc) func(obj any) (value string, err error)
 }
 
-// IndexFunc computes the values under which an object is found in an index.
-// It may be called by writers and by readers, never under a lock that a read
-// needs. It may read the table and must not write to it. The slice that it
-// returns stays its own.
+// IndexFunc computes the values under which an object is filed in an index. It may be called by
+// writers and by readers, never under a lock that a read needs. It may read the table and must not
+// write to it. The table does not keep the slice that it returns.
 type IndexFunc = func(obj any) ([]string, error)
 
-// IndexFailure tells that an IndexFunc returned an error or panicked. The
-// object is stored all the same, outside of that index.
+// IndexFailure reports that an IndexFunc returned an error or panicked. The object is stored
+// nevertheless, but not in that index.
 type IndexFailure struct {
 	Index, Key string
 	Object     any
-	// Err is what the function returned, or a *PanicError.
+	// Err is the error that the function returned, or a *PanicError.
 	Err error
 }
 
 // PanicError is the panic of an IndexFunc.
 type PanicError struct {
 	Value any
-	// Stack is of the first panic of the function in a write, and else nil.
+	// Stack is the stack of the first panic of the function in a write, otherwise nil.
 	Stack []byte
 }
 
@@ -65,10 +64,11 @@ func (e *PanicError) Unwrap() error {
 type Op struct {
 	Key    string
 	Object any
-	// Delete removes Key; Object is then not looked at.
+	// Delete removes Key; Object is ignored.
 	Delete bool
 
-	// Old and Had are filled in: what the key held just before this change.
+	// Old and Had are set by the write: the object that the key had just before this change, and
+	// whether it had one.
 	Old any
 	Had bool
 }
@@ -77,7 +77,7 @@ type Op struct {
 // runs with writers locked out and must not use the table.
 type Stamp = func(current string) (next string)
 
-// noIndex is an ErrNoIndex in client-go's words.
+// noIndex is an ErrNoIndex with client-go's text.
 type noIndex string
 
 func (name noIndex) Error() string {

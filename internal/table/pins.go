@@ -8,36 +8,35 @@ import (
 	"sync/atomic"
 )
 
-// pin says that somebody reads at a generation.
+// pin announces a reader at a generation.
 //
-//	        take              settle              leave
+//	        arrive            settle              leave
 //	free ─────────▶ arriving ─────────▶ settled ─────────▶ free
-//	                                       │ a look
+//	                                       │ look
 //	                                       ▼      leave
 //	                                    counted ─────────▶ left, and garbage
 //
-// A write that has superseded something looks at the pins in the list. One that
-// has settled it counts, once, and takes it off the list: what its generation
-// needs is then kept until the reader who leaves it has said so. So the list has
-// the pins of a few calls, and a write looks at no pin that an earlier one has
-// seen settled, however many there are and however long they stay.
+// A write that has superseded a version looks at the pins in the list. It counts a settled pin once
+// and removes it from the list; the versions that the pin's generation needs are then kept until
+// its reader has released it. So the list holds the pins of a few calls, and a write looks at no
+// pin that an earlier one has counted, however many pins there are and however long they last.
 //
-// Taking, settling and leaving are a few atomic operations and wait for nobody.
+// Arriving, settling and leaving are a few atomic operations and do not block.
 type pin struct {
-	// state is 0 when free, else the generation << pinShift and flags. The
-	// reader takes, settles and leaves, the writer sets flags. A counted pin
-	// keeps its state for ever, so that nobody takes one that is not in the list.
+	// state is 0 if the pin is free, otherwise generation << pinShift | flags. The reader takes,
+	// settles and leaves the pin; the writer sets flags. A counted pin keeps its state for ever, so
+	// that no reader takes a pin that is not in the list.
 	state atomic.Uint64
-	// since is when a snapshot was taken, in Unix nanoseconds; 0 for a call. It
-	// is stored before the pin settles.
+	// since is the time at which a snapshot was taken, in Unix nanoseconds; 0 for a call. It is
+	// stored before the pin settles.
 	since atomic.Int64
-	// next leads on in the list of the pins, and from one that was taken off to
-	// where that went on. It is changed by the writer only.
+	// next is the next pin of the list or, for a pin that was removed from the list, its next pin
+	// at that time. It is changed by the writer only.
 	next atomic.Pointer[pin]
-	// left is the next in the stack of the counted pins that were left.
+	// left is the next pin in the stack of released counted pins.
 	left *pin
-	// older and newer are the neighbours among those that were counted and are
-	// not discounted. The writer's, but that any goroutine may follow older.
+	// older and newer are the neighbors among the counted pins that are not yet discounted. They
+	// belong to the writer, but any goroutine may follow older.
 	older atomic.Pointer[pin]
 	newer *pin
 	// Pins of different readers do not share a cache line.
@@ -46,32 +45,30 @@ type pin struct {
 
 const (
 	pinShift = 3
-	// pinArriving: the reader is yet to choose its generation, which will be
-	// this one or any newer one.
+	// pinArriving means that the reader has yet to choose its generation: this one or a newer one.
 	pinArriving = 1
-	// pinKept marks a pin that was arriving when something was superseded: it may
-	// be kept for it, and who leaves calls the janitor.
-	pinKept = 2
-	// pinCounted: the writer has counted the pin at its generation.
+	// pinMarked marks a pin that was arriving when a version was superseded. The version may be
+	// kept for it, so its reader calls the janitor when it leaves.
+	pinMarked = 2
+	// pinCounted means that the writer has counted the pin at its generation.
 	pinCounted = 4
-	// pinGone is the state of a free pin that was taken off the list.
+	// pinGone is the state of a free pin that was removed from the list.
 	pinGone = pinCounted
 )
 
-// settle fixes the generation of an arriving pin.
+// settle sets the generation of an arriving pin.
 func (p *pin) settle(gen uint64) {
 	for {
 		s := p.state.Load()
-		if p.state.CompareAndSwap(s, gen<<pinShift|s&pinKept) {
+		if p.state.CompareAndSwap(s, gen<<pinShift|s&pinMarked) {
 			return
 		}
 	}
 }
 
-// meet has the pin counted if it has settled, and marked if it arrives: all are
-// met or, without all, those that were marked before. A free one goes unless it
-// is spared. It returns the state that the pin has then, and whether it was
-// counted just now.
+// meet counts the pin if it has settled, and marks it if it is arriving. If all is false it does so
+// only for a pin that was marked before. A free pin is marked as removed unless spared. meet
+// returns the pin's new state, and reports whether it has counted the pin.
 func (p *pin) meet(all, spared bool) (state uint64, counted bool) {
 	for {
 		s := p.state.Load()
@@ -83,9 +80,9 @@ func (p *pin) meet(all, spared bool) (state uint64, counted bool) {
 			}
 		case s&pinArriving != 0:
 			if all {
-				to = s | pinKept
+				to = s | pinMarked
 			}
-		case all || s&pinKept != 0:
+		case all || s&pinMarked != 0:
 			to = s | pinCounted
 		}
 		if s == to || p.state.CompareAndSwap(s, to) {
@@ -94,23 +91,26 @@ func (p *pin) meet(all, spared bool) (state uint64, counted bool) {
 	}
 }
 
-// pins is all pins.
+// pins is the set of all pins of a table.
+//
+//	head    ─▶ pin ─▶ pin        free, arriving or settled
+//	left    ─▶ pin ─▶ pin        counted and released
+//	counted ─▶ pin ⇄ pin ⇄ pin   counted, not yet discounted
 type pins struct {
-	// head is the list of those that are free, or arrive, or have settled and not
-	// been counted yet. Readers add to its head, the writer takes off.
+	// head is the list of pins that are free, arriving, or settled and not yet counted. Readers
+	// insert at the head, the writer removes.
 	head atomic.Pointer[pin]
-	// left is a stack of counted pins that were left. Readers add to it, the
-	// writer takes all.
+	// left is a stack of released counted pins. Readers push, the writer takes all.
 	left atomic.Pointer[pin]
-	// counted are the others, the last one that was counted first.
+	// counted is the list of counted pins, the most recently counted one first.
 	counted atomic.Pointer[pin]
-	// leaving are those that the writer took from left and is yet to discount.
+	// leaving is the rest of the stack that the writer took from left and has yet to discount.
 	// Writer only.
 	leaving *pin
 }
 
-// arrive takes a pin for a reader that will settle at gen or later, and tells
-// how many others it has passed by.
+// arrive takes a pin for a reader that will settle at gen or later. passed is the number of other
+// pins that it has passed.
 func (l *pins) arrive(gen uint64) (p *pin, passed int) {
 	word := gen<<pinShift | pinArriving
 	for p := l.head.Load(); p != nil; p = p.next.Load() {
@@ -130,8 +130,8 @@ func (l *pins) arrive(gen uint64) (p *pin, passed int) {
 	}
 }
 
-// leave frees a pin and tells whether something may have been kept for it.
-func (l *pins) leave(p *pin) (kept bool) {
+// leave releases a pin, and reports whether a version may have been kept for it.
+func (l *pins) leave(p *pin) (marked bool) {
 	if p.since.Load() != 0 {
 		p.since.Store(0)
 	}
@@ -141,7 +141,7 @@ func (l *pins) leave(p *pin) (kept bool) {
 			break
 		}
 		if p.state.CompareAndSwap(s, 0) {
-			return s&pinKept != 0
+			return s&pinMarked != 0
 		}
 	}
 	for {
@@ -152,7 +152,7 @@ func (l *pins) leave(p *pin) (kept bool) {
 	}
 }
 
-// crowded tells that those who arrive pass by too many pins that are in use.
+// crowded reports whether arriving readers pass too many pins that are in use.
 func (l *pins) crowded() bool {
 	n := 0
 	for p := l.head.Load(); p != nil && n <= manyPins; p = p.next.Load() {
@@ -163,17 +163,16 @@ func (l *pins) crowded() bool {
 	return n > manyPins
 }
 
-// look calls settled with the generation of each pin that it counts. It returns
-// the lowest generation at which one of the marked pins that still arrive may
-// settle, and at how many pins it has looked.
+// look calls settled with the generation of each pin that it counts. It returns the lowest
+// generation at which a marked pin that is still arriving may settle, and the number of pins that
+// it has looked at.
 //
-// With all it is for who has published a generation that supersedes something.
-// A pin that it misses settles at that generation or a newer one: it arrived
-// after the look at its state, and reads published after that. Therefore the
-// others need not look at pins that are neither counted nor marked.
+// all is set after a publication that superseded versions. A pin that such a look misses settles at
+// that generation or a newer one: it arrived after the look at its state, and loads published after
+// that. Therefore the other looks skip pins that are neither counted nor marked.
 func (l *pins) look(all bool, settled func(gen uint64)) (arriving uint64, looked int) {
 	arriving = whileArriving
-	var last *pin // the last one that stays in the list
+	var last *pin // the last pin that stays in the list
 	spare := 0
 	for p := l.head.Load(); p != nil; p = p.next.Load() {
 		looked++
@@ -184,7 +183,7 @@ func (l *pins) look(all bool, settled func(gen uint64)) (arriving uint64, looked
 			settled(s >> pinShift)
 		case s == 0:
 			spare++
-		case s&pinArriving != 0 && s&pinKept != 0:
+		case s&pinArriving != 0 && s&pinMarked != 0:
 			arriving = min(arriving, s>>pinShift)
 		}
 		if s&pinCounted == 0 || !l.unlink(last, p) {
@@ -194,8 +193,8 @@ func (l *pins) look(all bool, settled func(gen uint64)) (arriving uint64, looked
 	return arriving, looked
 }
 
-// unlink takes a pin off the list. It returns false for the first one if it was
-// no longer the first: then it goes the next time.
+// unlink removes a pin from the list. It reports false for the first pin if another one was
+// inserted before it; the next look then removes it.
 func (l *pins) unlink(before, p *pin) bool {
 	next := p.next.Load()
 	if before == nil {
@@ -205,7 +204,7 @@ func (l *pins) unlink(before, p *pin) bool {
 	return true
 }
 
-// count adds a pin to those that are counted.
+// count adds a pin to the counted ones.
 func (l *pins) count(p *pin) {
 	first := l.counted.Load()
 	p.older.Store(first)
@@ -215,11 +214,11 @@ func (l *pins) count(p *pin) {
 	l.counted.Store(p)
 }
 
-// discountable tells whether discount would find one.
+// discountable reports whether discount would find a pin.
 func (l *pins) discountable() bool { return l.leaving != nil || l.left.Load() != nil }
 
-// discount takes off one of the counted pins that were left, and returns its
-// generation; ok is false if there is none.
+// discount removes one released pin from the counted ones, and returns its generation. ok is false
+// if there is none.
 func (l *pins) discount() (gen uint64, ok bool) {
 	p := l.leaving
 	if p == nil {
@@ -242,14 +241,14 @@ func (l *pins) discount() (gen uint64, ok bool) {
 	return p.state.Load() >> pinShift, true
 }
 
-// oldest returns when the oldest snapshot was taken that is still open, or 0.
+// oldest returns the time at which the oldest open snapshot was taken, or 0.
 func (l *pins) oldest() (since int64) {
 	look := func(p *pin) {
 		if at := p.since.Load(); at != 0 && (since == 0 || at < since) {
 			since = at
 		}
 	}
-	// A pin goes from the list to the counted ones, not back.
+	// A pin moves from the list to the counted ones, not back.
 	for p := l.head.Load(); p != nil; p = p.next.Load() {
 		look(p)
 	}
@@ -259,5 +258,5 @@ func (l *pins) oldest() (since int64) {
 	return since
 }
 
-// whileArriving stands for the generation of an arriving pin.
+// whileArriving is the result of look if no marked pin is arriving: later than any generation.
 const whileArriving = math.MaxUint64

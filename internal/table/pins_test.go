@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is how many pins are in the list, which all writes look at.
+// listed returns the number of pins in the list, which every write examines.
 func (l *pins) listed() (n int) {
 	for range l.list {
 		n++
@@ -27,7 +27,7 @@ func (l *pins) list(yield func(*pin) bool) {
 	}
 }
 
-// stepsOf is the number of pins and versions that writes look at.
+// stepsOf returns the number of pins and versions that writes examine.
 func stepsOf(table *Table, writes int) int {
 	steps := func() int {
 		table.w.Lock()
@@ -41,8 +41,8 @@ func stepsOf(table *Table, writes int) int {
 	return steps() - before
 }
 
-// TestWritesLookAtFewPins: what a write does does not grow with the snapshots
-// that are open, nor with those that were.
+// TestWritesLookAtFewPins checks that the work of a write does not grow with the number of
+// snapshots, open or closed.
 func TestWritesLookAtFewPins(t *testing.T) {
 	const snapshots, writes = 5000, 100
 	orders := map[string]func(n int) []int{
@@ -57,7 +57,7 @@ func TestWritesLookAtFewPins(t *testing.T) {
 		"any": rand.New(rand.NewPCG(1, 2)).Perm,
 	}
 	for name, order := range orders {
-		for _, every := range []int{1, 100} { // a write
+		for _, every := range []int{1, 100} { // snapshots for each write
 			t.Run(name+", a write for "+strconv.Itoa(every), func(t *testing.T) {
 				table := newValueTable()
 				stepsOf(table, 200)
@@ -73,7 +73,7 @@ func TestWritesLookAtFewPins(t *testing.T) {
 				}
 				stepsOf(table, 200)
 				require.LessOrEqual(t, stepsOf(table, writes), writes, "%d open", table.Snapshots().Open)
-				table.janitor.Store(true) // so that all is left to the writes
+				table.janitor.Store(true) // so that only the writes tidy up
 				for i, at := range order(snapshots) {
 					held[at].Close()
 					if i%100 == 0 {
@@ -99,8 +99,8 @@ func inOrder(n int) []int {
 	return order
 }
 
-// TestManyCallsAtOnceAreForgotten: the pins of a crowd of calls do not stay. One
-// that has gone is not free: a reader may have come to it before.
+// TestManyCallsAtOnceAreForgotten checks that the pins of many concurrent calls do not stay in the
+// list. A removed pin is not free: a reader may have reached it before.
 func TestManyCallsAtOnceAreForgotten(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -128,9 +128,8 @@ func TestManyCallsAtOnceAreForgotten(t *testing.T) {
 	}
 }
 
-// TestPinsInAnyOrder: a pin that was counted, or marked while it arrived, is
-// heard of when it leaves, wherever it stands in the list, and nobody takes one
-// that is not in the list.
+// TestPinsInAnyOrder checks that a pin that was counted, or marked while arriving, is noticed when
+// it is released, wherever it is in the list, and that no reader takes a pin outside of the list.
 func TestPinsInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	table := newValueTable()
@@ -155,7 +154,7 @@ func TestPinsInAnyOrder(t *testing.T) {
 			r := take(rng, &arriving)
 			r.pin.settle(r.view.gen)
 			settled = append(settled, r)
-		case n == 3 && len(arriving) > 0: // a reader that panics, say
+		case n == 3 && len(arriving) > 0: // for example a reader that panics
 			table.leave(take(rng, &arriving).pin)
 		case len(settled) > 0:
 			r := take(rng, &settled)
@@ -187,10 +186,10 @@ func take[T any](rng *rand.Rand, from *[]T) T {
 func requireNothingKept(t require.TestingT, table *Table) {
 	tidied(table)
 	require.Zero(t, table.Snapshots().Kept)
-	require.Nil(t, table.pins.left.Load(), "somebody has left and was not heard")
+	require.Nil(t, table.pins.left.Load(), "a released pin was not discounted")
 }
 
-// tidied waits until the janitor, if one was called, has found no more to do.
+// tidied waits until the janitor, if one was called, has nothing left to do.
 func tidied(table *Table) {
 	for tidying(table) {
 		runtime.Gosched()
@@ -203,7 +202,7 @@ func tidying(table *Table) bool {
 	return table.janitor.Load() || len(table.w.limbo.queue) > 0 || table.pins.discountable()
 }
 
-// janitors is how many there are, of all tables.
+// janitors returns the number of running janitors of all tables.
 func janitors() int {
 	for stack := make([]byte, 1<<16); ; stack = make([]byte, 2*len(stack)) {
 		if n := runtime.Stack(stack, true); n < len(stack) {
@@ -212,14 +211,14 @@ func janitors() int {
 	}
 }
 
-// noJanitor waits until the last one has ended.
+// noJanitor waits until the last janitor has ended.
 func noJanitor() {
 	for janitors() > 0 {
 		runtime.Gosched()
 	}
 }
 
-// crowd returns so many snapshots, each of an own state.
+// crowd returns n snapshots, each of a different state.
 func crowd(table *Table, n int) (held []*Snapshot) {
 	for i := range n {
 		held = append(held, table.Snapshot())
@@ -228,15 +227,15 @@ func crowd(table *Table, n int) (held []*Snapshot) {
 	return held
 }
 
-// TestOneJanitorATable: however many leave, and while a writer is busy they all
-// leave and nothing is tidied up. Then the janitor does all of it, and ends.
+// TestOneJanitorATable releases many pins while a writer is busy. One janitor is started, does
+// nothing before the writer is done, then tidies up all of it, and ends.
 func TestOneJanitorATable(t *testing.T) {
 	noJanitor()
 	for _, n := range []int{1, 2, tidyStep - 1, tidyStep, tidyStep + 1, 3*tidyStep + 1} {
 		table := newValueTable()
 		put(table, "k", &half{value: "v"})
 		held := crowd(table, n)
-		require.Zero(t, janitors(), "nobody has left")
+		require.Zero(t, janitors(), "no snapshot was closed")
 		table.w.Lock()
 		for _, s := range held {
 			s.Close()
@@ -251,9 +250,9 @@ func TestOneJanitorATable(t *testing.T) {
 	}
 }
 
-// TestNobodyIsCalledForNothing: where nothing was superseded for a call, nothing
-// is to be tidied up.
-func TestNobodyIsCalledForNothing(t *testing.T) {
+// TestJanitorIsNotCalledForNothing checks that calls for which no version was kept do not start a
+// janitor.
+func TestJanitorIsNotCalledForNothing(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -266,9 +265,10 @@ func TestNobodyIsCalledForNothing(t *testing.T) {
 	require.Zero(t, janitors())
 }
 
-// TestACrowdIsCounted: who has passed by many pins calls the janitor, although
-// nobody writes, and it takes them off the list; of fewer it is not called.
-func TestACrowdIsCounted(t *testing.T) {
+// TestCrowdIsCounted checks that a reader that passes many pins starts the janitor although no
+// write follows, and that the janitor removes them from the list. A reader that passes fewer does
+// not start it.
+func TestCrowdIsCounted(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -291,9 +291,9 @@ func TestACrowdIsCounted(t *testing.T) {
 	noJanitor()
 }
 
-// TestAJanitorWhoIsCalledBesideAnother goes on where that one ends: each gives up
-// its office before it looks.
-func TestAJanitorWhoIsCalledBesideAnother(t *testing.T) {
+// TestSecondJanitorContinues checks that a second janitor continues the work of the first one,
+// which clears the flag before it looks.
+func TestSecondJanitorContinues(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})
@@ -302,21 +302,21 @@ func TestAJanitorWhoIsCalledBesideAnother(t *testing.T) {
 	for _, s := range held[:3*tidyStep-1] {
 		s.Close()
 	}
-	require.True(t, table.cleanStep(), "there is more to look at, and nobody else")
+	require.True(t, table.cleanStep(), "there is more to examine, and no other janitor")
 	require.True(t, table.janitor.Load())
 	table.w.Lock()
 	table.janitor.Store(false)
-	held[3*tidyStep-1].Close() // as between its look and its end
+	held[3*tidyStep-1].Close() // between the look and the end of the first one
 	require.Equal(t, 1, janitors())
 	require.True(t, table.tidyLocked())
-	require.False(t, table.janitor.CompareAndSwap(false, true), "another one has come")
+	require.False(t, table.janitor.CompareAndSwap(false, true), "another janitor was started")
 	table.w.Unlock()
 	noJanitor()
 	requireNothingKept(t, table)
 }
 
-// TestPinsThatAreLeftBetweenTwoSteps, by those who find the janitor in office,
-// are heard of, however many the first step has left over.
+// TestPinsThatAreLeftBetweenTwoSteps checks that pins released while the janitor's flag is set are
+// discounted, however many the first step has left over.
 func TestPinsThatAreLeftBetweenTwoSteps(t *testing.T) {
 	noJanitor()
 	for _, over := range []int{tidyStep - 1, tidyStep, tidyStep + 1} {
@@ -331,7 +331,7 @@ func TestPinsThatAreLeftBetweenTwoSteps(t *testing.T) {
 		held[0].Close()
 		for table.cleanStep() {
 		}
-		require.Zero(t, janitors(), "the office was never vacant")
+		require.Zero(t, janitors(), "the flag was set throughout")
 		require.False(t, table.janitor.Load())
 		require.False(t, table.pins.discountable(), "%d were left over", over)
 		require.Zero(t, table.Snapshots().Kept)

@@ -5,8 +5,8 @@ package table
 
 import "unsafe"
 
-// resized returns a copy of a leaf, which may be nil, with room for n members
-// or a few more. Readers may go on with the original: it will not change.
+// resized returns a copy of a leaf, which may be nil, with room for at least n members. Readers may
+// still use the original, which will not change.
 func (l *leaf) resized(n uint32) *leaf {
 	c := newLeaf(n)
 	if l != nil {
@@ -26,7 +26,7 @@ func (p *posting) rest() []*leaf {
 	return nil
 }
 
-// most returns a hint: about as many members as there is room for.
+// most returns a hint: the number of members for which there is room.
 func (p *posting) most() int {
 	if rest := p.rest(); len(rest) > 0 {
 		return (len(rest) + 1) * leafLen
@@ -45,13 +45,12 @@ func (p *posting) leaf(i uint32) *leaf {
 	return (*p.more.Load())[i-1]
 }
 
-// leaves yields the leaves, of which the first may be nil.
+// leaves yields the leaves in order. The first may be nil.
 //
-// The list of the others is loaded before anything is looked at. A glance
-// depends on that: members move to leaves before theirs, and what they have
-// left is trimmed, so that a list loaded after the first leaf was read may lack
-// a member that the first leaf did not have yet. As it is, the leaves are those
-// of the state that is the newest when the list is loaded.
+// The list of the other leaves is loaded before any leaf is read. A glance depends on that: members
+// move to earlier leaves and the emptied leaves are trimmed, so a list loaded after the first leaf
+// was read may lack a member that the first leaf did not have yet. In this order, the leaves are
+// those of the state that is the newest when the list is loaded.
 func (p *posting) leaves(yield func(i uint32, l *leaf) bool) {
 	rest := p.rest()
 	if !yield(0, p.first.Load()) {
@@ -82,7 +81,7 @@ func (p *posting) add(gen uint64, id uint32) (pos uint32) {
 	return pos
 }
 
-// roomy returns leaf i with room for an id at a position.
+// roomy returns leaf i, with room for an id at position at.
 func (p *posting) roomy(gen uint64, i, at uint32) *leaf {
 	if i > 0 {
 		if rest := p.rest(); int(i) <= len(rest) {
@@ -106,7 +105,7 @@ func (p *posting) roomy(gen uint64, i, at uint32) *leaf {
 	return l
 }
 
-// young returns a new leaf that no generation before gen has.
+// young returns a new leaf i, which does not exist before generation gen.
 func (p *posting) young(gen uint64, i, n uint32) *leaf {
 	l := newLeaf(n)
 	l.gen.Store(gen)
@@ -114,8 +113,8 @@ func (p *posting) young(gen uint64, i, n uint32) *leaf {
 	return l
 }
 
-// remove takes out the id at pos. The last member moves to its place, and is
-// returned, unless pos was the last one.
+// remove removes the id at pos. The last member moves to pos and is returned, unless pos was the
+// last one.
 func (p *posting) remove(gen uint64, pos uint32) (moved uint32, ok bool) {
 	p.n--
 	last := p.n
@@ -130,7 +129,7 @@ func (p *posting) remove(gen uint64, pos uint32) (moved uint32, ok bool) {
 	return moved, true
 }
 
-// edit returns the leaf whose id at pos is about to be overwritten.
+// edit returns the leaf whose id at pos is about to be overwritten, and notes the id.
 func (p *posting) edit(gen uint64, pos uint32) *leaf {
 	i, log := pos>>leafBits, p.index.log
 	l := p.leaf(i)
@@ -142,14 +141,14 @@ func (p *posting) edit(gen uint64, pos uint32) *leaf {
 	return l
 }
 
-// shrink takes a smaller first leaf when a quarter of it would do for n.
+// shrink replaces the first leaf by a smaller one if n members need at most a quarter of its room.
 func (p *posting) shrink(n uint32) {
 	if l := p.first.Load(); n > 0 && n < leafLen && l.room > fewIDs && n*4 <= l.room && len(p.rest()) == 0 {
 		p.first.Store(l.resized(n + n/2))
 	}
 }
 
-// trim drops the last leaves that are empty for everybody.
+// trim drops the last leaves that are empty in every visible state.
 func (p *posting) trim() {
 	rest := p.rest()
 	n := len(rest)
@@ -161,20 +160,21 @@ func (p *posting) trim() {
 	case n == 0:
 		p.more.Store(nil)
 	default:
-		// Readers may hold the longer slice: later appends must not write there.
+		// Readers may hold the longer slice, so later appends must not write to it.
 		short := rest[:n:n]
 		p.more.Store(&short)
 	}
 }
 
-// spent tells that nobody can see a member: the posting may be dropped.
+// spent reports whether the posting has no member in any visible state, so that it may be dropped.
 func (p *posting) spent() bool {
 	return p.n == 0 && len(p.rest()) == 0 && p.first.Load().bare()
 }
 
-// newPosting makes an empty posting. A value of up to textLen bytes is copied into the posting: its
-// bytes lie beside the header, so that a comparison waits for memory once, and the posting does not
-// keep an object's text alive.
+// newPosting returns an empty posting. A value of up to textLen bytes is copied into the posting:
+// its bytes then lie beside the header, so that a comparison misses the cache once, and the posting
+// does not keep the text of an object alive. The string may point to p.text because that is written
+// only here.
 func newPosting(value string, ix *index) *posting {
 	p := &posting{value: value, index: ix}
 	if n := copy(p.text[:], value); n == len(value) {

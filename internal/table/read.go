@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// Get returns the object under a key. It takes no lock; a Get that runs into a
-// change of its key is done again once, with a pin.
+// Get returns the object under a key. It takes no lock; a Get that meets a change of its key is
+// repeated once, with a pin.
 //
-// This is the search for keys that are the first candidate of their group, as
-// nearly all are; search does the rest. It is written so that the processor
-// waits for memory twice: for the two lines of the group, and then for the
-// record and the bytes of the key. It goes ahead with these as it expects the
-// record to have the key that the slot has; if not, nothing is lost.
+// Get itself handles keys that are the first candidate of their group, as nearly all are; search
+// handles the others. The processor waits for memory twice: for the two lines of the group, and
+// then for the record and the bytes of the key. It loads the latter two speculatively, on the
+// assumption that the record has the same key as the slot. The bytes are compared only after the
+// check that it has.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
 	gen := c.published.Load()
@@ -36,7 +36,7 @@ func (t *Table) Get(key string) (obj any, ok bool) {
 	return t.search(c, gen, key, hash)
 }
 
-// search is Get from the first candidate on.
+// search is Get without the shortcut for the first candidate.
 func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, ok bool) {
 	for s := c.keys.search(hash); ; {
 		r := s.next()
@@ -69,24 +69,24 @@ func (t *Table) meta() meta {
 	return t.core.Load().meta()
 }
 
-// List returns all objects, in no order, in a slice of the caller's own that is not nil.
+// List returns all objects, in no particular order, in a new slice that is not nil.
 func (t *Table) List() []any {
 	v, p := t.pin()
 	defer t.leave(p)
 	return v.objects(make([]any, 0, v.core.size()))
 }
 
-// ListKeys returns all keys, in no order.
+// ListKeys returns all keys, in no particular order.
 func (t *Table) ListKeys() []string {
 	v, p := t.pin()
 	defer t.leave(p)
 	return v.keys()
 }
 
-// size is a hint: the number of objects of the newest state.
+// size returns the number of objects of the newest state, as a hint.
 func (c *core) size() int { return c.meta().n }
 
-// ByIndex returns the objects with a value in an index, in no order.
+// ByIndex returns the objects with a value in an index, in no particular order.
 func (t *Table) ByIndex(index, value string) ([]any, error) {
 	v := t.glance()
 	if objs, ok, err := v.byIndex(index, value); ok {
@@ -122,9 +122,8 @@ func (t *Table) Count(index, value string) (int, error) {
 	return n, err
 }
 
-// Index returns the objects that share a value with obj in an index, each
-// once. The index function runs in the caller's goroutine and its error is
-// returned; obj need not be in the table.
+// Index returns the objects that share a value with obj in an index, each once. The index function
+// runs in the caller's goroutine and its error is returned. obj need not be in the table.
 func (t *Table) Index(index string, obj any) ([]any, error) {
 	ix, err := t.glance().index(index)
 	if err != nil {
@@ -142,15 +141,15 @@ func (t *Table) Index(index string, obj any) ([]any, error) {
 	return v.union(index, values)
 }
 
-// IndexValues returns the values in use in an index, in no order.
+// IndexValues returns the values in use in an index, in no particular order.
 func (t *Table) IndexValues(index string) ([]string, error) {
 	v, p := t.pin()
 	defer t.leave(p)
 	return v.indexValues(index)
 }
 
-// The methods below are shared by the table and its snapshots. Those that
-// return ok may be called on a glance.
+// The methods below are shared by the table and its snapshots. Those that return ok may be called
+// without a pin.
 
 func (v view) byIndex(name, value string) (objs []any, ok bool, err error) {
 	p, err := v.posting(name, value)
@@ -190,7 +189,7 @@ func (v view) indexCount(name, value string) (n int, ok bool, err error) {
 	return n, ok, nil
 }
 
-// posting returns the posting of a value, nil if there is none.
+// posting returns the posting of a value, or nil if there is none.
 func (v view) posting(name, value string) (*posting, error) {
 	ix, err := v.index(name)
 	if err != nil {
@@ -222,8 +221,8 @@ func (v view) union(name string, values []string) ([]any, error) {
 	return objs, nil
 }
 
-// indexValues returns copies of the values with members. A value lies in its posting, which would keep
-// the whole body of the table alive. Pinned views only.
+// indexValues returns copies of the values that have members. A value itself lies in its posting,
+// which refers to the whole body of the table. Pinned views only.
 func (v view) indexValues(name string) ([]string, error) {
 	ix, err := v.index(name)
 	if err != nil {
@@ -234,7 +233,7 @@ func (v view) indexValues(name string) ([]string, error) {
 	for i := range groups {
 		g := &groups[i]
 		for used := g.used(); used != 0; used &= used - 1 {
-			// One that is nil has gone meanwhile: it had no members at this generation.
+			// A nil posting was removed meanwhile: it had no members at this generation.
 			if p := g.refs[first(used)].Load(); p != nil && v.inhabited(p) {
 				values = append(values, strings.Clone(p.value))
 			}
@@ -246,7 +245,7 @@ func (v view) indexValues(name string) ([]string, error) {
 // keys returns all keys. Pinned views only.
 func (v view) keys() []string {
 	keys := make([]string, 0, v.core.size())
-	for _, chunk := range v.core.records.chunks() { // records, written out for speed
+	for _, chunk := range v.core.records.chunks() { // as records does, inlined for speed
 		for i := range chunk {
 			if r := &chunk[i]; !r.at(v.gen).none() {
 				keys = append(keys, r.key())

@@ -8,7 +8,7 @@ var (
 	refMany = ref{post: new(posting)}
 )
 
-// newRows makes rows for about n records.
+// newRows returns rows for about n records.
 func newRows(width, n int) *rows {
 	s := &rows{width: width, chunks: make([][]ref, (n+slabMask)>>slabBits)}
 	block := make([]ref, len(s.chunks)*width<<slabBits)
@@ -19,7 +19,7 @@ func newRows(width, n int) *rows {
 	return s
 }
 
-// row returns the places of a record.
+// row returns the places of a record, one for each index.
 func (s *rows) row(id uint32) []ref {
 	for int(id>>slabBits) >= len(s.chunks) {
 		s.chunks = append(s.chunks, make([]ref, s.width<<slabBits))

@@ -19,9 +19,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDraftIsInvisible walks through a write step by step: before the one store
-// that publishes it every answer is the old one, and right after it every
-// answer is the new one, while nothing is tidied up yet.
+// TestDraftIsInvisible runs a write step by step: before the store that publishes it every answer
+// is the old one, and right after it every answer is the new one, before any version is dropped.
 func TestDraftIsInvisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newMachine(t, 2)
@@ -65,8 +64,8 @@ func (x *machine) stepwise(t *rapid.T, old *modelState, ops []Op) {
 	x.table.report(failures)
 }
 
-// TestLeavesOfReadersAreNotOverwritten: a posting that shrinks and grows again
-// does not write where a reader with the longer list of leaves may look.
+// TestLeavesOfReadersAreNotOverwritten checks that a posting that shrinks and grows again does not
+// write to a longer list of leaves that a reader may hold.
 func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 	table := newValueTable()
 	fill := func() {
@@ -87,7 +86,7 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 	require.Equal(t, before, rest)
 }
 
-// TestFailureHookMayPanic is how a store restores client-go's panic.
+// TestFailureHookMayPanic checks a hook that panics, as a store's does for client-go's behavior.
 func TestFailureHookMayPanic(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")},
 		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { panic(f.Err) })})
@@ -107,8 +106,8 @@ func TestFailureHookMayPanic(t *testing.T) {
 	}
 }
 
-// TestUserCodeThatNeverReturns: an index function, a stamp or the sequence of
-// a Replace ends the goroutine; the table is as before and writable.
+// TestUserCodeThatNeverReturns checks that the table is unchanged and writable after an index
+// function, a stamp or the sequence of a Replace has exited its goroutine.
 func TestUserCodeThatNeverReturns(t *testing.T) {
 	exit := false
 	table := New(map[string]IndexFunc{"first": func(any) ([]string, error) {
@@ -146,7 +145,7 @@ func TestUserCodeThatNeverReturns(t *testing.T) {
 	}
 }
 
-// TestNilObject: nil is an object like any other, and not a deletion.
+// TestNilObject checks that nil is an object like any other, and not a deletion.
 func TestNilObject(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
 		if obj == nil {
@@ -162,8 +161,7 @@ func TestNilObject(t *testing.T) {
 	require.Equal(t, uint64(1), table.IndexFailures()["first"])
 }
 
-// fileWays are the ways in which index functions come to run on objects, of
-// which there are more than fit into a block.
+// fileWays are the operations that call index functions, with more objects than a block has.
 var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]any){
 	"Apply": func(_ *testing.T, table *Table, objects map[string]any) { table.Apply(opsOf(objects), nil) },
 	"TryApply": func(t *testing.T, table *Table, objects map[string]any) {
@@ -229,8 +227,8 @@ func someItems(n int) map[string]any {
 	return objects
 }
 
-// TestIndexFunctionsRunUnderTheirLock, once for each object, whatever way it
-// comes: so there is never but one.
+// TestIndexFunctionsRunUnderTheirLock checks that each operation calls the function once for each
+// object, one call at a time.
 func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
 	for name, file := range fileWays {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +250,8 @@ func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
 	}
 }
 
-// TestIndexFuncsMayReuseTheirResult: whatever way an object comes into an index, the values of the
-// function are taken before its next call.
+// TestIndexFuncsMayReuseTheirResult checks that each operation copies the values of the function
+// before its next call.
 func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
 	const n = BlockLen + 3
 	objects := map[string]any{}
@@ -277,8 +275,8 @@ func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
 	}
 }
 
-// TestIndexFunctionsNeedNotBeSafe for use by several goroutines, whoever writes
-// and fills drafts at the same time. It is for the race detector.
+// TestIndexFunctionsNeedNotBeSafe runs writers and drafts concurrently with index functions that
+// are not safe for concurrent use. It is for the race detector.
 func TestIndexFunctionsNeedNotBeSafe(t *testing.T) {
 	calls := map[string]int{}
 	counting := func(obj any) ([]string, error) {
@@ -318,8 +316,8 @@ func TestTryApplyWaitsForNoWriter(t *testing.T) {
 	require.True(t, table.w.TryLock(), "no lock is held")
 }
 
-// TestPanicsKeepOneStack: of each function, in each write. All failures of a
-// write are reported together.
+// TestPanicsKeepOneStack checks that one stack is recorded for each function and write. All
+// failures of a write are reported together.
 func TestPanicsKeepOneStack(t *testing.T) {
 	bad := map[string]any{}
 	for i := range 2*BlockLen + 1 {
@@ -347,7 +345,8 @@ func TestPanicsKeepOneStack(t *testing.T) {
 	require.Empty(t, table.Lacking())
 }
 
-// TestLackingAfterACompaction: which calls no index function.
+// TestLackingAfterACompaction checks the failed objects after a compaction, which calls no index
+// function.
 func TestLackingAfterACompaction(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")}, Options{})
 	objects := someItems(2 * sparseMin)
@@ -367,8 +366,8 @@ func TestLackingAfterACompaction(t *testing.T) {
 	require.Empty(t, table.Lacking())
 }
 
-// TestValuesBesideTheirPosting: values up to the room in a posting, and longer ones, are found by equal
-// strings, and those that are handed out are no part of a posting.
+// TestValuesBesideTheirPosting checks that values that fit into a posting and longer ones are found
+// by equal strings, and that returned values are no part of a posting.
 func TestValuesBesideTheirPosting(t *testing.T) {
 	for _, n := range []int{0, 1, textLen - 1, textLen, textLen + 1} {
 		value := strings.Repeat("v", n)

@@ -23,8 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/interleave/schedules"
 )
 
-// TestSchedules runs all configurations: with two preemptions beside one reader, and one or two
-// beside two readers. In a run of everything it is three beside one, and two beside two.
+// TestSchedules runs all configurations, with two preemptions beside one reader, and with one or
+// two beside two readers. make interleave runs them with three beside one, and two beside two.
 func TestSchedules(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	if _, ok := any(&new(Table).functions).(*interleave.Mutex); !ok {
@@ -40,9 +40,9 @@ func TestSchedules(t *testing.T) {
 	schedules.Run(t, cases)
 }
 
-// configs are the configurations, those of one matter together. Under the build tag leaves have up
-// to 4 members, chunks 2 records, and groups of the hash tables 2 entries. Keys and values that
-// differ in their case have one hash.
+// configs are the configurations, grouped by subject. With the build tag, leaves have up to 4
+// members, chunks 2 records, and groups of the hash tables 2 slots. Keys and values that differ
+// only in case have the same hash.
 var configs = []config{
 	// One record.
 	{name: "update", setup: "a=v", writes: "a=v; a=v",
@@ -115,7 +115,7 @@ var configs = []config{
 	{name: "index that a snapshot has or has not", setup: "a=v", writes: "late",
 		readers: [][]call{{snapshot(byIndexOf("late", "v"), byIndexOf("late", "v"))}}},
 
-	// Index functions that fail, and writes that are given up.
+	// Index functions that fail, and writes that are abandoned.
 	{name: "index function fails", setup: "a=v b=w", writes: "b=v a=!; a=v b=?",
 		readers: [][]call{{ask(byIndex("v"), get("a"))}, {snapshot(byIndex("v"), list(), count("w"))}}},
 	{name: "index function fails for a member", setup: "a=v b=v c=v", writes: "a=! d=v; a=v",
@@ -204,7 +204,7 @@ var configs = []config{
 		readers: [][]call{{closeHeld(0)}, {ask(get("a"))}}},
 }
 
-// queried is what tables and snapshots have in common.
+// queried has the methods that tables and snapshots share.
 type queried interface {
 	Get(key string) (obj any, ok bool)
 	List() []any
@@ -217,17 +217,18 @@ type queried interface {
 	RV() string
 }
 
-// query is one question.
+// query makes one call. It returns a function that reports whether the answer fits a state, and a
+// description of the answer.
 type query func(of queried) (f fits, what note)
 
-// note says what an answer was, if somebody asks.
+// note describes an answer.
 type note func() string
 
 func notef(format string, args ...any) note {
 	return func() string { return fmt.Sprintf(format, args...) }
 }
 
-// allKeys and allValues are those that configurations use.
+// allKeys and allValues are the keys and values of the configurations.
 var (
 	allKeys   = []string{"a", "A", "b", "B", "c", "d", "e", "f", "g", "h"}
 	allValues = []string{"v", "V", "w", "x"}
@@ -321,7 +322,7 @@ func version() query {
 	}
 }
 
-// ask has the table answer queries, one after the other.
+// ask returns a call that queries the table, one query after the other.
 func ask(queries ...query) call {
 	return func(r *rig) {
 		for _, q := range queries {
@@ -332,7 +333,7 @@ func ask(queries ...query) call {
 	}
 }
 
-// snapshot has one snapshot answer queries: all from one state.
+// snapshot returns a call that queries one snapshot. All answers must be from one state.
 func snapshot(queries ...query) call {
 	return func(r *rig) {
 		from := r.begin()
@@ -344,7 +345,7 @@ func snapshot(queries ...query) call {
 	}
 }
 
-// opened notes of which states a snapshot may be that was opened just now.
+// opened records the states that a snapshot opened just now may be of.
 func (r *rig) opened(h *holding, from int) {
 	for i := from; i <= r.begun; i++ {
 		h.may |= 1 << i
@@ -358,12 +359,12 @@ func (r *rig) askHeld(h *holding, queries []query) {
 	}
 }
 
-// narrow takes away the states that an answer does not fit.
+// narrow removes the states that an answer does not fit.
 func (r *rig) narrow(h *holding, f fits, what note) {
 	r.narrowAt(h, func(state int) bool { return f(r.states[state]) }, what)
 }
 
-// narrowAt is narrow by the numbers of the states.
+// narrowAt is narrow with a function of the number of a state.
 func (r *rig) narrowAt(h *holding, fits func(state int) bool, what note) {
 	*r.answers++
 	for i := range r.states {
@@ -376,7 +377,8 @@ func (r *rig) narrowAt(h *holding, fits func(state int) bool, what note) {
 	}
 }
 
-// closedAt has the next calls see nothing older than what the snapshot surely was.
+// closedAt requires the next calls to see no state older than the oldest possible state of the
+// snapshot.
 func (r *rig) closedAt(h *holding) {
 	for i := range r.states {
 		if h.may&(1<<i) != 0 {
@@ -386,7 +388,7 @@ func (r *rig) closedAt(h *holding) {
 	}
 }
 
-// ends is how the body of a loop ends.
+// ends is the way in which the body of a loop ends.
 type ends int
 
 const (
@@ -396,7 +398,8 @@ const (
 	byExit
 )
 
-// loop goes over all objects, or those with a value, to the end or through the first one.
+// loop returns a call that iterates over all objects, or those with a value, to the end or through
+// the first one.
 func loop(value string, e ends) call {
 	return func(r *rig) {
 		defer func() {
@@ -448,8 +451,8 @@ func (r *rig) sequence(value string) iter.Seq2[string, any] {
 	return seq
 }
 
-// askFirst has the first snapshot that is held answer queries. If somebody closes it meanwhile, it
-// may have nothing.
+// askFirst returns a call that queries the first held snapshot. If it is closed meanwhile, it may
+// be empty.
 func askFirst(queries ...query) call {
 	return func(r *rig) {
 		for _, q := range queries {
@@ -462,7 +465,7 @@ func askFirst(queries ...query) call {
 	}
 }
 
-// closeHeld closes a snapshot that is held.
+// closeHeld returns a call that closes held snapshot i.
 func closeHeld(i int) call {
 	return func(r *rig) {
 		interleave.Point()
@@ -471,7 +474,7 @@ func closeHeld(i int) call {
 	}
 }
 
-// keep has a snapshot answer queries and leaves it open.
+// keep returns a call that queries a snapshot and leaves it open.
 func keep(queries ...query) call {
 	return func(r *rig) {
 		from := r.begin()
@@ -483,8 +486,8 @@ func keep(queries ...query) call {
 	}
 }
 
-// oldest: while a snapshot is open, one is counted, and there is an oldest one. The others are
-// closed before.
+// oldest checks that a snapshot is counted and an oldest one exists while one is open. It closes
+// the others first.
 func oldest(r *rig) {
 	interleave.Point()
 	s := r.table.Snapshot()
@@ -498,37 +501,37 @@ func oldest(r *rig) {
 	}
 }
 
-// config is what is run by all schedules.
+// config is a configuration, to be run with all schedules.
 type config struct {
 	name string
-	// setup is written before. The states whose numbers hold has are held by snapshots; the empty
+	// setup is written first. The states with the numbers in hold are held by snapshots. The empty
 	// table is state 0.
 	setup string
 	hold  []int
-	// pins is how many were taken after that, and are free.
+	// pins is the number of pins that are taken after setup and free.
 	pins int
-	// writes are those of the writer.
+	// writes are the writer's writes.
 	writes string
-	// readers call one after the other what they have.
+	// readers has the calls of each reader, in order.
 	readers [][]call
-	// crowd: in the end, too many pins are not in the list.
+	// crowd means that few pins must be in the list at the end.
 	crowd bool
-	// more preemptions than others with as many readers; see TestSchedules.
+	// more is the number of preemptions in addition to TestSchedules'.
 	more int
 }
 
-// call is one call of a reader, or what belongs together.
+// call is one call of a reader, or several that belong together.
 type call func(r *rig)
 
-// fits tells whether an answer is that of a state.
+// fits reports whether an answer is that of a state.
 type fits = func(s *state) bool
 
 // rig is a table in one schedule, with the log of its states.
 type rig struct {
 	table  *Table
 	states []*state
-	// begun and done are the last states that the writer has begun and published, and seen is the
-	// newest that a call that has ended was surely about, or one after it.
+	// begun and done are the last states that the writer has begun and published. seen is the
+	// oldest state that the next call may be about, given the answers so far.
 	begun, done, seen int
 	held              []*holding
 	answers           *int
@@ -541,10 +544,10 @@ type holding struct {
 	closed bool
 }
 
-// start makes the table of a configuration, and the threads.
+// start returns the threads of a configuration, and the final check.
 func (c *config) start(s *scripts, answers *int) interleave.Program {
 	t := New(map[string]IndexFunc{"value": valuesOfItem}, Options{})
-	t.w.Bar("reader") // no read takes the writers' lock
+	t.w.Bar("reader") // reads do not take the writers' lock
 	r := &rig{table: t, states: s.states, answers: answers}
 	for i := range s.before {
 		r.write(s.before[i : i+1])
@@ -555,7 +558,7 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 	r.freePins(c.pins)
 	p := interleave.Program{Check: func() error {
 		if n := r.inUse(); c.crowd && n > manyPins+len(c.readers) {
-			return fmt.Errorf("those who arrive pass by %d pins", n)
+			return fmt.Errorf("arriving readers pass %d pins", n)
 		}
 		return r.check()
 	}}
@@ -570,8 +573,9 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 	return p
 }
 
-// inUse is how many pins are in the list and not free. Who arrives and passes by more than manyPins
-// has them counted; readers who do not see each other yet pass by one less each.
+// inUse returns the number of pins in the list that are not free. A reader that passes more than
+// manyPins has them counted; concurrent readers that do not see each other's pins each pass one
+// fewer.
 func (r *rig) inUse() (n int) {
 	for p := r.table.pins.head.Load(); p != nil; p = p.next.Load() {
 		if p.state.Load() != 0 {
@@ -591,7 +595,7 @@ func (r *rig) freePins(n int) {
 	}
 }
 
-// scripts are those of a configuration, and all the states that they make.
+// scripts are the writes of a configuration, and all the states that they produce.
 type scripts struct {
 	before, during []write
 	states         []*state
@@ -615,13 +619,13 @@ func (r *rig) write(writes []write) {
 	}
 }
 
-// begin returns the oldest state that a call may be about that begins now.
+// begin returns the oldest state that a call beginning now may be about.
 func (r *rig) begin() (from int) {
 	interleave.Point()
 	return max(r.done, r.seen)
 }
 
-// judge finds a state for an answer, of those from one on up to that which is begun.
+// judge finds a state for an answer, from the state from up to the one begun.
 func (r *rig) judge(from int, f fits, what note) {
 	*r.answers++
 	for i := from; i <= r.begun; i++ {
@@ -633,7 +637,7 @@ func (r *rig) judge(from int, f fits, what note) {
 	interleave.Fail(fmt.Errorf("%s fits none of the states %s", what(), r.list(from)))
 }
 
-// list says what the states are that are possible.
+// list describes the possible states.
 func (r *rig) list(from int) string {
 	var text strings.Builder
 	for i := from; i <= r.begun; i++ {
@@ -643,7 +647,7 @@ func (r *rig) list(from int) string {
 	return text.String()
 }
 
-// check is what holds in the end.
+// check checks the table after the threads have ended.
 func (r *rig) check() error {
 	last := r.states[len(r.states)-1]
 	errs := []error{r.table.verify(), r.checkPins(), r.checkContent(last, r.table), r.checkLacking(last)}
@@ -664,7 +668,7 @@ func (r *rig) check() error {
 	return nil
 }
 
-// checkLacking: each index lacks the objects for which its function failed.
+// checkLacking checks that each index lacks the objects for which its function failed.
 func (r *rig) checkLacking(s *state) error {
 	for index := range r.table.Indexers() {
 		if n := r.table.Lacking()[index]; n != s.lacking {
@@ -674,7 +678,7 @@ func (r *rig) checkLacking(s *state) error {
 	return nil
 }
 
-// checkContent: each query finds what a state has.
+// checkContent checks the answer of each query against a state.
 func (r *rig) checkContent(s *state, from queried) error {
 	ask := []query{list(), listKeys(), length(), version(), values()}
 	for _, key := range allKeys {
@@ -691,8 +695,8 @@ func (r *rig) checkContent(s *state, from queried) error {
 	return nil
 }
 
-// checkPins: who has left has tidied up, and of what was superseded there is what open snapshots
-// see, and nothing else.
+// checkPins checks that released pins are discounted, and that only versions seen by open snapshots
+// are kept.
 func (r *rig) checkPins() error {
 	t, open := r.table, map[uint64]int{}
 	for _, h := range r.held {
@@ -706,7 +710,7 @@ func (r *rig) checkPins() error {
 	}
 	switch {
 	case t.janitor.Load():
-		return errors.New("the janitor is said to be at work")
+		return errors.New("the flag of the janitor is set")
 	case t.Snapshots().Open != n:
 		return fmt.Errorf("%d snapshots are open, %d are counted", n, t.Snapshots().Open)
 	case (n == 0) != t.Snapshots().Oldest.IsZero():
@@ -716,7 +720,7 @@ func (r *rig) checkPins() error {
 	case len(l.queue) > 0:
 		return errors.New("versions wait to be looked at")
 	case n == 0 && (l.n > 0 || t.kept.Load() != 0 || len(l.holders) > 0):
-		return fmt.Errorf("%d versions are kept, %d are said to be, for %d generations, and nobody has a pin",
+		return fmt.Errorf("%d versions are kept, %d are counted, for %d generations, and there is no pin",
 			l.n, t.kept.Load(), len(l.holders))
 	}
 	for p := t.pins.head.Load(); p != nil; p = p.next.Load() {
@@ -727,27 +731,29 @@ func (r *rig) checkPins() error {
 	return r.checkKept(open)
 }
 
-// checkKept: after a look at the pins there is each version that somebody sees, and no other one.
+// checkKept looks at the pins, and checks that the kept versions are exactly those that an open
+// snapshot sees.
 func (r *rig) checkKept(open map[uint64]int) error {
 	t := r.table
 	for t.pins.look(true, t.w.limbo.settled); t.tidyLocked(); {
 	}
 	err := t.verify()
-	t.w.limbo.count(func(k kept) bool {
+	t.w.limbo.count(func(k oldVersion) bool {
 		from, upTo := k.interval()
 		for gen := range open {
 			if from <= gen && gen < upTo {
 				return true
 			}
 		}
-		err = errors.Join(err, fmt.Errorf("a version from %d to %d is kept for nobody", from, upTo))
+		err = errors.Join(err, fmt.Errorf("a version from %d to %d is kept without a reader", from, upTo))
 		return true
 	})
 	return err
 }
 
-// interval returns the generations at which a version is seen, up to one that has another.
-func (k *kept) interval() (from, upTo uint64) {
+// interval returns the generations at which a version is visible: from, up to but not including
+// upTo.
+func (k *oldVersion) interval() (from, upTo uint64) {
 	if k.post != nil {
 		for o := k.post.leaf(k.i).old.Load(); o != nil; o = o.prev.Load() {
 			if o.from == k.gen {
@@ -767,11 +773,11 @@ func (k *kept) interval() (from, upTo uint64) {
 	return 0, 0
 }
 
-// The tests in the schedule files run a table through all schedules: see internal/interleave. A
-// configuration is a text of writes, which one writer makes one after the other, and what one or
-// two readers call. The model of a table is the list of the states that the writes make.
+// The tests in the schedule files run a table with all schedules: see internal/interleave. A
+// configuration is a text of writes, which one writer makes in order, and the calls of one or two
+// readers. The model of a table is the list of the states that the writes produce.
 
-// item is an object. No two of a configuration have the same number.
+// item is an object. Its number is unique in a configuration.
 type item struct {
 	key    string
 	number uint
@@ -787,19 +793,19 @@ type set uint64
 
 const maxItems = 64
 
-// state is what the table is after a write.
+// state is the content of the table after a write.
 type state struct {
 	rv    string
-	late  bool // the index "late" is there
+	late  bool // the index "late" exists
 	items map[string]*item
-	// all are the items, and by those with a value.
+	// all is the set of all items, by has those with a value.
 	all set
 	by  map[string]set
-	// lacking is how many are in no index because the function failed.
+	// lacking is the number of items that are in no index because the function failed.
 	lacking int
 }
 
-// write makes a state of the one before.
+// write is a write that produces one state from the previous one.
 type write struct {
 	kind   string
 	ops    []Op
@@ -814,17 +820,17 @@ type script struct {
 	states []*state
 }
 
-// newScript reads writes, which are separated by semicolons:
+// newScript parses writes, which are separated by semicolons:
 //
 //	a=v b=vw -c      a batch: a gets a new object with the value v, b one with v and w, c is deleted
-//	replace a=v      the same by a Replace, so that all others are gone
+//	replace a=v      the same by Replace, which removes all others
 //	install a=v      the same by a Draft
-//	try a=v          a batch by TryApply, or by Apply if that could not
-//	stop a=v         a Replace whose sequence panics at its end, so that nothing is changed
-//	late             the index "late" is added
+//	try a=v          a batch by TryApply, or by Apply if TryApply fails
+//	stop a=v         a Replace whose sequence panics at its end, so that nothing changes
+//	late             adds the index "late"
 //
-// Of an object with the value ! the index function returns an error, of one with ? it panics: the
-// object is in no index.
+// The index function returns an error for an object with the value !, and panics for one with the
+// value ?. Such an object is in no index.
 func newScript(text string, from *state, number *uint) (s script) {
 	s.states = []*state{from}
 	for words := range strings.SplitSeq(text, ";") {
@@ -896,7 +902,7 @@ func (s *state) sum() {
 	}
 }
 
-// keys returns those of the items in a set, sorted.
+// keys returns the keys of the items in a set, sorted.
 func (s *state) keys(of set) (keys []string) {
 	for key, i := range s.items {
 		if of&(1<<i.number) != 0 {
@@ -907,7 +913,7 @@ func (s *state) keys(of set) (keys []string) {
 	return keys
 }
 
-// itemsOf returns the set of objects; ok is false if one is there twice.
+// itemsOf returns the set of objects. ok is false if an object occurs twice.
 func itemsOf(objs []any) (of set, ok bool) {
 	for _, obj := range objs {
 		bit := set(1) << obj.(*item).number
@@ -929,7 +935,7 @@ func (i *item) filed() ([]string, error) {
 	return i.values, nil
 }
 
-// valuesOfItem is the index function. It fails in the middle of what others can see.
+// valuesOfItem is the index function. It has a scheduling point before it fails.
 func valuesOfItem(obj any) ([]string, error) {
 	i := obj.(*item)
 	values, err := i.filed()
@@ -942,7 +948,7 @@ func valuesOfItem(obj any) ([]string, error) {
 	return values, err
 }
 
-// do makes the write. What a batch says of the objects that it replaces has to be right.
+// do makes the write. It checks the replaced objects that a batch returns.
 func (w *write) do(t *Table) error {
 	ops := slices.Clone(w.ops)
 	stamp := func(string) string { return w.after.rv }
@@ -971,7 +977,7 @@ func (w *write) do(t *Table) error {
 	return w.checkOld(ops)
 }
 
-// stop begins a Replace and gives it up.
+// stop begins a Replace and abandons it.
 func (w *write) stop(t *Table) (err error) {
 	defer func() {
 		if p := recover(); p != any(errFails) {
@@ -1001,8 +1007,8 @@ func (w *write) checkOld(ops []Op) error {
 	return nil
 }
 
-// install makes a state by a draft. As nobody else writes, what it finds in the table is all that
-// was there.
+// install writes a state by a draft. There is no other writer, so the draft must find exactly the
+// previous state in the table.
 func (w *write) install(t *Table) error {
 	d := t.Draft(len(w.ops))
 	for ops := range slices.Chunk(w.ops, BlockLen) {
@@ -1020,15 +1026,15 @@ func (w *write) install(t *Table) error {
 		d.Put(&b)
 	}
 	if !d.Current() {
-		return fmt.Errorf("%s: somebody else writes", w.words)
+		return fmt.Errorf("%s: there is another writer", w.words)
 	}
 	t.Install(d, w.after.rv)
 	return nil
 }
 
-// draftOf has a reader make a draft of objects under some keys and drop it. What it finds in the
-// table under them is what was there when it began, but for what has changed since; and after Renew
-// it is that of one state.
+// draftOf returns a call that makes a draft of objects under some keys and drops it. Look must find
+// the objects of the state in which the draft began, except under keys changed since; after Renew
+// the former objects must be those of one state.
 func draftOf(keys ...string) call {
 	return func(r *rig) {
 		var b Block
@@ -1050,7 +1056,7 @@ func draftOf(keys ...string) call {
 	}
 }
 
-// renew completes a draft and has it look again.
+// renew completes a draft, and checks Renew.
 func (r *rig) renew(d *Draft, b *Block) {
 	d.Put(b)
 	d.Complete()
@@ -1070,7 +1076,7 @@ func (r *rig) renew(d *Draft, b *Block) {
 	r.closedAt(h)
 }
 
-// former returns the object that a state has under a key, or nil.
+// former returns the object of a state under a key, or nil.
 func former(s *state, key string) any {
 	if i := s.items[key]; i != nil {
 		return i
@@ -1078,7 +1084,8 @@ func former(s *state, key string) any {
 	return nil
 }
 
-// heldSince tells whether a key had this object in a state; nil fits also if it has changed since.
+// heldSince reports whether a key had this object in a state. nil also fits if the key has changed
+// since.
 func (r *rig) heldSince(key string, obj any, at int) bool {
 	was := former(r.states[at], key)
 	for _, s := range r.states[at : r.begun+1] {
@@ -1089,7 +1096,7 @@ func (r *rig) heldSince(key string, obj any, at int) bool {
 	return obj == was
 }
 
-// union asks for the objects with any of the values of an object.
+// union returns a call of Index, for the objects with any of the values.
 func union(values ...string) call {
 	return func(r *rig) {
 		from := r.begin()
@@ -1105,7 +1112,8 @@ func union(values ...string) call {
 	}
 }
 
-// spelled asks for the table's own string of a key: one that it has had since the call began.
+// spelled returns a call of Key. It must return the table's string of the key, if a state since the
+// call began has the key.
 func spelled(key string) call {
 	return func(r *rig) {
 		from := r.begin()

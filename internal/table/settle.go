@@ -5,13 +5,13 @@ package table
 
 import "runtime"
 
-// afterWrite is called after each write, with the writer's lock held, in builds with invariants.
-// Tests of this package check the whole structure.
+// afterWrite is called after each write, with the writers' lock held, in builds with invariants.
+// The tests of this package set it to check the whole structure.
 var afterWrite = func(*Table) {}
 
-// settle cuts out what the batch has superseded, after it was published and
-// with the writer's lock held. Whoever is a reason to keep something is known by
-// then, and calls the janitor when it leaves.
+// settle drops the versions that the batch has superseded, unless a pin needs them. It is called
+// after the publication, with the writers' lock held. Each reader for which a version is kept is
+// counted or marked by then, and calls the janitor when it leaves.
 func (t *Table) settle(ops int) {
 	c, l, limit := t.core.Load(), &t.w.limbo, tidyStep+tidyPerOp*ops
 	l.look(&t.pins, c.log.any() || t.pins.crowded(), limit)
@@ -25,15 +25,15 @@ func (t *Table) settle(ops int) {
 	}
 }
 
-// retire lets go of what the batch that was just published has superseded, but
-// for what somebody needs.
+// retire drops the versions that the last published batch has superseded, and files those that are
+// needed in limbo.
 func (c *core) retire(l *limbo) {
-	alone := l.nobody()
+	alone := l.unpinned()
 	for _, r := range c.log.records {
 		p, h := r.retire(l)
 		switch {
 		case h != nil:
-			l.hold(h, kept{core: c, i: r.id, gen: p.gen})
+			l.hold(h, oldVersion{core: c, i: r.id, gen: p.gen})
 		case p != nil && alone:
 			c.log.reuse(p)
 		}
@@ -42,7 +42,7 @@ func (c *core) retire(l *limbo) {
 	gen := c.published.Load()
 	for _, at := range c.log.leaves {
 		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
-			l.hold(h, kept{core: c, post: at.post, i: at.i, gen: from})
+			l.hold(h, oldVersion{core: c, post: at.post, i: at.i, gen: from})
 		}
 	}
 	for _, at := range c.log.leaves {
@@ -51,7 +51,7 @@ func (c *core) retire(l *limbo) {
 	c.log.reset(alone)
 }
 
-// tidy looks again at up to limit of the versions whose holder has gone.
+// tidy examines again up to limit of the queued versions.
 func (l *limbo) tidy(limit int) {
 	for ; limit > 0; limit-- {
 		k, ok := l.pop()
@@ -65,8 +65,8 @@ func (l *limbo) tidy(limit int) {
 	}
 }
 
-// cut removes the version unless somebody needs it, who then is returned.
-func (k *kept) cut(l *limbo) *holder {
+// cut removes the version if no holder needs it. Otherwise it returns a holder that does.
+func (k *oldVersion) cut(l *limbo) *holder {
 	if k.post != nil {
 		h := k.post.leaf(k.i).cut(k.gen, l)
 		if h == nil {
@@ -82,32 +82,32 @@ func (k *kept) cut(l *limbo) *holder {
 	return h
 }
 
-// leave frees a pin. If something may be kept for it, that is for the janitor to
-// look at: a reader takes no lock.
+// leave releases a pin. If a version may be kept for it, the janitor is called: a reader takes no
+// lock.
 func (t *Table) leave(p *pin) {
 	if t.pins.leave(p) {
 		t.callJanitor()
 	}
 }
 
-// callJanitor has somebody tidy up, who has not looked at the pins yet.
+// callJanitor starts a janitor, unless one was started that has not yet looked at the pins.
 func (t *Table) callJanitor() {
 	if t.janitor.CompareAndSwap(false, true) {
 		go t.clean()
 	}
 }
 
-// clean is the janitor: a goroutine that tidies one step at a time until nothing
-// is left to look at. So an idle table keeps nothing.
+// clean is the janitor: a goroutine that tidies up one step at a time until there is nothing left
+// to examine. So an idle table keeps no versions.
 func (t *Table) clean() {
 	for t.cleanStep() {
 		runtime.Gosched()
 	}
 }
 
-// cleanStep does one step and tells whether the next one is for the same janitor.
-// It gives up its office before it looks at the pins: who leaves after the look
-// finds that vacant and calls another one, who then goes on.
+// cleanStep does one step, and reports whether this janitor is to do the next one. It clears the
+// flag before it looks at the pins: a reader that leaves after the look finds the flag clear and
+// starts another janitor, which continues.
 func (t *Table) cleanStep() (again bool) {
 	t.w.Lock()
 	defer t.w.Unlock()
@@ -115,7 +115,8 @@ func (t *Table) cleanStep() (again bool) {
 	return t.tidyLocked() && t.janitor.CompareAndSwap(false, true)
 }
 
-// tidyLocked does one step and tells whether there is more to look at.
+// tidyLocked does one step, and reports whether there is more to examine. It requires t.w and keeps
+// it.
 func (t *Table) tidyLocked() (more bool) {
 	t.settle(0)
 	return len(t.w.limbo.queue) > 0 || t.pins.discountable()

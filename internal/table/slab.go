@@ -6,27 +6,26 @@ package table
 import "sync/atomic"
 
 const (
-	// slabLen records a chunk: see slabBits.
+	// slabLen is the number of records in a chunk: see slabBits.
 	slabLen  = 1 << slabBits
 	slabMask = slabLen - 1
 
-	// maxIDs is how many ids there are.
+	// maxIDs is the number of ids.
 	maxIDs = 1<<32 - 1
 )
 
 type slabChunk [slabLen]record
 
-// slab holds one record for each id, in chunks that never move. One writer;
-// readers may look at any id that they got from the writer.
+// slab holds one record for each id, in chunks that never move. It has one writer; readers may
+// access any id that they got from the writer.
 type slab struct {
 	spine atomic.Pointer[[]*slabChunk]
-	// next is the lowest id never given out, free the ones that came back. Both
-	// are the writer's.
+	// next is the lowest id never used, free the ids that were returned. Writer only.
 	next uint32
 	free []uint32
 }
 
-// chunks returns the chunks as they are now.
+// chunks returns the current chunks.
 func (s *slab) chunks() []*slabChunk {
 	if p := s.spine.Load(); p != nil {
 		return *p
@@ -34,13 +33,13 @@ func (s *slab) chunks() []*slabChunk {
 	return nil
 }
 
-// at returns the record of an id that was given out.
+// at returns the record of an id that was taken.
 func (s *slab) at(id uint32) *record {
 	return &(*s.spine.Load())[id>>slabBits][id&slabMask]
 }
 
-// take gives out an id, the last one that came back first. Its record is
-// as the writer left it.
+// take returns a free id, the last one that was returned first. Its record is as the writer left
+// it.
 func (s *slab) take() uint32 {
 	if n := len(s.free); n > 0 {
 		id := s.free[n-1]
@@ -56,10 +55,10 @@ func (s *slab) take() uint32 {
 	return id
 }
 
-// give takes an id back.
+// give returns an id to the slab.
 func (s *slab) give(id uint32) { s.free = append(s.free, id) }
 
-// cover makes sure that id has a record.
+// cover ensures that id has a record.
 func (s *slab) cover(id uint32) {
 	if int(id>>slabBits) >= len(s.chunks()) {
 		s.extend(id)
@@ -84,5 +83,5 @@ func (s *slab) reserve(n int) {
 	s.spine.Store(&spine)
 }
 
-// held is the number of ids given out and not back.
-func (s *slab) held() int { return int(s.next) - len(s.free) }
+// inUse returns the number of ids in use.
+func (s *slab) inUse() int { return int(s.next) - len(s.free) }

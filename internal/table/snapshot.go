@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Snapshot is the table as it was at one moment, for any number of goroutines.
-// It costs the same whatever the size of the table. While it is open, the
-// versions that it sees are kept in memory; Close lets go of them. One that is
-// forgotten is closed after the garbage collector has found it, and counted.
+// Snapshot is the state of a table at one moment. It is safe for concurrent use. Taking one costs
+// the same whatever the size of the table. While it is open, the versions that it sees are kept in
+// memory; Close releases them. A snapshot that becomes unreachable without Close is closed by the
+// garbage collector, and counted as forgotten.
 //
-// After Close, reads return nothing, or ErrClosed where they return an error.
+// After Close, reads return nothing, or ErrClosed if they return an error.
 type Snapshot struct {
 	view view
 	meta meta
@@ -22,18 +22,17 @@ type Snapshot struct {
 	cleanup runtime.Cleanup
 }
 
-// hold is the part of a snapshot that releases it: it outlives a forgotten one.
+// hold is the part of a snapshot that releases it. It outlives a forgotten snapshot.
 type hold struct {
 	table *Table
 	pin   *pin
-	// users is the number of reads in progress, plus holdOpen until Close. The
-	// pin is left when it falls to 0, so that Close cannot pull the versions
-	// away from a read in another goroutine.
+	// users is the number of reads in progress, plus holdOpen until Close. The pin is released when
+	// users falls to 0, so that Close does not drop versions while another goroutine reads them.
 	users atomic.Int64
 }
 
-// leave is for the last user. It lets go of the pin, too: a snapshot that is
-// closed and still held keeps no other pins in memory.
+// leave is called by the last user. It also clears the pin: a closed snapshot that is still
+// referenced must not keep other pins in memory.
 func (h *hold) leave() {
 	h.table.opened.Add(-1)
 	h.table.leave(h.pin)
@@ -49,7 +48,7 @@ func (t *Table) Snapshot() *Snapshot {
 	return s
 }
 
-// open is Snapshot without the safety net, for callers that surely close it.
+// open is Snapshot without the cleanup, for callers that always close it.
 func (t *Table) open() *Snapshot {
 	p, passed := t.pins.arrive(t.core.Load().published.Load())
 	t.opened.Add(1)
@@ -57,15 +56,15 @@ func (t *Table) open() *Snapshot {
 	v, m := t.glanceMeta()
 	p.settle(v.gen)
 	if passed > manyPins {
-		t.callJanitor() // who counts them
+		t.callJanitor() // it counts the pins
 	}
 	h := &hold{table: t, pin: p}
 	h.users.Store(holdOpen)
 	return &Snapshot{view: v, meta: m, hold: h}
 }
 
-// glanceMeta returns the newest view and its meta, for a pin that has arrived
-// and not settled. It repeats when a batch is published between its two loads.
+// glanceMeta returns the newest view and its meta, for a pin that is arriving. It retries if a
+// batch is published between its two loads.
 func (t *Table) glanceMeta() (view, meta) {
 	for {
 		v := t.glance()
@@ -76,8 +75,8 @@ func (t *Table) glanceMeta() (view, meta) {
 	}
 }
 
-// Close lets go of the state. It waits for nobody: if reads are in progress
-// in other goroutines, the last one lets go. Closing again does nothing.
+// Close releases the state. It does not block: if other goroutines are reading, the last of them
+// releases it. Closing again does nothing.
 func (s *Snapshot) Close() {
 	if s.close() {
 		s.cleanup.Stop()
@@ -99,14 +98,14 @@ func (h *hold) close() (first bool) {
 	}
 }
 
-// forget closes a snapshot that nobody can reach any longer.
+// forget closes a snapshot that has become unreachable.
 func (h *hold) forget() {
 	if h.close() {
 		h.table.forgotten.Add(1)
 	}
 }
 
-// use begins a read; false says that the snapshot is closed.
+// use begins a read. It reports false if the snapshot is closed.
 func (h *hold) use() bool {
 	for {
 		n := h.users.Load()
@@ -125,20 +124,19 @@ func (h *hold) unuse() {
 	}
 }
 
-// SnapshotStats tells how many snapshots are open.
+// SnapshotStats describes the open snapshots of a table.
 type SnapshotStats struct {
-	// Open counts snapshots and iterations in progress.
+	// Open is the number of open snapshots and of iterations in progress.
 	Open int
-	// Oldest is when the oldest of them was taken; zero if there is none.
+	// Oldest is the time at which the oldest of them was taken; zero if there is none.
 	Oldest time.Time
-	// Forgotten counts the snapshots that were closed by the garbage collector.
+	// Forgotten is the number of snapshots closed by the garbage collector.
 	Forgotten uint64
-	// Kept is the number of superseded versions held back for them, and for
-	// other reads in progress.
+	// Kept is the number of superseded versions kept for them and for other reads in progress.
 	Kept int
 }
 
-// Snapshots returns the figures of this moment. Any goroutine.
+// Snapshots returns the current statistics. It is safe for any goroutine.
 func (t *Table) Snapshots() SnapshotStats {
 	s := SnapshotStats{Open: int(t.opened.Load()), Forgotten: t.forgotten.Load(), Kept: int(t.kept.Load())}
 	if since := t.pins.oldest(); since != 0 {

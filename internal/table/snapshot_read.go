@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// RV returns the resource version of the state.
+// RV returns the resource version of the snapshot.
 func (s *Snapshot) RV() string { return s.meta.rv }
 
 // Len returns the number of objects.
@@ -23,8 +23,8 @@ func (s *Snapshot) Get(key string) (obj any, ok bool) {
 	return s.view.get(key)
 }
 
-// List returns all objects, in no order but that of ListKeys, in a slice of the
-// caller's own.
+// List returns all objects in a new slice, in the order of ListKeys and in no particular order
+// otherwise.
 func (s *Snapshot) List() []any {
 	if !s.use() {
 		return nil
@@ -33,7 +33,7 @@ func (s *Snapshot) List() []any {
 	return s.view.objects(slices.Grow([]any(nil), s.meta.n))
 }
 
-// ListKeys returns all keys, in no order but that of List.
+// ListKeys returns all keys, in the order of List and in no particular order otherwise.
 func (s *Snapshot) ListKeys() []string {
 	if !s.use() {
 		return nil
@@ -42,7 +42,7 @@ func (s *Snapshot) ListKeys() []string {
 	return s.view.keys()
 }
 
-// ByIndex returns the objects with a value in an index, in no order.
+// ByIndex returns the objects with a value in an index, in no particular order.
 func (s *Snapshot) ByIndex(index, value string) ([]any, error) {
 	if !s.use() {
 		return nil, ErrClosed
@@ -72,7 +72,7 @@ func (s *Snapshot) Count(index, value string) (int, error) {
 	return n, err
 }
 
-// IndexValues returns the values in use in an index, in no order.
+// IndexValues returns the values in use in an index, in no particular order.
 func (s *Snapshot) IndexValues(index string) ([]string, error) {
 	if !s.use() {
 		return nil, ErrClosed
@@ -89,7 +89,7 @@ func (s *Snapshot) Err() error {
 	return nil
 }
 
-// Indexes returns the names of the indexes that the state has, sorted.
+// Indexes returns the names of the snapshot's indexes, sorted.
 func (s *Snapshot) Indexes() []string {
 	var names []string
 	for _, ix := range *s.view.core.indexes.Load() {
@@ -101,9 +101,8 @@ func (s *Snapshot) Indexes() []string {
 	return names
 }
 
-// Test returns what tells whether a value is one of an object's in an index, by
-// the index function, in the caller's goroutine: an object for which that fails
-// or panics has none.
+// Test returns a function that reports whether an object has a value in an index. It calls the
+// index function, in the caller's goroutine; an object for which that fails or panics has no value.
 func (s *Snapshot) Test(index, value string) (func(obj any) bool, error) {
 	ix, err := s.view.index(index)
 	if err != nil {
@@ -112,8 +111,8 @@ func (s *Snapshot) Test(index, value string) (func(obj any) bool, error) {
 	return func(obj any) bool { return ix.has(obj, value) }, nil
 }
 
-// All yields every key and object, in no order and without copying. The body
-// of the loop may do anything, also close the snapshot: the loop then goes on.
+// All yields every key and object, in no particular order and without copying. The body of the loop
+// may even close the snapshot: the loop then continues.
 func (s *Snapshot) All() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		if !s.use() {
@@ -124,7 +123,7 @@ func (s *Snapshot) All() iter.Seq2[string, any] {
 	}
 }
 
-// ByIndexSeq yields the key and object of each member, as All does.
+// ByIndexSeq yields the key and object of each object with a value in an index, as All does.
 func (s *Snapshot) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
 	if !s.use() {
 		return nil, ErrClosed
@@ -151,8 +150,8 @@ func (v view) walk(index, value string, yield func(string, any) bool) {
 	v.each(p, func(_ uint32, key string, obj any) bool { return yield(key, obj) })
 }
 
-// All yields every key and object of the state at the beginning of the loop,
-// without copying. The loop counts as an open snapshot until it ends.
+// All yields every key and object of the state at the beginning of the loop, without copying. The
+// loop counts as an open snapshot until it ends.
 func (t *Table) All() iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		s := t.open()
@@ -161,9 +160,9 @@ func (t *Table) All() iter.Seq2[string, any] {
 	}
 }
 
-// ByIndexSeq yields the key and object of each member of a posting, as All
-// does. An index that does not exist now is an error; one that does exists in
-// every later state.
+// ByIndexSeq yields the key and object of each object with a value in an index, as All does. It
+// returns an error if the index does not exist now. Indexes are never removed, so the loop finds
+// it.
 func (t *Table) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
 	if _, err := t.glance().index(index); err != nil {
 		return nil, err

@@ -41,14 +41,14 @@ func TestSnapshotKeepsWhatItSeesAndNothingMore(t *testing.T) {
 		put(table, "new", &half{value: "w", count: i})
 		del(table, "new")
 	}
-	require.Equal(t, 1, table.Snapshots().Kept, "what came and went after the snapshot")
+	require.Equal(t, 1, table.Snapshots().Kept, "objects added and deleted after the snapshot")
 	second := table.Snapshot()
 	put(table, "0", &half{value: "v"})
 	require.Equal(t, 2, table.Snapshots().Kept, "one version for each snapshot")
 	third := table.Snapshot()
 	fourth := table.Snapshot()
 	del(table, "1")
-	require.Equal(t, 4, table.Snapshots().Kept, "the deleted object and its leaf, once for all who see them")
+	require.Equal(t, 4, table.Snapshots().Kept, "the deleted object and its leaf, once for all snapshots that see them")
 	first.Close()
 	tidied(table)
 	require.Equal(t, 3, table.Snapshots().Kept)
@@ -63,8 +63,8 @@ func TestSnapshotKeepsWhatItSeesAndNothingMore(t *testing.T) {
 	require.NoError(t, table.verify())
 }
 
-// TestSnapshotOutlivesReplace: versions kept in a former body go as well, when
-// the one snapshot that needs them is closed and another one stays.
+// TestSnapshotOutlivesReplace checks that versions kept in a former body are dropped when the one
+// snapshot that needs them is closed, while another one stays open.
 func TestSnapshotOutlivesReplace(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{count: 1})
@@ -110,7 +110,7 @@ func TestSnapshotAfterClose(t *testing.T) {
 	require.Zero(t, table.Snapshots().Open)
 }
 
-// TestCloseInsideALoop: the loop keeps what it needs until it ends.
+// TestCloseInsideALoop checks that a loop keeps its versions until it ends.
 func TestCloseInsideALoop(t *testing.T) {
 	table := newValueTable()
 	for i := range 300 {
@@ -150,7 +150,8 @@ func TestSnapshotStats(t *testing.T) {
 	})
 }
 
-// TestForgottenSnapshot is closed by the garbage collector, and counted.
+// TestForgottenSnapshot checks that a forgotten snapshot is closed by the garbage collector, and
+// counted.
 func TestForgottenSnapshot(t *testing.T) {
 	table := newValueTable()
 	put(table, "k", &half{})
@@ -165,8 +166,8 @@ func TestForgottenSnapshot(t *testing.T) {
 	require.Equal(t, uint64(1), table.Snapshots().Forgotten)
 }
 
-// TestShrink: a table that has lost most of its objects gives their memory
-// back, and open snapshots do not notice.
+// TestShrink checks that a table that has lost most of its objects frees their memory, and that
+// open snapshots are not affected.
 func TestShrink(t *testing.T) {
 	table := newValueTable()
 	objs := map[string]any{}
@@ -198,10 +199,9 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, "1", table.RV())
 }
 
-// TestNobodyKeepsForWhoHasLeft: pins that leave while a writer looks at them, or
-// while somebody tidies up, leave nothing behind, although no other write
-// follows.
-func TestNobodyKeepsForWhoHasLeft(t *testing.T) {
+// TestReleasedPinsKeepNothing checks that pins released while a writer or the janitor looks at them
+// leave no versions behind, although no other write follows.
+func TestReleasedPinsKeepNothing(t *testing.T) {
 	for objects, rounds := range map[int]int{20: 10_000, 3 * tidyStep: 1000} {
 		t.Run(strconv.Itoa(objects), func(t *testing.T) {
 			jostle(t)

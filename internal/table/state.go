@@ -9,32 +9,30 @@ import (
 	"sync/atomic"
 )
 
-// This file is what the table is: the types that hold each other. What they hold
-// themselves (records, leaves, slots, ids, pins) is in files that need none of these;
-// what is done with them, from the notes of a change up to a whole write, is in those
-// that need this one. No two files need each other.
+// This file has the types that refer to each other. Types that refer to none of these (records,
+// leaves, slots, ids, pins) are in files below it; operations, from the note of a change up to a
+// whole write, are in files above it. No two files depend on each other.
 
-// Table is an indexed set of objects: one writer at a time, readers that never
-// wait. See the package documentation for the guarantees. Create it with New.
+// Table is an indexed set of objects with one writer at a time and readers that never block. See
+// the package documentation for the guarantees. Create it with New.
 type Table struct {
 	core    atomic.Pointer[core]
 	seed    maphash.Seed
 	options Options
-	_       [56]byte // of the above readers load the core, of what follows all store
+	_       [56]byte // readers load core, and store all fields below
 
 	pins pins
 
-	// opened counts the open snapshots, kept the versions in limbo, forgotten the
-	// lost snapshots. janitor is set while a goroutine is about to look at the
-	// pins that were left.
+	// opened is the number of open snapshots, kept that of versions in limbo, forgotten that of
+	// forgotten snapshots. janitor is set from the start of a janitor until it looks at the
+	// released pins.
 	opened    atomic.Int64
 	kept      atomic.Int64
 	forgotten atomic.Uint64
 	janitor   atomic.Bool
 
-	// functions is held while index functions run, for a block of objects at
-	// most: there is never but one. Those that are known not to be the user's do
-	// without.
+	// functions is held while index functions of the user run, for at most one block of objects:
+	// they run one at a time. Functions known not to be user code run without it.
 	functions sync.Mutex
 
 	w struct {
@@ -44,14 +42,14 @@ type Table struct {
 	}
 }
 
-// core is one whole body of the table, from one Replace to the next.
+// core is one body of the table, from one Replace to the next.
 //
-// published is the newest generation that readers may see; storing it is the
-// only act that makes a batch visible. Everything newer is the writer's draft.
+// published is the newest generation that readers may see. Storing it is the only step that makes a
+// batch visible. Everything newer is the writer's draft.
 type core struct {
 	published atomic.Uint64
-	// Readers load published and what follows for each call, the writer stores
-	// only published for each batch: keep them on separate cache lines.
+	// For each call, readers load published and the fields below. For each batch, the writer stores
+	// published only. They are on separate cache lines.
 	_ [56]byte
 
 	seed    maphash.Seed
@@ -68,17 +66,17 @@ type core struct {
 	log  changes
 }
 
-// indexer is a named function with its count of failures. It outlives the
-// postings, which a Replace builds anew.
+// indexer is a named function with the number of its failures. It outlives the postings, which a
+// Replace builds again.
 type indexer struct {
 	name     string
 	fn       IndexFunc
-	single   func(obj any) (value string, err error) // fn, if that always has one value; or nil
+	single   func(obj any) (value string, err error) // equivalent to fn, with exactly one value; or nil
 	failures atomic.Uint64
 }
 
-// indexValues are the values of one object in one index: none, or lacking, if
-// its function failed.
+// indexValues are the values of one object in one index. They are empty, or lacking, if the
+// function failed.
 type indexValues = []string
 
 // index holds the postings of one indexer.
@@ -87,7 +85,7 @@ type indexValues = []string
 //	object id ──▶ row ──▶ (posting, position)          writer only
 type index struct {
 	*indexer
-	// born is the generation that made the index: older states lack it.
+	// born is the generation in which the index was built. Older states lack it.
 	born uint64
 	seed maphash.Seed
 
@@ -95,14 +93,13 @@ type index struct {
 
 	// What follows is the writer's.
 
-	// rows has the places of the objects with one value; the index's column is
-	// the one at column.
+	// rows has the places of the objects with one value, in the column of that number.
 	rows   *rows
 	column int
-	// many has the places of the objects with several values, in the order of
-	// the values; their place in rows is refMany.
+	// many has the places of the objects with several values, ordered by value; their place in rows
+	// is refMany.
 	many map[uint32][]ref
-	// lacking are the objects for which the function failed.
+	// lacking is the set of objects for which the function failed.
 	lacking map[uint32]struct{}
 	log     *changes
 
@@ -110,16 +107,16 @@ type index struct {
 	lacks atomic.Int64
 }
 
-// textLen is room for a UID, as most values are at most.
+// textLen is the room for a value in its posting. Most values are at most as long as a UID, which
+// has 36 bytes.
 const textLen = 48
 
-// posting is the set of objects with one value in one index: ids in leaves,
-// all full but the last one with members, so that a change costs the same in a
-// posting of any size.
+// posting is the set of objects with one value in one index. Their ids are in leaves, all of them
+// full except the last one with members, so that a change costs the same in a posting of any size.
 type posting struct {
 	value string
-	// first is nil before the first member comes. It is replaced by a larger or
-	// smaller one as the members ask for.
+	// first is nil before the first member is added. It is replaced by a larger or smaller leaf as
+	// the number of members changes.
 	first atomic.Pointer[leaf]
 	// more holds the leaves after the first one, of full size. The slice is
 	// shared with readers: elements in use are never overwritten.
@@ -128,54 +125,54 @@ type posting struct {
 	// The fields below are the writer's; index never changes.
 	index *index
 	n     uint32
-	// dropped says that the posting is not in values any more.
+	// dropped means that the posting was removed from values.
 	dropped bool
 
-	// text has the bytes of the value, if that is not longer.
+	// text has the bytes of a value of at most textLen bytes.
 	text [textLen]byte
 }
 
-// ref is the place of one object in one posting: the position of the object's
-// id there.
+// ref is the place of one object in one posting: the position of its id.
 type ref struct {
 	post *posting
 	pos  uint32
 }
 
-// rows has for each record a row of places, one for each index: an update
-// looks at all of them. Writer only.
+// rows has a row of places for each record, one place for each index, because an update reads all
+// of them. Writer only.
 type rows struct {
 	width  int
 	chunks [][]ref
 }
 
-// filing is memory of a writer: for each index, or for each object and each index, the values of
-// an object. For one object posts has the posting that it was in, where that is just one.
+// filing is scratch memory of a writer: the values of an object for each index, or for each object
+// and each index. For a single object, posts has the posting in which it is filed, if it is filed
+// in exactly one.
 type filing struct {
 	values  []indexValues
 	singles []string
 	posts   []*posting
-	warm    int // keeps the compiler from leaving out loads that only warm caches
+	warm    int // keeps the compiler from removing loads that only warm caches
 }
 
-// changes lists the records and leaves that the current batch has changed, and
-// has the memory for what they were before.
+// changes lists the records and leaves that the current batch has changed, and has the memory for
+// their overwritten versions.
 //
-// While a body or an index is built aside nothing is superseded; only leaves
-// that lost a member are then of interest.
+// While a body or an index is under construction no version is superseded; only leaves that lost a
+// member are listed then.
 type changes struct {
 	building bool
 
 	records []*record
 	leaves  []leafRef
 
-	// pasts are free. olds are for this batch, those from next on free. A batch
-	// that nobody had a pin at leaves its pasts and olds to the next one: nobody
-	// can look at them any longer, for who came after it was published does not
-	// go back before it. What is new is cold, and that is what it costs.
+	// pasts are free. olds are the notes of this batch; those from next on are free. If no pin
+	// existed during a batch, its pasts and olds are reused by the next one: no reader can see them
+	// any longer, because a reader that arrives after the publication does not look behind it.
+	// Reused memory is warm, new memory is not, and most of the cost is that.
 	//
-	// If somebody had, olds are given up as a whole: notes of two batches that
-	// lie in one block would keep each other alive.
+	// If a pin existed, olds are given up as a whole: notes of two batches in one block would keep
+	// each other alive.
 	pasts []*past
 	olds  []leafOld
 	next  int
@@ -186,40 +183,36 @@ type leafRef struct {
 	i    uint32
 }
 
-// limbo holds what is superseded and still kept. Each such version is named
-// exactly once: by the newest holder that needs it, or in the queue after that
-// was left. So a version is looked at once for each generation that needed it,
-// whatever the number of writes meanwhile, and not at all by a write that comes
-// after. Snapshots that are closed in the order in which they were taken have
-// each version looked at once.
+// limbo holds the superseded versions that are still needed. Each is listed exactly once: under the
+// newest holder that needs it, or in the queue after that holder's last pin was released. So a
+// version is examined once for each generation that needed it, however many writes happen
+// meanwhile. If snapshots are closed in the order in which they were taken, each version is
+// examined once.
 type limbo struct {
-	// holders are in the rising order of their generations. spare is one to be
-	// used again.
+	// holders are ordered by generation. spare is a holder for reuse.
 	holders []*holder
 	spare   *holder
-	// arriving is the lowest generation at which a pin that arrived at the last
-	// look may settle. landing holds what is kept for such pins, whose generation
-	// is not known yet.
+	// arriving is the lowest generation at which a pin that was arriving at the last look may
+	// settle. landing holds the versions kept for such pins, whose generation is not known yet.
 	arriving uint64
 	landing  holder
-	queue    [][]kept
-	// n counts all versions.
+	queue    [][]oldVersion
+	// n is the number of versions listed.
 	n int
-	// steps counts the pins and versions that were looked at.
+	// steps is the number of pins and versions examined so far.
 	steps int
 }
 
-// holder is a generation that pins are at, with what is kept for it.
+// holder is a generation with pins, and the versions kept for it.
 type holder struct {
 	gen   uint64
 	pins  int
-	items []kept
+	items []oldVersion
 }
 
-// kept names a superseded version that a pinned generation needs, by the
-// generation that wrote it: of leaf i of a posting or, where post is nil, of
-// record i of a body.
-type kept struct {
+// oldVersion identifies a superseded version that a pinned generation needs, by the generation gen
+// that wrote it: of leaf i of post or, if post is nil, of record i of core.
+type oldVersion struct {
 	core *core
 	post *posting
 	i    uint32

@@ -9,30 +9,29 @@ import (
 	"unsafe"
 )
 
-// Survey is how large a table is without its objects and the text of their keys, for who wants to
-// know what it costs.
+// Survey is the size of a table, without its objects and the text of their keys.
 type Survey struct {
-	Bytes   int64 // of hash table and records, indexes left out
+	Bytes   int64 // of the hash table and the records, without indexes
 	Indexes []IndexSurvey
 }
 
-// IndexSurvey is how large an index is. Beyond surveyedGroups groups of its hash table, that is
-// some 300 values, it is an estimate.
+// IndexSurvey is the size of an index. It is an estimate if the index has more than about 300
+// values, that is more than surveyedGroups groups in its hash table.
 type IndexSurvey struct {
 	Name     string
-	Values   int    // with members
-	Members  int    // an object is one of each of its values
+	Values   int    // values with at least one object
+	Members  int    // the number of pairs of an object and one of its values
 	Lacking  int    // objects for which the function failed
-	Failures uint64 // of the function, so far
+	Failures uint64 // failed calls of the function so far
 	Bytes    int64
 }
 
-// surveyedGroups bounds the groups of a hash table whose postings are looked at. The tags of all
-// groups are, a cache line for 7 slots: 2 ms for 10^6 values.
+// surveyedGroups bounds the groups of a hash table whose postings are examined. The tags of all
+// groups are read, a cache line for 7 slots: 2 ms for 10^6 values.
 const surveyedGroups = 64
 
-// Survey looks at the newest state. It costs as much as the indexes have values, and allocates no
-// more than its result.
+// Survey returns the size of the newest state. Its cost is proportional to the number of values of
+// the indexes, and it allocates only its result.
 func (t *Table) Survey() Survey {
 	v, p := t.pin()
 	defer t.leave(p)
@@ -47,7 +46,7 @@ func (t *Table) Survey() Survey {
 	return s
 }
 
-// survey is Survey for an index. Pinned views only.
+// survey is Survey for one index. Pinned views only.
 func (v view) survey(ix *index) IndexSurvey {
 	groups := *ix.values.groups.Load()
 	s := IndexSurvey{Name: ix.name, Lacking: int(ix.lacks.Load()), Failures: ix.failures.Load()}
@@ -58,7 +57,7 @@ func (v view) survey(ix *index) IndexSurvey {
 		for used := g.used(); used != 0; used &= used - 1 {
 			looked++
 			p := g.refs[first(used)].Load()
-			if p == nil || !v.inhabited(p) { // or it has gone meanwhile
+			if p == nil || !v.inhabited(p) { // removed meanwhile
 				continue
 			}
 			n, _ := v.count(p)
@@ -76,7 +75,7 @@ func (v view) survey(ix *index) IndexSurvey {
 	return s
 }
 
-// usedSlots counts the slots that are in use.
+// usedSlots returns the number of slots in use.
 func usedSlots[T any](groups []group[T]) (n int) {
 	for i := range groups {
 		n += bits.OnesCount64(groups[i].used())
@@ -84,7 +83,7 @@ func usedSlots[T any](groups []group[T]) (n int) {
 	return n
 }
 
-// size is the memory of a posting, without what older generations see of it.
+// size returns the memory of a posting in bytes, without older versions of its leaves.
 func (p *posting) size() int64 {
 	n := int64(unsafe.Sizeof(posting{}))
 	if len(p.value) > textLen {
@@ -98,9 +97,9 @@ func (p *posting) size() int64 {
 	return n
 }
 
-// Sample returns up to so many objects from all over the table, and the bytes of their keys: all if
-// there are no more. Of a large table, whose size makes no difference to it, it may return some
-// less.
+// Sample returns up to most objects, spread over the table, and the number of bytes of their keys.
+// It returns all objects if there are no more. From a large table it may return a few less than
+// most; its cost does not depend on the table's size.
 func (t *Table) Sample(most int) (objects []any, keys int) {
 	v, p := t.pin()
 	defer t.leave(p)
@@ -122,7 +121,7 @@ func (t *Table) Sample(most int) (objects []any, keys int) {
 	return objects, keys
 }
 
-// fewSlots are looked at one by one, which takes some 5 us.
+// fewSlots is the number of slots up to which Sample examines each one, which takes about 5 us.
 const fewSlots = 16 * slabLen
 
 // thinned is Sample for a small table. Pinned views only.

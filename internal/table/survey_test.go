@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// surveyed makes a table of n objects with as many values, in an index, as said.
+// surveyed returns a table of n objects with this number of values in an index.
 func surveyed(n, values int) *Table {
 	table := New(map[string]IndexFunc{
 		"value": func(obj any) ([]string, error) { return []string{strconv.Itoa(obj.(int) % values)}, nil },
@@ -58,7 +58,7 @@ func TestSurvey(t *testing.T) {
 	assert.Greater(t, all["two"].Bytes, all["fails"].Bytes)
 	assert.Positive(t, table.Survey().Bytes)
 
-	// what a snapshot sees is not what the index has
+	// versions kept for a snapshot do not count
 	snapshot := table.Snapshot()
 	defer snapshot.Close()
 	for i := range 200 {
@@ -76,7 +76,7 @@ func TestSurvey(t *testing.T) {
 	assert.Equal(t, 0, indexesOf(table.Survey())["value"].Members)
 }
 
-// TestSurveyOfManyValues: it is near, and looks at few of them.
+// TestSurveyOfManyValues checks that an estimate is close and examines few values.
 func TestSurveyOfManyValues(t *testing.T) {
 	for _, values := range []int{300, 1000, 10_000} {
 		all := indexesOf(surveyed(10_000, values).Survey())
@@ -108,7 +108,7 @@ func TestSample(t *testing.T) {
 	assert.Empty(t, objects)
 }
 
-// TestSampleOfWhatIsLeft: many objects were deleted.
+// TestSampleOfWhatIsLeft samples a table from which many objects were deleted.
 func TestSampleOfWhatIsLeft(t *testing.T) {
 	table := surveyed(10_000, 7)
 	var ops []Op
@@ -125,8 +125,8 @@ func TestSampleOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestSurveyBesideAWriter: what is looked at is one state as far as it is exact, and never what was
-// half written.
+// TestSurveyBesideAWriter checks that exact figures are those of one state, and that no
+// half-written state is seen.
 func TestSurveyBesideAWriter(t *testing.T) {
 	table := surveyed(200, 7)
 	var group sync.WaitGroup
@@ -138,7 +138,7 @@ func TestSurveyBesideAWriter(t *testing.T) {
 				return
 			default:
 			}
-			// a batch takes one member away and brings another one, with another value
+			// each batch removes one member and adds another one with another value
 			gone, come := i%200, 200+i%200
 			if i/200%2 == 1 {
 				gone, come = come, gone

@@ -5,47 +5,46 @@
 
 package table
 
-// BlockLen objects are filed together: enough for the processor to fetch the
-// memory of several at once, few enough to stay in the first cache.
+// BlockLen is the number of objects that are filed together: enough for the processor to load the
+// memory of several in parallel, few enough to stay in the first-level cache.
 const BlockLen = 32
 
-// The sizes at which the structure changes its shape. See thresholds_small.go
-// for those of package interleave.
+// The sizes at which the structure changes its shape. See thresholds_small.go for those of package
+// interleave.
 const (
-	// slabBits makes chunks of 6 KiB of records, so that a store of ten objects
-	// stays small and the spine of 10^6 (62 KiB) stays in the second cache.
+	// slabBits gives chunks of 6 KiB of records, so that a table of ten objects stays small and the
+	// spine of 10^6 (62 KiB) stays in the second-level cache.
 	slabBits = 7
-	// leafBits bounds what a reader of a changed leaf does, and what is copied
-	// for a pin: 256 bytes.
+	// leafBits bounds the work of a reader of a changed leaf, and the size of a copy for a pin: 256
+	// bytes.
 	leafBits = 6
-	// maxNotes for one leaf in one batch: three cost as much as a copy.
+	// maxNotes is the number of notes for one leaf in one batch, beyond which the leaf is copied.
+	// Three notes cost as much as a copy.
 	maxNotes = 6
-	// groupLen entries of a hash table share a word of tags, all that it has room
-	// for.
+	// groupLen is the number of slots of a hash table that share a word of tags, which has no room
+	// for more.
 	groupLen = 7
-	// overflowMax is as far as a group counts the entries that went on.
+	// overflowMax is the highest overflow count of a group.
 	overflowMax = 0xFF
 
-	// sparePins free ones stay in the list, for as many calls at once. Each costs
-	// a write about a nanosecond.
+	// sparePins is the number of free pins that stay in the list, enough for as many concurrent
+	// calls. Each costs a write about a nanosecond.
 	sparePins = 16
-	// manyPins in the list are too many to pass by for each call.
+	// manyPins is the number of pins in use above which the list is too long for each call to pass.
 	manyPins = 4 * sparePins
 
-	// A batch looks again at tidyPerOp times as many kept versions as it makes,
-	// and pins that were left, so that they shrink faster than they can grow ...
+	// A batch examines tidyPerOp times as many kept versions as it supersedes, and as many released
+	// pins, so that both shrink faster than they can grow ...
 	tidyPerOp = 4
-	// ... and at tidyStep at least: about 10 us, the longest that a writer
-	// waits for the janitor.
+	// ... and tidyStep more: about 10 us, the longest time that a writer waits for the janitor.
 	tidyStep = 128
 
-	// keptLog is the room for changes that survives a batch: 2^10 records and
+	// maxLog is the capacity for changes that a batch leaves to the next one: 2^10 records and
 	// leaves, 20 KiB.
-	keptLog = 1 << 10
-	// keptPasts is how many pasts do.
-	keptPasts = 1 << 6
-	// fewOlds are enough for one object in three indexes, and manyOlds for its
-	// deletion.
+	maxLog = 1 << 10
+	// maxPasts is the number of pasts that a batch leaves to the next one.
+	maxPasts = 1 << 6
+	// fewOlds is enough notes for one object in three indexes, manyOlds for its deletion.
 	fewOlds  = 3
 	manyOlds = 8
 )

@@ -5,8 +5,8 @@
 
 package table
 
-// BlockLen is small for package interleave, like the other sizes: each change of
-// shape is within a few operations.
+// BlockLen is small for package interleave, like the other sizes, so that a few operations cause
+// each change of shape.
 const BlockLen = 2
 
 const (
@@ -23,8 +23,8 @@ const (
 	tidyPerOp = 1
 	tidyStep  = 1
 
-	keptLog   = 4
-	keptPasts = 1
-	fewOlds   = 1
-	manyOlds  = 2
+	maxLog   = 4
+	maxPasts = 1
+	fewOlds  = 1
+	manyOlds = 2
 )

@@ -3,11 +3,11 @@
 
 package table
 
-// What a change overwrites, in records and leaves: noted before the change, let go
-// of after the batch, or cut when nobody is left who needs it.
+// Changes of records and leaves note the values that they overwrite. A note is stored before the
+// change, and dropped after the batch, or cut once no pin needs it.
 
-// set gives a record its next object, in the draft gen. It notes the record if
-// the draft has not changed it before.
+// set stores the record's next object in the draft gen. It notes the previous one unless the draft
+// has changed the record before.
 func (r *record) set(gen uint64, w words, log *changes) {
 	if now := r.gen.Load(); now != gen {
 		p := log.past()
@@ -22,8 +22,7 @@ func (r *record) set(gen uint64, w words, log *changes) {
 	r.store(w)
 }
 
-// retire lets go of the version that the last change has superseded, unless a
-// holder needs it.
+// retire drops the version that the last change has superseded, unless a holder needs it.
 func (r *record) retire(l *limbo) (p *past, h *holder) {
 	if p = r.undo.Load(); p == nil {
 		return nil, nil
@@ -34,7 +33,7 @@ func (r *record) retire(l *limbo) (p *past, h *holder) {
 	return p, h
 }
 
-// cut is retire for any superseded version.
+// cut is retire for any superseded version. from is the generation that wrote it.
 func (r *record) cut(from uint64, l *limbo) *holder {
 	link, upTo := &r.undo, r.gen.Load()
 	p := link.Load()
@@ -52,10 +51,9 @@ func (r *record) cut(from uint64, l *limbo) *holder {
 	return h
 }
 
-// note keeps what the next change in the draft gen overwrites: the number of
-// members, and the id at pos. fresh tells that it is the draft's first change
-// of the leaf. A leaf that is as young as the draft needs no notes: it had no
-// members before.
+// note records the values that the next change in the draft gen overwrites: the number of members,
+// and the id at pos. fresh reports whether this is the draft's first change of the leaf. A leaf
+// created by the draft needs no notes: it had no members before.
 func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
 	head := l.old.Load()
 	now := l.gen.Load()
@@ -80,7 +78,7 @@ func (l *leaf) note(gen uint64, pos uint32, log *changes) (fresh bool) {
 	return fresh
 }
 
-// filled returns one full leafOld in the place of the notes that begin at o.
+// filled returns one full leafOld that replaces the notes that begin at o.
 func (l *leaf) filled(o *leafOld) *leafOld {
 	f := &leafOld{from: o.from, upTo: o.upTo, full: new([leafLen]uint32)}
 	copy(f.full[:], l.ids()[:l.n])
@@ -94,8 +92,8 @@ func (l *leaf) filled(o *leafOld) *leafOld {
 	}
 }
 
-// retire lets go of what the batch gen has superseded, unless a holder needs it.
-// Then from names it.
+// retire drops the version of the leaf that the batch gen has superseded, unless a holder needs it.
+// In that case from identifies the version.
 func (l *leaf) retire(gen uint64, limbo *limbo) (from uint64, h *holder) {
 	o := l.old.Load()
 	if o == nil || o.upTo != gen {
@@ -111,7 +109,7 @@ func (l *leaf) retire(gen uint64, limbo *limbo) (from uint64, h *holder) {
 	return o.from, h
 }
 
-// rest returns what comes after the notes of a batch.
+// rest returns the version before the notes of a batch.
 func (o *leafOld) rest() *leafOld {
 	for o.full == nil && o.notes > 1 {
 		o = o.prev.Load()
@@ -119,7 +117,7 @@ func (o *leafOld) rest() *leafOld {
 	return o.prev.Load()
 }
 
-// cut removes what was kept as from, unless a holder needs it.
+// cut removes the version written by generation from, unless a holder needs it.
 func (l *leaf) cut(from uint64, limbo *limbo) *holder {
 	link := &l.old
 	o := link.Load()

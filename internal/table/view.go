@@ -10,11 +10,10 @@ import (
 
 // view is the table at one generation.
 //
-// A pinned view sees exactly that generation. A glance has no pin: what it
-// looks at may change at any moment, and what it has been before may be gone.
-// It then reports ok == false and the caller takes a pin. As long as it only
-// meets what has not changed since gen, its answer is that of a state which was
-// the newest during the call: that at gen, or a later one.
+// A pinned view sees exactly that generation. A glance has no pin: a record or leaf may change at
+// any moment, and its older version may be dropped. A glance reports ok == false when it meets one
+// that has changed since gen, and the caller takes a pin. Otherwise its answer is that of a state
+// that was the newest during the call: the state at gen, or a later one.
 type view struct {
 	core   *core
 	gen    uint64
@@ -27,10 +26,10 @@ func (t *Table) glance() view {
 	return view{core: c, gen: c.published.Load()}
 }
 
-// pin returns a view of the newest state. The caller must leave the pin.
+// pin returns a pinned view of the newest state. The caller must release the pin with leave.
 //
-// The pin is announced first: a writer that publishes after that keeps what it
-// supersedes until the pin has settled.
+// The pin is taken before the generation is chosen: a writer that publishes after that keeps the
+// versions that it supersedes until the pin has settled.
 func (t *Table) pin() (view, *pin) {
 	p, _ := t.pins.arrive(t.core.Load().published.Load())
 	v := t.glance()
@@ -70,7 +69,7 @@ func (v view) objects(dst []any) []any {
 	return dst
 }
 
-// index returns the index of a name.
+// index returns the index with a name.
 func (v view) index(name string) (*index, error) {
 	for _, ix := range *v.core.indexes.Load() {
 		if ix.name == name && ix.born <= v.gen {
@@ -80,8 +79,8 @@ func (v view) index(name string) (*index, error) {
 	return nil, noIndex(name)
 }
 
-// ids returns the members in a leaf, in buf or in memory that does not change.
-// ok is false if a glance has failed.
+// ids returns the members in a leaf, in buf or in memory that does not change. ok is false if a
+// glance has failed.
 func (v view) ids(l *leaf, buf *[leafLen]uint32) (ids []uint32, ok bool) {
 	if l == nil {
 		return nil, true
@@ -96,8 +95,8 @@ func (v view) ids(l *leaf, buf *[leafLen]uint32) (ids []uint32, ok bool) {
 	return l.before(v.gen, buf), true
 }
 
-// member returns what a record that is a member of a leaf holds. ok is false
-// if a glance has failed.
+// member returns the key and object of a record that is a member of a leaf. ok is false if a glance
+// has failed.
 func (v view) member(id uint32) (key string, obj any, ok bool) {
 	r := v.core.records.at(id)
 	g := r.look()
@@ -110,8 +109,8 @@ func (v view) member(id uint32) (key string, obj any, ok bool) {
 	return r.key(), r.at(v.gen).object(), true
 }
 
-// each calls f for each object of a posting until it returns false. The result
-// is false if a glance has failed.
+// each calls f for each object of a posting until f returns false. It reports false if a glance has
+// failed.
 func (v view) each(p *posting, f func(id uint32, key string, obj any) bool) bool {
 	var buf [leafLen]uint32
 	for _, l := range p.leaves {
@@ -132,7 +131,7 @@ func (v view) each(p *posting, f func(id uint32, key string, obj any) bool) bool
 	return true
 }
 
-// members appends the objects of a posting. It is each, written out for speed.
+// members appends the objects of a posting. It is each, inlined for speed.
 func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
 	if full := len(p.rest()) * leafLen; full > 0 {
 		dst = slices.Grow(dst, full+leafLen)
@@ -160,8 +159,8 @@ func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
 	return dst, true
 }
 
-// count returns the number of members of a posting. All leaves are full but the
-// last one with members, which a binary search finds.
+// count returns the number of members of a posting. All leaves are full except the last one with
+// members, which is found by binary search.
 func (v view) count(p *posting) (n int, ok bool) {
 	rest, first := p.rest(), p.first.Load() // in the order of leaves
 	ok = true
@@ -195,8 +194,8 @@ func (v view) size(l *leaf) (n int, ok bool) {
 	return len(ids), true
 }
 
-// inhabited tells whether a posting has members. Pinned views only. All leaves
-// are full but the last one with members, so that the first one tells.
+// inhabited reports whether a posting has members. Pinned views only. The first leaf has one if any
+// leaf does.
 func (v view) inhabited(p *posting) bool {
 	n, _ := v.size(p.first.Load())
 	return n > 0

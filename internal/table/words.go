@@ -10,10 +10,10 @@ import (
 	"unsafe"
 )
 
-// words are the two words of an interface value, as sync/atomic.Value takes
-// one apart: the type, and the pointer to the data or the pointer that is the
-// data. Kept apart they can be loaded and stored one by one; a pair becomes an
-// object only after the reader has made sure that both are of one version.
+// words are the two words of an interface value, as in sync/atomic.Value: the type, and the pointer
+// to the data or the pointer that is the data. Kept apart they can be loaded and stored atomically,
+// one at a time. A pair becomes an object only after the reader has verified that both words are of
+// one version.
 //
 // The zero value is no object.
 type words struct{ typ, data unsafe.Pointer }
@@ -37,15 +37,15 @@ func (w words) object() any {
 	return *(*any)(unsafe.Pointer(&w))
 }
 
-// none tells that there is no object.
+// none reports whether there is no object.
 func (w words) none() bool { return w.typ == nil }
 
-// load reads the words while a writer may be storing others.
+// load loads the words beside a writer. They need not belong together.
 func (w *words) load() words {
 	return words{atomic.LoadPointer(&w.typ), atomic.LoadPointer(&w.data)}
 }
 
-// store is load's counterpart. One writer at a time.
+// store stores the words beside readers. It must be called by one goroutine at a time.
 func (w *words) store(to words) {
 	if w.typ != to.typ {
 		atomic.StorePointer(&w.typ, to.typ)
@@ -53,25 +53,25 @@ func (w *words) store(to words) {
 	atomic.StorePointer(&w.data, to.data)
 }
 
-// hashString is maphash.String, by the way with fewer calls.
+// hashString returns maphash.String(seed, s), with fewer calls. The bytes are only read.
 func hashString(seed maphash.Seed, s string) uint64 {
 	return maphash.Bytes(seed, unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 const (
 	cacheLine = 64
-	// warmLen covers the metadata of an API object and the first fields of its
-	// spec, where keys and index values come from.
+	// warmLen is the number of bytes of an API object that hold its metadata and the first fields
+	// of its spec, the source of keys and index values.
 	warmLen = 512
 )
 
-// Warm has the processor fetch the beginning of what a pointer points to, all
-// of it at once: the functions that look at an object one field after the other
-// would wait for memory at each. It returns a number that means nothing. It is
-// for many objects one after the other.
+// Warm loads the beginning of the object that a pointer refers to into the caches, all lines in
+// parallel. Functions that read one field after the other would wait for memory at each. Warm pays
+// for many objects one after the other. The result has no meaning. The loads stay within the
+// object's size.
 //
-// With the race detector it does nothing, as it looks at fields that are none
-// of its business.
+// With the race detector Warm does nothing, because it reads fields that other goroutines may
+// write.
 func Warm(obj any) (sum byte) {
 	typ := reflect.TypeOf(obj)
 	if invariants || typ == nil || typ.Kind() != reflect.Pointer {
@@ -87,7 +87,7 @@ func Warm(obj any) (sum byte) {
 	return sum
 }
 
-// touch has the processor fetch the beginning of a string.
+// touch loads the beginning of a string into the caches.
 func touch(s string) byte {
 	if len(s) == 0 {
 		return 0

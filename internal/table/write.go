@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// New makes an empty table. The map is copied.
+// New returns an empty table. The map is copied.
 func New(indexers map[string]IndexFunc, options Options) *Table {
 	t := &Table{seed: maphash.MakeSeed(), options: options}
 	c := newCore(t.seed, newIndexers(indexers, options), 1, 0)
@@ -21,8 +21,8 @@ func New(indexers map[string]IndexFunc, options Options) *Table {
 	return t
 }
 
-// newIndexers orders the indexers by name, so that their functions always run
-// in the same order.
+// newIndexers returns the indexers ordered by name, so that their functions always run in the same
+// order.
 func newIndexers(m map[string]IndexFunc, options Options) []*indexer {
 	xs := make([]*indexer, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -35,15 +35,15 @@ func newIndexers(m map[string]IndexFunc, options Options) []*indexer {
 	return xs
 }
 
-// Apply makes the changes in order, as one state: no reader ever sees a part
-// of them. If stamp is not nil it gives the state its resource version.
+// Apply makes the changes in order, as one state: no reader sees a part of them. If stamp is not
+// nil it computes the resource version of the state.
 func (t *Table) Apply(ops []Op, stamp Stamp) {
 	t.w.Lock()
 	t.report(t.applyAll(ops, stamp))
 }
 
-// TryApply is Apply for a caller who must not wait for other writers: while
-// there is one it does nothing and returns false.
+// TryApply is Apply for a caller that must not wait for other writers. If there is one, it does
+// nothing and returns false.
 func (t *Table) TryApply(ops []Op, stamp Stamp) (done bool) {
 	if !t.w.TryLock() {
 		return false
@@ -59,9 +59,8 @@ func (t *Table) applyAll(ops []Op, stamp Stamp) failures {
 	return t.apply(ops, stamp)
 }
 
-// apply runs all user code before the first change: if that panics or exits
-// the goroutine, the deferred unlock leaves the table as it was. The caller has
-// locked other writers out.
+// apply calls all user code before the first change: if that panics or exits the goroutine, the
+// deferred unlock leaves the table unchanged. The caller holds t.w, which apply unlocks.
 func (t *Table) apply(ops []Op, stamp Stamp) failures {
 	defer t.w.Unlock()
 	c := t.core.Load()
@@ -96,7 +95,7 @@ func (c *core) apply(gen uint64, op *Op, ixs []*index, values []indexValues) {
 	c.file(gen, id, ixs, values)
 }
 
-// file brings an object's places up to date. Without values it has none.
+// file updates an object's places in all indexes. If values is nil the object is removed from them.
 func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 	row := c.rows.row(id)
 	for i, ix := range ixs {
@@ -108,12 +107,10 @@ func (c *core) file(gen uint64, id uint32, ixs []*index, values []indexValues) {
 	}
 }
 
-// Replace makes the table hold these objects and no others, at this resource
-// version, as one state. n is about their number. Of several objects under one
-// key the last one stays.
+// Replace makes these objects the only ones of the table, at resource version rv, as one state. n
+// is about their number. Of several objects under one key the last one is stored.
 //
-// The new body is built aside; readers go on in the old one until one pointer
-// is stored.
+// Readers use the old body until the new one is complete and one pointer is stored.
 func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
 	_ = t.Fill(n, rv, func(add func(string, any)) error { // never fails
 		for key, obj := range objects {
@@ -123,10 +120,9 @@ func (t *Table) Replace(objects iter.Seq2[string, any], n int, rv string) {
 	})
 }
 
-// Fill is Replace by what the function adds. If that returns an error, then so
-// does Fill, and the table stays as it was. The function runs with writers
-// locked out and must not write to the table; what it adds is taken in blocks,
-// so that objects that were just looked at are looked at again.
+// Fill is Replace with the objects that fill adds. If fill returns an error, Fill returns it and
+// the table is unchanged. fill runs with writers locked out and must not write to the table.
+// Objects are filed in blocks, soon after they are added, while they are in the caches.
 func (t *Table) Fill(n int, rv string, fill func(add func(key string, obj any)) error) error {
 	failed, err := t.fill(n, rv, fill)
 	t.report(failed)
@@ -147,9 +143,8 @@ func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) 
 	return b.failed, nil
 }
 
-// AddIndexers adds indexes and files all objects in them: all the indexers, or
-// none and an ErrIndexExists. Readers see the table without them until the
-// last object is filed.
+// AddIndexers adds indexes and files all objects in them. It adds either all the indexers, or none
+// and returns an ErrIndexExists. Readers see the table without them until the last object is filed.
 func (t *Table) AddIndexers(indexers map[string]IndexFunc) error {
 	failed, err := t.addIndexers(newIndexers(indexers, t.options))
 	t.report(failed)
@@ -197,7 +192,7 @@ func conflicts(ixs []*index, added []*indexer) error {
 	return errors.Join(errs...)
 }
 
-// Indexers returns the indexers by name, in a map of the caller's own.
+// Indexers returns the indexers by name, in a new map.
 func (t *Table) Indexers() map[string]IndexFunc {
 	v := t.glance()
 	m := make(map[string]IndexFunc)
