@@ -9,58 +9,60 @@ import (
 	"github.com/kinformer/cache/internal/fanout"
 )
 
-// Change is what a ChangeHandler is told: what has become of an object, and why that is known.
+// Change describes one change of an object, and its cause.
 type Change struct {
 	Type cache.DeltaType // cache.Added, cache.Updated or cache.Deleted
-	Key  string          // of the object in the store
-	Old  any             // the state before; of Deleted the last one that is known, nil if none is; nil for Added
-	New  any             // the state now; nil for Deleted
+	Key  string          // the key of the object in the store
+	Old  any             // the previous state; for Deleted the last known state, or nil; nil for Added
+	New  any             // the current state; nil for Deleted
 
-	// Cause is empty where a ChangeFunc is called by its three other methods.
+	// Cause is empty if one of the three other methods of a ChangeFunc was called.
 	Cause Cause
 
-	// Version is the resourceVersion that New has, or for Deleted Old: empty where a transform function
-	// has removed it.
+	// Version is the resourceVersion of New, or of Old for Deleted. It is empty if a transform function
+	// removed it.
 	Version string
 
-	// Source is the name of the source that the change came from, of an informer of package sources, or
-	// its namespace with factory.Namespaces; empty for a resync, for what there is when a handler is added,
-	// and for other informers.
+	// Source is the name of the source of the change in an informer of package sources, or its
+	// namespace with factory.Namespaces. It is empty for a resync, for the initial objects of a new
+	// handler, and for other informers.
 	Source string
 }
 
-// Cause is why a Change came.
+// Cause is the reason for a Change.
 type Cause string
 
 const (
-	// CauseInitial: an Added of the first list, or of what was in the store when the handler was added.
+	// CauseInitial: an Added for an object of the first list, or of the store when the handler was
+	// added.
 	CauseInitial Cause = "Initial"
-	// CauseWatch: the server has sent an event.
+	// CauseWatch: an event of the watch.
 	CauseWatch Cause = "Watch"
-	// CauseRelist: a list has an object that the store had, or lacks it, or a later list has a new one. What
-	// Deleted says was not seen: the object may have changed before, and Old may not be its last state.
+	// CauseRelist: a difference between a later list and the store. A Deleted was inferred from the
+	// list: the object may have changed before its deletion, so Old may not be its last state.
 	CauseRelist Cause = "Relist"
-	// CauseResync: the resync period is over. Nothing is new.
+	// CauseResync: the resync period ended. The object has not changed.
 	CauseResync Cause = "Resync"
-	// CauseSourceGone: the source that had the object was removed; see Source.
+	// CauseSourceGone: the source of the object was removed; see Source.
 	CauseSourceGone Cause = "SourceGone"
 )
 
-// ChangeHandler is a handler that informers of this module, those of cache.NewInformer too, call by
-// OnChange, in place of its three other methods: as these in order, one call at a time, and as its Delivery
-// says. The three methods are called by a filter or a typed adapter around it, and by informers of other
-// packages. A type that embeds a ChangeHandler has its OnChange, and so has to override that.
+// ChangeHandler is a handler with an OnChange method. Informers of this module, including those of
+// cache.NewInformer, call OnChange instead of the three other methods: in the same order, one call at a
+// time, and according to the handler's Delivery. Informers of other packages, and a filter or typed
+// adapter around the handler, call the three methods. A type that embeds a ChangeHandler promotes its
+// OnChange and must override it.
 //
-// Where OverflowCoalesce merges changes, Cause and Source are of the last one that says anything new, but
-// the Cause of an Added stays CauseInitial. A Deleted stays as it is when a later Added and Deleted cancel
-// each other out.
+// If OverflowCoalesce merges changes, Cause and Source are those of the last change that has new
+// content, but the Cause of an Added stays CauseInitial. A Deleted is unaffected when a later Added and
+// Deleted cancel each other out.
 type ChangeHandler interface {
 	cache.ResourceEventHandler
 	OnChange(Change)
 }
 
-// ChangeFunc is a function as a ChangeHandler. Its three other methods call it without Cause, Version and
-// Source, and without the Key of an object that has none by cache.DeletionHandlingMetaNamespaceKeyFunc.
+// ChangeFunc adapts a function to a ChangeHandler. Its three other methods call the function without
+// Cause, Version and Source. They leave Key empty if cache.DeletionHandlingMetaNamespaceKeyFunc fails.
 type ChangeFunc func(Change)
 
 // OnChange calls f.

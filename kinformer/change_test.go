@@ -22,10 +22,10 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// toldOf is a ChangeHandler that keeps what it is told, in one line each.
-type toldOf struct{ testkit.Journal }
+// changeRecorder is a ChangeHandler that notes each change in one line.
+type changeRecorder struct{ testkit.Journal }
 
-func (h *toldOf) OnChange(c kinformer.Change) {
+func (h *changeRecorder) OnChange(c kinformer.Change) {
 	states := ""
 	for _, state := range []any{c.Old, c.New} {
 		if pod, is := state.(*corev1.Pod); is {
@@ -37,18 +37,18 @@ func (h *toldOf) OnChange(c kinformer.Change) {
 	h.Note("%s %s%s %s", c.Type, c.Key, states, c.Cause)
 }
 
-// sorted takes what was told, in the order of the alphabet.
-func (h *toldOf) sorted() []string {
+// sorted returns the noted changes in alphabetical order, and clears them.
+func (h *changeRecorder) sorted() []string {
 	told := h.Take()
 	slices.Sort(told)
 	return told
 }
 
-// TestCauses: each change says why it came, in lists and watch-lists alike, and the three other methods
+// TestCauses: each change has its cause, with lists and with watch-lists, and the three other methods
 // are not called.
 func TestCauses(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
-		var handler, wanting toldOf
+		var handler, wanting changeRecorder
 		_, err := r.AddEventHandlerWithResyncPeriod(&handler, 0)
 		require.NoError(t, err)
 		_, err = r.AddEventHandlerWithResyncPeriod(&wanting, 12*time.Hour)
@@ -83,13 +83,13 @@ func TestCauses(t *testing.T) {
 	}, kinformer.Options{ResyncPeriod: 12 * time.Hour})
 }
 
-// TestCausesOfTheFirstList is TestCauses for handlers that were there before, also for one that is called
-// in parallel, and of a later list that is another.
+// TestCausesOfTheFirstList checks the causes of handlers that are added before the first list, also of
+// one with parallel calls.
 func TestCausesOfTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"))
 		informer := kinformer.New(source, &corev1.Pod{}, kinformer.Options{})
-		handlers := []*toldOf{{}, {}}
+		handlers := []*changeRecorder{{}, {}}
 		informers.Handle(t, informer, handlers[0])
 		informers.Handle(t, informer, kinformer.Deliver(handlers[1], kinformer.Delivery{Parallel: 3}))
 		defer informers.Run(t, informer)()
@@ -100,10 +100,10 @@ func TestCausesOfTheFirstList(t *testing.T) {
 	})
 }
 
-// TestCausesWithoutAFanOut: of an informer that calls its one handler itself.
+// TestCausesWithoutAFanOut checks the causes in an informer that calls its only handler itself.
 func TestCausesWithoutAFanOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source, handler := cachetest.Of(testkit.Pod("a", "1")), &toldOf{}
+		source, handler := cachetest.Of(testkit.Pod("a", "1")), &changeRecorder{}
 		_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 			ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: handler, ResyncPeriod: time.Hour,
 		})
@@ -119,11 +119,11 @@ func TestCausesWithoutAFanOut(t *testing.T) {
 	})
 }
 
-// TestCausesOfWhatIsMerged: the last one that says anything new, but that what was never heard of is of the
-// first list.
+// TestCausesOfWhatIsMerged: a merged change has the cause of the last change with new content, except
+// that an object which the handler has not seen yet keeps the cause of the first list.
 func TestCausesOfWhatIsMerged(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
-		var handler toldOf
+		var handler changeRecorder
 		blocked, release := make(chan struct{}), make(chan struct{})
 		first := true
 		_, err := r.AddEventHandler(kinformer.Deliver(kinformer.ChangeFunc(func(c kinformer.Change) {
@@ -151,7 +151,7 @@ func TestCausesOfWhatIsMerged(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestChangeFuncOfAnotherInformer: client-go calls the three methods.
+// TestChangeFuncOfAnotherInformer: client-go calls the three other methods.
 func TestChangeFuncOfAnotherInformer(t *testing.T) {
 	var told []kinformer.Change
 	var handler clientgo.ResourceEventHandler = kinformer.ChangeFunc(func(c kinformer.Change) { told = append(told, c) })
@@ -170,7 +170,7 @@ func TestChangeFuncOfAnotherInformer(t *testing.T) {
 	}, told)
 }
 
-// TestChangeVersion: of the new state, or the last one.
+// TestChangeVersion: Version is that of the new state, or of the last one.
 func TestChangeVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.Of(testkit.Pod("a", "1"))

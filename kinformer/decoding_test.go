@@ -46,8 +46,8 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// wireServer is a server of pods without a network: each list and each watch-list has 20 of them,
-// each watch the events that are sent.
+// wireServer is a server of pods without a network. Each list and each watch-list has 20 pods; a watch
+// or watch-list then sends events, once.
 type wireServer struct {
 	*taptest.Wire
 	mu     sync.Mutex
@@ -104,20 +104,20 @@ func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
 	return informers.ClientOver(t, s, s.Media, wrap)
 }
 
-// heardOf notes what a handler hears of pods and their labels.
-type heardOf struct {
+// podRecorder notes the calls of a handler, with the pods and their labels.
+type podRecorder struct {
 	mu    sync.Mutex
 	calls []string
 }
 
-func (h *heardOf) note(what string, obj any) {
+func (h *podRecorder) note(what string, obj any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	pod := obj.(*v1.Pod)
 	h.calls = append(h.calls, fmt.Sprintf("%s %s %s %s", what, pod.Name, pod.ResourceVersion, pod.Labels["app"]))
 }
 
-func (h *heardOf) handler() cache.ResourceEventHandlerFuncs {
+func (h *podRecorder) handler() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { h.note("add", obj) },
 		UpdateFunc: func(_, obj any) { h.note("update", obj) },
@@ -125,9 +125,9 @@ func (h *heardOf) handler() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// wrongAbout makes a decoder that is wrong about the pods of these versions.
+// wrongAbout configures a decoder that decodes the pods of these versions wrongly.
 //
-// Of its objects the first 8, the 24th and the 40th are in the sample.
+// The first 8, the 24th and the 40th of its objects are in the sample.
 func wrongAbout(versions ...string) func(*door.Config) {
 	wrong := taptest.SlowDecoders(nil, func(obj runtime.Object) {
 		if pod := obj.(*v1.Pod); slices.Contains(versions, pod.ResourceVersion) {
@@ -137,7 +137,7 @@ func wrongAbout(versions ...string) func(*door.Config) {
 	return func(c *door.Config) { c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40 }
 }
 
-// eventsOf are updates of p0 and on, at the versions from 60.
+// eventsOf returns updates of the pods p0, p1, ..., with versions from 60.
 func eventsOf(n int, media string) (frames [][]byte) {
 	for i := range n {
 		frames = append(frames, taptest.Frame(watch.Modified, informers.WirePod(i, fmt.Sprint(60+i)), media))
@@ -145,7 +145,7 @@ func eventsOf(n int, media string) (frames [][]byte) {
 	return frames
 }
 
-// filteredWatches is a ListerWatcher whose watches are filtered, if there is a filter.
+// filteredWatches is a ListerWatcher whose watches are filtered if filter is not nil.
 type filteredWatches struct {
 	*clientgo.ListWatch
 	filter watch.FilterFunc
@@ -159,7 +159,7 @@ func (f filteredWatches) WatchWithContext(ctx context.Context, options metav1.Li
 	return watch.Filter(w, f.filter), nil
 }
 
-// decodingRun is what an informer, some time after its start, has heard and is.
+// decodingRun is the result of running an informer for some time.
 type decodingRun struct {
 	heard  []string
 	stored map[string]string // versions and labels by name
@@ -176,7 +176,7 @@ func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options
 func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, heard := newWireServer(media), &heardOf{}
+		server, heard := newWireServer(media), &podRecorder{}
 		server.events = events
 		informer := kinformer.New(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, options)
 		for _, change := range inside {
@@ -202,8 +202,8 @@ func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool,
 
 var decodingModes = []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}
 
-// TestDecodesDirectly: with the transport an informer hears and has what it does without, by as
-// many requests, in each encoding and mode.
+// TestDecodesDirectly: with and without the transport, an informer calls its handlers for the same
+// changes, stores the same objects and makes as many requests, in each encoding and mode.
 func TestDecodesDirectly(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
@@ -228,7 +228,7 @@ func TestDecodesDirectly(t *testing.T) {
 	}
 }
 
-// TestDecodingOff: the option, and the variable, leave everything to the client.
+// TestDecodingOff: with the option, and with the environment variable, the client decodes everything.
 func TestDecodingOff(t *testing.T) {
 	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 	assert.Len(t, got.heard, 40)
@@ -241,7 +241,7 @@ func TestDecodingOff(t *testing.T) {
 	assert.Zero(t, got.status.Decoding.Direct)
 }
 
-// TestUnexpectedlyOff: the log says once why the client decodes, unless the user has chosen that.
+// TestUnexpectedlyOff: the log states once why the client decodes, unless the user has chosen it.
 func TestUnexpectedlyOff(t *testing.T) {
 	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
 		logged := testkit.CaptureLog(t)
@@ -254,14 +254,13 @@ func TestUnexpectedlyOff(t *testing.T) {
 	assert.Zero(t, logged.Count("the client decodes"))
 }
 
-// TestDifferenceIsCorrected: when a sample shows that decoding directly is wrong, what went wrong
-// unnoticed before is put right by what the client decodes, and handlers hear of that, although the
-// objects have the versions that they had.
+// TestDifferenceIsCorrected: when a sample differs, objects that were decoded wrongly before are
+// replaced by those that the client decodes, and handlers are called for them, although the versions
+// are the same.
 func TestDifferenceIsCorrected(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			// p15 is wrong from the state on; a later event, every tenth of which goes both ways,
-			// is noticed.
+			// p15 is wrong in the list and goes unnoticed. A later event is in the sample (one of ten).
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
 			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
 			assert.Contains(t, got.heard, "add p15 25 wrong")
@@ -283,8 +282,8 @@ func TestDifferenceIsCorrected(t *testing.T) {
 	}
 }
 
-// TestDifferenceIsNoResync: handlers hear of what is put right even if none of them is due for a
-// resync, and once.
+// TestDifferenceIsNoResync: handlers are called for the corrections once, whether or not they have a
+// resync period.
 func TestDifferenceIsNoResync(t *testing.T) {
 	for _, mode := range decodingModes {
 		synctest.Test(t, func(t *testing.T) {
@@ -293,7 +292,7 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			server.events = eventsOf(12, server.Media)
 			informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{ResyncPeriod: time.Second, Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}})
 			door.Of(informer).Configure(wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
-			never, often := &heardOf{}, &heardOf{}
+			never, often := &podRecorder{}, &podRecorder{}
 			_, err := informer.AddEventHandlerWithResyncPeriod(never.handler(), 0)
 			require.NoError(t, err)
 			_, err = informer.AddEventHandlerWithResyncPeriod(often.handler(), time.Second)
@@ -317,8 +316,8 @@ func TestDifferenceIsNoResync(t *testing.T) {
 	}
 }
 
-// TestDifferentListIsNone: a list in which a sample differs reaches nobody; the client's follows at
-// once.
+// TestDifferentListIsNone: a list in which a sample differs is discarded; the client decodes another
+// one at once.
 func TestDifferentListIsNone(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
@@ -334,8 +333,9 @@ func TestDifferentListIsNone(t *testing.T) {
 	}
 }
 
-// TestOddListsSuspend: after a list that is none the client decodes one, and the informer goes on
-// to decode directly; after the third it no longer does. The status says so, and in a word, Causes.
+// TestOddListsSuspend: after a response that is not a list the client decodes one list, and then the
+// informer decodes directly again; after the third such response it does not. The status states this,
+// and Causes as a single word.
 func TestOddListsSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lists := newWireServer(runtime.ContentTypeJSON), 0
@@ -382,15 +382,15 @@ func TestOddListsSuspend(t *testing.T) {
 	})
 }
 
-// TestFilteredWatchBeginsAnew: who filters watches may have filtered the list, too, which nobody
-// has noticed: it is taken anew, by the client. A watch-list needs no second one.
+// TestFilteredWatchBeginsAnew: if watches are filtered, the list may have been filtered as well without
+// the informer's knowledge, so the client lists again. A watch-list is not repeated.
 func TestFilteredWatchBeginsAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for mode, asked := range map[kinformer.ListMode][]string{
 			kinformer.ListModeList:      {"list", "watch 50", "list", "watch 50"},
 			kinformer.ListModeWatchList: {"watch-list"},
 		} {
-			// An error that comes after the Stop would keep watch.Filter's goroutine.
+			// An error after the Stop would block the goroutine of watch.Filter.
 			noErrors := func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }
 			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			assert.Equal(t, asked, got.asked)
@@ -401,8 +401,7 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestPagesBeginAnew: if a later page shows that decoding is wrong, the first one counts as wrong,
-// too.
+// TestPagesBeginAnew: if a later page was decoded wrongly, the pages before are discarded as well.
 func TestPagesBeginAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 15}}
@@ -417,13 +416,13 @@ func TestPagesBeginAnew(t *testing.T) {
 		got = runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout())
 		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
 		assert.Len(t, got.stored, 20)
-		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // not the last of the first page, nor the ends of the second
+		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // neither the last of the first page, nor the first and last of the second
 	}
 }
 
 var dropping = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
 
-// seenObjects are all that handlers and a transform function got.
+// seenObjects has all objects that handlers and a transform function received.
 type seenObjects struct {
 	sync.Mutex
 	list []any
@@ -444,8 +443,8 @@ func (s *seenObjects) handler() cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{AddFunc: s.see, UpdateFunc: func(_, obj any) { s.see(obj) }, DeleteFunc: s.see}
 }
 
-// TestDroppedWhoeverDecodes: in whichever way objects come, none that a transform, a handler or the
-// store has has what is dropped; all have the rest.
+// TestDroppedWhoeverDecodes: regardless of the decoder, dropped fields reach neither a transform
+// function, nor a handler, nor the store; all other fields do.
 func TestDroppedWhoeverDecodes(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
@@ -489,7 +488,7 @@ func isDropped(t testing.TB, obj any) {
 	assert.True(t, strings.HasPrefix(o.GetName(), "p"))
 }
 
-// TestDroppedOfFakes: what no server has sent is trimmed as well, of every type.
+// TestDroppedOfFakes: objects of every type from a fake server are trimmed as well.
 func TestDroppedOfFakes(t *testing.T) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(informers.WirePod(1, ""))
 	require.NoError(t, err)
@@ -517,7 +516,7 @@ func TestDroppedOfFakes(t *testing.T) {
 	}
 }
 
-// mutating is a transform that writes to all that a pod has.
+// mutating is a transform function that writes to several parts of a pod.
 func mutating(obj any) (any, error) {
 	pod := obj.(*v1.Pod)
 	delete(pod.Labels, "remove")
@@ -529,7 +528,7 @@ func mutating(obj any) (any, error) {
 	return pod, nil
 }
 
-// copying is mutating with copies.
+// copying is mutating, but copies the parts before it writes to them.
 func copying(obj any) (any, error) {
 	pod := *obj.(*v1.Pod)
 	pod.Labels = maps.Clone(pod.Labels)
@@ -538,13 +537,13 @@ func copying(obj any) (any, error) {
 	return mutating(&pod)
 }
 
-// sharedRun is what an informer of equal pods comes to.
+// sharedRun is the result of running an informer of equal pods.
 type sharedRun struct {
 	pods   []*v1.Pod
 	status inspect.Status
 }
 
-// runSharing runs an informer while goroutines read all that it has.
+// runSharing runs an informer while goroutines read all its objects.
 func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer) (got sharedRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -590,7 +589,7 @@ func (r sharedRun) sharedVolumes() int {
 	return len(r.pods) - len(lists)
 }
 
-// transformedOnce asserts that each pod is as one transform leaves it.
+// transformedOnce asserts that the transform function was applied to each pod exactly once.
 func (r sharedRun) transformedOnce(t *testing.T) {
 	t.Helper()
 	for _, pod := range r.pods {
@@ -624,8 +623,9 @@ func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.Sha
 
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-// TestSharesEqualParts: without a transform equal pods share their parts, are what they are, and
-// may be read by anybody. A transform that is set too late is none, and nil takes one back.
+// TestSharesEqualParts: without a transform function equal pods share their parts, have the right
+// content, and can be read concurrently. A transform that is set too late has no effect, and nil
+// removes one.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
 		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
@@ -663,9 +663,9 @@ func TestTransformThatIsKnown(t *testing.T) {
 	assert.Positive(t, shared.Parts.Hits)
 }
 
-// TestTransformThatWrites: for a transform that writes to what it is given nothing is shared, and
-// the status says why, however the transform comes to the informer. With one that copies what it
-// changes, and TransformCopies, the other parts are shared.
+// TestTransformThatWrites: with a transform function that modifies its argument nothing is shared, and
+// the status states why, however the transform was set. With one that copies before it writes, and
+// TransformCopies, the other parts are shared.
 func TestTransformThatWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		copies     bool
@@ -713,8 +713,9 @@ func TestTransformThatWrites(t *testing.T) {
 	}
 }
 
-// TestWriterIsFound: who writes to cached objects that share parts is found while events come, and
-// told once, by the place and without a value. It is not taken for a fault of the decoder.
+// TestWriterIsFound: a write to cached objects that share parts is detected while events arrive, and
+// reported once, with the path of the field and without its value. It does not count as an error of the
+// decoder.
 func TestWriterIsFound(t *testing.T) {
 	reports := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -755,7 +756,7 @@ func TestWriterIsFound(t *testing.T) {
 	})
 }
 
-// listed is a client of a server that has many pods.
+// listed returns a client of a server that has many pods.
 func listed(t testing.TB, media string) *kubernetes.Clientset {
 	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
 		if r.URL.Query().Get("watch") != "" {
@@ -777,8 +778,7 @@ func listed(t testing.TB, media string) *kubernetes.Clientset {
 	return set
 }
 
-// TestRelistReplacesWhatWasWritten: a relist that somebody asks for replaces cached objects, to
-// which somebody may have written.
+// TestRelistReplacesWhatWasWritten: Relist replaces cached objects, which a caller may have modified.
 func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	for _, media := range sharingMedia {
 		synctest.Test(t, func(t *testing.T) {
@@ -802,15 +802,15 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	}
 }
 
-// session is what a server says from a whole state on: that, if it is asked for, and the events of
-// a watch up to its end.
+// session is a script of a server: its state, sent if it is requested, and the events of one watch.
 type session struct {
 	state  []v1.Pod
 	events []watch.Event
-	lost   bool // the watch ends with an error, and what happens then is in no watch; else it just ends
+	lost   bool // the watch ends with an error and misses later changes; otherwise it just ends
 }
 
-// history draws sessions: pods come, change and go, events come twice, and some changes are missed.
+// history draws sessions: pods are added, changed and deleted, events are repeated, and some changes
+// are missed.
 type history struct {
 	t       *rapid.T
 	version int
@@ -841,7 +841,7 @@ func (h *history) sessions() (all []session) {
 	return all
 }
 
-// happens is one change.
+// happens draws one change and returns its event.
 func (h *history) happens() watch.Event {
 	h.version++
 	name := fmt.Sprint("p", rapid.IntRange(0, 30).Draw(h.t, "name"))
@@ -862,7 +862,7 @@ func (h *history) happens() watch.Event {
 	return watch.Event{Type: watch.Added, Object: &pod}
 }
 
-// historian answers as the sessions say.
+// historian answers requests according to its sessions.
 type historian struct {
 	media    string
 	metadata bool
@@ -925,11 +925,11 @@ func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
 }
 
-// account is what an informer comes to.
+// account is the result of running an informer.
 type account struct {
 	events []string       // of its first handler
-	merged map[string]any // what a slow handler knows in the end, that is told of each object once
-	late   []string       // of a handler that comes in the end
+	merged map[string]any // the final state of a slow, coalescing handler
+	late   []string       // of a handler that is added at the end
 	store  map[string]any
 	status inspect.Status
 }
@@ -940,7 +940,7 @@ func (a *account) told(events *[]string, how string, objects ...any) {
 		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			line, obj = line+" unknown", unknown.Obj
 		}
-		_ = fmt.Sprint(obj) // all of it
+		_ = fmt.Sprint(obj) // reads all fields, for the race detector
 		of, err := meta.Accessor(obj)
 		if err != nil {
 			panic(err)
@@ -958,7 +958,7 @@ func (a *account) handler(events *[]string) cache.ResourceEventHandler {
 	}
 }
 
-// ordered brings the deletions of a relist, which have no order, into one.
+// ordered sorts consecutive deletions of a relist, whose order is undefined.
 func ordered(events []string) []string {
 	isDelete := func(line string) bool { return strings.HasPrefix(line, "delete unknown") }
 	for i := 0; i < len(events); i++ {
@@ -972,7 +972,7 @@ func ordered(events []string) []string {
 	return events
 }
 
-// slow knows what it was told last of each object.
+// slow returns a slow handler that keeps the last state of each object in merged.
 func (a *account) slow() cache.ResourceEventHandler {
 	a.merged = map[string]any{}
 	knows := func(obj any) {
@@ -1015,7 +1015,7 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	slices.Sort(a.late)
 }
 
-// follower is a kind of informers of pods.
+// follower is a kind of informer of pods.
 type follower struct {
 	name, media string
 	metadata    bool
@@ -1074,9 +1074,10 @@ func (f follower) follow(t *testing.T, all []session, options kinformer.Options,
 	return a
 }
 
-// TestReuseIsUnheard: whatever a server says, with ShareParts handlers of any kind are told the
-// same as without, and the store has the same. Somebody reads all objects meanwhile. Without
-// ShareParts, and with a transform, even one that promises to copy, all objects of a relist are new.
+// TestReuseIsUnheard: for any history of the server, handlers of any kind are called for the same
+// changes, and the store has the same objects, with and without ShareParts, while a goroutine reads all
+// objects. Without ShareParts, and with a transform function, even one that promises to copy, all
+// objects of a relist are new.
 func TestReuseIsUnheard(t *testing.T) {
 	reused := map[string]int64{}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -42,7 +42,7 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// TestStopWhileTheWatchIsHeld: the informer stops at once, and Run waits for the handler.
+// TestStopWhileTheWatchIsHeld: a blocked informer stops at once, and Run waits for the handler.
 func TestStopWhileTheWatchIsHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()
@@ -90,7 +90,7 @@ func TestBlockedHandlerMayAddAndRemoveHandlers(t *testing.T) {
 		handler := &testkit.Journal{}
 		handler.On = func(line string) {
 			if line == "add b1" {
-				time.Sleep(time.Minute) // until the watch is held
+				time.Sleep(time.Minute) // until the watch is blocked
 				e.AddNow(late, kinformer.Delivery{})
 				assert.NoError(t, e.Informer.RemoveEventHandler(handle))
 			}
@@ -187,7 +187,7 @@ func TestCoalesceTellsTheLastState(t *testing.T) {
 }
 
 func TestParallelCalls(t *testing.T) {
-	// As many as it takes for each of the four to get some, whatever the seed of the hash: one
+	// Enough names for each of the four goroutines to get some, for nearly every seed of the hash: one
 	// process in a million fails.
 	const names = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	informers.InBubble(t, func(e *informers.Exact) {
@@ -248,7 +248,7 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 	assert.Equal(t, 1, panics())
 }
 
-// deliveryStep is one thing that happens in a schedule.
+// deliveryStep is one step of a schedule.
 type deliveryStep struct{ op, name, uid string }
 
 func drawSchedule(t *rapid.T) []deliveryStep {
@@ -262,8 +262,8 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 	return rapid.SliceOfN(step, 1, 40).Draw(t, "schedule")
 }
 
-// deliveryModel plays a schedule against an informer in a synctest bubble. Handlers return from a
-// call when they get a token; joiners are handlers like the first, added on the way.
+// deliveryModel plays a schedule against an informer in a synctest bubble. A call of a handler returns
+// when it receives a token; handlers that join during the schedule are like the first.
 type deliveryModel struct {
 	delivery kinformer.Delivery
 	limit    int // of the queue
@@ -315,7 +315,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 		return m.join()
 	case "leave":
 		if m.delivery.Overflow == kinformer.OverflowDisconnect {
-			synctest.Wait() // a handler does not leave while it is removed
+			synctest.Wait() // do not remove a handler that is being disconnected
 		}
 		if last := len(m.handles) - 1; last >= 0 && m.informer.IsRegistered(m.handles[last]) {
 			err := m.informer.RemoveEventHandler(m.handles[last])
@@ -326,7 +326,7 @@ func (m *deliveryModel) play(step deliveryStep) error {
 	return nil
 }
 
-// run plays the schedule in a bubble and returns what was wrong.
+// run plays the schedule in a bubble and returns its faults.
 func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
 	synctest.Test(t, func(t *testing.T) {
 		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
@@ -348,7 +348,7 @@ func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m 
 	return fault
 }
 
-// judgeComplete wants every handler to know exactly what the store holds.
+// judgeComplete checks that every handler has received exactly the state of the store.
 func judgeComplete(m *deliveryModel) (fault error) {
 	want := testkit.StateOfPods(slices.Values(m.informer.GetStore().List()))
 	if truth := m.source.State(); fmt.Sprint(truth) != fmt.Sprint(want) {
@@ -370,8 +370,8 @@ func judgeComplete(m *deliveryModel) (fault error) {
 	return fault
 }
 
-// judgeDisconnected wants what handlers heard to make sense, and those that were not removed to
-// know everything.
+// judgeDisconnected checks that the calls of all handlers were consistent, and that handlers which were
+// not removed have received everything.
 func judgeDisconnected(m *deliveryModel) (fault error) {
 	staying := &deliveryModel{informer: m.informer, source: m.source}
 	for i, handler := range m.handlers {
@@ -420,8 +420,8 @@ func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 	}
 }
 
-// TestDeliveryIsRefused: a wish that would be lost is an error that names the field and the mend,
-// for the shared informer when the handler is added, for the other one when it runs.
+// TestDeliveryIsRefused: an invalid Delivery gives an error that names the field and the correction:
+// from AddEventHandler of the shared informer, from Run of the other one.
 func TestDeliveryIsRefused(t *testing.T) {
 	journal := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
 	disconnected := func(error) {}
@@ -461,7 +461,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 	}
 }
 
-// TestDeliveryIsTaken: what is at the bounds, and a filter that is delivered, is no fault.
+// TestDeliveryIsTaken: values at the limits, and a filter inside a Delivery, are valid.
 func TestDeliveryIsTaken(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	for _, handler := range []cache.ResourceEventHandler{
@@ -476,7 +476,7 @@ func TestDeliveryIsTaken(t *testing.T) {
 	}
 }
 
-// quietHandler hears everything, also where there is none.
+// quietHandler counts its calls, and may be a nil pointer.
 type quietHandler struct{ heard int }
 
 func (h *quietHandler) OnAdd(any, bool) {
@@ -489,8 +489,8 @@ func (h *quietHandler) OnUpdate(any, any) {}
 
 func (h *quietHandler) OnDelete(any) {}
 
-// TestTypedNilHandler: a handler that is a nil pointer may be meant, so it is called; but the log
-// says once what it is.
+// TestTypedNilHandler: a nil pointer as a handler may be intended, so it is called; the log states once
+// that it is nil.
 func TestTypedNilHandler(t *testing.T) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
@@ -518,7 +518,7 @@ func TestTypedNilHandler(t *testing.T) {
 	assert.Equal(t, 2, warnings())
 }
 
-// typedJournal is journal for typed handlers.
+// typedJournal is a testkit.Journal for typed handlers.
 type typedJournal struct{ testkit.Journal }
 
 func (j *typedJournal) OnAdd(pod *corev1.Pod, initial bool) { j.Journal.OnAdd(pod, initial) }
@@ -536,7 +536,7 @@ func describeOptional(p *corev1.Pod) string {
 	return testkit.Describe(p)
 }
 
-// TestDeliverTyped: the handler hears of everything, typed, and as the Delivery says.
+// TestDeliverTyped: the handler receives all changes, typed and according to its Delivery.
 func TestDeliverTyped(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		e.Source.Put(testkit.Pod("b", "1"))
@@ -566,8 +566,8 @@ func TestDeliverTyped(t *testing.T) {
 	})
 }
 
-// TestDeliverTypedOfTombstones: what is known of a deleted object is told, as client-go's own
-// adapter does.
+// TestDeliverTypedOfTombstones: the handler receives the last known state of a deleted object, as with
+// client-go's adapter.
 func TestDeliverTypedOfTombstones(t *testing.T) {
 	handler := &typedJournal{}
 	untyped := kinformer.DeliverTyped(handler, kinformer.Delivery{})
@@ -585,7 +585,7 @@ func TestDeliverTypedOfTombstones(t *testing.T) {
 	assert.Panics(t, func() { theirs.OnAdd(&corev1.Node{}, false) })
 }
 
-// TestDeliverTypedIsChecked: as Deliver is.
+// TestDeliverTypedIsChecked: DeliverTyped checks its arguments as Deliver does.
 func TestDeliverTypedIsChecked(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	_, err := informer.AddEventHandler(kinformer.DeliverTyped[*corev1.Pod](nil, kinformer.Delivery{}))
@@ -599,7 +599,7 @@ func TestDeliverTypedIsChecked(t *testing.T) {
 	assert.Zero(t, informer.(informers.Informer).EventHandlerCount())
 }
 
-// generatedPods are the pod informers of a generated factory that makes ours.
+// generatedPods returns the pod informers of a generated factory with kinformer's informers.
 func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 	factory := clientinformers.NewSharedInformerFactory(nil, 0)
 	factory.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
@@ -608,14 +608,15 @@ func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 	return factory.Core().V1().Pods()
 }
 
-// handedOut is what controller-runtime's caches hand out an informer as, more or less.
+// handedOut resembles the interface of informers in controller-runtime's caches.
 type handedOut interface {
 	HasSynced() bool
 	HasSyncedChecker() cache.DoneChecker
 	IsStopped() bool
 }
 
-// TestEverythingIsKnownOfWhatFactoriesHandOut: without a type assertion of the user.
+// TestEverythingIsKnownOfWhatFactoriesHandOut: the functions of this module accept informers of
+// factories without a type assertion by the user.
 func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		pods := generatedPods(e.Source)
@@ -658,18 +659,18 @@ func assertSnapshot(e *informers.Exact, storeOrInformer any) {
 	snapshot.Close()
 }
 
-// filtered is an indexer that shows only some of another one.
+// filtered is an indexer that hides some objects of another one.
 type filtered struct{ cache.Indexer }
 
 func (filtered) ListKeys() []string { return []string{"ns/a"} }
 
-// wrapsItself is an informer that is not ours and passes itself on.
+// wrapsItself is a foreign informer that is its own controller.
 type wrapsItself struct{ cache.SharedIndexInformer }
 
 func (w wrapsItself) GetController() cache.Controller { return w }
 
-// TestWhatIsNotOursIsNotSupported: nor are wrappers of stores that may show something else than
-// what is inside.
+// TestWhatIsNotOursIsNotSupported: neither foreign informers nor wrappers of stores, which may have
+// other content than the wrapped store, are supported.
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
@@ -698,7 +699,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	assert.Nil(t, door.TableOf(nil))
 }
 
-// heldHandler stays in its first call until release is closed, and notes the updates that it hears.
+// heldHandler blocks in its first call until release is closed, and notes the updates.
 type heldHandler struct {
 	release chan struct{}
 	hold    sync.Once
@@ -726,8 +727,8 @@ func (h *heldHandler) typed() cache.TypedResourceEventHandler[*corev1.ConfigMap]
 
 type handle = cache.ResourceEventHandlerRegistration
 
-// TestWithDelivery: handlers are served as the informer's Delivery says, by whatever method they
-// are added, unless they were added with Deliver, which goes before it as a whole.
+// TestWithDelivery: handlers are called according to the informer's Delivery, regardless of the method
+// that adds them. A handler that was added with Deliver follows only its own Delivery.
 func TestWithDelivery(t *testing.T) {
 	newest, each := []string{"1 -> 4"}, []string{"1 -> 2", "2 -> 3", "3 -> 4"}
 	period := time.Hour
@@ -771,8 +772,8 @@ func TestWithDelivery(t *testing.T) {
 	}
 }
 
-// heardByHeld returns what a handler hears of an object that changes three times during its first
-// call, from an informer that coalesces.
+// heardByHeld returns the calls of a handler for an object that changes three times during its first
+// call, in an informer that coalesces.
 func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler) (handle, error)) []string {
 	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}})
@@ -793,7 +794,8 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 	return handler.updates
 }
 
-// TestWithDeliveryForLateHandlers: so are handlers that are added to an informer that runs.
+// TestWithDeliveryForLateHandlers is TestWithDelivery for handlers that are added to a running
+// informer.
 func TestWithDeliveryForLateHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := cachetest.Of()
@@ -818,8 +820,8 @@ func TestWithDeliveryForLateHandlers(t *testing.T) {
 	})
 }
 
-// TestWithDeliveryIsRefused: an informer whose Delivery makes no sense does not run, and says so;
-// nor does it take handlers that it would have to serve so.
+// TestWithDeliveryIsRefused: an informer with an invalid Delivery does not run, reports why, and
+// refuses handlers that would use the Delivery.
 func TestWithDeliveryIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		delivery kinformer.Delivery
@@ -848,7 +850,7 @@ func TestWithDeliveryIsRefused(t *testing.T) {
 	}
 }
 
-// remnant is what is left of an object after a transform that keeps no metadata.
+// remnant is an object after a transform that removes its metadata.
 type remnant struct{ name, version string }
 
 func strip(obj any) (any, error) {
@@ -860,8 +862,7 @@ func strip(obj any) (any, error) {
 	return remnant{pod.GetName(), version}, nil
 }
 
-// rename is a transform after which the objects have another name than the store's key, all the
-// same one.
+// rename is a transform that gives all objects the same name, which differs from the store's key.
 func rename(obj any) (any, error) {
 	object := obj.(interface {
 		GetName() string
@@ -873,7 +874,7 @@ func rename(obj any) (any, error) {
 	return obj, nil
 }
 
-// remnantHandler keeps what it hears of each object. Its calls wait for gate.
+// remnantHandler notes the calls for each object. Its calls wait for gate.
 type remnantHandler struct {
 	t    *testing.T
 	gate chan struct{}
@@ -921,7 +922,7 @@ func identityOf(obj any) (name, version string) {
 	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
 }
 
-// manyPods is how many objects a list of these tests has: more than consumers.
+// manyPods is the number of objects in a list of these tests: more than there are consumers.
 const manyPods = 10
 
 func listOfMany(version string) *testkit.Server {
@@ -933,9 +934,9 @@ func listOfMany(version string) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: fresh}
 }
 
-// TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and what a late handler hears first
-// are told object by object, in order with the single changes of the object, although the objects
-// cannot tell the store's keys.
+// TestBulkRecordsKeepObjectsApart: a list, a resync, a relist and the initial calls of a late handler
+// are delivered by object, in order with the single changes of the object, although the store's keys
+// cannot be derived from the objects.
 func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 	for what, transform := range map[string]cache.TransformFunc{"stripped": strip, "renamed": rename} {
 		for name, delivery := range map[string]kinformer.Delivery{
@@ -973,18 +974,18 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 	for i := range manyPods {
 		stream.Events <- testkit.Modified(fmt.Sprint("p", i), "2")
 	}
-	stream.Events <- testkit.FailedWith(testkit.ErrExpired) // and a list that says "1" again
-	time.Sleep(2 * time.Minute)                             // and a resync
+	stream.Events <- testkit.FailedWith(testkit.ErrExpired) // followed by a list with version "1" again
+	time.Sleep(2 * time.Minute)                             // including a resync
 	close(handler.gate)
 	synctest.Wait()
 
 	require.Len(t, handler.mu.heard, manyPods)
 	for name, calls := range handler.mu.heard {
-		want := []string{"add 1", "update 2", "update 1", "update 1"} // and further resyncs
+		want := []string{"add 1", "update 2", "update 1", "update 1"} // followed by further resyncs
 		switch {
 		case delivery.Overflow != kinformer.OverflowCoalesce:
 			calls = calls[:min(len(calls), len(want))]
-		case len(calls) > 1: // the first call ran while the others were merged
+		case len(calls) > 1: // the first call ran while later ones were merged
 			want = []string{"add 1", "update 1"}
 		default:
 			want = want[:1]
@@ -993,14 +994,15 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 	}
 }
 
-// chaos is an informer under load from all sides, in real time, for the race detector.
+// chaos is an informer with concurrent writers, handlers and readers, in real time, for the race
+// detector.
 type chaos struct {
 	*testing.T
 	source   *testkit.Pods
 	informer informers.Informer
 }
 
-// handler joins, for a while or for ever, and returns what it knows.
+// handler adds a handler, temporarily or permanently, and returns its state.
 func (c *chaos) handler(random *rand.Rand) (*testkit.Mirror, cache.ResourceEventHandlerRegistration) {
 	m := testkit.NewMirror()
 	delivery := kinformer.Delivery{Overflow: []kinformer.Overflow{kinformer.OverflowLossless, kinformer.OverflowBlock, kinformer.OverflowCoalesce}[random.IntN(3)], Parallel: 1 + random.IntN(3)}
@@ -1061,7 +1063,7 @@ func TestChaos(t *testing.T) {
 	assert.Zero(t, c.informer.EventHandlerCount())
 }
 
-// write changes objects, and cuts the watch at times.
+// write changes objects, and sometimes ends the watch.
 func (c *chaos) write(random *rand.Rand) {
 	for i := range 20_000 {
 		name := string(rune('a' + random.IntN(20)))
@@ -1079,7 +1081,7 @@ func (c *chaos) write(random *rand.Rand) {
 	}
 }
 
-// comeAndGo adds handlers and removes them, one after the other, until halt is closed.
+// comeAndGo adds and removes handlers, one after the other, until halt is closed.
 func (c *chaos) comeAndGo(random *rand.Rand, halt <-chan struct{}) {
 	for {
 		select {

@@ -25,8 +25,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestOneErrorARound: a watch-list that fails and the list that fails in its place are one error,
-// for the policy and in the status, which shows the later of the two.
+// TestOneErrorARound: a watch-list that fails and the failing list that replaces it count as one error,
+// for the policy and in the status, which has the error of the list.
 func TestOneErrorARound(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestOneErrorARound(t *testing.T) {
 	})
 }
 
-// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list takes its time,
-// the status says what was wrong with the watch-list.
+// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list is running, the
+// status has the error of the watch-list.
 func TestErrorOfAStreamWhileListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden)}
@@ -76,7 +76,7 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 	})
 }
 
-// stops are what a policy may want, and when an informer ends for it.
+// stops are decisions of a policy, and whether they end an informer before and after its first list.
 var stops = map[string]struct {
 	decision          kinformer.ErrorDecision
 	unsynced, forever bool
@@ -87,8 +87,8 @@ var stops = map[string]struct {
 	"go on":               {kinformer.ErrorDecision{After: time.Second}, false, false},
 }
 
-// failures are the ways in which an informer can fail: what the server answers to its lists and
-// watches, and whether that is before the informer has its first list.
+// failures are the ways in which an informer can fail: the server's responses to its lists and watches,
+// and whether they precede the first list.
 var failures = map[string]struct {
 	server   func() *testkit.Server
 	unsynced bool
@@ -123,8 +123,8 @@ var failures = map[string]struct {
 	}, false},
 }
 
-// TestPoliciesStop: whatever fails, a policy ends an informer that has its first list only if it
-// says so by name; else the informer goes on, and comes through.
+// TestPoliciesStop: for any failure, a policy ends an informer that has its first list only with
+// StopAlways; otherwise the informer continues and recovers.
 func TestPoliciesStop(t *testing.T) {
 	for what, policy := range stops {
 		for where, failure := range failures {
@@ -172,8 +172,8 @@ func TestPoliciesStop(t *testing.T) {
 	}
 }
 
-// TestStopOnForbiddenOutlivesALapse: permissions that are gone for five seconds, while the watch
-// ends, do not cost the cache its life: it is up to date when they are back.
+// TestStopOnForbiddenOutlivesALapse: an informer whose permissions are missing for five seconds, while
+// the watch ends, continues, and is up to date when they are back.
 func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 	})
 }
 
-// TestStopHandlerPanics: an informer that was stopped has stopped.
+// TestStopHandlerPanics: a panic of OnStop does not keep the informer from stopping.
 func TestStopHandlerPanics(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
@@ -224,8 +224,8 @@ func TestStopHandlerPanics(t *testing.T) {
 	})
 }
 
-// TestWaitForResourceIsQuiet: a resource that is not there is one line in the log, at info, each
-// time it is not there, and no error; who has set a watch-error handler hears of each attempt.
+// TestWaitForResourceIsQuiet: a missing resource is logged once, at info, each time it disappears, and
+// not as an error; a watch-error handler of the user is called for each attempt.
 func TestWaitForResourceIsQuiet(t *testing.T) {
 	for name, own := range map[string]bool{"default handler": false, "own handler": true} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 				notFound := apierrors.NewNotFound(v1.Resource("widgets"), "")
 				gone := []error{notFound, notFound, notFound}
 				server := &testkit.Server{NoStream: true, OnList: func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-					switch { // missing, there, missing, broken, missing, there
+					switch { // missing, present, missing, broken, missing, present
 					case n <= 3, n >= 5 && n <= 7, n == 9:
 						return nil, gone[0]
 					case n == 8:
@@ -264,7 +264,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 	}
 }
 
-// TestStopHandlerOfAnInformerThatCannotRun: it hears why.
+// TestStopHandlerOfAnInformerThatCannotRun: OnStop receives the reason.
 func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	testkit.Reports(t)
 	var stopped []error
@@ -274,8 +274,7 @@ func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
 	assert.ErrorContains(t, stopped[0], "Requests.PageSize")
 }
 
-// TestStoppedSince: the age of the phase of an informer that its policy stopped is the time since
-// then.
+// TestStoppedSince: for an informer that its policy stopped, the phase begins at the stop.
 func TestStoppedSince(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -292,8 +291,8 @@ func TestStoppedSince(t *testing.T) {
 	})
 }
 
-// TestSyncedAfterThePolicyStopped: who waits for an informer that its policy stops while its first
-// list is on the way into the store is not told that it ended before it had synced.
+// TestSyncedAfterThePolicyStopped: WaitForSync does not report that the informer ended unsynced if its
+// policy stops it while its first list is on the way to the store.
 func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	testkit.Reports(t)
 	for range 20 {
@@ -334,8 +333,8 @@ func (u *panickingWatch) ResultChan() <-chan watch.Event {
 	return u.Interface.ResultChan()
 }
 
-// TestWatchThatPanics: a process that is told to survive panics survives those of a watch, too, and
-// the informer goes on.
+// TestWatchThatPanics: in a process that survives panics, an informer survives those of a watch, and
+// continues.
 func TestWatchThatPanics(t *testing.T) {
 	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +357,7 @@ func TestWatchThatPanics(t *testing.T) {
 	}
 }
 
-// TestLateWatchThatPanics is given up before it is there.
+// TestLateWatchThatPanics: the panic of a watch that arrives after the informer has stopped is reported.
 func TestLateWatchThatPanics(t *testing.T) {
 	reported := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func newConfigMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// runInformer runs an informer until the function that it returns is called.
+// runInformer runs an informer until the returned function is called.
 func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -41,7 +41,7 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	}
 }
 
-// An error of WaitForSync says why, and errors.As and its kin look into it.
+// The error of WaitForSync contains the reason, which errors.As and similar functions find.
 func ExampleWaitForSync() {
 	server := cachetest.Of()
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no role allows it"))
@@ -61,8 +61,8 @@ func ExampleWaitForSync() {
 	// Output: true
 }
 
-// A controller that reads its own write: the version that the write returned is in the store when
-// the wait is over.
+// A controller that reads its own write: after the wait, the store has the version that the write
+// returned.
 func ExampleWaitForVersion() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -80,7 +80,7 @@ func ExampleWaitForVersion() {
 	// Output: true mine
 }
 
-// A cache that is in doubt: the handler hears of what the watch did not bring.
+// A cache that is in doubt: the handler is called for the changes that the watch has missed.
 func ExampleRelist() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -107,8 +107,7 @@ func ExampleRelist() {
 	// Output: a b
 }
 
-// A handler that only wants the newest state of each object, however many versions it misses while
-// it is busy.
+// A handler that needs only the newest state of each object, not the versions between its calls.
 func ExampleDeliver() {
 	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
@@ -129,12 +128,12 @@ func ExampleDeliver() {
 	}
 	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, current any) {
 		if current.(*corev1.ConfigMap).Data["value"] == "4" {
-			close(sent) // nobody waits for the slow handler
+			close(sent) // the source does not wait for the slow handler
 		}
 	}})
 	defer runInformer(informer)()
 
-	<-busy // in its first call, and meanwhile the object changes three times
+	<-busy // the handler is in its first call, during which the object changes three times
 	for _, value := range []string{"2", "3", "4"} {
 		server.Update(newConfigMap("a", value))
 	}
@@ -144,7 +143,7 @@ func ExampleDeliver() {
 	// Output: 1 -> 4
 }
 
-// An informer that removes handlers that fall behind, whoever adds them.
+// An informer that removes handlers that fall behind, including those that a framework adds.
 func ExampleDelivery() {
 	removed, release := make(chan error, 1), make(chan struct{})
 	newInformer := kinformer.Constructor(kinformer.Options{Delivery: kinformer.Delivery{
@@ -170,7 +169,7 @@ func ExampleDelivery() {
 	// Output: true
 }
 
-// Informers with options, wherever a constructor is asked for.
+// Informers with options, made by a function with the signature of a constructor.
 func ExampleConstructor() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -182,7 +181,7 @@ func ExampleConstructor() {
 	// Output: <nil> [default/a]
 }
 
-// An informer whose objects have neither managed fields nor what was applied last.
+// An informer whose objects have neither managed fields nor the last-applied annotation.
 func ExampleDecoding() {
 	config := newConfigMap("a", "1")
 	config.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
@@ -199,7 +198,7 @@ func ExampleDecoding() {
 	// Output: 0 map[example.com/owner:web] <nil>
 }
 
-// byContents indexes the ConfigMaps of the examples by what they say.
+// byContents indexes the ConfigMaps of the examples by their content.
 func byContents(obj any) ([]string, error) {
 	value := obj.(*corev1.ConfigMap).Data["value"]
 	if value == "" {
@@ -225,7 +224,7 @@ func ExampleIndexFailure() {
 	// <nil> [default/a] []
 }
 
-// A program that should fail at its start, instead of waiting for a permission.
+// A program that should fail at start, instead of waiting for a permission.
 func ExampleErrors() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -241,7 +240,7 @@ func ExampleErrors() {
 	// Output: true stopped
 }
 
-// A bound of what waits between the watch and the store.
+// A limit for the changes that wait between the watch and the store.
 func ExampleQueue() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -257,7 +256,7 @@ func ExampleQueue() {
 	// Output: 0 1000 0 <nil>
 }
 
-// A ListerWatcher that is to request one namespace, and does not.
+// A ListerWatcher that should request one namespace but requests all.
 func ExampleRequests() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -275,7 +274,8 @@ func ExampleRequests() {
 	// Output: [default/a] 1 <nil>
 }
 
-// A transform that fails for one object, which should not keep the others from being listed.
+// A transform function that fails for one object, which should not prevent the others from being
+// listed.
 func ExampleQueue_keepCached() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -300,7 +300,7 @@ func ExampleQueue_keepCached() {
 	// Output: [default/a] 1 there is no value
 }
 
-// A handler that only enqueues keys, those of later changes first.
+// A handler that only enqueues keys.
 func ExampleChangeFunc() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

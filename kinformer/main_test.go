@@ -9,6 +9,4 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// letGo reports whether the garbage collector can take what p points to. Another goroutine, on its
-// way to its end, may have it for a moment longer.
 func TestMain(m *testing.M) { testkit.RunTests(m) }

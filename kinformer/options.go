@@ -16,7 +16,7 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Options are what can be set when an informer is made. The zero value is client-go's behavior.
+// Options configures a new informer. The zero value is client-go's behavior.
 //
 // Invalid options, and options that exclude each other, do not panic: the informer does not run. Its
 // Run logs the error and returns; inspect.StatusOf and WaitForSync return it from the beginning.
@@ -25,61 +25,61 @@ type Options struct {
 	// is nil, to the provider of the process; see cache.SetInformerMetricsProvider.
 	Identifier              cache.InformerNameAndResource
 	InformerMetricsProvider cache.InformerMetricsProvider
-	// ObjectDescription is the name of the objects in logs, unless Identifier has a resource. The default is
-	// what the first request asks for, as far as inspect.Status knows that, else their type.
+	// ObjectDescription is the name of the objects in logs, unless Identifier has a resource. The
+	// default is the resource of the first request, if inspect.Status knows it, otherwise the type of
+	// the objects.
 	ObjectDescription string
-	// ResyncPeriod is how often handlers that name no period hear of all objects again; 0 is never.
+	// ResyncPeriod is the period of resyncs of handlers that name no period; 0 means never.
 	ResyncPeriod time.Duration
-	// Indexers are copied.
+	// Indexers is copied.
 	Indexers cache.Indexers
 
 	Requests Requests
 	Queue    Queue
 	Decoding Decoding
 	Errors   Errors
-	// Delivery is that of all handlers that are added without Deliver, for instance by a framework.
-	// Each handler keeps its own name, so that a Delivery with a Name is invalid here. With an invalid
+	// Delivery applies to all handlers that are added without Deliver, for instance by a framework. A
+	// Delivery with a Name is invalid here, because each handler keeps its own name. With an invalid
 	// Delivery the informer refuses handlers that are added without Deliver.
 	Delivery Delivery
 
-	// OnIndexFailure is called for each failure of an index function, after the write and with no
-	// lock held, in the goroutine of the writer. Without it the failures of an index in one write are
-	// reported together to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, by the key of the
-	// first, not by content.
+	// OnIndexFailure is called for each failure of an index function, after the write and with no lock
+	// held, by the goroutine of the writer. If it is nil, the failures of one index in one write are
+	// reported together to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, with the key of the
+	// first object and without content.
 	OnIndexFailure func(IndexFailure)
 }
 
-// IndexFailure says that an index function returned an error or panicked for an object. The object
-// is stored all the same, and is in that index under no value; inspect.Status.Problems says how many
-// there are.
+// IndexFailure reports that an index function returned an error or panicked for an object. The object
+// is stored nevertheless, under no value of that index; inspect.Status.Problems counts such objects.
 type IndexFailure struct {
 	Index  string // the name of the index
 	Key    string // the key of the object
 	Object any    // the object, shared with the store
-	Err    error  // what the function returned, or an error that says it panicked
+	Err    error  // the error of the function, or one that reports its panic
 }
 
-// Queue is about the way from the watch to the store.
+// Queue configures the queue between the watch and the store.
 type Queue struct {
-	// Limit bounds how many changes wait there. At the bound the informer stops reading the watch
-	// until some of them are in the store. The server may end the watch meanwhile; it then goes on
-	// later from the last resourceVersion. Lists, resyncs, and bookmarks of a full queue exceed the
-	// bound, and what is being processed does not count. inspect.QueueOf returns depth and pauses. 0
-	// is no bound, as in client-go.
+	// Limit is the maximum number of changes in the queue. At the limit the informer stops reading the
+	// watch until some of the changes are stored. If the server ends the watch meanwhile, the informer
+	// later opens another from the last resourceVersion. Lists, resyncs, and bookmarks of a full queue
+	// exceed the limit, and changes that are being processed do not count. inspect.QueueOf returns the
+	// depth and the pauses. 0 means no limit, as in client-go.
 	Limit int
-	// KeepCached makes a list succeed although the transform function fails for some of its objects.
-	// These keep their cached version, or stay out of the store if there is none, until a later
-	// version passes. Each is reported, and counted in inspect.Queue. Otherwise such a list fails as a
-	// whole, and is requested again after a backoff.
+	// KeepCached makes a list succeed even if the transform function fails for some of its objects.
+	// Such an object keeps its cached version, or is not stored if there is none, until a later version
+	// passes the function. Each failure is reported, and counted in inspect.Queue. Without KeepCached
+	// such a list fails, and is requested again after a backoff.
 	KeepCached bool
-	// OnError is called when a batch could not be stored, in the goroutine that stores, which goes on
-	// when it returns. Without it such errors are reported to
-	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. Both ways, inspect.QueueOf counts them.
+	// OnError is called when a batch could not be stored, by the goroutine that stores, which continues
+	// when OnError returns. If it is nil, these errors are reported to
+	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. inspect.QueueOf counts them in both cases.
 	OnError func(ctx context.Context, err error)
 }
 
-// New returns an informer for the objects of lw, which does nothing until it is run. It is
-// cache.NewSharedIndexInformerWithOptions with more options.
+// New returns an informer for the objects of lw. It is cache.NewSharedIndexInformerWithOptions with
+// more options. The informer does nothing until it is run.
 func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) cache.SharedIndexInformer {
 	informer := cache.NewSharedIndexInformerWithOptions(lw, exampleObject, cache.SharedIndexInformerOptions{
 		ResyncPeriod: options.ResyncPeriod, Indexers: options.Indexers, ObjectDescription: options.ObjectDescription,
@@ -89,11 +89,11 @@ func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) 
 	return informer
 }
 
-// Constructor returns a constructor with the signature of cache.NewSharedIndexInformer whose
-// informers have the given options. It fits wherever a constructor is asked for: NewInformer of the
-// options of controller-runtime's cache, InformerFor of generated factories. The informers have the indexers
-// of the options and of the call; with two of the same name they do not run. A ResyncPeriod of the
-// options replaces that of the call.
+// Constructor returns a constructor with the signature of cache.NewSharedIndexInformer whose informers
+// have the given options. It can be NewInformer in the options of controller-runtime's cache, and the
+// argument of InformerFor of generated factories. The informers have the indexers of the options and of
+// the call; if a name occurs in both, the informer does not run. A ResyncPeriod of the options replaces
+// that of the call.
 func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		own, bad := options, door.Faults{}
@@ -117,7 +117,7 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 	}
 }
 
-// set translates the options, and notes what is wrong with them.
+// set applies the options to c, and adds their faults to c.Bad.
 func (o *Options) set(c *door.Config) {
 	c.Limit, c.KeepCached, c.OnProcessError = o.Queue.Limit, o.Queue.KeepCached, o.Queue.OnError
 	refuseNegative(&c.Bad, "Queue.Limit", o.Queue.Limit, "no bound")
@@ -130,7 +130,7 @@ func (o *Options) set(c *door.Config) {
 	}
 }
 
-// refuseNegative adds a value below 0. zero says what 0 stands for.
+// refuseNegative adds a fault if value is negative. zero describes the meaning of 0.
 func refuseNegative[T int | int64 | time.Duration](bad *door.Faults, name string, value T, zero string) {
 	if value < 0 {
 		bad.Add("%s is %v: use a positive value, or 0 for %s", name, fmt.Sprint(value), zero)

@@ -31,8 +31,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestListMode: the informer's own choice goes before the gate and before what the client says of
-// itself.
+// TestListMode: the informer's Mode takes precedence over the feature gate and over the client's own
+// choice.
 func TestListMode(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode     kinformer.ListMode
@@ -60,12 +60,12 @@ func TestListMode(t *testing.T) {
 	}
 }
 
-// TestListPreference: three streams that stay open and end without their end mark lead to lists,
-// for ten minutes and no longer, and not at all for an informer that was told to stream.
+// TestListPreference: after three streams that stay open and end without their end mark the informer
+// lists, for ten minutes. With ListModeWatchList it does not.
 func TestListPreference(t *testing.T) {
 	for mode, want := range map[kinformer.ListMode][]string{
 		kinformer.ListMode(""): {
-			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5", // forbidden, at once
+			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5", // forbidden, immediately
 			"list rv=5 limit=0", "watch rv=5", // forbidden, after eleven minutes
 			"stream rv=5",
 		},
@@ -105,7 +105,7 @@ func TestListPreference(t *testing.T) {
 	}
 }
 
-// TestStreamSilenceOption: the limit is the user's.
+// TestStreamSilenceOption: the informer uses the limit of the options.
 func TestStreamSilenceOption(t *testing.T) {
 	for limit, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 3 * time.Second: 3 * time.Second, 25 * time.Second: 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestStreamSilenceOption(t *testing.T) {
 	}
 }
 
-// TestIdleTimeout: a watch that fell silent is opened anew where it was, but only on a server that
-// sends bookmarks.
+// TestIdleTimeout: a silent watch is reopened at its last version, but only on a server that sends
+// bookmarks.
 func TestIdleTimeout(t *testing.T) {
 	for name, tc := range map[string]struct {
 		event watch.Event
@@ -138,7 +138,7 @@ func TestIdleTimeout(t *testing.T) {
 				stop := informers.Run(t, informer)
 				time.Sleep(time.Hour)
 				w.Events <- tc.event
-				for range 20 { // as long as something comes within the limit the watch stays
+				for range 20 { // the watch stays open while events arrive within the limit
 					time.Sleep(max(0, tc.idle-time.Second))
 					w.Events <- tc.event
 				}
@@ -155,7 +155,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the server's word goes before a shorter backoff, within reason.
+// TestRetryAfter: a Retry-After of the server takes precedence over a shorter backoff, up to a limit.
 func TestRetryAfter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		seconds int
@@ -190,7 +190,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBackoffAndPageSize reach the reflector.
+// TestBackoffAndPageSize: the reflector uses Backoff and PageSize of the options.
 func TestBackoffAndPageSize(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,8 @@ func TestBackoffAndPageSize(t *testing.T) {
 	})
 }
 
-// TestStartJitter: the first request is spread over the span, and cancel ends the wait.
+// TestStartJitter: the first request is delayed by a random part of StartJitter, and cancel ends the
+// delay.
 func TestStartJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := map[time.Duration]bool{}
@@ -227,8 +228,8 @@ func TestStartJitter(t *testing.T) {
 	})
 }
 
-// TestListSlots: no more informers than slots take over the whole state at a time, by list or by
-// stream, and one that waits can be stopped.
+// TestListSlots: at most as many informers as slots request their collection at the same time, by list
+// or by stream, and a waiting informer can be stopped.
 func TestListSlots(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -263,14 +264,14 @@ func TestListSlots(t *testing.T) {
 	}
 }
 
-// TestOptionsAreRefused: what cannot be had is an error that names the option, and never a panic of
-// the constructor.
+// TestOptionsAreRefused: an invalid option gives an error that names it, and the constructor never
+// panics.
 func TestOptionsAreRefused(t *testing.T) {
 	indexless := cache.Indexers{"good": cache.MetaNamespaceIndexFunc, "bad": nil}
 	for name, tc := range map[string]struct {
 		options  kinformer.Options
 		indexers cache.Indexers
-		says     []string // nothing: it is taken
+		says     []string // empty if the options are valid
 	}{
 		"nil index function": {kinformer.Options{}, indexless, []string{`Indexers["bad"] is nil`}},
 		"list mode":          {kinformer.Options{Requests: kinformer.Requests{Mode: "lists"}}, nil, []string{`Requests.Mode: there is no mode "lists"`, "ListModeWatchList"}},
@@ -317,8 +318,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// doesNotRun checks that informer, which is not running, cannot: Run says why and returns, as do
-// all that tell of it.
+// doesNotRun checks that informer, which is not running, cannot run: Run reports why and returns, and
+// so do all functions that describe the informer.
 func doesNotRun(t *testing.T, informer cache.Controller, why string) {
 	t.Helper()
 	said := testkit.Reports(t)
@@ -336,12 +337,12 @@ func doesNotRun(t *testing.T, informer cache.Controller, why string) {
 	assert.Contains(t, status.String(), why)
 	assert.False(t, informer.HasSynced())
 	assert.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), why)
-	if err := kinformer.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, inspect.ErrForeign) { // with a store of the user's
+	if err := kinformer.WaitForVersion(t.Context(), informer, "1"); !errors.Is(err, inspect.ErrForeign) { // a controller with the user's store
 		assert.ErrorContains(t, err, why)
 	}
 }
 
-// TestInformerWithBadOptionsDoesNotRun, and who waits for it is told at once, also before it is
+// TestInformerWithBadOptionsDoesNotRun: waits for such an informer return at once, also before it is
 // run.
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -365,7 +366,7 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	})
 }
 
-// doneChannel is a channel as a DoneChecker.
+// doneChannel adapts a channel to a DoneChecker.
 type doneChannel <-chan struct{}
 
 func (doneChannel) Name() string { return "channel" }
@@ -374,8 +375,8 @@ func (c doneChannel) Done() <-chan struct{} { return c }
 
 const noListerWatcher = "the ListerWatcher is nil, so nothing can be listed or watched"
 
-// TestNilListerWatcher: who only fills the indexer needs none. Run refuses it, of every kind of
-// informer.
+// TestNilListerWatcher: an informer of which only the indexer is used needs no ListerWatcher. Run
+// refuses to run it, for every kind of informer.
 func TestNilListerWatcher(t *testing.T) {
 	for name, lw := range map[string]cache.ListerWatcher{"nil": nil, "typed nil": (*cache.ListWatch)(nil)} {
 		t.Run(name, func(t *testing.T) {
@@ -396,8 +397,8 @@ func TestNilListerWatcher(t *testing.T) {
 	}
 }
 
-// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot honor Deliver,
-// and says so.
+// TestSimpleInformerWithWishes: an informer that calls its handler itself cannot follow Deliver, and
+// reports that.
 func TestSimpleInformerWithWishes(t *testing.T) {
 	delivered := kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
 	for name, options := range map[string]cache.InformerOptions{

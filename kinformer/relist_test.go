@@ -32,8 +32,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestRelistRepairs: what the store has lost, what it has too much and what it has wrongly, also
-// under the right version, is as on the server afterwards, and handlers have heard of it.
+// TestRelistRepairs: after Relist the store equals the server: missing, superfluous and wrong objects,
+// also those with the right version, are corrected, and handlers were called for them.
 func TestRelistRepairs(t *testing.T) {
 	for _, memory := range []int64{math.MaxInt64, 1 << 20} {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
@@ -61,8 +61,8 @@ func TestRelistRepairs(t *testing.T) {
 	}
 }
 
-// TestRelistOfWhatIsRight: no handler is called for an object that is as it was, not even one that
-// hears of resyncs, but for one of which that cannot be told: with another content, or no version.
+// TestRelistOfWhatIsRight: no handler is called for an unchanged object, not even one with a resync
+// period. Objects with other content or without a version count as changed.
 func TestRelistOfWhatIsRight(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var resynced cachetest.Recorder
@@ -85,7 +85,7 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestRelistsAreOne: many wishes lead to one request, which begins after the last of them.
+// TestRelistsAreOne: several calls lead to one request, which begins after the last of them.
 func TestRelistsAreOne(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var all sync.WaitGroup
@@ -98,7 +98,7 @@ func TestRelistsAreOne(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestRelistWhileListing: a request that has begun already is not the one that is asked for.
+// TestRelistWhileListing: a request that began before the call does not fulfill it.
 func TestRelistWhileListing(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		answer := make(chan struct{})
@@ -119,7 +119,7 @@ func TestRelistWhileListing(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestRelistFromHandler: a handler may ask.
+// TestRelistFromHandler: a handler may call Relist.
 func TestRelistFromHandler(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		doubts := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, now any) {
@@ -136,8 +136,8 @@ func TestRelistFromHandler(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestRelistDuringOutage: the wish waits with the reflector, and is fulfilled by the request that
-// follows anyway.
+// TestRelistDuringOutage: the call stays pending during an outage and is fulfilled by the request after
+// it.
 func TestRelistDuringOutage(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		heal := r.Partition()
@@ -153,7 +153,7 @@ func TestRelistDuringOutage(t *testing.T) {
 	}, kinformer.Options{})
 }
 
-// TestRelistRefused: there is an answer where nothing will be asked.
+// TestRelistRefused: Relist returns an error for an informer that makes no further requests.
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := cachetest.Of(testkit.Pod("a", "1"))
@@ -175,14 +175,14 @@ func TestRelistRefused(t *testing.T) {
 	})
 }
 
-// sealed is a pod with a UID and content.
+// sealed returns a pod with a UID and content.
 func sealed(name, version, content string) *v1.Pod {
 	pod := testkit.PodAt(name, version)
 	pod.UID, pod.Annotations = types.UID("uid-"+name), map[string]string{"content": content}
 	return pod
 }
 
-// TestReuse: what a relist leaves in the store, and what handlers hear of it.
+// TestReuse: the objects in the store after a relist, and the calls of handlers.
 func TestReuse(t *testing.T) {
 	blank := func(pod *v1.Pod, clear func(*v1.Pod)) *v1.Pod {
 		clear(pod)
@@ -192,7 +192,7 @@ func TestReuse(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	limits := map[bool]int64{true: 1 << 20, false: math.MaxInt64}
 	for name, test := range map[string]struct {
-		scarce        bool // memory is
+		scarce        bool // memory is scarce
 		first, second *v1.Pod
 		kept          bool
 	}{

@@ -14,63 +14,65 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// Requests says how an informer requests what it follows.
+// Requests configures the requests of an informer.
 type Requests struct {
-	// Mode is how the informer requests the whole state.
+	// Mode is the way in which the informer requests the collection.
 	Mode ListMode
-	// PageSize makes the informer list in pages of that many objects. That keeps its peak of memory
-	// low, but the server then reads the list from its storage instead of its cache, which costs it
-	// much more. By default the informer asks for pages only where the server ignores that or has no
-	// cache. It cannot be combined with ListModeWatchList.
+	// PageSize makes the informer list in pages of that many objects. Pages lower its peak of memory,
+	// but the server reads them from its storage instead of its cache, which is far more expensive. By
+	// default the informer requests pages only from servers that ignore the page size or have no cache.
+	// PageSize cannot be combined with ListModeWatchList.
 	PageSize int64
-	// Slots has the informer wait for one of the slots before it requests the whole state. Give the
-	// same slots to all informers of a program to limit the program. The default, nil, is no limit.
+	// Slots makes the informer wait for one of the slots before it requests the collection. Informers
+	// with the same slots share the limit, for instance all those of a program. The default, nil, is no
+	// limit.
 	Slots *ListSlots
-	// StartJitter delays the first request, and the return after an outage, by a random part of it,
-	// so that a fleet does not list at once. By default only the return is, by up to a second.
+	// StartJitter is the upper bound of a random delay of the first request and of the first request
+	// after an outage, so that a fleet does not list at once. By default only the latter is delayed, by
+	// up to a second.
 	StartJitter time.Duration
-	// Backoff is the delays between failed requests; those that no server answers have a series of
-	// their own. A series starts again after 2 minutes without failure. The zero value grows from
-	// 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, up to 90 s. A
-	// longer Retry-After of the server goes first, up to 5 minutes.
+	// Backoff configures the delays between failed requests. Requests that reach no server have a
+	// separate series of delays. A series starts again after 2 minutes without failure. The zero value
+	// grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, up
+	// to 90 s. A longer Retry-After of the server takes precedence, up to 5 minutes.
 	Backoff wait.Backoff
-	// StreamSilence is how long a watch-list may send nothing before the informer ends it and uses
-	// LIST. 0 is 2 minutes. It cannot be combined with ListModeList.
+	// StreamSilence is the time without data after which the informer ends a watch-list and uses LIST.
+	// 0 means 2 minutes. It cannot be combined with ListModeList.
 	StreamSilence time.Duration
-	// IdleTimeout makes the informer open its watch again, where it left off, if neither an event nor
-	// a bookmark has come for that long, or up to one and a half times that. A connection that a
-	// middlebox has dropped looks like a quiet one. The informer begins to look after the first
-	// bookmark. Servers that send bookmarks send one each minute, so it should be several minutes.
-	// Time in which the informer itself was held up does not count. 0 is never.
+	// IdleTimeout makes the informer reopen its watch at its last resourceVersion if neither an event
+	// nor a bookmark has arrived for IdleTimeout to one and a half times IdleTimeout. It detects
+	// connections that a middlebox has dropped silently. It takes effect after the first bookmark.
+	// Servers that send bookmarks send one each minute, so IdleTimeout should be several minutes. Time
+	// in which the informer itself was blocked does not count. 0 means never.
 	IdleTimeout time.Duration
-	// ExpectedNamespace tells the informer that its ListerWatcher requests the objects of one
-	// namespace; the informer cannot know otherwise. It reports objects of any other namespace that
-	// come in a list or a watch, leaves them out, and counts them in inspect.Status.Dropped, as it
-	// does with objects of another type. Requests stay as they are. "" is any namespace.
+	// ExpectedNamespace is the namespace that the ListerWatcher requests, which the informer cannot
+	// know otherwise. The informer reports objects of any other namespace in a list or a watch, drops
+	// them, and counts them in inspect.Status.Dropped, as it does with objects of another type. The
+	// requests are not changed. "" means any namespace.
 	ExpectedNamespace string
 }
 
-// ListMode says how an informer requests the whole state. The zero value is by watch-list if the
-// feature gate WatchListClient is on and the client permits it, otherwise by LIST; after three
-// watch-lists in a row that end without their end mark, or one that is silent, by LIST for 10
-// minutes.
+// ListMode is the way in which an informer requests the collection. The zero value means a watch-list
+// if the feature gate WatchListClient is on and the client permits it, otherwise LIST. After three
+// consecutive watch-lists that end without their end mark, or one that is silent, the informer uses
+// LIST for 10 minutes.
 type ListMode string
 
 const (
-	// ListModeList: by LIST.
+	// ListModeList uses LIST.
 	ListModeList ListMode = "list"
-	// ListModeWatchList: by watch-list, whatever the gate and the client say. If a watch-list
-	// fails, or ends without its end mark, the informer uses LIST, but only that time.
+	// ListModeWatchList uses a watch-list, regardless of the gate and the client. If a watch-list
+	// fails, or ends without its end mark, the informer uses LIST that one time.
 	ListModeWatchList ListMode = "watch-list"
 )
 
-// ListSlots limits how many informers request their whole state at the same time, which bounds the
-// peak of the memory. It applies to the informers that were given the same ListSlots; further ones
-// wait for their turn (inspect.Status.Phase). A request that hangs (inspect.Problem) no longer counts.
+// ListSlots limits the number of informers that request their collection at the same time, which bounds
+// the peak of memory. The limit applies to the informers with the same ListSlots; others wait for a
+// slot (inspect.Status.Phase). A request that hangs (inspect.Problem) gives up its slot.
 type ListSlots struct{ free chan struct{} }
 
-// NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative,
-// informers with these slots do not run.
+// NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative, informers
+// with these slots do not run.
 func NewListSlots(n int) *ListSlots {
 	if n < 0 {
 		return &ListSlots{}
@@ -94,7 +96,7 @@ func (r *Requests) set(o *reflector.Options, bad *door.Faults) {
 	r.check(bad)
 }
 
-// check notes values that cannot be had, and pairs that exclude each other.
+// check adds invalid values, and pairs of values that exclude each other, to bad.
 func (r *Requests) check(bad *door.Faults) {
 	if !slices.Contains([]ListMode{"", ListModeList, ListModeWatchList}, r.Mode) {
 		bad.Add("Requests.Mode: there is no mode %q: use ListModeList or ListModeWatchList, or leave it out", r.Mode)
@@ -117,8 +119,8 @@ func (r *Requests) check(bad *door.Faults) {
 	}
 }
 
-// checkBackoff notes delays of no length, or negative ones: requests would follow each other at
-// once.
+// checkBackoff adds delays of zero or negative length to bad, with which requests would follow each
+// other immediately.
 func (r *Requests) checkBackoff(bad *door.Faults) {
 	b := &r.Backoff
 	if b.Duration <= 0 {

@@ -23,23 +23,22 @@ import (
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
-// errStoppedUnsynced says that an informer stopped, or is one that cannot run, before its first
-// list was in the store.
+// errStoppedUnsynced reports that an informer stopped, or cannot run, before its first list was stored.
 var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 
 // WaitForSync waits until the first list of each informer is in its store, and until the handler of
-// each registration has returned from the calls of its initial list. It takes what has a
-// HasSyncedChecker: informers and controllers, those of controller-runtime's caches too, and the
+// each registration has returned from the calls of its initial list. Its arguments are values with a
+// HasSyncedChecker: informers and controllers, including those of controller-runtime's caches, and
 // registrations of handlers. It does not poll.
 //
-// It returns nil when all have synced. It returns an error when ctx ends, when an informer has
-// stopped without having synced or cannot run, and when a registration can never count as synced.
-// The error joins the cause of that with the name of each that has not synced, and what is known of
-// the reason: what the informer does and for how long, what is wrong with it, and its last error,
-// such as a 403, a missing resource or a refused connection; what a handler does; or the call in
-// which it panicked. errors.Is and errors.As look into all of them, and so do apierrors.IsForbidden
-// and its kin. Of informers and registrations of other packages only the names are known. An
-// informer that has synced says nothing of its handlers.
+// It returns nil when all have synced. It returns an error when ctx ends, when an informer has stopped
+// without having synced or cannot run, and when a registration can never count as synced. The error
+// joins that cause with one error for each argument that has not synced. This names the argument and
+// states the known reasons: for an informer its phase and the duration of the phase, its problems, and
+// its last error, such as a 403, a missing resource or a refused connection; for a handler its state,
+// or the call in which it panicked. errors.Is, errors.As and functions like apierrors.IsForbidden
+// search all of them. For informers and registrations of other packages only the names are known. An
+// informer that has synced does not imply that its handlers have.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Syncer) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
@@ -67,16 +66,15 @@ func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Synce
 		}
 	}
 	if len(causes) == 1 {
-		return nil // the last one synced after all
+		return nil // the last one has synced meanwhile
 	}
 	return errors.Join(causes...)
 }
 
-// awaitSynced returns nil once an informer or registration has synced, else why it does not wait
-// any longer.
-func awaitSynced(ctx context.Context, what inspect.Syncer) error {
-	synced := what.HasSyncedChecker().Done()
-	hopeless, why := neverSyncs(what)
+// awaitSynced returns nil when an informer or registration has synced, or the reason to stop waiting.
+func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
+	synced := syncer.HasSyncedChecker().Done()
+	hopeless, why := neverSyncs(syncer)
 	var err error
 	select {
 	case <-synced:
@@ -93,28 +91,28 @@ func awaitSynced(ctx context.Context, what inspect.Syncer) error {
 	}
 }
 
-// neverSyncs returns a channel that is closed when it is of no use to wait any longer, and the
-// error that says why. Both are nil for an informer or a registration of another package.
-func neverSyncs(what any) (<-chan struct{}, error) {
-	if listener, ok := door.Held[*fanout.Listener](what); ok {
+// neverSyncs returns a channel that is closed when waiting is futile, and the error for that case. Both
+// are nil for an informer or a registration of another package.
+func neverSyncs(syncer any) (<-chan struct{}, error) {
+	if listener, ok := door.Held[*fanout.Listener](syncer); ok {
 		return listener.NeverSyncs(), errNeverSyncs
 	}
-	if own := door.Of(what); own != nil {
+	if own := door.Of(syncer); own != nil {
 		return own.Report.Ended, errStoppedUnsynced
 	}
 	return nil, nil
 }
 
-// whyUnsynced says what is known of what has not synced: for an informer what it does and for how
-// long, and what is wrong.
-func whyUnsynced(what inspect.Syncer) error {
-	name := what.HasSyncedChecker().Name()
-	if registration, ok := what.(clientgo.ResourceEventHandlerRegistration); ok {
+// whyUnsynced describes why an informer or a registration has not synced: for an informer with its
+// phase, the duration of the phase, and its problems.
+func whyUnsynced(syncer inspect.Syncer) error {
+	name := syncer.HasSyncedChecker().Name()
+	if registration, ok := syncer.(clientgo.ResourceEventHandlerRegistration); ok {
 		if handler, err := inspect.StatsOf(registration); err == nil {
 			return whyNotCalled(name, &handler)
 		}
 	}
-	own := door.Of(what)
+	own := door.Of(syncer)
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
@@ -134,7 +132,7 @@ func whyUnsynced(what inspect.Syncer) error {
 	return errors.New(unsynced)
 }
 
-// causeOf returns what keeps an informer from its work, or each of its sources; nil: nothing does.
+// causeOf returns the current errors of an informer and of its sources, or nil.
 func causeOf(own *door.Informer) error {
 	if own.Parts == nil {
 		return own.Report.Status().Cause()
@@ -146,7 +144,7 @@ func causeOf(own *door.Informer) error {
 	return errors.Join(causes...)
 }
 
-// whyNotCalled says what keeps a registration from being synced.
+// whyNotCalled describes why a registration has not synced.
 func whyNotCalled(name string, handler *inspect.Handler) error {
 	switch {
 	case handler.SyncError != nil:
@@ -159,32 +157,32 @@ func whyNotCalled(name string, handler *inspect.Handler) error {
 	}
 }
 
-// ErrNotComparable says that a resourceVersion is not a decimal number without leading zeros, so
-// that nothing is older or newer than it.
+// ErrNotComparable reports that a resourceVersion is not a decimal number without leading zeros, so it
+// is neither older nor newer than another one.
 var ErrNotComparable = store.ErrNotComparable
 
-// WaitForVersion waits until the store of an informer of package cache shows the state at
-// resourceVersion rv, or a newer one: for a controller that wants to see its own write, with the
-// version that the write returned.
+// WaitForVersion waits until the store of an informer of package cache has the state at resourceVersion
+// rv, or a newer one. It is for a controller that must see its own write, with the version that the
+// write returned.
 //
-// What counts is the version that the server vouches for and the store has applied: a list, a watch
-// event, a bookmark. The handlers may not have been called for it yet. rv must be of the same
-// resource and cluster as the informer, else the answer means nothing. If nothing changes in what
-// the informer selects, the wait lasts until the server's next bookmark, which may take a minute.
+// The version of the store is the last one that the server has confirmed, with a list, a watch event or
+// a bookmark, and that is applied to the store. The handlers may not have been called for it yet. rv
+// must be of the same resource and cluster as the informer, otherwise the result is meaningless. If the
+// objects that the informer selects do not change, the wait lasts until the server's next bookmark,
+// which may take a minute.
 //
-// When a backup of the server is put back, versions begin again. A version of before means nothing
-// then: as long as the cache is ahead of the server WaitForVersion may return at once, although the
-// write is gone. Once the informer has listed again (package audit sees to that) the store's
-// version is an older one, and the wait lasts until the server has come to rv again, by other
-// writes.
+// When a server is restored from a backup, its versions start again, and earlier versions are
+// meaningless: while the cache is ahead of the server, WaitForVersion may return at once although the
+// write is lost. After the informer has listed again (package audit causes that), the store's version
+// is an older one, and the wait lasts until the server has reached rv again with other writes.
 //
-// Errors: ErrNotComparable at once, if rv is malformed, or as soon as the informer's own versions
-// turn out to be; inspect.ErrForeign for informers of other packages and for controllers with a
-// queue and store of the user's; the cause of the end of ctx, or of the informer, joined with the
-// informer's last error, in a text that has its status.
+// Errors: ErrNotComparable at once if rv is malformed, or as soon as the informer's own versions turn
+// out to be; inspect.ErrForeign for informers of other packages and for controllers with the user's
+// queue and store; the cause of the end of ctx or of the informer, joined with the informer's last
+// error, in a text that includes its status.
 //
-// Of an informer of package sources it waits for each of the sources that are there now, until it is
-// removed, which means something if they are of one server.
+// For an informer of package sources it waits for each of the current sources until that is reached or
+// removed, which is meaningful only if they are of one server.
 func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
 	own := door.Of(informer)
 	if own == nil || own.Progress == nil {
@@ -205,12 +203,12 @@ func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) err
 	return nil
 }
 
-// awaitVersion is WaitForVersion for one source.
+// awaitVersion is WaitForVersion for an informer with one source.
 func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
 	progress := own.Progress
 	defer progress.Await()()
 	for {
-		// before the look, so that no change falls between look and wait
+		// Get the channel before the check, so that no change between them is missed.
 		changed := progress.Next()
 		if reached, err := progress.Reached(own.Applied, rv); reached || err != nil {
 			return err
@@ -219,7 +217,7 @@ func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
 		case <-changed:
 		case <-own.Report.Ended:
 			if reached, err := progress.Reached(own.Applied, rv); reached || err != nil {
-				return err // by the last that came
+				return err // by the last change
 			}
 			return notReached(own, rv, errNotReached)
 		case <-ctx.Done():
@@ -230,30 +228,30 @@ func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
 
 var errNotReached = errors.New("the informer has stopped")
 
-// notReached is an error that is cause and the informer's own, whose text the status gives.
+// notReached returns an error that joins cause and the informer's own, with the status in its text.
 func notReached(own *door.Informer, rv string, cause error) error {
 	status, _ := inspect.StatusOf(own.Controller)
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
 	return event.Told(text, errors.Join(cause, causeOf(own)))
 }
 
-// Relist makes an informer or controller of package cache request the whole state again, for when
-// the cache is in doubt. It takes what inspect.StatusOf takes. Reads are served from the cache
-// until the answer is complete. Then handlers are called, in order, for what is different,
-// including objects with other content under the cached version. No handler is called for an object
-// with the cached content and UID under the cached resourceVersion, unless that is empty. The open
-// watch ends. The request, a list or a watch-list, follows after the usual pause between two such
-// requests, which is a second at first.
+// Relist makes an informer or controller of package cache request the collection again, for when the
+// cache is in doubt. It accepts the same arguments as inspect.StatusOf. Reads are served from the cache
+// until the response is complete. Then handlers are called, in order, for the differences, including
+// objects with other content under the cached resourceVersion. No handler is called for an object with
+// the cached content, UID and resourceVersion, unless that resourceVersion is empty. The open watch
+// ends. The request, a list or a watch-list, follows after the usual pause between two such requests,
+// initially a second.
 //
-// It may be called at any time, also from handlers, and returns at once. The request always begins
-// after the call; several calls before it begins lead to one request. inspect.Inspection.Relists
-// counts it under "asked". Before Run the call has no effect, because the first request is still to
-// come.
+// Relist may be called at any time, also by handlers, and returns at once. The request always begins
+// after the call; several calls before it begins cause one request. inspect.Inspection.Relists counts
+// the request under "asked". Before Run the call has no effect, because the first request is still to
+// be made.
 //
-// The state is not older than the cached one, unless the server says that it does not know the
+// The new state is not older than the cached one, unless the server reports that it does not know the
 // cached version.
 //
-// The error is inspect.ErrForeign for informers of other packages, and another one for an informer
+// Relist returns inspect.ErrForeign for informers of other packages, and another error for an informer
 // that has stopped.
 func Relist(informer inspect.Syncer) error {
 	own := door.Of(informer)

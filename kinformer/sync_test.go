@@ -28,8 +28,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// waitedFor returns the error of WaitForSync after ten seconds and a half, when no timer of a whole
-// second rings.
+// waitedFor returns the error of WaitForSync after ten and a half seconds, when no timer of whole
+// seconds fires.
 func waitedFor(t *testing.T, informer cache.Controller) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+500*time.Millisecond)
 	defer cancel()
@@ -42,7 +42,7 @@ func waitedFor(t *testing.T, informer cache.Controller) error {
 
 var errLister = errors.New("cannot go on")
 
-// TestWaitForSyncSaysWhy: whatever the reason, the error has it.
+// TestWaitForSyncSaysWhy: the error contains the reason, for each possible reason.
 func TestWaitForSyncSaysWhy(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
@@ -52,7 +52,7 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		server   *testkit.Server
-		never    bool // it is not run
+		never    bool // the informer is not run
 		example  runtime.Object
 		options  kinformer.Options
 		slotless bool // no slot is ever free
@@ -111,13 +111,13 @@ func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOpti
 	}
 }
 
-// identified is an identity with that resource, which nobody has reserved.
+// identified returns options with an identifier for the resource that is not reserved.
 func identified(gvr schema.GroupVersionResource) kinformer.Options {
 	var nobody *cache.InformerName
 	return kinformer.Options{Identifier: nobody.WithResource(gvr)}
 }
 
-// TestWaitForSyncOfAControllerSaysOfWhat: its name is that of its queue.
+// TestWaitForSyncOfAControllerSaysOfWhat: a controller has the name of its queue.
 func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
@@ -126,15 +126,15 @@ func TestWaitForSyncOfAControllerSaysOfWhat(t *testing.T) {
 	})
 }
 
-// TestWaitForSyncOfNothing: an informer that was forgotten is told by its place.
+// TestWaitForSyncOfNothing: the error names the position of a nil argument.
 func TestWaitForSyncOfNothing(t *testing.T) {
 	require.NoError(t, kinformer.WaitForSync(t.Context()))
 	err := kinformer.WaitForSync(t.Context(), cache.NewSharedIndexInformer(&testkit.Server{}, &v1.Pod{}, 0, nil), nil)
 	assert.EqualError(t, err, "WaitForSync: argument 2 of 2 is nil")
 }
 
-// TestWaitForSyncOnTheWayToTheStore: a state that was listed and is not in the store yet is neither
-// the server's fault nor the reflector's.
+// TestWaitForSyncOnTheWayToTheStore: the error blames neither the server nor the reflector for a list
+// that was received and is not stored yet.
 func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -151,8 +151,8 @@ func TestWaitForSyncOnTheWayToTheStore(t *testing.T) {
 	})
 }
 
-// TestPanicShowsInTheStatus, of a ListerWatcher and of what else the user gave; what is fine again
-// does not count.
+// TestPanicShowsInTheStatus: the status has panics of a ListerWatcher and of the user's other
+// functions, until the function succeeds again.
 func TestPanicShowsInTheStatus(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,8 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 	})
 }
 
-// TestPanickingErrorPolicyShowsInTheStatus: it is called in a step of the reflector, too.
+// TestPanickingErrorPolicyShowsInTheStatus: the status has a panic of an ErrorPolicy, which the
+// reflector calls.
 func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
@@ -190,7 +191,7 @@ func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	})
 }
 
-// TestWaitsLogWhatClientGoLogs: lines that people look for in logs are the same, word for word.
+// TestWaitsLogWhatClientGoLogs: the log lines of the waits are client-go's, word for word.
 func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 	type wait struct {
 		named       func(string, <-chan struct{}, ...cache.InformerSynced) bool
@@ -214,7 +215,8 @@ func TestWaitsLogWhatClientGoLogs(t *testing.T) {
 	assert.Equal(t, theirs, said(wait{cache.WaitForNamedCacheSync, cache.WaitForNamedCacheSyncWithContext}))
 }
 
-// waitsFor starts WaitForVersion and returns a look at how it ended, nil before.
+// waitsFor starts WaitForVersion. The returned function returns its result, or nil before it has
+// returned.
 func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() *error) {
 	var result *error
 	go func() {
@@ -227,7 +229,7 @@ func waitsFor(t *testing.T, informer cache.Controller, rv string) (ended func() 
 	}
 }
 
-// TestWaitForVersion: each way by which the store can come to a version ends the wait, and no
+// TestWaitForVersion: the wait ends with each way by which the store can reach a version, and with no
 // other.
 func TestWaitForVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -274,7 +276,7 @@ func TestWaitForVersion(t *testing.T) {
 	}
 }
 
-// TestWaitForVersionStream: what a watch-list has brought counts when its end mark has come.
+// TestWaitForVersionStream: the objects of a watch-list count once its end mark has arrived.
 func TestWaitForVersionStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -290,7 +292,7 @@ func TestWaitForVersionStream(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionErrors: all the other ends of a wait.
+// TestWaitForVersionErrors covers all other ends of a wait.
 func TestWaitForVersionErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -317,8 +319,8 @@ func TestWaitForVersionErrors(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionAfterRewind: a server that was set back does not leave the informer claiming a
-// version it lost.
+// TestWaitForVersionAfterRewind: when a server is set back, the informer no longer has a version that
+// the server has lost.
 func TestWaitForVersionAfterRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)))}
