@@ -19,57 +19,57 @@ import (
 )
 
 const (
-	// maxTries is how many snapshots are taken because the server cannot list the version of the
-	// one before.
+	// maxTries is the largest number of snapshots for one comparison. Further ones are taken if the
+	// server cannot list the version of the one before.
 	maxTries = 3
-	// tryPause is between two tries, and between the snapshots of a finding and of its
-	// confirmation: what is merely late by then is not late, but missing. Between two tries at a
-	// version that the server does not know it is door.AheadPause.
+	// tryPause is the pause between two tries, and between the snapshots of a finding and of its
+	// confirmation: an event that is merely late has arrived by then. Between two tries at a
+	// version that the server does not know the pause is door.AheadPause.
 	tryPause = time.Second
-	// newerPatience bounds the wait for a version that is newer than one that the server has
-	// forgotten: servers send a bookmark each minute.
+	// newerPatience bounds the wait for a version newer than one that the server no longer has:
+	// servers send a bookmark each minute.
 	newerPatience = 90 * time.Second
-	// relistPatience bounds the wait for the answer to a relist, which may have to wait for its
-	// turn, and for a server that is away.
+	// relistPatience bounds the wait for the result of a relist, which may have to wait for a slot,
+	// and for a server that is out of reach.
 	relistPatience = 5 * time.Minute
 )
 
-// errNoAnswer says that relistPatience has ended.
+// errNoAnswer means that relistPatience has passed.
 var errNoAnswer = errors.New("the state is not stored yet")
 
-// Once compares what an informer has stored with what its server lists at the same version. What
-// differs is compared once more, in a second snapshot, and repaired if Options.Repair says so: then
-// Once waits until the answer to the relist is stored, for five minutes at most, and compares a
-// third time. A report with findings is no error.
+// Once compares an informer's store with the server's list at the same version. Differences are
+// compared again with a second snapshot and, if Options.Repair is set, repaired: Once then waits
+// until the result of the relist is stored, for five minutes at most, and compares a third time. A
+// report with findings is not an error.
 //
-// An audit takes as long as its lists, and a second more if something differs. If the server does
-// not know the version of the cache (Ahead) it takes a minute, because that is asked for three
-// times, or about two with client-go, which repeats each such request for 43 seconds. If the server
-// has forgotten the version it takes up to three minutes. A page of a list may take a minute. The
-// audit ends with the informer.
+// An audit takes as long as its lists, and a second more if there are differences. If the server
+// does not know the version of the cache (Ahead) it takes a minute, because it requests that
+// version three times, or about two with client-go, which repeats each such request for 43 seconds.
+// If the server no longer has the version it takes up to three minutes. A page of a list may take a
+// minute. The audit ends with the informer.
 //
-// The errors: inspect.ErrForeign for what is no Informer; ErrUnsupported, ErrExpired,
+// The errors are inspect.ErrForeign for a foreign Informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
-// that of ctx. With an error, Report.Equal is false. If the error comes after the first comparison,
-// the report has its findings, and says how far they were confirmed and repaired.
+// that of ctx. With an error, Report.Equal is false. If the error occurs after the first
+// comparison, the report has its findings, and says how far they were confirmed and repaired.
 //
-// It works in the goroutine that calls it, any number of which may audit the same informer. It must
-// not be called by a transform, an index function, or a handler of NewInformer, for which it would
-// wait.
+// Once works in the calling goroutine. Any number of goroutines may audit the same informer. Once
+// must not be called by a transform, an index function, or a handler of NewInformer, because it
+// would wait for its caller.
 func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
-	known, err := known(informer)
+	own, err := informerOf(informer)
 	if err != nil {
 		return Report{}, err
 	}
 	if err := o.check(); err != nil {
 		return Report{}, err
 	}
-	a := &auditor{Informer: known, options: o, began: time.Now()}
-	if known.Requests != nil { // else there is no state with which a list could be compared
-		a.lists = exact.New(known.Requests())
+	a := &auditor{Informer: own, options: o, began: time.Now()}
+	if own.Requests != nil { // else there is no state to compare with a list
+		a.lists = exact.New(own.Requests())
 	}
-	a.report = Report{Informer: known.Named(known.Resource), Content: o.Content}
-	running, cancel := whileRunning(ctx, known)
+	a.report = Report{Informer: own.Named(own.Resource), Content: o.Content}
+	running, cancel := whileRunning(ctx, own)
 	defer cancel()
 	err = a.audit(running)
 	if ctx.Err() == nil {
@@ -85,9 +85,9 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 	return a.report, err
 }
 
-// known returns what is known of an informer. The error is ErrForeign also for one whose store is the
-// user's, and ErrUnvouched for one of package sources.
-func known(informer Informer) (*door.Informer, error) {
+// informerOf returns the door.Informer of an informer. The error is ErrForeign, also if the store is the
+// user's, and ErrUnvouched for an informer of package sources.
+func informerOf(informer Informer) (*door.Informer, error) {
 	switch own := door.Of(informer); {
 	case own == nil:
 		return nil, fmt.Errorf("audit: %w", door.ErrForeign)
@@ -100,12 +100,13 @@ func known(informer Informer) (*door.Informer, error) {
 	}
 }
 
-// whileRunning returns a context that ends with ctx and, by ErrEnded, with the informer.
-func whileRunning(ctx context.Context, known *door.Informer) (running context.Context, cancel func()) {
+// whileRunning returns a context that ends with ctx and, with the cause ErrEnded, with the
+// informer.
+func whileRunning(ctx context.Context, own *door.Informer) (running context.Context, cancel func()) {
 	running, end := context.WithCancelCause(ctx)
 	go func() {
 		select {
-		case <-known.Report.Ended:
+		case <-own.Report.Ended:
 			end(ErrEnded)
 		case <-running.Done():
 		}
@@ -113,7 +114,7 @@ func whileRunning(ctx context.Context, known *door.Informer) (running context.Co
 	return running, func() { end(nil) }
 }
 
-// auditor is one audit.
+// auditor runs one audit.
 type auditor struct {
 	*door.Informer
 	lists   *exact.Lister
@@ -122,7 +123,7 @@ type auditor struct {
 	report  Report
 }
 
-// audit compares, and confirms what differs.
+// audit compares, and confirms differences.
 func (a *auditor) audit(ctx context.Context) error {
 	first, err := a.compare(ctx)
 	if err != nil {
@@ -133,7 +134,7 @@ func (a *auditor) audit(ctx context.Context) error {
 		return nil
 	}
 	second := first
-	if !first.ahead() { // else the server was asked three times
+	if !first.ahead() { // else the server was asked three times already
 		if second, err = a.compareLater(ctx); err != nil {
 			return fmt.Errorf("not confirmed: %w", err)
 		}
@@ -154,7 +155,7 @@ func (a *auditor) compareLater(ctx context.Context) (*comparison, error) {
 	return a.compare(ctx)
 }
 
-// compare compares a snapshot, and others if the server cannot list the version of the first.
+// compare compares a snapshot, and further ones if the server cannot list the version of the first.
 func (a *auditor) compare(ctx context.Context) (*comparison, error) {
 	unknown := 0
 	for try := 1; ; try++ {
@@ -183,7 +184,8 @@ func (a *auditor) compare(ctx context.Context) (*comparison, error) {
 	}
 }
 
-// compareOnce compares a snapshot, which is returned, closed, with an error as well.
+// compareOnce compares a snapshot. It also returns the comparison, with a closed snapshot, if the
+// list fails.
 func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	state, err := stateOf(ctx, a.Informer)
 	if err != nil {
@@ -209,22 +211,23 @@ func (a *auditor) compareOnce(ctx context.Context) (*comparison, error) {
 	return c, nil
 }
 
-// isPassing reports whether another snapshot may do better.
+// isPassing reports whether another snapshot may succeed.
 func isPassing(err error) bool {
 	return isExpired(err) || isUnknown(err) || errors.Is(err, ErrUnvouched)
 }
 
-// isExpired reports whether the server has forgotten the version.
+// isExpired reports whether the server no longer has the version.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// isUnknown reports whether the server does not know the version: not yet, or not any more, because
-// a backup was put back.
+// isUnknown reports whether the server does not know the version: not yet, or no longer, because a
+// backup was restored.
 func isUnknown(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// pause waits until the next try may do better than the last, which was of that version, and began
-// then: some clients ask again of themselves, for most of a minute, if a server does not know it.
+// pause waits until another try may succeed. last is the error of the last try, version its
+// version, and began its start: some clients themselves repeat a request for most of a minute if
+// the server does not know the version.
 func (a *auditor) pause(ctx context.Context, last error, version string, began time.Time) error {
 	switch {
 	case isUnknown(last):
@@ -236,7 +239,8 @@ func (a *auditor) pause(ctx context.Context, last error, version string, began t
 	return sleep(ctx, tryPause)
 }
 
-// await waits until it is so, which it looks at after each tryPause, and reports whether it is.
+// await polls so after each tryPause, until it returns true or patience has passed, and returns its
+// last result.
 func await(ctx context.Context, patience time.Duration, so func() bool) (bool, error) {
 	for end := time.Now().Add(patience); ; {
 		if err := sleep(ctx, tryPause); err != nil {
@@ -248,7 +252,7 @@ func await(ctx context.Context, patience time.Duration, so func() bool) (bool, e
 	}
 }
 
-// describe has the report tell of the first comparison.
+// describe sets the report's fields for the first comparison.
 func (a *auditor) describe(first *comparison) {
 	r := &a.report
 	r.Tries, r.Metadata, r.Digest = first.tries, first.metadata, first.digest
@@ -256,7 +260,7 @@ func (a *auditor) describe(first *comparison) {
 	r.Findings, r.Found, r.looks = first.findings, first.counts(), 1
 }
 
-// confirm marks what differs in both.
+// confirm marks the differences that both comparisons have found.
 func (a *auditor) confirm(first, second *comparison) {
 	a.report.Confirmed, a.report.looks = map[Kind]int{}, 2
 	for key, kind := range first.kinds {
@@ -270,7 +274,7 @@ func (a *auditor) confirm(first, second *comparison) {
 	}
 }
 
-// note adds the audit to what is known of the informer.
+// note adds the audit to the history of the informer.
 func (a *auditor) note(err error) {
 	done := inspect.AuditResult{
 		Outcome: outcomeEqual, At: time.Now(), Took: time.Since(a.began), ResourceVersion: a.report.Digest.ResourceVersion,
@@ -296,8 +300,7 @@ func (a *auditor) note(err error) {
 	historyOf(&a.Observed.Audits).note(done, found, passing)
 }
 
-// repair asks for a relist, unless one was asked for a short time ago, and finds out what came of
-// it.
+// repair requests a relist, unless the last one was recent, and checks the result.
 func (a *auditor) repair(ctx context.Context) error {
 	if !historyOf(&a.Observed.Audits).mayRepair(time.Now(), repairPause) {
 		a.report.TooSoon = true
@@ -314,7 +317,7 @@ func (a *auditor) repair(ctx context.Context) error {
 	return nil
 }
 
-// repaired compares once more when the answer to a relist is stored.
+// repaired compares again when the result of the relist is stored.
 func (a *auditor) repaired(ctx context.Context, stored func() bool) error {
 	is, err := await(ctx, relistPatience, stored)
 	if err == nil && !is {

@@ -31,14 +31,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// rig is an informer that is audited, and its server.
+// rig is an informer to audit, with its server.
 type rig struct {
 	*cachetest.Source
 	cache.SharedIndexInformer
 	recorder cachetest.Recorder
 }
 
-// follow runs an informer of a source of pods until the test ends. It is called in a bubble.
+// follow runs an informer of a source of pods until the test ends. It must be called in a bubble.
 func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transform cache.TransformFunc, options kinformer.Options) *rig {
 	t.Helper()
 	r := &rig{Source: src, SharedIndexInformer: kinformer.New(lw, &corev1.Pod{}, options)}
@@ -65,10 +65,10 @@ func running(t *testing.T, informer cache.Controller) {
 	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
 
-// calm waits until everything that follows from what was done has happened.
+// calm waits until all effects of previous actions have occurred.
 func (r *rig) calm() {
 	synctest.Wait()
-	time.Sleep(time.Minute) // longer than any pause
+	time.Sleep(time.Minute) // longer than every pause
 	synctest.Wait()
 }
 
@@ -81,14 +81,14 @@ func pods(names ...string) *cachetest.Source {
 	return cachetest.Of(objects...)
 }
 
-// once audits, and fails for an error.
+// once audits, and fails the test for an error.
 func (r *rig) once(t require.TestingT, o audit.Options) audit.Report {
 	report, err := audit.Once(context.Background(), r, o)
 	require.NoError(t, err)
 	return report
 }
 
-// found returns what a report has found, a line each.
+// found returns the findings of a report, one a line.
 func found(r audit.Report) (lines []string) {
 	for _, f := range r.Findings {
 		line := fmt.Sprintf("%s %s", f.Kind, f.Key)
@@ -100,13 +100,13 @@ func found(r audit.Report) (lines []string) {
 	return lines
 }
 
-// stored returns a pod of the store, to be changed.
+// stored returns a pod of the store, for the caller to modify.
 func (r *rig) stored(name string) *corev1.Pod {
 	obj, _, _ := r.GetStore().GetByKey("ns/" + name)
 	return obj.(*corev1.Pod).DeepCopy()
 }
 
-// listings are the list requests from the n-th on.
+// listings returns the list requests from the n-th on.
 func listings(src *cachetest.Source, n int) (asked []metav1.ListOptions) {
 	for _, request := range src.Requests()[n:] {
 		if request.Verb == cachetest.VerbList {
@@ -116,8 +116,8 @@ func listings(src *cachetest.Source, n int) (asked []metav1.ListOptions) {
 	return asked
 }
 
-// TestEqual: a cache that is what the server has is said to be, by a list in pages at the version
-// of the store, however it got its state, and while the server goes on.
+// TestEqual: a cache with the server's state is reported as equal, by a list in pages at the
+// version of the store, for every way in which it got its state, while the server continues.
 func TestEqual(t *testing.T) {
 	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 		for _, content := range []bool{false, true} {
@@ -129,7 +129,7 @@ func TestEqual(t *testing.T) {
 					}
 					r := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 					version, before := r.LastSyncResourceVersion(), len(src.Requests())
-					release := src.Stall() // what is written now is late
+					release := src.Stall() // later writes arrive late
 					src.Delete("ns", "p1")
 					src.Create(testkit.Pod("new", "1"))
 					report := r.once(t, audit.Options{Content: content})
@@ -158,7 +158,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestFindings: each way in which a store may differ is found under its name.
+// TestFindings: each kind of difference is found and has the right kind.
 func TestFindings(t *testing.T) {
 	withRig(t, []string{"a", "b", "c", "d", "e"}, func(t *testing.T, r *rig) {
 		store := r.GetStore()
@@ -184,7 +184,7 @@ func TestFindings(t *testing.T) {
 	})
 }
 
-// TestPassing: what was wrong for a moment is told, is not confirmed, and counts by itself.
+// TestPassing: a passing difference is reported, is not confirmed, and is counted separately.
 func TestPassing(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
@@ -206,7 +206,7 @@ func TestPassing(t *testing.T) {
 	})
 }
 
-// TestManyFindings: all are counted, and a thousand kept.
+// TestManyFindings: all findings are counted, and a thousand kept.
 func TestManyFindings(t *testing.T) {
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		for i := range 1500 {
@@ -219,8 +219,8 @@ func TestManyFindings(t *testing.T) {
 	})
 }
 
-// TestCompaction: another snapshot is taken when the server has forgotten the version of the first,
-// once there is a newer one; three times.
+// TestCompaction: if the server no longer has the version of a snapshot, another one is taken once
+// there is a newer version; at most three.
 func TestCompaction(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		r.Tick()
@@ -244,7 +244,7 @@ func TestCompaction(t *testing.T) {
 	})
 }
 
-// TestServerIsBehind: a server that does not know the version yet is asked again.
+// TestServerIsBehind: a version that the server does not know yet is requested again.
 func TestServerIsBehind(t *testing.T) {
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		r.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.TooLargeResourceVersion(9, 3))
@@ -265,8 +265,8 @@ func (l otherList) ListWithContext(_ context.Context, options metav1.ListOptions
 	return l.list(options)
 }
 
-// TestUnsupported: servers that list at another version than they are asked for, or refuse to be
-// asked for one, are no base for an audit.
+// TestUnsupported: servers that list at another version than requested, or refuse requests with a
+// version, cannot be audited.
 func TestUnsupported(t *testing.T) {
 	for name, answer := range map[string]func(*cachetest.Source) (runtime.Object, error){
 		"the newest":    func(src *cachetest.Source) (runtime.Object, error) { src.Tick(); return src.List(metav1.ListOptions{}) },
@@ -290,7 +290,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestErrors: what cannot be audited is refused, and other errors come through.
+// TestErrors: values that cannot be audited are refused, and other errors are returned.
 func TestErrors(t *testing.T) {
 	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
 	assert.ErrorIs(t, err, inspect.ErrForeign)
@@ -321,7 +321,7 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestStopped: a cache that nobody keeps up to date is not door.
+// TestStopped: a cache that is no longer kept up to date is not audited.
 func TestStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
@@ -337,7 +337,7 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// foreign is no informer of ours.
+// foreign is not an informer of this module.
 type foreign struct{}
 
 func (foreign) HasSyncedChecker() cache.DoneChecker { return nil }
@@ -368,7 +368,7 @@ func TestBusyInformer(t *testing.T) {
 	})
 }
 
-// TestDigest: digests tell states apart, and nothing else.
+// TestDigest: digests differ exactly if states differ.
 func TestDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c")
@@ -395,7 +395,7 @@ func TestDigest(t *testing.T) {
 	})
 }
 
-// TestDigestOfReport: that of a report is the cache's, whatever was listed.
+// TestDigestOfReport: the digest of a report is the cache's, whatever was listed.
 func TestDigestOfReport(t *testing.T) {
 	type items = []runtime.RawExtension
 	for what, change := range map[string]func(items) items{
@@ -421,7 +421,7 @@ func TestDigestOfReport(t *testing.T) {
 	}
 }
 
-// blank is a transform that leaves nothing of what the server says of an object.
+// blank is a transform that removes all metadata of the server.
 func blank(obj any) (any, error) {
 	pod := obj.(*corev1.Pod)
 	pod.UID, pod.ResourceVersion, pod.ManagedFields = "", strings.Repeat("7", 3), nil
@@ -430,7 +430,7 @@ func blank(obj any) (any, error) {
 
 const isAhead = "an audit has found the cache ahead of the server, which does not know its resourceVersion"
 
-// restored follows a source of two pods until it has 52, and then puts the backup of the two back.
+// restored follows a source of two pods until it has 52, and then restores the backup with two.
 func restored(t *testing.T, options kinformer.Options) *rig {
 	t.Helper()
 	src := pods("a", "b")
@@ -445,7 +445,7 @@ func restored(t *testing.T, options kinformer.Options) *rig {
 	return r
 }
 
-// degraded returns what is wrong with the rig's informer.
+// degraded returns the problems of the rig's informer.
 func (r *rig) degraded(t *testing.T) []string {
 	status, err := inspect.StatusOf(r)
 	require.NoError(t, err)
@@ -459,8 +459,8 @@ func texts(status inspect.Status) (texts []string) {
 	return texts
 }
 
-// TestAhead: a cache whose server was taken back to a backup does not notice that for days. An
-// audit does, by three lists in a minute, and a relist of the most recent state repairs it, though
+// TestAhead: a cache does not notice for days that its server was restored from a backup. An audit
+// finds it by three lists in a minute, and a relist of the most recent state repairs it, although
 // that is older than the cached one.
 func TestAhead(t *testing.T) {
 	for name, options := range map[string]kinformer.Options{
@@ -493,8 +493,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// repairedFromBackup has an audit repair the informer, which is at a version that the server does
-// not know.
+// repairedFromBackup audits, with Repair, an informer at a version that the server does not know.
 func (r *rig) repairedFromBackup(t *testing.T, version string) {
 	before := len(r.Requests())
 	report := r.once(t, audit.Options{Repair: true})
@@ -522,7 +521,7 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 	assert.NoError(t, kinformer.WaitForVersion(t.Context(), r, version))
 }
 
-// TestAheadAtTheSecondLook: what was found before the server was taken back counts no more.
+// TestAheadAtTheSecondLook: findings from before the restoration of the server are dropped.
 func TestAheadAtTheSecondLook(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
@@ -535,8 +534,8 @@ func TestAheadAtTheSecondLook(t *testing.T) {
 	})
 }
 
-// TestSeldomUnknown: a server that knows one of three versions, and has forgotten that, is not
-// behind the cache.
+// TestSeldomUnknown: if the server knows one of three versions, and no longer has it, the cache is
+// not ahead.
 func TestSeldomUnknown(t *testing.T) {
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
 		r.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.Expired(), cachetest.TooLargeResourceVersion(9, 3))
@@ -548,7 +547,7 @@ func TestSeldomUnknown(t *testing.T) {
 	})
 }
 
-// TestRepairThatFails: an informer that does not get the state, or a wrong one, stays degraded.
+// TestRepairThatFails: an informer that gets no state, or a wrong one, stays degraded.
 func TestRepairThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		testkit.Reports(t)
@@ -583,7 +582,7 @@ func TestRepairThatFails(t *testing.T) {
 	})
 }
 
-// transforms leave different things of an object.
+// transforms keep different parts of an object.
 var transforms = map[string]cache.TransformFunc{
 	"none":  nil,
 	"blank": blank,
@@ -598,9 +597,8 @@ var transforms = map[string]cache.TransformFunc{
 	},
 }
 
-// TestTransforms: an audit sees through a transform what the server has said of the objects, from
-// lists and watches, and compares content with what the transform makes of what
-// is listed.
+// TestTransforms: for each transform, an audit knows the server's versions of objects from lists
+// and watches, and compares content with the transform's result for the listed object.
 func TestTransforms(t *testing.T) {
 	for name, transform := range transforms {
 		for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
@@ -631,7 +629,7 @@ func TestTransforms(t *testing.T) {
 	}
 }
 
-// lose has the informer's watch not hear of what write does, and audits.
+// lose makes the informer's watch miss the events of write, and audits.
 func (r *rig) lose(write func()) audit.Report {
 	end := r.Lose()
 	write()
@@ -643,7 +641,7 @@ func (r *rig) lose(write func()) audit.Report {
 	return report
 }
 
-// TestDropped: what an informer leaves out is left out of what it is compared with.
+// TestDropped: dropped fields are not compared.
 func TestDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.Pod("a", "1")
@@ -656,8 +654,8 @@ func TestDropped(t *testing.T) {
 	})
 }
 
-// TestCollections: what is compared is what the informer's ListerWatcher lists, less what the
-// informer leaves out.
+// TestCollections: the informer's collection is compared with a list of its ListerWatcher, without
+// objects that the informer leaves out.
 func TestCollections(t *testing.T) {
 	selecting := func(src *cachetest.Source) cache.ListerWatcher {
 		modified := func(o metav1.ListOptions) metav1.ListOptions {
@@ -694,7 +692,7 @@ func TestCollections(t *testing.T) {
 	})
 }
 
-// TestListSlots: an audit waits for its turn, and gives it back.
+// TestListSlots: an audit waits for a slot, and releases it.
 func TestListSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, slots := pods("a"), kinformer.NewListSlots(1)
@@ -704,7 +702,7 @@ func TestListSlots(t *testing.T) {
 		other.Script(cachetest.VerbWatchList, cachetest.Fault{Until: answer})
 		running(t, kinformer.New(other, &corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute-1) // then what hangs has no slot
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute-1) // after a minute, a hanging list has no slot
 		defer cancel()
 		before := len(src.Requests())
 		_, err := audit.Once(ctx, r, audit.Options{})
@@ -734,7 +732,7 @@ func metadataOf(src *cachetest.Source) cache.ListerWithContext {
 	}}
 }
 
-// TestMetadata: a metadata client serves as well, and the report says so.
+// TestMetadata: a metadata client can be the Source, and the report says so.
 func TestMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b")
@@ -750,7 +748,8 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
-// TestSeveralInformers: informers of one source, and audits of one informer, side by side.
+// TestSeveralInformers: several informers of one source, and several audits of one informer, run
+// concurrently.
 func TestSeveralInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b")
@@ -771,7 +770,7 @@ func TestSeveralInformers(t *testing.T) {
 	})
 }
 
-// TestUnvouched: a version that may come from events in any order is not compared.
+// TestUnvouched: a version from events of any order is not compared.
 func TestUnvouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		added := watch.Event{Type: watch.Added, Object: testkit.PodAt("a", "5")}
@@ -788,8 +787,8 @@ func TestUnvouched(t *testing.T) {
 	})
 }
 
-// TestKinds: some clients say the kind of objects of a watch, and not of those of a list. That is
-// no difference.
+// TestKinds: some clients set the kind of the objects of a watch, and not of a list. This is not a
+// difference.
 func TestKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.Pod("a", "1")
@@ -810,7 +809,7 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-// TestUnfit: an informer that cannot run is an error, not a panic.
+// TestUnfit: an informer that cannot run leads to an error, not to a panic.
 func TestUnfit(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

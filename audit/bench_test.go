@@ -22,9 +22,9 @@ import (
 
 const benchmarked = 100_000
 
-// BenchmarkState is how long the events of an informer of 100,000 objects wait for an audit, and
-// how long a digest of them takes, without a transform and with one of which the informer keeps
-// what the server has said of each object. bench has audits over HTTP.
+// BenchmarkState measures how long the events of an informer of 100,000 objects wait for an audit,
+// and the time of a digest, without a transform and with one for which the informer keeps the
+// server's identities. bench has audits over HTTP.
 func BenchmarkState(b *testing.B) {
 	objects := make([]runtime.Object, benchmarked)
 	for i := range objects {

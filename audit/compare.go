@@ -19,19 +19,19 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// comparison is that of one snapshot with the list at its version. Each listed object is looked up
-// in the snapshot; what is left of the snapshot then is extra. Beside the snapshot, that takes a
-// hash for each object, and what differs. A stored object, which is far away in memory, is read
-// once.
+// comparison compares one snapshot with the list at its version. Each listed object is looked up in
+// the snapshot; the remaining objects of the snapshot are extra. In addition to the snapshot this
+// takes a hash for each object, and the findings. A stored object, which is likely not in the CPU
+// cache, is read once.
 type comparison struct {
 	*auditor
 	state   *store.State
 	behind  map[string]struct{} // keys of objects that the transform refuses
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
-	kinds   map[string]Kind // of what differs, by key
-	digest  Digest          // of what was looked at; at the end, of the snapshot
-	text    []byte          // memory of digest
+	kinds   map[string]Kind // the kinds of differences by key
+	digest  Digest          // of the objects seen so far; at the end, of the snapshot
+	text    []byte          // buffer for digest
 	tries   int
 	refused int
 	foreign int
@@ -54,7 +54,7 @@ func (c *comparison) take(listed runtime.Object) error {
 	}
 	key, err := cache.MetaNamespaceKeyFunc(listed)
 	if err != nil {
-		c.foreign++ // an informer takes no list that has it
+		c.foreign++ // an informer refuses a list with such an object
 		return nil
 	}
 	stored, exists := c.state.Get(key)
@@ -82,7 +82,7 @@ func (c *comparison) take(listed runtime.Object) error {
 	return nil
 }
 
-// look notes an object of the snapshot that is listed.
+// look records an object of the snapshot that is listed.
 func (c *comparison) look(key string, origin event.Origin) {
 	c.stored = append(c.stored, maphash.String(c.seed, key))
 	c.text = c.digest.add(c.text, key, origin)
@@ -98,7 +98,7 @@ func (c *comparison) found(f Finding) {
 // ahead reports whether the server does not know the version.
 func (c *comparison) ahead() bool { return c.kinds[""] == Ahead }
 
-// end finds what is stored and was not listed, and the digest.
+// end finds extra objects, and computes the digest.
 func (c *comparison) end() {
 	looks := len(c.stored)
 	slices.Sort(c.stored)
@@ -127,7 +127,7 @@ func (c *comparison) findExtra() {
 	}
 }
 
-// counts returns how many objects there are that differ, by kind.
+// counts returns the number of differing objects by kind.
 func (c *comparison) counts() map[Kind]int {
 	counts := map[Kind]int{}
 	for _, kind := range c.kinds {
@@ -136,8 +136,8 @@ func (c *comparison) counts() map[Kind]int {
 	return counts
 }
 
-// sameContent reports whether what is stored is what the listed object is stored as. Of one that
-// the transform refuses now, that is not known.
+// sameContent reports whether the stored object equals the listed one after the transform. It
+// returns true if the transform refuses the listed object.
 func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
 	var want any = listed
 	if c.Transform != nil && c.Transform.Function != nil {
@@ -151,8 +151,8 @@ func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
 	return identical.Objects(stored, want) || equality.Semantic.DeepEqual(stored, want) || isSameButForKind(stored, want)
 }
 
-// isSameButForKind reports whether two objects differ in nothing but that one of them does not name
-// its kind: some clients fill that in for events, and not for the items of a list.
+// isSameButForKind reports whether two objects differ only in that one of them has no kind: some
+// clients set it for events, and not for the items of a list.
 func isSameButForKind(stored, want any) bool {
 	a, isObject := stored.(runtime.Object)
 	b, areBoth := want.(runtime.Object)

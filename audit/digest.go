@@ -15,17 +15,18 @@ import (
 )
 
 // Digest is a checksum of the content of a cache at a version. If two digests are equal, the caches
-// have the same objects, except for a chance of 1 in 2^64, whether they are in two replicas or in
-// two runs, and whatever their transforms.
+// have the same objects, except with probability 1 in 2^64. The caches may belong to two replicas
+// or two runs, and may have different transforms.
 type Digest struct {
-	ResourceVersion string // which may be newer than any object
+	ResourceVersion string // may be newer than every object
 	Objects         int
-	// Sum is that of the SHA-256 of key, UID and resourceVersion of each object, as the server gave
-	// them: of the first and of the second eight bytes. It is the same in any order.
+	// Sum adds up the SHA-256 of key, UID and resourceVersion of each object, as the server gave
+	// them: the first eight bytes, and the second eight bytes. It does not depend on the order of
+	// the objects.
 	Sum [2]uint64
 }
 
-// String returns the sum in 32 digits.
+// String returns the sum in 32 hexadecimal digits.
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
 // digestOf returns the digest of a snapshot.
@@ -39,7 +40,7 @@ func digestOf(state *store.State) Digest {
 	return d
 }
 
-// add adds an object to the sum. It returns the memory that it is given, for the next one.
+// add adds an object to the sum. memory is a buffer; add returns the buffer for the next call.
 func (d *Digest) add(memory []byte, key string, origin event.Origin) []byte {
 	text := appendIdentity(memory[:0], key, origin)
 	sum := sha256.Sum256(text)
@@ -48,15 +49,15 @@ func (d *Digest) add(memory []byte, key string, origin event.Origin) []byte {
 	return text
 }
 
-// appendIdentity appends what tells an object in one state from all others. No part can have a zero
-// byte: all come from JSON names and numbers of a server.
+// appendIdentity appends a text that identifies an object in one state. Its parts have no zero
+// byte, because they come from JSON names and numbers of a server.
 func appendIdentity(text []byte, key string, origin event.Origin) []byte {
 	text = append(append(text, key...), 0)
 	text = append(append(text, origin.UID...), 0)
 	return append(text, origin.Version...)
 }
 
-// sleep waits, unless ctx ends.
+// sleep waits for pause, or until ctx ends.
 func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// An audit finds what somebody has done to the store, which nobody may write to.
+// An audit finds an illegal write to the store.
 func ExampleOnce() {
 	server := cachetest.Of(
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}},

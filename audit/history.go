@@ -12,36 +12,37 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// How an audit ended, as in inspect.AuditStats.Ended.
+// The outcomes of an audit, as in inspect.AuditStats.Ended.
 const (
-	outcomeEqual       = "equal"     // findings that were gone at a second look do not count
-	outcomeDifferent   = "different" // twice
+	outcomeEqual       = "equal"     // findings that a second comparison did not confirm do not count
+	outcomeDifferent   = "different" // confirmed by a second comparison
 	outcomeExpired     = "expired"
 	outcomeUnvouched   = "unvouched"
 	outcomeUnsupported = "unsupported"
 	outcomeFailed      = "failed" // for any other reason
 )
 
-// history is what is known of the audits of an informer. The zero value is that of none, and
-// anybody may use it.
+// history is the record of the audits of an informer. The zero value is empty and ready for use by
+// any number of goroutines.
 type history struct {
 	mu struct {
 		sync.Mutex
 		stats    inspect.AuditStats
-		ahead    bool      // the last audit that could compare has found that
-		repaired time.Time // when a relist was last asked for
-		right    time.Time // when an audit last found nothing after a relist
+		ahead    bool      // whether the last completed comparison found the cache ahead
+		repaired time.Time // when a relist was last requested
+		right    time.Time // when an audit last found no difference after a relist
 	}
 }
 
-// historyOf returns the history that an informer keeps.
-func historyOf(kept *atomic.Value) *history {
-	kept.CompareAndSwap(nil, &history{})
-	return kept.Load().(*history)
+// historyOf returns the history of an informer.
+func historyOf(value *atomic.Value) *history {
+	value.CompareAndSwap(nil, &history{})
+	return value.Load().(*history)
 }
 
-// note adds an audit that has ended, with what it found, by kind, and how many findings were gone at
-// a second look. If it began before a repair that worked, what it found is over.
+// note adds a completed audit: its confirmed findings by kind, and the number of findings that were
+// not confirmed. If the audit began before a successful repair, its findings do not change
+// Differing.
 func (h *history) note(result inspect.AuditResult, found map[Kind]int, passing int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,8 +66,8 @@ func (h *history) note(result inspect.AuditResult, found map[Kind]int, passing i
 	}
 }
 
-// mayRepair reports whether a relist may be asked for, the last one being that long ago at least,
-// and if so takes it for asked for.
+// mayRepair reports whether a relist may be requested, because the last one was at least that long
+// ago. If so, it records the request.
 func (h *history) mayRepair(now time.Time, least time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,21 +79,21 @@ func (h *history) mayRepair(now time.Time, least time.Duration) bool {
 	return true
 }
 
-// noteRepaired notes that nothing differs any more.
+// noteRepaired records that no object differs any more.
 func (h *history) noteRepaired() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.stats.Differing, h.mu.ahead, h.mu.right = 0, false, time.Now()
 }
 
-// Differing returns how many objects differ, and whether that is because the cache is ahead.
+// Differing returns the number of objects that differ, and whether the cache is ahead.
 func (h *history) Differing() (objects int, ahead bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.stats.Differing, h.mu.ahead
 }
 
-// Stats returns what is known, in memory of the caller's own.
+// Stats returns the counts. The caller owns the maps.
 func (h *history) Stats() inspect.AuditStats {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// TestRepairedMeanwhile: the finding of an audit that began before another one had the cache
-// repaired is over.
+// TestRepairedMeanwhile: the findings of an audit that began before another audit's repair are
+// dropped.
 func TestRepairedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h history

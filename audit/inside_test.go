@@ -24,9 +24,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestPause: for a newer version it is enough to look at the version: no snapshot, which may delay
-// events, is taken until there is one. A server that does not know the version has half a minute
-// from one try to the next. A pause ends with the informer.
+// TestPause: the wait for a newer version only reads the version, and takes no snapshot, which may
+// delay events. A version that the server does not know is tried again after half a minute. A pause
+// ends with the informer.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, contents, journal := time.Now(), &store.Contents{}, reflector.NewJournal()
@@ -56,7 +56,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestRelistRefused: a relist that the informer refuses, because it has stopped meanwhile, is not
-// reported as asked for.
+// reported as requested.
 func TestRelistRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(cachetest.Of(), &corev1.Pod{}, 0, nil)
@@ -69,8 +69,8 @@ func TestRelistRefused(t *testing.T) {
 	})
 }
 
-// TestStartMeanwhile: an informer that did not run when an audit began is not audited by that, even
-// if it has synced by now: there was nothing yet by which its server could be asked.
+// TestStartMeanwhile: an informer that did not run when an audit began is not audited, even if it
+// has synced meanwhile: its request options were not known.
 func TestStartMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(cachetest.Of(testkit.Pod("a", "")), &corev1.Pod{}, 0, nil)

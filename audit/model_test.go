@@ -26,7 +26,7 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// step is something that happens, perhaps to a pod.
+// step is an action, of some kinds on a pod.
 type step struct{ What, Name string }
 
 var anyStep = rapid.Custom(func(t *rapid.T) step {
@@ -39,24 +39,23 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 	}
 })
 
-// world is a server of pods, each version of which has a label "v" of its own, and an informer
-// behind whose back things happen.
+// world is a server of pods, each version of which has its own label "v", and an informer with a
+// manipulated watch.
 type world struct {
 	*rig
 	assert  *assert.Assertions
 	mirror  *testkit.Mirror
 	writes  int
-	release func() // what is held back; nil: nothing is
+	release func() // releases held events; nil if there are none
 }
 
-// faults are what a model found, in a form that rapid can shrink.
+// faults are the errors that a model found, in a form that rapid can shrink.
 type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// TestModel: after any history of lost, made up, altered, repeated and late events, an audit finds
-// exactly what differs, as a comparison of everything with everything has it, and a relist repairs
-// it, of which handlers hear.
+// TestModel: after any history of lost, invented, changed, repeated and late events, an audit finds
+// exactly the differences of a full comparison, and a relist repairs them and notifies handlers.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(anyStep, 0, 30).Draw(r, "steps")
@@ -116,7 +115,7 @@ func (w *world) play(s step) {
 	}
 }
 
-// write writes a pod, in its next state.
+// write writes the next state of a pod.
 func (w *world) write(name string) {
 	w.writes++
 	w.Put(testkit.Pod(name, fmt.Sprint(w.writes)))
@@ -128,8 +127,7 @@ func (w *world) remove(name string) {
 	}
 }
 
-// forge has the watch tell of a pod that there is not, or of one with another content under its
-// version.
+// forge sends an event for a pod that does not exist, or with another content under its version.
 func (w *world) forge(s step) {
 	pod := testkit.Pod(s.Name, "made up")
 	pod.UID, pod.ResourceVersion = "made up", fmt.Sprint(w.ResourceVersion())
@@ -140,7 +138,7 @@ func (w *world) forge(s step) {
 	w.Inject(watch.Event{Type: watch.Modified, Object: pod})
 }
 
-// letGo lets events come again.
+// letGo releases held events.
 func (w *world) letGo() {
 	if w.release != nil {
 		w.release()
@@ -148,7 +146,7 @@ func (w *world) letGo() {
 	}
 }
 
-// labels returns what tells the versions of pods apart, by key.
+// labels returns the labels that distinguish the versions of pods, by key.
 func labels(list runtime.Object) map[string]string {
 	known := map[string]string{}
 	_ = meta.EachListItem(list, func(item runtime.Object) error {
@@ -158,7 +156,7 @@ func labels(list runtime.Object) map[string]string {
 	return known
 }
 
-// differences compares everything with everything.
+// differences compares all objects of store and server.
 func (w *world) differences(content bool) (lines []string) {
 	stored := &corev1.PodList{}
 	snapshot, err := view.Of(w)
@@ -188,7 +186,7 @@ func (w *world) differences(content bool) (lines []string) {
 	return lines
 }
 
-// audited audits at a quiet moment.
+// audited audits when all effects have occurred.
 func (w *world) audited() {
 	w.calm()
 	for _, content := range []bool{false, true} {
@@ -200,7 +198,7 @@ func (w *world) audited() {
 	}
 }
 
-// repaired has an audit repair what differs in the end.
+// repaired repairs the remaining differences by an audit.
 func (w *world) repaired() {
 	w.letGo()
 	w.audited()
@@ -222,10 +220,10 @@ func (w *world) repaired() {
 	}
 }
 
-// t is what checks of the rig fail.
+// t returns a TestingT for checks of the rig.
 func (w *world) t() require.TestingT { return must{w.assert} }
 
-// must ends the model at once.
+// must ends the model at the first failure.
 type must struct{ *assert.Assertions }
 
 func (m must) Errorf(format string, args ...any) { m.Fail(fmt.Sprintf(format, args...)) }

@@ -9,81 +9,80 @@ import (
 	"time"
 )
 
-// Kind is how an object of the cache differs from the server's.
+// Kind is the way in which an object of the cache differs from the server's.
 type Kind string
 
 const (
-	Missing   Kind = "missing"   // the server has it, the cache has not
-	Extra     Kind = "extra"     // the cache has it, the server has not
-	Stale     Kind = "stale"     // it has another resourceVersion, or is another object of that name, by its UID
-	Different Kind = "different" // it has another content under the same resourceVersion
-	// Ahead is the finding that the server does not know the version of the cache, in three lists
-	// that begin half a minute apart, as after a backup of the server was put back. It is one
-	// finding, of the whole cache, without a key. No second snapshot follows.
+	Missing   Kind = "missing"   // the server has the object, the cache has not
+	Extra     Kind = "extra"     // the cache has the object, the server has not
+	Stale     Kind = "stale"     // the resourceVersions, or the UIDs of two objects of that name, differ
+	Different Kind = "different" // the contents differ under the same resourceVersion
+	// Ahead means that the server does not know the version of the cache, in three lists that begin
+	// half a minute apart, as after a backup of the server was restored. It is one finding for the
+	// whole cache, without a key. No second snapshot follows.
 	Ahead Kind = "ahead"
 )
 
-// kinds are all there are, in the order of reports.
+// kinds are all kinds in the order of reports.
 var kinds = [...]Kind{Missing, Extra, Stale, Different, Ahead}
 
-// Finding is an object that differs.
+// Finding is a difference of one object.
 type Finding struct {
-	Key  string // as in the store: namespace/name; "" for Ahead
+	Key  string // the store's key, namespace/name; "" for Ahead
 	Kind Kind
-	// Cached and Listed are the resourceVersions, as the server gave them: "" where there is no
-	// object.
+	// Cached and Listed are the resourceVersions that the server gave; "" if there is no object.
 	Cached, Listed string
-	// Confirmed reports whether the object also differed in a second snapshot, in whatever way.
+	// Confirmed reports whether the object also differed, in any way, in a second snapshot.
 	Confirmed bool
 }
 
-// maxFindings bounds Report.Findings: 100 KB, and more than anybody reads.
+// maxFindings bounds Report.Findings: 100 KB, and more than a reader needs.
 const maxFindings = 1000
 
-// Report is what an audit found. The zero value is that of an audit that could not compare.
+// Report is the result of an audit. The zero value is that of an audit that could not compare.
 type Report struct {
-	Informer string // as logs call its objects, and the server
-	Content  bool   // was compared, too
+	Informer string // the name of its objects in logs, and the server
+	Content  bool   // whether the content was compared, too
 	// Metadata reports whether the server was asked only for the metadata of objects.
 	Metadata bool
-	// Digest is the digest of what was compared, with its ResourceVersion and its number of
+	// Digest is the digest of the compared snapshot, with its ResourceVersion and number of
 	// Objects.
 	Digest Digest
-	// Findings are what differs in the first snapshot, by key, 1000 at most; Found counts all of
-	// them by kind, and is empty if nothing differs.
+	// Findings has the differences of the first snapshot, sorted by key, at most 1000. Found counts
+	// all of them by kind, and is empty if there are none.
 	Findings []Finding
 	Found    map[Kind]int
 	// Confirmed counts, by kind, the objects that also differed in a second snapshot. An event has
 	// repaired the others since. It is nil if there was no second snapshot.
 	Confirmed map[Kind]int
-	// Refused counts the objects that were not compared because the transform function refuses
-	// them; Status.Problems names them as well. Foreign counts the objects that the server lists
-	// and the informer leaves out, because they are of another type or namespace.
+	// Refused is the number of objects that were not compared because the transform function
+	// refuses them; Status.Problems reports them as well. Foreign is the number of listed objects
+	// that the informer leaves out, because they are of another type or namespace.
 	Refused, Foreign int
 	// Relisted reports whether a relist was requested. TooSoon reports whether it was not, because
 	// the last one was less than an hour ago.
 	Relisted, TooSoon bool
-	// Repaired reports whether the answer to the relist was stored, and nothing differed in a third
-	// snapshot.
+	// Repaired reports whether the result of the relist was stored and a third snapshot had no
+	// difference.
 	Repaired bool
-	// Tries counts the snapshots that were taken for the first comparison.
+	// Tries is the number of snapshots for the first comparison.
 	Tries int
 	Took  time.Duration
 
-	looks int // comparisons that were made: 0, 1, or 2 if the second one has confirmed what it could
+	looks int // the number of comparisons: 0, 1, or 2 after the second one succeeded
 }
 
-// Equal reports whether the cache was what the server had, apart from findings that a second
+// Equal reports whether the cache had the server's state, apart from findings that a second
 // snapshot did not confirm. It is false for an audit that could not compare, or could not confirm
-// what it found.
+// its findings.
 func (r Report) Equal() bool {
 	return r.looks > 0 && len(r.Found) == 0 || r.looks > 1 && len(r.Confirmed) == 0
 }
 
-// shownFindings are how many findings a text names.
+// shownFindings is the largest number of findings in a text.
 const shownFindings = 5
 
-// by says what was compared.
+// by describes the comparison.
 func (r *Report) by() string {
 	if r.Content {
 		return "content"
@@ -91,7 +90,7 @@ func (r *Report) by() string {
 	return "versions"
 }
 
-// String returns the report in one line for a log, with the keys of five findings at most.
+// String returns the report in one line for a log, with the keys of at most five findings.
 func (r Report) String() string {
 	if r.looks == 0 {
 		return fmt.Sprintf("%s, by %s: not compared", r.Informer, r.by())
@@ -100,7 +99,7 @@ func (r Report) String() string {
 		r.result(), r.repair())
 }
 
-// result says what was found.
+// result describes the findings.
 func (r *Report) result() string {
 	switch {
 	case len(r.Found) == 0:
@@ -116,7 +115,7 @@ func (r *Report) result() string {
 	}
 }
 
-// examples names the first findings.
+// examples describes the first findings.
 func (r *Report) examples() string {
 	var named []string
 	for _, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
@@ -128,7 +127,7 @@ func (r *Report) examples() string {
 	return " (" + strings.Join(named, ", ") + ")"
 }
 
-// repair says what was done about it.
+// repair describes the repair.
 func (r *Report) repair() string {
 	switch {
 	case r.Repaired:
@@ -141,7 +140,7 @@ func (r *Report) repair() string {
 	return ""
 }
 
-// counts says how many there are of each kind.
+// counts formats the number of findings of each kind.
 func counts(of map[Kind]int) string {
 	var parts []string
 	for _, kind := range kinds {
@@ -152,7 +151,7 @@ func counts(of map[Kind]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// objects says how many there are.
+// objects formats a number of objects.
 func objects(n int) string {
 	if n == 1 {
 		return "1 object"

@@ -13,22 +13,22 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Run audits an informer again and again. It returns when ctx ends, with the cause of that, or when
-// the informer has stopped, with ErrEnded, wrapped: at once, whatever the server does. It may be
-// called before the informer runs. After an audit that fails, the next one follows when it is due.
-// Each informer needs a Run of its own, in a goroutine of its own. The first audit begins after a
-// random wait, so that informers do not audit at the same time.
+// Run audits an informer repeatedly. It returns the cause of ctx's end when ctx ends, and a wrapped
+// ErrEnded when the informer has stopped: at once, even if the server does not answer. It may be
+// called before the informer runs. A failed audit does not change the time of the next one. Each
+// informer needs a Run of its own, in a goroutine of its own. The first audit begins after a random
+// wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer Informer, o RunOptions) error {
-	known, err := known(informer)
+	own, err := informerOf(informer)
 	if err != nil {
 		return err
 	}
 	if err := o.check(); err != nil {
 		return err
 	}
-	told := o.OnReport
-	if told == nil {
-		told = func(r Report, err error) { log(ctx, r, err) }
+	onReport := o.OnReport
+	if onReport == nil {
+		onReport = func(r Report, err error) { log(ctx, r, err) }
 	}
 	for {
 		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
@@ -36,22 +36,22 @@ func Run(ctx context.Context, informer Informer, o RunOptions) error {
 		case <-ctx.Done():
 			due.Stop()
 			return context.Cause(ctx)
-		case <-known.Report.Ended:
+		case <-own.Report.Ended:
 			due.Stop()
-			return fmt.Errorf("audit of %s: %w", known.Resource, ErrEnded)
+			return fmt.Errorf("audit of %s: %w", own.Resource, ErrEnded)
 		case <-due.C:
 		}
 		report, err := Once(ctx, informer, o.Options)
 		if ctx.Err() == nil {
-			told(report, err)
+			onReport(report, err)
 		}
 	}
 }
 
-// jittered returns a wait of that mean.
+// jittered returns a random wait with the given mean.
 func jittered(mean time.Duration) time.Duration { return mean/2 + rand.N(max(mean, 1)) }
 
-// log tells the log what is not as it should be, and what may not be.
+// log logs differences as warnings, and other reports at V(2).
 func log(ctx context.Context, r Report, err error) {
 	logger := klog.FromContext(ctx)
 	switch {

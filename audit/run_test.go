@@ -34,8 +34,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestRepair: a relist makes the cache what the server has, and handlers hear of the difference; at
-// most once an hour.
+// TestRepair: a relist makes the cache equal to the server's state, and handlers are called for the
+// difference; at most once an hour.
 func TestRepair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a", "b", "c", "d")
@@ -73,8 +73,8 @@ func TestRepair(t *testing.T) {
 	})
 }
 
-// TestRun: audits come at the mean distance that was asked for, never at once, and none is left out
-// because one has failed.
+// TestRun: audits have the requested mean distance, never follow at once, and continue after a
+// failure.
 func TestRun(t *testing.T) {
 	for _, every := range []time.Duration{0, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunLogs: without OnReport, the log has a line for what differs, and none for the rest.
+// TestRunLogs: without OnReport, differences are logged, and nothing else.
 func TestRunLogs(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestRunLogs(t *testing.T) {
 	})
 }
 
-// TestRunLogsWhatIsNotConfirmed: an audit that fails after it has found something is a warning,
-// too.
+// TestRunLogsWhatIsNotConfirmed: an audit that fails after it has found a difference is logged as a
+// warning, too.
 func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
@@ -161,11 +161,12 @@ func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
 	})
 }
 
-// TestRunEndsWithItsInformer while the server does not answer an audit, which gives its turn back.
+// TestRunEndsWithItsInformer: Run ends with its informer while the server does not answer an audit,
+// and the slot is released.
 func TestRunEndsWithItsInformer(t *testing.T) {
 	for _, wrapped := range []func(*cachetest.Source) cache.ListerWatcher{
 		func(src *cachetest.Source) cache.ListerWatcher { return src },
-		func(src *cachetest.Source) cache.ListerWatcher { return otherList{src, src.List} }, // does not heed its context
+		func(src *cachetest.Source) cache.ListerWatcher { return otherList{src, src.List} }, // ignores its context
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			src, slots := pods("a"), kinformer.NewListSlots(1)
@@ -200,8 +201,8 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 	}
 }
 
-// TestPageThatHangs: a server that does not answer with a page keeps an audit, and its turn, for a
-// minute.
+// TestPageThatHangs: if the server does not send a page, the audit ends and releases its slot after
+// a minute.
 func TestPageThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, slots := pods("a"), kinformer.NewListSlots(1)
@@ -214,8 +215,8 @@ func TestPageThatHangs(t *testing.T) {
 	})
 }
 
-// TestHistory: what audits have come to is told by Inspect and by the Status, which is degraded
-// until an audit finds that all is well.
+// TestHistory: the results of audits are in Inspection and in Status, which is degraded until an
+// audit finds no difference.
 func TestHistory(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		known := func() (inspect.Inspection, []string) {
@@ -271,9 +272,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestRefusedWhileRelisted: objects that the transform has refused are counted, not found, until the
-// state is stored that has them: neither a relist that goes on, nor one that has failed, makes a
-// finding of them.
+// TestRefusedWhileRelisted: objects that the transform has refused are counted, and are not
+// findings, until a state with them is stored, also during a relist and after a failed one.
 func TestRefusedWhileRelisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := make([]string, 200)
@@ -326,7 +326,8 @@ func TestRefusedWhileRelisted(t *testing.T) {
 	})
 }
 
-// TestReportOfAFailedAudit: a report knows what was not compared, and what was not looked at twice.
+// TestReportOfAFailedAudit: a report says if nothing was compared, and if findings were not
+// confirmed.
 func TestReportOfAFailedAudit(t *testing.T) {
 	assert.False(t, audit.Report{}.Equal())
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
@@ -350,11 +351,11 @@ func TestReportOfAFailedAudit(t *testing.T) {
 	})
 }
 
-// manyAlike are so few that hardly any of the parts that they share is checked by chance.
+// manyAlike is small enough that hardly any shared part is checked by chance.
 const manyAlike = 30
 
-// alike is a client of pods that are decoded directly and have the same labels, but for the first
-// one, which goes both ways.
+// alike is a client of directly decoded pods with the same labels. The first pod is decoded by
+// both, for comparison.
 func alike(t *testing.T, media string) cache.ListerWatcher {
 	list, events := testkit.PodList("5000"), [][]byte(nil)
 	for i := range manyAlike {
@@ -387,8 +388,8 @@ func alike(t *testing.T, media string) cache.ListerWatcher {
 	return direct.NewListWatch(set.CoreV1().RESTClient(), &corev1.Pod{}, "pods", "", nil)
 }
 
-// sharedLabels returns labels that two objects share. An object that goes both ways may have its
-// own, and which do is left to chance.
+// sharedLabels returns labels that two objects share. An object that was decoded by both may have
+// its own; these are chosen at random.
 func sharedLabels(t *testing.T, store cache.Store) map[string]string {
 	seen := map[uintptr]bool{}
 	for _, obj := range store.List() {
@@ -403,8 +404,8 @@ func sharedLabels(t *testing.T, store cache.Store) map[string]string {
 	return nil
 }
 
-// TestWrittenParts: who writes to a part that objects share writes to all of them. An audit finds
-// that, although what it lists is written alike, and after a relist all of them are right.
+// TestWrittenParts: a write to a shared part modifies all objects that share it. An audit finds this,
+// although the server's bytes are unchanged, and after a relist all objects are right.
 func TestWrittenParts(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
@@ -429,7 +430,7 @@ func TestWrittenParts(t *testing.T) {
 	}
 }
 
-// The pages of the two lists of an audit that finds something, and moments beside them.
+// The pages of the two lists of an audit with findings, and moments between them.
 const (
 	firstBegins = iota + 1
 	firstGoesOn
@@ -438,21 +439,21 @@ const (
 	between
 )
 
-// disturbance is what happens to an informer during an audit, and what then becomes of an object
-// that the store lacks: while the first snapshot is compared, half a second before the second one
-// is taken, and while that is compared.
+// disturbance is an event in an informer's life during an audit, with the expected outcomes for an
+// object that the store lacks: while the first snapshot is compared, half a second before the
+// second one is taken, and while that is compared.
 type disturbance struct {
 	name                  string
 	do                    func(*rig, context.CancelFunc)
 	first, amid, secondly outcome
 }
 
-// outcome is what an audit comes to.
+// outcome is the expected result of an audit.
 type outcome struct {
 	found    []string
 	tries    int
 	relisted bool
-	err      string // is in the error; "": none
+	err      string // part of the error; "" if there is none
 }
 
 var (
@@ -468,7 +469,7 @@ func disturbances(t *testing.T) []disturbance {
 		{"stop", func(_ *rig, stop context.CancelFunc) { stop() },
 			outcome{nil, 0, false, "the informer has stopped"}, unconfirmed, unconfirmed},
 		{"relist", func(r *rig, _ context.CancelFunc) { require.NoError(t, kinformer.Relist(r)) },
-			passed, confirmed, confirmed}, // amid: it has not begun
+			passed, confirmed, confirmed}, // amid: the watch has not begun
 		{"relist that takes long", func(r *rig, _ context.CancelFunc) {
 			r.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Hour})
 			require.NoError(t, kinformer.Relist(r))
@@ -483,7 +484,7 @@ func disturbances(t *testing.T) []disturbance {
 	}
 }
 
-// disturbed audits an informer that lacks an object, and has something happen at a moment.
+// disturbed audits an informer that lacks an object, with a disturbance at a moment.
 func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Report, err error, stopped bool) {
 	names := make([]string, 600) // two pages
 	for i := range names {
@@ -517,13 +518,13 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 	r.calm()
 	audited = true
 	report, err = audit.Once(t.Context(), r, audit.Options{Repair: true})
-	r.calm() // a page that the audit did not wait for comes
+	r.calm() // a page arrives for which the audit did not wait
 	return r, report, err, ctx.Err() != nil
 }
 
-// TestDisturbed: whatever happens to an informer at whatever moment of an audit, the audit tells no
-// more than two snapshots have, asks for no relist that is not needed, and leaves the informer as
-// it is.
+// TestDisturbed: whatever happens to an informer at any moment of an audit, the audit reports only
+// differences of its two snapshots, requests no unnecessary relist, and does not change the
+// informer.
 func TestDisturbed(t *testing.T) {
 	for _, d := range disturbances(t) {
 		for _, moment := range []int{firstBegins, firstGoesOn, between, secondBegins, secondGoesOn} {

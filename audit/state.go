@@ -13,7 +13,7 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// errBusy says that a batch is on its way into the store, or to the handlers.
+// errBusy means that a batch is being written to the store, or passed to the handlers.
 var errBusy = errors.New("the informer is storing a batch")
 
 const (
@@ -21,11 +21,11 @@ const (
 	mostPoll  = 50 * time.Millisecond
 )
 
-// stateOf returns what is stored as soon as no batch is on its way: after microseconds, or, for a
-// controller of NewInformer, when its handler has returned.
-func stateOf(ctx context.Context, known *door.Informer) (*store.State, error) {
+// stateOf returns the state of the store as soon as no batch is being processed: after
+// microseconds, or, for a controller of NewInformer, when its handler has returned.
+func stateOf(ctx context.Context, own *door.Informer) (*store.State, error) {
 	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
-		stored, err := tryState(known)
+		stored, err := tryState(own)
 		if !errors.Is(err, errBusy) {
 			return stored, err
 		}
@@ -35,21 +35,21 @@ func stateOf(ctx context.Context, known *door.Informer) (*store.State, error) {
 	}
 }
 
-// tryState returns what is stored. It waits for nobody: the error is errBusy, ErrUnvouched,
-// ErrUnsynced, also if the informer did not run when it was looked up, or ErrEnded.
-func tryState(known *door.Informer) (*store.State, error) {
+// tryState returns the state of the store. It does not block: the error is errBusy, ErrUnvouched,
+// ErrEnded, or ErrUnsynced, also if the informer did not run when it was looked up.
+func tryState(own *door.Informer) (*store.State, error) {
 	switch {
-	case known.Report.HasEnded():
+	case own.Report.HasEnded():
 		return nil, ErrEnded
-	case known.Requests == nil, !known.HasSynced():
+	case own.Requests == nil, !own.HasSynced():
 		return nil, ErrUnsynced
-	case known.Part != nil && known.Report.Status().Phase == reflector.Stopped:
-		return nil, ErrUnvouched // the source was replaced: what is stored is of what it asked for before
-	case !known.Delivery.TryLock():
+	case own.Part != nil && own.Report.Status().Phase == reflector.Stopped:
+		return nil, ErrUnvouched // the source was replaced: its objects are those of the previous ListerWatcher
+	case !own.Delivery.TryLock():
 		return nil, errBusy
 	}
-	defer known.Delivery.Unlock()
-	if stored := known.Applier.State(known.Part); stored != nil {
+	defer own.Delivery.Unlock()
+	if stored := own.Applier.State(own.Part); stored != nil {
 		return stored, nil
 	}
 	return nil, ErrUnvouched // as after a write to the store

@@ -10,28 +10,29 @@ import (
 	"time"
 )
 
-// The size of a chart, in units of its own: it is drawn as wide as there is room.
+// The size of a chart, in its own units: it is scaled to the available width.
 const (
 	chartWidth  = 300
 	chartHeight = 60
 )
 
-// chartSpans are the times that charts may show, the first that all samples fit into.
+// chartSpans are the possible time spans of charts. The first one that has room for all samples is
+// used.
 var chartSpans = []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, chartSpan}
 
-// chartGap is how long nobody has looked if a line is interrupted.
+// chartGap is the longest time between two samples that a line connects.
 const chartGap = 30 * time.Second
 
-// chart is the course of one figure.
+// chart is the graph of one value.
 type chart struct {
 	Title     string
 	Now, Most string
-	Lines     []string // the points of each, as SVG has them: "x,y x,y"
+	Lines     []string // the points of each line in SVG form: "x,y x,y"
 }
 
-// charts are those of an informer.
+// charts are the charts of an informer.
 type charts struct {
-	Span   string // that they show, up to now
+	Span   string // the time span, up to now
 	Charts []chart
 }
 
@@ -41,7 +42,7 @@ type point struct {
 	value float64
 }
 
-// chartsOf draws samples.
+// chartsOf returns the charts of samples.
 func chartsOf(samples []sample) charts {
 	if len(samples) == 0 {
 		return charts{}
@@ -64,7 +65,7 @@ func chartsOf(samples []sample) charts {
 	}}
 }
 
-// spanOf returns the time that a chart shows of samples from so long ago on.
+// spanOf returns the time span for samples of a given age.
 func spanOf(age time.Duration) time.Duration {
 	for _, span := range chartSpans {
 		if age <= span {
@@ -74,7 +75,7 @@ func spanOf(age time.Duration) time.Duration {
 	return chartSpan
 }
 
-// draw draws values of a figure from 0 up to the largest. A point alone is no line.
+// draw returns the chart of a value, scaled from 0 to its maximum. A single point is not a line.
 func draw(title string, points []point, now time.Time, span time.Duration, text func(float64) string) chart {
 	if len(points) == 0 {
 		return chart{Title: title}
@@ -99,7 +100,7 @@ func draw(title string, points []point, now time.Time, span time.Duration, text 
 	return c
 }
 
-// unbroken returns the parts of at least two points that have no gap.
+// unbroken splits points at gaps, and returns the parts with at least two points.
 func unbroken(points []point) (lines [][]point) {
 	begin := 0
 	for i := range points {

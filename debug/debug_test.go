@@ -39,7 +39,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// follow runs an informer of a server until the test ends, and waits for all that can happen.
+// follow runs an informer of a server until the test ends, and waits until all goroutines are
+// blocked.
 func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp func(cache.SharedIndexInformer), options kinformer.Options) cache.SharedIndexInformer {
 	t.Helper()
 	informer := kinformer.New(server, example, options)
@@ -51,7 +52,7 @@ func follow(t *testing.T, server *testkit.Server, example runtime.Object, setUp 
 	return informer
 }
 
-// serving is a server of objects, by list, whose watch says nothing.
+// serving returns a server that lists the objects and has a watch without events.
 func serving(objects ...runtime.Object) *testkit.Server {
 	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
 	for _, obj := range objects {
@@ -66,7 +67,7 @@ func get(h http.Handler, query string) *httptest.ResponseRecorder {
 	return answer
 }
 
-// idOf is the number of an informer, as a query has it.
+// idOf returns the number of an informer as it appears in a query.
 func idOf(t *testing.T, informer cache.Controller) string {
 	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)
@@ -81,7 +82,7 @@ func decoded[T any](t *testing.T, answer *httptest.ResponseRecorder) (got T) {
 	return got
 }
 
-// TestForms: the same table as HTML, JSON and text.
+// TestForms: the table has the same content as HTML, JSON and text.
 func TestForms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
@@ -118,7 +119,7 @@ func TestForms(t *testing.T) {
 	})
 }
 
-// TestMethods: nothing but reading.
+// TestMethods: only GET and HEAD are answered.
 func TestMethods(t *testing.T) {
 	h := Handler(Options{Objects: true})
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions, http.MethodTrace, "ANY"} {
@@ -134,7 +135,7 @@ func TestMethods(t *testing.T) {
 	assert.Empty(t, head.Body.String())
 }
 
-// TestPolicy: the page has its own style and script and nothing else: nothing from elsewhere.
+// TestPolicy: the page has its own style and script, and loads nothing else.
 func TestPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Handler(Options{})
@@ -172,7 +173,7 @@ func TestPolicy(t *testing.T) {
 // ownScript is the element of the script.
 var ownScript = `<script src="?script" integrity="` + strings.ReplaceAll(scriptHash, "+", "&#43;") + `" defer></script>`
 
-// TestScript: the script is what the page and the policy say that it is.
+// TestScript: the hash of the script is the one in the page and in the policy.
 func TestScript(t *testing.T) {
 	answer := get(Handler(Options{}), "script")
 	assert.Equal(t, "text/javascript; charset=utf-8", answer.Header().Get("Content-Type"))
@@ -184,8 +185,8 @@ func TestScript(t *testing.T) {
 
 const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)>"
 
-// TestHostileTexts: whatever is told by servers, handlers and functions is text, in one line, and
-// not long.
+// TestHostileTexts: texts of servers, handlers and functions are escaped, on one line, and
+// shortened.
 func TestHostileTexts(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// TestStates: each has its word, which the page colors.
+// TestStates: each state has its word, which the page colors.
 func TestStates(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +264,7 @@ func TestStates(t *testing.T) {
 	})
 }
 
-// TestRates: events a second are those since the last look.
+// TestRates: a rate covers the time since the last request.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(100)
@@ -288,17 +289,17 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// TestRatesForget: nothing but a few numbers is kept of informers that have stopped.
+// TestRatesForget: only a few numbers are kept of informers that have stopped.
 func TestRatesForget(t *testing.T) {
 	var r rates
 	for id := range uint64(1000) {
 		r.of(id, 1, time.Now())
 	}
 	r.forget(nil)
-	assert.Empty(t, r.mu.known)
+	assert.Empty(t, r.mu.byInformer)
 }
 
-// TestAudits: the page of an informer that was audited says what came of that, in each form.
+// TestAudits: the page of an audited informer has the results, in each form.
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1")), &corev1.Pod{}, 0, nil)
@@ -310,7 +311,7 @@ func TestAudits(t *testing.T) {
 
 		lost, _, _ := informer.GetStore().GetByKey("ns/a")
 		require.NoError(t, informer.GetStore().Delete(lost))
-		at := time.Now().Add(time.Second).Format(time.RFC3339) // the repair comes after that
+		at := time.Now().Add(time.Second).Format(time.RFC3339) // the repair follows
 		_, err := audit.Once(t.Context(), informer, audit.Options{Repair: true})
 		require.NoError(t, err)
 		assert.Contains(t, read("refresh=off"),
@@ -320,8 +321,9 @@ func TestAudits(t *testing.T) {
 	})
 }
 
-// TestHosts: with objects, the page answers for no name but localhost and those that the program
-// gives, in whatever form, and says what to do about that. Without objects it answers for any.
+// TestHosts: with objects, the page answers only for localhost, IP addresses and the program's
+// names, in any form, and otherwise says how to add a name. Without objects it answers for every
+// host.
 func TestHosts(t *testing.T) {
 	for host, answers := range map[string]bool{
 		"localhost": true, "localhost:8080": true, "LocalHost.:1": true,
@@ -351,7 +353,7 @@ var began = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
 
-// TestRecorder: samples are at least a second apart, and those that are old are forgotten.
+// TestRecorder: samples are at least a second apart, and old ones are dropped.
 func TestRecorder(t *testing.T) {
 	var r recorder
 	times := func(samples []sample) (seconds []float64) {
@@ -373,8 +375,8 @@ func TestRecorder(t *testing.T) {
 	assert.Len(t, r.mu.series, 1, "nobody has looked at the other")
 }
 
-// TestRecorderIsBounded: however many look at however many informers, it takes less than a MiB, and
-// has those that were looked at last.
+// TestRecorderIsBounded: for any number of viewers and informers, the recorder takes less than a
+// MiB and keeps the informers that were requested last.
 func TestRecorderIsBounded(t *testing.T) {
 	var r recorder
 	look := func(id uint64, second int) {
@@ -409,7 +411,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	assert.Greater(t, bytes, 1<<18, "the test fills it")
 }
 
-// TestCharts: values are where they belong, in the time that the samples are of.
+// TestCharts: values are at their place in the time span of the samples.
 func TestCharts(t *testing.T) {
 	assert.Empty(t, chartsOf(nil).Charts)
 	one := chartsOf([]sample{{at(0), 7, 1, 2048}})
@@ -432,7 +434,7 @@ func TestCharts(t *testing.T) {
 	assert.Equal(t, []string{"100.0,0.0 130.0,0.0", "280.0,0.0 300.0,0.0"}, gaps.Charts[1].Lines, "nobody has looked between them")
 }
 
-// TestChartOnThePage: each look at an informer is a point, whatever form is asked for.
+// TestChartOnThePage: each request for an informer adds a point, in any format.
 func TestChartOnThePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(100)
@@ -463,8 +465,8 @@ func TestChartOnThePage(t *testing.T) {
 
 const hidden = "hunter2"
 
-// everywhere are all that may be asked about an informer with an object ns/a and an index "i" of
-// the value "v", in all forms.
+// everywhere returns all queries for an informer with an object ns/a and an index "i" with the
+// value "v", in all formats.
 func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	id := idOf(t, informer)
 	for _, format := range []string{"", "&format=json", "&format=text"} {
@@ -475,8 +477,8 @@ func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	return queries
 }
 
-// TestCountsOnly: without the option there are no keys, index values and objects, nor what
-// functions of the program say.
+// TestCountsOnly: without Options.Objects there are no keys, index values and objects, and no texts
+// of the program's functions.
 func TestCountsOnly(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
@@ -514,7 +516,8 @@ func TestCountsOnly(t *testing.T) {
 	})
 }
 
-// TestReasonsFirst: what is wrong is on top of the page of an informer, and in its row; nothing is shown empty.
+// TestReasonsFirst: problems are at the top of an informer's page and in its row; empty sections
+// are omitted.
 func TestReasonsFirst(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -535,7 +538,7 @@ func TestReasonsFirst(t *testing.T) {
 	})
 }
 
-// TestObjects: with the option there are keys and objects, without what only repeats them.
+// TestObjects: with Options.Objects there are keys and objects, without repeated content.
 func TestObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.PodAt("a", "1")
@@ -564,7 +567,7 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestSecrets: no way leads to what is in one, whatever type or informer it has.
+// TestSecrets: no query returns the content of a Secret, whatever its type or informer.
 func TestSecrets(t *testing.T) {
 	content := func(kind string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
@@ -604,7 +607,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// odd is an object that cannot be written as JSON.
+// odd is an object that cannot be encoded as JSON.
 type odd struct {
 	corev1.Pod
 	Fails any
@@ -616,7 +619,7 @@ func (panics) MarshalJSON() ([]byte, error) { panic("no") }
 
 func (o *odd) DeepCopyObject() runtime.Object { return o }
 
-// TestOddObjects: what cannot be shown costs nothing but an answer that says so.
+// TestOddObjects: an object that cannot be shown leads to an answer that says so.
 func TestOddObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := testkit.PodAt("large", "1")
@@ -630,7 +633,7 @@ func TestOddObjects(t *testing.T) {
 	})
 }
 
-// TestManyInformers: the table has some of them, and says where the others are.
+// TestManyInformers: the table has some of many informers, and a link to the others.
 func TestManyInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = mostRows + 3
@@ -656,19 +659,19 @@ func TestManyInformers(t *testing.T) {
 	})
 }
 
-// What the package documentation says about the size of answers.
+// The bounds of answers in the package documentation.
 const (
 	mostPage = 2 << 20
 	mostJSON = 8 << 20
 )
 
-// bloated are texts that are longest when they are escaped.
+// bloated returns texts that become longest when they are escaped.
 func bloated(n int) string { return fmt.Sprint(n) + bloat }
 
 var bloat = "\"><script>alert('" + strings.Repeat("\"<", 2000)
 
-// huge sets up an informer of a thousand objects with a million index values, ten thousand handlers
-// and as many indices as are shown, one of which is stuck until release is closed.
+// huge sets up an informer with a thousand objects, a million index values, ten thousand handlers,
+// and as many indices as a page shows. One handler is stuck until release is closed.
 func huge(tb testing.TB, release <-chan struct{}) func(cache.SharedIndexInformer) {
 	return func(informer cache.SharedIndexInformer) {
 		indexers := cache.Indexers{"million": func(obj any) (values []string, err error) {
@@ -692,7 +695,7 @@ func huge(tb testing.TB, release <-chan struct{}) func(cache.SharedIndexInformer
 	}
 }
 
-// failingOnce makes an index function that fails for one pod.
+// failingOnce returns an index function that fails for one pod.
 func failingOnce(n int) func(any) ([]string, error) {
 	return func(obj any) ([]string, error) {
 		if obj.(*corev1.Pod).Name == "pod-0" {
@@ -709,8 +712,8 @@ func thousandPods() (pods []runtime.Object) {
 	return pods
 }
 
-// TestHugeInformer: answers stay below their bounds, say what they leave out, and show what is
-// wrong.
+// TestHugeInformer: answers stay within their bounds, have the number of omitted items, and show
+// problems.
 func TestHugeInformer(t *testing.T) {
 	testkit.AtNight(t)
 	testkit.Reports(t)
@@ -740,7 +743,7 @@ func TestHugeInformer(t *testing.T) {
 	})
 }
 
-// TestHugeTable: the same for the table, when all that it shows is as long as can be.
+// TestHugeTable: the table stays within its bounds if all of its texts have their greatest length.
 func TestHugeTable(t *testing.T) {
 	testkit.AtNight(t)
 	testkit.Reports(t)
@@ -770,8 +773,8 @@ func TestHugeTable(t *testing.T) {
 	})
 }
 
-// TestHugeKeys: nor do keys make a page longer that no object of a server has, all or those of an
-// index.
+// TestHugeKeys: keys that are longer than any object's name do not make a page longer, in the list
+// of all keys and in that of an index.
 func TestHugeKeys(t *testing.T) {
 	testkit.AtNight(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -17,20 +17,20 @@ import (
 	"github.com/kinformer/cache/internal/door"
 )
 
-// Options say what is shown. The zero value works.
+// Options configures the page. The zero value is ready for use.
 type Options struct {
-	// Objects shows keys, index values and objects, and what functions of the program say when
-	// they fail, to everybody who may see the page. The content of Secrets is not shown even so.
-	// The page then answers only for the hosts localhost, any IP address, and Hosts.
+	// Objects shows keys, index values and objects, and the errors of the program's functions, to
+	// everyone with access to the page. The content of Secrets is not shown even then. The page
+	// then answers only for the hosts localhost, any IP address, and Hosts.
 	Objects bool
-	// Hosts are names for which the page answers with Objects, without ports: those under which
-	// the program is reached, for instance behind a proxy. A request for another name gets a 421,
-	// since the page of a stranger's site may have sent it, by DNS rebinding.
+	// Hosts are further host names, without ports, for which the page answers with Objects: the
+	// names under which the program is reached, for instance behind a proxy. A request for another
+	// name gets a 421, because a page of another site may have sent it, by DNS rebinding.
 	Hosts []string
 }
 
-// Handler returns a handler that shows the informers of the process; see the package documentation,
-// in particular who should get to see it. It may be used by any number of goroutines.
+// Handler returns a handler that shows the informers of the process. The package documentation says
+// who should have access to it. It may be used by any number of goroutines.
 func Handler(options Options) http.Handler {
 	return &handler{options: options}
 }
@@ -41,12 +41,12 @@ type handler struct {
 	samples recorder
 }
 
-// answer is what a request gets, in three forms.
+// answer is the answer to a request, in three forms.
 type answer struct {
 	code int
-	data any                 // as JSON
+	data any                 // for JSON
 	html string              // the name of a template for data
-	text func(*bytes.Buffer) // nil: data as JSON
+	text func(*bytes.Buffer) // nil means data as JSON
 }
 
 // ServeHTTP answers a GET or HEAD.
@@ -87,12 +87,12 @@ func send(w http.ResponseWriter, req *http.Request, code int, contentType string
 	}
 }
 
-// policy allows the style and the script of this package, and that this script asks the server
-// again. No script may make elements of texts.
+// policy allows the style and the script of this package, and the script's requests to this server.
+// No script may create elements from texts.
 var policy = "default-src 'none'; style-src '" + styleHash + "'; script-src '" + scriptHash + "'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// securityHeaders keep what is shown from being executed, embedded, sent on or kept.
+// securityHeaders prevent the content from being executed, embedded, forwarded or stored.
 var securityHeaders = map[string]string{
 	"Content-Security-Policy": policy,
 	"X-Content-Type-Options":  "nosniff",
@@ -103,7 +103,7 @@ var securityHeaders = map[string]string{
 	"Cross-Origin-Resource-Policy": "same-origin",
 }
 
-// answer finds out what is asked for.
+// answer returns the answer to a query.
 func (h *handler) answer(query url.Values) answer {
 	if !query.Has("id") {
 		return h.table(query.Get("from"))
@@ -124,12 +124,12 @@ func (h *handler) answer(query url.Values) answer {
 	}
 }
 
-// asksForOne reports whether an informer is asked for, and nothing in it.
+// asksForOne reports whether the query is for an informer, rather than for its keys or objects.
 func asksForOne(query url.Values) bool {
 	return query.Has("id") && !query.Has("key") && !query.Has("keys") && !query.Has("index")
 }
 
-// find returns the informer with that number, nil if it does not run.
+// find returns the informer with a number, or nil if it does not run.
 func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) {
 	informer, found := door.Running.Find(id)
 	if !found {
@@ -142,7 +142,7 @@ func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) 
 	return informer, inspection
 }
 
-// table is the answer with all informers from a place on.
+// table returns the answer with all informers from an offset on.
 func (h *handler) table(from string) answer {
 	all := slices.Collect(inspect.All())
 	first, _ := strconv.Atoi(from)
@@ -158,14 +158,14 @@ func (h *handler) table(from string) answer {
 	return answer{http.StatusOK, view, "table", view.text}
 }
 
-// one is the answer about one informer.
+// one returns the answer about one informer.
 func (h *handler) one(inspection inspect.Inspection) answer {
 	view := h.view(&inspection)
 	view.Samples = h.samples.add(inspection.ID, sampleOf(&inspection, view.Lag))
 	return answer{http.StatusOK, view, "informer", view.text}
 }
 
-// problem is an answer that says why there is none.
+// problem returns an answer that explains why there is no content.
 func problem(code int, why string) answer {
 	view := struct {
 		Problem string `json:"problem"`
@@ -173,7 +173,7 @@ func problem(code int, why string) answer {
 	return answer{code, view, "problem", func(b *bytes.Buffer) { b.WriteString(why + "\n") }}
 }
 
-// as returns the answer in a form.
+// as returns the body of the answer in a format.
 func (a answer) as(format string, query url.Values) (body *bytes.Buffer, contentType string, err error) {
 	body = &bytes.Buffer{}
 	switch {

@@ -14,9 +14,9 @@ import (
 const misdirected = "This page shows objects, so it answers only for localhost, IP addresses and the names in debug.Options.Hosts. " +
 	"If it is to answer for the host of this request, add that to Options.Hosts."
 
-// answersTo reports whether the page answers requests for a host. With objects it does not for a
-// name that anybody may have pointed at this address: a page of another site could have the browser
-// read this one (DNS rebinding).
+// answersTo reports whether the page answers requests for a host. With objects it refuses names
+// that another site may have resolved to this address, so that a page of that site could read this
+// one in the browser (DNS rebinding).
 func (o *Options) answersTo(host string) bool {
 	if !o.Objects {
 		return true

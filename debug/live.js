@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks for the page again and again, and shows what it says in the place of what it said. The server
-// draws: this puts the elements of one page where those of the other were, and makes none of texts.
+// Requests the page repeatedly and replaces its content. The server renders everything: the script
+// moves elements of the new page into the old one, and creates none from texts.
 (function () {
   'use strict';
   var every = 1000 * Number(document.body.dataset.every), answered = new Date();
@@ -13,7 +13,7 @@
     document.body.classList.toggle('old', old);
   }
 
-  // What a reader has done to the page stays: how far tables are scrolled, and which link has the focus.
+  // The scroll positions of tables and the focused link are kept.
   function show(fresh) {
     var main = document.getElementById('informers');
     var scrolled = Array.from(main.querySelectorAll('.scroll'), function (e) { return e.scrollLeft; });
@@ -30,7 +30,7 @@
     return !selection.isCollapsed && document.getElementById('informers').contains(selection.anchorNode);
   }
 
-  // A page that takes long is asked for less often: it takes a twentieth of the time at most.
+  // A slow page is requested less often: requests take at most a twentieth of the time.
   function later(took) { setTimeout(ask, Math.max(every, 20 * took)); }
 
   function lost(took) {
@@ -52,7 +52,7 @@
       var fresh = request.response && request.response.getElementById('informers');
       if (!fresh) return lost(Date.now() - began);
       answered = new Date();
-      var gone = request.status >= 400; // and so it will be the next time
+      var gone = request.status >= 400; // permanently
       if (gone || !reads()) show(fresh);
       say(gone ? '' : 'Refreshed every ' + every / 1000 + ' s.', false);
       if (!gone) later(Date.now() - began);

@@ -24,17 +24,17 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// keysView is some of the keys of an informer's store.
+// keysView has some of the keys of an informer's store.
 type keysView struct {
 	ID    uint64   `json:"id"`
 	Name  string   `json:"name"`
 	Index string   `json:"index,omitempty"`
 	Value string   `json:"value,omitempty"`
 	Keys  []string `json:"keys"`
-	More  bool     `json:"more"` // there are
+	More  bool     `json:"more"` // whether there are more
 }
 
-// objectView is an object.
+// objectView has an object.
 type objectView struct {
 	ID              uint64          `json:"id"`
 	Name            string          `json:"name"`
@@ -45,7 +45,7 @@ type objectView struct {
 	Text            string          `json:"-"`
 }
 
-// keys is the answer with the keys of all objects, or of those that an index has for a value.
+// keys returns the answer with the keys of all objects, or of those that an index has for a value.
 func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) answer {
 	snapshot, err := view.Of(informer)
 	if err != nil {
@@ -68,8 +68,8 @@ func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) a
 	}}
 }
 
-// firstKeys returns some keys, those cut that no name of an object can be, and whether there are
-// more.
+// firstKeys returns the first keys, and whether there are more. Keys that are too long for an
+// object's name are cut.
 func firstKeys(found iter.Seq2[string, any]) (first []string, more bool) {
 	for key := range found {
 		if len(first) == mostKeys {
@@ -83,7 +83,7 @@ func firstKeys(found iter.Seq2[string, any]) (first []string, more bool) {
 	return first, false
 }
 
-// object is the answer with an object.
+// object returns the answer with an object.
 func object(informer cache.Controller, of *inspect.Inspection, key string) answer {
 	snapshot, err := view.Of(informer)
 	if err != nil {
@@ -113,8 +113,8 @@ func object(informer cache.Controller, of *inspect.Inspection, key string) answe
 	return answer{http.StatusOK, view, "object", nil}
 }
 
-// isSecret reports whether an object is a Secret, or may be: by its type, its kind, and what its
-// informer is for.
+// isSecret reports whether an object is, or may be, a Secret, judging by its type, its kind, and
+// its informer's resource.
 func isSecret(obj any, of *inspect.Inspection) bool {
 	names := []string{of.Name, of.Type, of.Status.Resource.Resource, fmt.Sprintf("%T", obj)}
 	if typed, ok := obj.(runtime.Object); ok {
@@ -128,8 +128,8 @@ func isSecret(obj any, of *inspect.Inspection) bool {
 	return false
 }
 
-// contentOf returns an object as JSON, without its managed fields and what kubectl has last
-// applied, which has all of the object once more.
+// contentOf returns an object as JSON, without its managed fields and kubectl's last-applied
+// annotation, which repeats the object.
 func contentOf(obj any) (text json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,7 +152,7 @@ func contentOf(obj any) (text json.RawMessage, err error) {
 	return json.MarshalIndent(content, "", "  ")
 }
 
-// printable writes, in JSON, what changes how other texts are read as a number.
+// printable escapes unprintable characters, which may change the display of other text, in JSON.
 func printable(text []byte) []byte {
 	var all []byte
 	done := 0

@@ -20,7 +20,7 @@ var script []byte
 //go:embed pages.html
 var pagesText string
 
-// styleHash and scriptHash are what the content security policy allows.
+// styleHash and scriptHash are the hashes that the content security policy allows.
 var styleHash, scriptHash = hashOf([]byte(style)), hashOf(script)
 
 func hashOf(text []byte) string {
@@ -28,7 +28,7 @@ func hashOf(text []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// pages are the templates of all pages. They escape whatever they are given.
+// pages are the templates of all pages. They escape their arguments.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"style":     func() template.CSS { return template.CSS(style) },
 	"integrity": func() string { return scriptHash },
@@ -41,30 +41,31 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"charts":    chartsOf,
 }).Parse(pagesText))
 
-// page is what a template is given.
+// page is the argument of a template.
 type page struct {
 	Data any
 	links
 }
 
-// links are where a page leads, by query only, so that it does not matter where the handler is.
+// links are the links of a page. They have only a query, so that the path of the handler does not
+// matter.
 type links struct {
 	Refresh    bool
-	Every      int // seconds between refreshes, by the script
+	Every      int // seconds between refreshes by the script
 	JSON, Text template.URL
-	Toggle     template.URL // with or without refreshing
+	Toggle     template.URL // turns refreshing on or off
 }
 
-// longestLinked bounds what is taken over from the query: names and keys are shorter.
+// longestLinked bounds parameters that are copied from the query: names and keys are shorter.
 const longestLinked = 1 << 10
 
-// linkTo returns the links of the page that was asked for by query.
+// linkTo returns the links of the page for a query.
 func linkTo(query url.Values) links {
 	with := func(name, value string) template.URL {
 		changed := url.Values{}
-		for _, kept := range []string{"id", "from", "key", "keys", "index", "value", "refresh"} {
-			if query.Has(kept) && len(query.Get(kept)) <= longestLinked {
-				changed.Set(kept, query.Get(kept))
+		for _, parameter := range []string{"id", "from", "key", "keys", "index", "value", "refresh"} {
+			if query.Has(parameter) && len(query.Get(parameter)) <= longestLinked {
+				changed.Set(parameter, query.Get(parameter))
 			}
 		}
 		changed.Set(name, value)

@@ -10,12 +10,12 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// rates says how many events a second informers have, from one time that they are looked at to the
-// next. It keeps numbers only.
+// rates computes the events per second of informers, between two requests for them. It keeps only
+// numbers.
 type rates struct {
 	mu struct {
 		sync.Mutex
-		known map[uint64]rate // by the informer's number
+		byInformer map[uint64]rate // by the informer's number
 	}
 }
 
@@ -25,34 +25,34 @@ type rate struct {
 	perSecond float64
 }
 
-// rateSpan is the time that a rate is about at least, however many look.
+// rateSpan is the shortest time that a rate covers, for any number of viewers.
 const rateSpan = time.Second
 
-// of returns the rate of an informer, 0 before it was looked at twice.
+// of returns the rate of an informer, or 0 at the first request.
 func (r *rates) of(id uint64, events int64, now time.Time) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, known := r.mu.known[id]
+	last, ok := r.mu.byInformer[id]
 	span := now.Sub(last.at)
 	switch {
-	case !known:
-		if r.mu.known == nil {
-			r.mu.known = map[uint64]rate{}
+	case !ok:
+		if r.mu.byInformer == nil {
+			r.mu.byInformer = map[uint64]rate{}
 		}
-		r.mu.known[id] = rate{events: events, at: now}
+		r.mu.byInformer[id] = rate{events: events, at: now}
 	case span >= rateSpan:
 		last = rate{events, now, max(0, float64(events-last.events)/span.Seconds())}
-		r.mu.known[id] = last
+		r.mu.byInformer[id] = last
 	}
 	return last.perSecond
 }
 
-// forget forgets who does not run any more.
+// forget drops all rates when many of them are of informers that no longer run.
 func (r *rates) forget(running []cache.Controller) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.mu.known) <= 2*len(running)+16 { // it is worth it
+	if len(r.mu.byInformer) <= 2*len(running)+16 { // few enough to keep
 		return
 	}
-	clear(r.mu.known)
+	clear(r.mu.byInformer)
 }

@@ -28,7 +28,7 @@ func (v tableView) text(b *bytes.Buffer) {
 	}
 }
 
-// text writes what is known of an informer for a terminal.
+// text writes the informer for a terminal.
 func (v informerView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s (%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
 		v.Name, v.Type, v.ID, v.State, v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
@@ -74,7 +74,7 @@ func (v informerView) text(b *bytes.Buffer) {
 	_ = w.Flush()
 }
 
-// part is the memory of a part of an informer.
+// part is the memory of one part of an informer.
 type part struct {
 	Name  string
 	Bytes int64
@@ -86,7 +86,7 @@ func partsOf(m memoryView) []part {
 	}
 }
 
-// counted writes counts in the order of their names.
+// counted formats counts in the order of their names.
 func counted(counts map[string]int64) string {
 	var words []string
 	for _, word := range slices.Sorted(maps.Keys(counts)) {
@@ -100,7 +100,7 @@ func counted(counts map[string]int64) string {
 
 func seconds(s float64) string { return shortly(time.Duration(s * float64(time.Second))) }
 
-// size writes a number of bytes.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	const units = "KMGTP"
 	if bytes < 1<<10 {

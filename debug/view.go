@@ -16,13 +16,13 @@ import (
 	"github.com/kinformer/cache/internal/door"
 )
 
-// What is shown at most.
+// Bounds of the pages.
 const (
 	mostRows     = 500 // informers in the table
-	mostHandlers = 100 // of one informer, those first that are stuck or behind
+	mostHandlers = 100 // handlers of an informer, stuck and late ones first
 	mostIndices  = 100
-	mostReasons  = 100 // why one is degraded
-	mostInRow    = 3   // of these, in the table
+	mostReasons  = 100 // problems of an informer
+	mostInRow    = 3   // problems in a row of the table
 	mostKeys     = 200
 	mostText     = 300 // characters of a text
 	mostObject   = 256 << 10
@@ -30,20 +30,20 @@ const (
 
 var errFormat = errors.New("format: use html, json or text")
 
-// tableView is what is shown of all informers.
+// tableView is the content of the table of informers.
 type tableView struct {
 	At        time.Time `json:"at"`
 	Running   int       `json:"running"`
 	From      int       `json:"from"`
-	Omitted   int       `json:"omitted"` // behind the last one
-	Next      int       `json:"-"`       // from, of those
+	Omitted   int       `json:"omitted"` // the number after the last one
+	Next      int       `json:"-"`       // the offset of these
 	Informers []row     `json:"informers"`
 }
 
-// Head says how many there are.
+// Head returns the heading, with the number of informers.
 func (v tableView) Head() string { return door.Counted(int64(v.Running), "informer") + " running" }
 
-// row is what is shown of an informer in the table. Durations are in seconds.
+// row is the content of an informer's row in the table. Durations are in seconds.
 type row struct {
 	ID           uint64   `json:"id"`
 	Name         string   `json:"name"`
@@ -58,17 +58,17 @@ type row struct {
 	Synced       bool     `json:"synced"`
 	Degraded     []string `json:"degraded,omitempty"`
 	Objects      int      `json:"objects"`
-	EventRate    float64  `json:"eventsPerSecond"` // since the page was asked for the last time
+	EventRate    float64  `json:"eventsPerSecond"` // since the last request for the page
 	LastEvent    float64  `json:"lastEventAgeSeconds"`
 	Handlers     int      `json:"handlers"`
-	Pending      int      `json:"pending"`    // of the handler that is most behind
-	Lag          float64  `json:"lagSeconds"` // age of the oldest change that a handler is called for
+	Pending      int      `json:"pending"`    // of the handler with the most
+	Lag          float64  `json:"lagSeconds"` // the age of the oldest change in a handler's queue
 	Queue        int      `json:"queue"`
 	Memory       int64    `json:"memoryBytes"` // an estimate
 	Decoding     string   `json:"decoding"`
 }
 
-// informerView is what is shown of one informer.
+// informerView is the content of an informer's page.
 type informerView struct {
 	At time.Time `json:"at"`
 	row
@@ -84,7 +84,7 @@ type informerView struct {
 	QueueStats      queueView        `json:"queueStatistics"`
 	Requests        []requestsView   `json:"requests"`
 	Events          int64            `json:"events"`
-	ListBytes       int64            `json:"listBytes"` // of what was decoded directly
+	ListBytes       int64            `json:"listBytes"` // of directly decoded bodies
 	WatchBytes      int64            `json:"watchBytes"`
 	Relists         map[string]int64 `json:"relists"`
 	WatchEnds       map[string]int64 `json:"watchEnds"`
@@ -97,7 +97,7 @@ type informerView struct {
 	Samples         []sample         `json:"-"` // for charts
 }
 
-// handlerView is what is shown of a handler. Durations are in seconds.
+// handlerView is the content of a handler's row. Durations are in seconds.
 type handlerView struct {
 	Name      string   `json:"name"`
 	State     string   `json:"state"`
@@ -109,10 +109,10 @@ type handlerView struct {
 	Busy      float64  `json:"busySeconds"`
 	Longest   float64  `json:"longestSeconds"`
 	Histogram []uint64 `json:"histogram"`
-	Unsynced  string   `json:"neverSynced,omitempty"` // why
+	Unsynced  string   `json:"neverSynced,omitempty"` // the reason
 }
 
-// auditsView is what audits have come to.
+// auditsView is the content about audits.
 type auditsView struct {
 	Ended     map[string]int64 `json:"ended"`
 	Found     map[string]int64 `json:"found"`
@@ -131,7 +131,7 @@ type indexView struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// memoryView is an estimate, in bytes.
+// memoryView is an estimate in bytes.
 type memoryView struct {
 	Sampled   int       `json:"sampledObjects"`
 	SampledAt time.Time `json:"sampledAt"`
@@ -177,7 +177,7 @@ type requestsView struct {
 	Objects int64   `json:"objects"`
 }
 
-// row makes a row.
+// row returns the row of an informer.
 func (h *handler) row(i *inspect.Inspection) row {
 	s, m := &i.Status, &i.Memory
 	r := row{
@@ -196,12 +196,12 @@ func (h *handler) row(i *inspect.Inspection) row {
 	return r
 }
 
-// resourceOf returns resource.version.group, "" if it is not known.
+// resourceOf returns resource.version.group, or "" if it is not known.
 func resourceOf(s *inspect.Status) string {
 	return strings.Trim(s.Resource.Resource+"."+s.Resource.Version+"."+s.Resource.Group, ".")
 }
 
-// age is how long before the status something was; 0 if it has not been.
+// age returns the time from at to the status, or 0 if at is zero.
 func age(s *inspect.Status, at time.Time) time.Duration {
 	if at.IsZero() {
 		return 0
@@ -209,7 +209,7 @@ func age(s *inspect.Status, at time.Time) time.Duration {
 	return s.At.Sub(at)
 }
 
-// The states of an informer, in words that are shown, the worst first.
+// The states of an informer as shown, the worst first.
 const (
 	stateStopped  = "stopped"
 	stateFailing  = "failing"
@@ -254,8 +254,8 @@ func decodingOf(s *inspect.Status) string {
 	return words
 }
 
-// degraded returns what is not as it should be, and how much more there is. Without leave it leaves
-// out what is behind a colon, which may be about an object.
+// degraded returns the texts of the first problems, and the number of further ones. Without
+// Options.Objects it omits everything after a colon, which may be about an object.
 func (h *handler) degraded(problems []inspect.Problem, most int) (shown []string) {
 	for _, problem := range problems[:min(len(problems), most)] {
 		reason := problem.Text
@@ -270,7 +270,7 @@ func (h *handler) degraded(problems []inspect.Problem, most int) (shown []string
 	return shown
 }
 
-// view makes what is shown of one informer.
+// view returns the content of an informer's page.
 func (h *handler) view(i *inspect.Inspection) informerView {
 	v := informerView{
 		At: time.Now(), row: h.row(i), ResourceVersion: clean(i.Status.ResourceVersion), MaySeeObjects: h.options.Objects,
@@ -304,8 +304,8 @@ func (h *handler) view(i *inspect.Inspection) informerView {
 	return v
 }
 
-// ownWords is the text of an error of a request. Without leave it ends before what a function of
-// the program says, which may be about an object.
+// ownWords returns the text of a request's error. Without Options.Objects the text ends before the
+// error of a function of the program, which may be about an object.
 func (h *handler) ownWords(text string) string {
 	if h.options.Objects {
 		return text
@@ -319,8 +319,8 @@ func (h *handler) ownWords(text string) string {
 	return text
 }
 
-// handlers returns what is shown of the handlers, those first that are stuck or most behind, and
-// how many are left out.
+// handlers returns the rows of the handlers, stuck and late ones first, and the number of omitted
+// ones.
 func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted int) {
 	order := slices.Clone(all)
 	slices.SortStableFunc(order, func(a, b inspect.Handler) int {
@@ -364,7 +364,7 @@ func (h *handler) queue(q *inspect.Queue) queueView {
 	return view
 }
 
-// says returns what an error of one of the program's functions says, if that may be shown.
+// says returns the text of an error of the program's functions, if Options permits.
 func (h *handler) says(err error) string {
 	if !h.options.Objects {
 		return "it may name an object, and is not shown"
@@ -382,7 +382,8 @@ func requests(kind string, s *inspect.RequestStats) requestsView {
 	return view
 }
 
-// clean returns a text in one line, without what changes how others are read, cut if it is long.
+// clean returns a text on one line, shortened, without characters that change the display of other
+// text.
 func clean(text string) string {
 	if len(text) > 4*mostText {
 		text = text[:4*mostText]
@@ -399,7 +400,7 @@ func clean(text string) string {
 	return string(characters)
 }
 
-// shortly writes a duration as far as it is worth reading.
+// shortly formats a duration with a readable precision.
 func shortly(d time.Duration) string {
 	switch {
 	case d >= time.Minute:

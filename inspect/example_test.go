@@ -27,7 +27,7 @@ func newConfigMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// runInformer runs an informer until the function that it returns is called.
+// runInformer runs an informer until stop is called.
 func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -38,7 +38,7 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	}
 }
 
-// What an informer is doing, and what is wrong with it.
+// The phase and the problems of an informer.
 func ExampleStatusOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -83,7 +83,7 @@ func ExampleReady() {
 	// 200
 }
 
-// What an informer has done and what its store has.
+// The history of an informer and the size of its store.
 func ExampleOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -108,7 +108,7 @@ func ExampleOf() {
 	// namespace values: 1 members: 2
 }
 
-// What a handler does and how long its calls take.
+// The state of a handler and the time of its calls.
 func ExampleStatsOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -15,29 +15,29 @@ import (
 	"github.com/kinformer/cache/internal/fanout"
 )
 
-// Handler describes the handler of a registration, and its calls. Calls that a panic or runtime.Goexit has ended count like
-// others.
+// Handler describes the handler of a registration, and its calls. Calls that end by a panic or
+// runtime.Goexit count like others.
 type Handler struct {
-	// Name is Delivery.Name, or the name that the handler's code gives.
+	// Name is Delivery.Name, or a name derived from the handler's code.
 	Name string
 
-	// State is what the handler is doing: "idle" (it has been called for everything there is),
-	// "running" (it is being called, or is about to be), HandlerStuck, HandlerDisconnected, or
-	// "removed" (by RemoveEventHandler, or with the end of its informer). Calling is how long the running call has lasted, 0 if
-	// there is none. Where calls take microseconds, it is the time since one of the last few began.
+	// State is the state of the handler: "idle" (no call is outstanding), "running" (it is being
+	// called, or is about to be), HandlerStuck, HandlerDisconnected, or "removed" (by
+	// RemoveEventHandler, or with the end of its informer). Calling is how long the running call
+	// has lasted, or 0. If calls take microseconds, it is the time since one of the last few began.
 	State   string
 	Calling time.Duration
 
 	// SyncError says why the registration will never count as synced: a call of the handler's
 	// initial list did not return, or the handler was removed before it had been called for all of
-	// that list. Else it is nil.
+	// that list. Otherwise it is nil.
 	SyncError error
 
-	// Pending is the number of outstanding calls, the running one included. Oldest is the age of
-	// the change that the running call is about, since the informer passed it on to its handlers.
-	// Pending may include up to 31 quick calls that have just returned, or 255 of a list or a
-	// resync, and resyncs that are not for the handler. With Delivery.Parallel, the goroutine that
-	// is furthest behind counts.
+	// Pending is the number of outstanding calls, including the running one. Oldest is the age of
+	// the change of the running call, since the informer passed the change to its handlers. Pending
+	// may include up to 31 quick calls that have just returned, or 255 of a list or a resync, and
+	// resyncs that are not for the handler. With Delivery.Parallel, they are those of the goroutine
+	// that is furthest behind.
 	Pending int
 	Oldest  time.Duration
 
@@ -46,19 +46,19 @@ type Handler struct {
 	Delivered uint64
 
 	// Coalesced is the number of changes that are not delivered because later ones include them. It
-	// is for OverflowCoalesce only.
+	// is used only with OverflowCoalesce.
 	Coalesced uint64
 
 	// Busy is the total time of the calls that have returned, and Longest the time of the longest.
 	// Calls that are counted together are timed together; Longest is then the time of all of them.
 	Busy, Longest time.Duration
 
-	// Calls counts the calls that have returned by their time. Each was longer than the bucket
-	// before it says.
+	// Calls counts the calls that have returned by their time. The calls of a bucket took longer
+	// than the UpTo of the bucket before it.
 	Calls []Bucket
 }
 
-// String returns the figures in one line for a log, without objects.
+// String returns the fields in one line for a log, without objects.
 func (h Handler) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", h.Name, h.State)
@@ -78,52 +78,55 @@ func (h Handler) String() string {
 	return b.String()
 }
 
-// Bucket counts calls by the time that they took: up to UpTo, of which 0 means any.
+// Bucket counts calls that took up to UpTo; 0 means no bound.
 type Bucket struct {
 	UpTo  time.Duration
 	Count uint64
 }
 
-// What Handler.State is compared with.
+// Values of Handler.State.
 const (
-	// HandlerStuck has not returned from a call for a second; Handler.Calling says for how long.
+	// HandlerStuck means that a call has not returned for a second; Handler.Calling is its time so
+	// far.
 	HandlerStuck = "stuck"
-	// HandlerDisconnected was removed because it was too slow for its Delivery.
+	// HandlerDisconnected means that the handler was removed because it was too slow for its
+	// Delivery.
 	HandlerDisconnected = "disconnected"
 )
 
-// StatsOf describes the handler of a registration with an informer of package cache. It may be called
-// at any time, also from the handler and after its removal, costs about as much as a call of the
-// handler, and never waits. The error is ErrForeign for a registration of another package.
+// StatsOf describes the handler of a registration with an informer of package cache. It may be
+// called at any time, also by the handler and after its removal. It costs about as much as a call
+// of the handler, and does not block. The error is ErrForeign for a registration of another
+// package.
 func StatsOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, error) {
 	listener, ok := door.Held[*fanout.Listener](registration)
 	if !ok {
 		return Handler{}, ErrForeign
 	}
-	known := listener.Figures()
-	return handlerFrom(&known), nil
+	figures := listener.Figures()
+	return handlerFrom(&figures), nil
 }
 
 func handlersOf(own *door.Informer) []Handler {
 	if own.Processor == nil {
 		return nil
 	}
-	known := own.Processor.Figures()
-	handlers := slices.Grow([]Handler(nil), len(known))
-	for i := range known {
-		handlers = append(handlers, handlerFrom(&known[i]))
+	figures := own.Processor.Figures()
+	handlers := slices.Grow([]Handler(nil), len(figures))
+	for i := range figures {
+		handlers = append(handlers, handlerFrom(&figures[i]))
 	}
 	return handlers
 }
 
-// handlerFrom translates what the fan-out knows of a handler.
-func handlerFrom(known *fanout.Figures) Handler {
+// handlerFrom returns the Handler for the figures of the fan-out.
+func handlerFrom(figures *fanout.Figures) Handler {
 	h := Handler{
-		Name: known.Name, State: stateOf(known), Calling: known.Calling, SyncError: known.SyncError,
-		Pending: known.Pending, Oldest: known.Oldest, Delivered: known.Times.Calls, Coalesced: known.Coalesced,
-		Busy: known.Times.Total, Longest: known.Times.Longest, Calls: make([]Bucket, len(known.Times.Histogram)),
+		Name: figures.Name, State: stateOf(figures), Calling: figures.Calling, SyncError: figures.SyncError,
+		Pending: figures.Pending, Oldest: figures.Oldest, Delivered: figures.Times.Calls, Coalesced: figures.Coalesced,
+		Busy: figures.Times.Total, Longest: figures.Times.Longest, Calls: make([]Bucket, len(figures.Times.Histogram)),
 	}
-	for i, n := range known.Times.Histogram {
+	for i, n := range figures.Times.Histogram {
 		h.Calls[i].Count = n
 	}
 	for i, bound := range fanout.CallTimeBounds {
@@ -132,15 +135,15 @@ func handlerFrom(known *fanout.Figures) Handler {
 	return h
 }
 
-func stateOf(known *fanout.Figures) string {
+func stateOf(figures *fanout.Figures) string {
 	switch {
-	case known.Disconnected:
+	case figures.Disconnected:
 		return HandlerDisconnected
-	case known.Removed:
+	case figures.Removed:
 		return "removed"
-	case known.Stuck:
+	case figures.Stuck:
 		return HandlerStuck
-	case known.Working:
+	case figures.Working:
 		return "running"
 	default:
 		return "idle"

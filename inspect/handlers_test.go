@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestHandlerIsOneLine: the figures of a handler in a log.
+// TestHandlerIsOneLine: String returns the figures of a handler in one line.
 func TestHandlerIsOneLine(t *testing.T) {
 	h := Handler{Name: "internal/source.EventHandler#2", State: "idle"}
 	assert.Equal(t, "internal/source.EventHandler#2: idle, 0 pending, 0 calls", h.String())

@@ -28,11 +28,11 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// hangingServer answers as an API server does, a watch with a bookmark each minute, until it is
-// told to hang.
+// hangingServer answers like an API server, with a bookmark each minute on a watch, until it is set
+// to hang.
 type hangingServer struct {
 	*testkit.Server
-	lists, opens, sends atomic.Bool // what hangs
+	lists, opens, sends atomic.Bool // which requests hang
 	watching            atomic.Pointer[testkit.ScriptedWatch]
 }
 
@@ -71,7 +71,7 @@ func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch)
 	}
 }
 
-// hangsOf returns the causes and texts of what is wrong.
+// hangsOf returns the causes and texts of an informer's problems.
 func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	synctest.Wait()
 	all, err := inspect.Of(informer)
@@ -79,15 +79,15 @@ func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
 	return informers.Causes(all.Status), informers.Texts(all.Status)
 }
 
-// caused fails unless these are the causes.
+// caused fails the test unless the problems have these causes.
 func caused(t *testing.T, informer cache.Controller, want ...string) {
 	t.Helper()
 	causes, _ := hangsOf(t, informer)
 	assert.Equal(t, want, causes)
 }
 
-// TestReadyWhileRequestsHang: a request that hangs degrades an informer that has synced, and counts
-// for MaxOutage, from its last sign of life on.
+// TestReadyWhileRequestsHang: a hanging request degrades an informer that has synced, and counts
+// for MaxOutage from its last sign of life on.
 func TestReadyWhileRequestsHang(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hang  func(*hangingServer, cache.Controller)
@@ -97,7 +97,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 		"list": {func(s *hangingServer, informer cache.Controller) {
 			s.lists.Store(true)
 			_ = kinformer.Relist(informer)
-			time.Sleep(2 * time.Second) // at most: the backoff
+			time.Sleep(2 * time.Second) // the longest backoff
 		}, 5 * time.Minute, "a list"},
 		"opening": {func(s *hangingServer, _ cache.Controller) {
 			s.opens.Store(true)
@@ -138,8 +138,8 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 	}
 }
 
-// TestHangEnds: whatever comes ends it; a request that fails after it hung has failed since its
-// last sign of life.
+// TestHangEnds: any answer ends a hang. A request that fails after it hung counts as failed since
+// its last sign of life.
 func TestHangEnds(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestHangEnds(t *testing.T) {
 		assert.NoError(t, strict.Check(nil))
 
 		time.Sleep(3 * time.Minute)
-		close(server.watching.Load().Events) // which is no sign of life
+		close(server.watching.Load().Events) // not a sign of life
 		time.Sleep(3 * time.Minute)
 		caused(t, informer, "hangs")
 		silent := time.Now().Add(-6 * time.Minute)
@@ -171,9 +171,9 @@ func TestHangEnds(t *testing.T) {
 	})
 }
 
-// drippingWire answers lists byte by byte, with pauses in between, and watches with nothing.
+// drippingWire sends lists byte by byte, with pauses, and watches without events.
 type drippingWire struct {
-	pause func(byteOf int) time.Duration // before it
+	pause func(byteOf int) time.Duration // the pause before a byte
 }
 
 func (d *drippingWire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -200,9 +200,9 @@ func (d *drippingWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {silent.Media}}, Request: r, Body: read}, nil
 }
 
-// TestBytesOfAList: through package direct a list that brings a byte now and then does not hang,
-// however long it takes, and one that brings none for a minute does, until it goes on. Without, it
-// hangs after five minutes.
+// TestBytesOfAList: through package direct a list that sends a byte now and then does not hang,
+// however long it takes; one that sends none for a minute hangs until it continues. Without package
+// direct a list hangs after five minutes.
 func TestBytesOfAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const stops = 300
@@ -239,7 +239,7 @@ func TestBytesOfAList(t *testing.T) {
 	})
 }
 
-// TestSilentTransport: a request that package direct has sent hangs after a minute.
+// TestSilentTransport: a request through package direct hangs after a minute.
 func TestSilentTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wire := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(r *http.Request) ([][]byte, bool) {
@@ -256,8 +256,7 @@ func TestSilentTransport(t *testing.T) {
 	})
 }
 
-// TestLogOfAHang: the log hears at every verbosity of a request that hangs, once, and of
-// its end.
+// TestLogOfAHang: a hanging request is logged once, at every verbosity, and so is its end.
 func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -284,8 +283,7 @@ func TestLogOfAHang(t *testing.T) {
 	})
 }
 
-// runningIn runs informer in a context until the returned function is called, which waits for the
-// end.
+// runningIn runs informer in a context until stop is called. stop waits until Run has returned.
 func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -296,8 +294,8 @@ func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
 	}
 }
 
-// TestLinesOfHangs: informers that hang at the same time are a line a second, and each
-// has its lines at V(2).
+// TestLinesOfHangs: informers that hang at the same time log one line per second together, and each
+// of them its own lines at V(2).
 func TestLinesOfHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := informers.Verbose(t, 2)
@@ -317,7 +315,7 @@ func TestLinesOfHangs(t *testing.T) {
 	})
 }
 
-// TestHangingListsKeepNoSlots: a list, or a watch-list, that hangs goes on without its slot.
+// TestHangingListsKeepNoSlots: a list or watch-list that hangs releases its slot.
 func TestHangingListsKeepNoSlots(t *testing.T) {
 	for name, tc := range map[string]struct {
 		noStream bool
@@ -352,7 +350,8 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 	}
 }
 
-// TestSlotOfAListThatGoesOn: it comes to its end without its slot, and gives it back once.
+// TestSlotOfAListThatGoesOn: a list that continues completes without its slot, and releases the
+// slot only once.
 func TestSlotOfAListThatGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slots := kinformer.NewListSlots(1)
@@ -378,8 +377,8 @@ func TestSlotOfAListThatGoesOn(t *testing.T) {
 	})
 }
 
-// TestOpeningsOfAWatch: a watch that is open only with its first event, as those of some aggregated
-// servers, hangs once, and one that is open before may hang again.
+// TestOpeningsOfAWatch: a watch that opens only with its first event, as with some aggregated
+// servers, hangs once. After a watch that opened earlier, the next one may hang again.
 func TestOpeningsOfAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, opens := informers.Quiet(), make(chan *testkit.ScriptedWatch)
@@ -421,8 +420,8 @@ func TestOpeningsOfAWatch(t *testing.T) {
 	})
 }
 
-// unread runs an informer of a server that does not send anything any more, whose watch a handler
-// holds up until goOn is called.
+// unread runs an informer of a server that no longer sends anything. A handler blocks the reading
+// of the watch until goOn is called.
 func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
 	server, held := newHangingServer(), make(chan struct{})
 	informer = informers.Of(server.Server, kinformer.Options{})
@@ -440,8 +439,8 @@ func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
 	return informer, func() { close(held) }
 }
 
-// TestNobodyReadsTheWatch: a watch that a slow handler holds up does not hang, nor in the five
-// minutes after that.
+// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, nor in the five
+// minutes afterwards.
 func TestNobodyReadsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer, goOn := unread(t)
@@ -454,8 +453,8 @@ func TestNobodyReadsTheWatch(t *testing.T) {
 	})
 }
 
-// TestRelistOfWhatNobodyReads: nor does it hang while an informer that was told to relist waits for
-// its turn to do so.
+// TestRelistOfWhatNobodyReads: such a watch does not hang either while a requested relist waits for
+// its slot.
 func TestRelistOfWhatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer, goOn := unread(t)

@@ -29,13 +29,12 @@ import (
 
 type counts = map[string]int64
 
-// failsFirst makes a list function that fails with the errors in turn and then answers with an
-// empty list.
+// failsFirst returns a list function that returns the errors in turn, and then an empty list.
 func failsFirst(errs ...error) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 	return informers.ListsThen(testkit.PodList("5"), errs...)
 }
 
-// reasonsCase is a server, and what is counted of it in a minute.
+// reasonsCase is a server, and the expected counts after a minute.
 type reasonsCase struct {
 	stream  bool
 	onList  func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error)
@@ -47,7 +46,7 @@ type reasonsCase struct {
 	watched, badWatches int64
 }
 
-// closedByServer is a watch that ends as each does.
+// closedByServer is a watch with the ordinary end.
 var closedByServer = testkit.Sent(testkit.Bookmark("6"), testkit.Closed)
 
 var reasonsCases = map[string]reasonsCase{
@@ -109,7 +108,7 @@ var reasonsCases = map[string]reasonsCase{
 	},
 }
 
-// TestInspectReasons: why the whole state was asked for again, and why watches have ended.
+// TestInspectReasons: the reasons for relists and for the ends of watches are counted.
 func TestInspectReasons(t *testing.T) {
 	for name, tc := range reasonsCases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +148,7 @@ func (tc reasonsCase) check(t *testing.T) {
 	assert.Equal(t, tc.badWatches, stopped.Watches.Failed)
 }
 
-// checkRequests compares the requests one by one with the sums.
+// checkRequests compares the single requests with the sums.
 func (tc reasonsCase) checkRequests(t *testing.T, all inspect.Inspection) {
 	ended, ends := map[string][2]int64{}, counts(nil)
 	for _, r := range all.Requests {
@@ -171,7 +170,7 @@ func (tc reasonsCase) checkRequests(t *testing.T, all inspect.Inspection) {
 	assert.Equal(t, tc.ends, ends)
 }
 
-// TestInspectDrops: what got no further, and why.
+// TestInspectDrops: left-out objects are counted by reason.
 func TestInspectDrops(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +211,7 @@ func TestInspectDrops(t *testing.T) {
 	})
 }
 
-// TestInspectOutages: the last 16, of which one may last.
+// TestInspectOutages: the last 16 outages are kept, of which the last one may not be over.
 func TestInspectOutages(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +244,7 @@ func TestInspectOutages(t *testing.T) {
 	})
 }
 
-// TestInspectFailingSince: from the first error on, but for those that are expected.
+// TestInspectFailingSince: FailingSince is the time of the first error that is not expected.
 func TestInspectFailingSince(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

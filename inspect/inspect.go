@@ -9,8 +9,8 @@
 //	}
 //	mux.Handle("GET /readyz", inspect.Ready(inspect.ReadyOptions{All: true}))
 //
-// Nothing is done for it while events go their way: who runs is entered once for each Run, and the
-// rest is found out when somebody asks.
+// Inspection adds no work to the delivery of events: each Run registers its informer once, and
+// everything else is read on request.
 package inspect
 
 import (
@@ -27,11 +27,11 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// All yields the informers and controllers of package cache that run in the process, those of
-// factories and frameworks included, in the order of their start. A shared informer is yielded as a
-// cache.SharedIndexInformer, without the wrapper of a factory. Each is included from the call of its
-// Run until that returns; nothing of it is kept afterwards. A loop covers those that ran when it
-// began, and delays none of them. Do not run what it yields: it is running.
+// All yields the informers and controllers of package cache that run in the process, including
+// those of factories and frameworks, in the order of their start. A shared informer is yielded as a
+// cache.SharedIndexInformer, without the wrapper of a factory. Each is included from the call of
+// its Run until Run returns, and is not retained afterwards. A loop covers the informers that ran
+// when it began, and delays none of them. Do not call Run of a yielded informer: it is running.
 func All() iter.Seq[clientgo.Controller] {
 	return func(yield func(clientgo.Controller) bool) {
 		for _, informer := range door.Running.All() {
@@ -42,11 +42,11 @@ func All() iter.Seq[clientgo.Controller] {
 	}
 }
 
-// Of describes an informer or controller. It accepts what StatusOf accepts; for others the error is
-// ErrForeign. It may be called at any time, and delays neither events nor handlers. It takes tens of
-// microseconds, more for each handler and each value of an index, and now and then a sample, for which
-// it reads cached objects: see Memory. It races with a program that writes to cached objects, which is
-// forbidden.
+// Of describes an informer or controller. It accepts the same values as StatusOf; for others the
+// error is ErrForeign. It may be called at any time, and delays neither events nor handlers. It
+// takes tens of microseconds, more for each handler and each value of an index, and occasionally
+// takes a sample, for which it reads cached objects: see Memory. It races with a program that
+// modifies cached objects, which is forbidden.
 func Of(informer Syncer) (Inspection, error) {
 	own := door.Of(informer)
 	if own == nil {
@@ -71,7 +71,7 @@ func Of(informer Syncer) (Inspection, error) {
 	return all, nil
 }
 
-// auditsOf returns what audits of one informer, or of one source, have found, in maps of the caller's own.
+// auditsOf returns the audit counts of an informer or of a source. The caller owns the maps.
 func auditsOf(own *door.Informer) (stats AuditStats) {
 	if audits, ok := own.Observed.Audits.Load().(interface{ Stats() AuditStats }); ok {
 		stats = audits.Stats()
@@ -79,7 +79,7 @@ func auditsOf(own *door.Informer) (stats AuditStats) {
 	return stats
 }
 
-// addHistory adds what the reflector has done.
+// addHistory adds the history of a reflector.
 func (all *Inspection) addHistory(h reflector.History) {
 	all.Lists, all.Streams, all.Watches = RequestStats(h.Lists), RequestStats(h.Streams), RequestStats(h.Watches)
 	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
@@ -95,10 +95,10 @@ func (all *Inspection) addHistory(h reflector.History) {
 	}
 }
 
-// sampling is what the inspections of all informers may cost the process.
+// sampling is the budget of the process for the samples of all informers.
 var sampling = newBudget()
 
-// addContents adds the indices, and what all takes.
+// addContents adds the indices and the estimates of memory.
 func (all *Inspection) addContents(own *door.Informer) {
 	survey, memory := own.Table.Survey(), &all.Memory
 	for _, ix := range survey.Indexes {

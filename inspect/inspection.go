@@ -7,47 +7,49 @@ import (
 	"time"
 )
 
-// Inspection describes an informer at one time: what it is, what it does and has done, and what it
-// costs. It is a copy. Its parts are read one after the other while the informer goes on. It has no
-// objects, keys or index values, except in the texts of errors.
+// Inspection describes an informer at one time: its identity, its present and past work, and its
+// cost. It is a copy. Its parts are read one after the other while the informer continues. It
+// contains no objects, keys or index values, except in the texts of errors.
 //
-// The keys of the maps are from small sets, so they may become labels of a metric; later versions
-// may add keys. A map is nil while there is nothing to count.
+// The keys of the maps are from small sets and may be used as metric labels; later versions may add
+// keys. A map is nil while it is empty.
 type Inspection struct {
-	// ID identifies the informer among those that have run in this process. It grows with each Run,
-	// and is 0 before.
+	// ID identifies the informer among those that have run in this process. It increases with each
+	// Run, and is 0 before.
 	ID uint64
-	// Name is the name of the informer's objects in logs: a description of the program's, else what
-	// Status.Resource, Namespace and the selectors say, as in "pods.v1 in namespace team-a", else the type.
+	// Name is the name of the informer's objects in logs: the program's description, else the
+	// resource, namespace and selectors of Status, as in "pods.v1 in namespace team-a", else the
+	// type.
 	Name string
 	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string
-	// InformerName is that of Options.Identifier; empty without it.
+	// InformerName is the name in Options.Identifier; empty without one.
 	InformerName string
 
-	// Sources is how many sources an informer of package sources has, and UnsyncedSources how many of
-	// them have not synced. What follows sums them up, and what removed ones have counted.
+	// Sources is the number of sources of an informer of package sources, and UnsyncedSources the
+	// number of these that have not synced. The other fields sum up the sources, including the
+	// counts of removed ones.
 	Sources, UnsyncedSources int
 
 	Status Status
-	// Queue is zero before the start, and for a controller with a queue of the user's own.
+	// Queue is zero before the start, and for a controller with a foreign queue.
 	Queue Queue
-	// Handlers are those of a shared informer, in the order in which they were added; none after Run
-	// has returned. Controllers have none, since they call their handler, or process function,
-	// themselves. Disconnected counts those that OverflowDisconnect removed.
+	// Handlers are the handlers of a shared informer, in the order in which they were added; none
+	// after Run has returned. Controllers have none, because they call their handler or process
+	// function themselves. Disconnected is the number of handlers that OverflowDisconnect removed.
 	Handlers     []Handler
 	Disconnected int
-	// Indices are those of the store, by name.
+	// Indices are the indices of the store, sorted by name.
 	Indices []IndexStats
-	// Snapshots are those of package view, of the store.
+	// Snapshots describes the snapshots of the store by package view.
 	Snapshots Snapshots
 	// Memory is an estimate by part. It is zero before the first estimate.
 	Memory Memory
 
-	// Lists sums up the LISTs of the whole state, each with all of its pages, and Streams the
-	// watch-lists up to their end mark. Their times do not include the wait for their turn
-	// (Requests.Slots), and do include the time until the state is on its way to the store. Watches
-	// sums up the watches from their opening on, also those that follow a watch-list.
+	// Lists sums up the LISTs of the collection, each with all of its pages, and Streams the
+	// watch-lists up to their end mark. Their times exclude the wait for a slot (Requests.Slots),
+	// and include the time until the state is on its way to the store. Watches sums up the watches
+	// from their opening on, including those that follow a watch-list.
 	Lists, Streams, Watches RequestStats
 	// Requests are the last 32 requests that Lists, Streams and Watches count, in the order in
 	// which they ended.
@@ -58,19 +60,19 @@ type Inspection struct {
 	// count only what came through a transport of package direct and was decoded directly (see
 	// Status.Decoding).
 	ListBytes, WatchBytes int64
-	// Relists counts the further requests for the whole state, by the reason: "expired" (the server
-	// has forgotten the version of the watch), "watch" (a watch failed otherwise), "failed" (the
-	// attempt before failed), "fallback" (LIST, in place of a watch-list that failed), "refused"
-	// (the server does not know the requested version), "decoding" (see Decoding), "resync"
-	// (the queue could not be resynced), "panic" (of the ListerWatcher), "asked" (Relist).
+	// Relists counts lists after the first one, by reason: "expired" (the server no longer has the
+	// version of the watch), "watch" (a watch failed otherwise), "failed" (the attempt before
+	// failed), "fallback" (LIST after a watch-list failed), "refused" (the server does not know the
+	// requested version), "decoding" (see Decoding), "resync" (the queue could not be resynced),
+	// "panic" (of the ListerWatcher), "asked" (Relist).
 	Relists map[string]int64
-	// WatchEnds counts the watches that have ended, by the reason: "closed" by the server, which is
-	// the ordinary end, "idle" (Requests.IdleTimeout), "very-short" (closed at once, without an event),
+	// WatchEnds counts the watches that have ended, by reason: "closed" by the server, which is the
+	// ordinary end, "idle" (Requests.IdleTimeout), "very-short" (closed at once, without an event),
 	// "expired", "throttled" (429), "internal-error" (500), "connection", "decoding", "resync",
 	// "asked" (Relist), "error" (any other), "stopped" (by the informer).
 	WatchEnds map[string]int64
 	// Drops counts the list items and watch events that were left out. "type", "kind", "namespace",
-	// "no-object", "no-metadata" and "event-type" are those of Status.Dropped. "refused" are watch
+	// "no-object", "no-metadata" and "event-type" make up Status.Dropped. "refused" are watch
 	// events that could not be queued, because they have no key or the transform function failed.
 	Drops map[string]int64
 
@@ -80,46 +82,46 @@ type Inspection struct {
 	// Errors are the last 32 different errors of requests and watches; the most recent is the last.
 	// They quote no objects.
 	Errors []Error
-	// Outages are the last 16 times that the informer was blind because the server was out of reach
-	// (see Status.Reconnects); the most recent is the last.
+	// Outages are the last 16 times in which the informer was out of date because the server was
+	// out of reach (see Status.Reconnects); the most recent is the last.
 	Outages []Outage
-	// FailingSince is when a request or watch first failed since a watch was last established; if
-	// it hung before, when it gave its last sign of life. It is zero if none has failed, and while
-	// an ErrorPolicy says that the errors are expected.
+	// FailingSince is when a request or watch first failed since a watch was last established; for
+	// a request that hung before it failed, the time of its last sign of life. It is zero if none
+	// has failed, and while an ErrorPolicy says that the errors are expected.
 	FailingSince time.Time
 }
 
-// IndexStats is the size of an index of a store, and how often its function failed. Of an index of
-// more than some 300 values, all fields except Failures and Lacking are estimates.
+// IndexStats is the size of an index of a store, and the number of failures of its function. For an
+// index with more than some 300 values, all fields except Failures and Lacking are estimates.
 type IndexStats struct {
 	Name string
-	// Values counts the values that have objects. Members counts the objects of each value, added
-	// up.
+	// Values is the number of values that have objects. Members is the sum of the numbers of
+	// objects of each value.
 	Values, Members int
-	// Lacking counts the objects that are not in the index because its function failed for them.
-	// Failures counts how often it has failed.
+	// Lacking is the number of objects that are not in the index because its function failed for
+	// them. Failures is the number of times that it has failed.
 	Lacking  int
 	Failures uint64
-	// Bytes is the memory of the index.
+	// Bytes is the memory of the index, in bytes.
 	Bytes int64
 }
 
 // Snapshots describes the snapshots of a store.
 type Snapshots struct {
-	Open      int       // snapshots, and iterations, that are not closed
+	Open      int       // the number of snapshots and iterations that are not closed
 	Oldest    time.Time // when the oldest of them was taken; zero if there is none
-	Forgotten uint64    // how many were closed by the garbage collector
-	Kept      int       // superseded objects that are kept for them, or were until just now
+	Forgotten uint64    // the number that the garbage collector has closed
+	Kept      int       // the number of superseded objects that are kept for them, or were until recently
 }
 
 // RequestStats sums up the finished requests of one kind.
 type RequestStats struct {
-	// Ended counts the requests. Failed counts those that brought no state; for watches, those that
-	// did not end in the ordinary way.
+	// Ended is the number of requests. Failed is the number of those that returned no state; for
+	// watches, of those with an extraordinary end.
 	Ended, Failed int64
-	// Total is the time of all of them, Longest that of the longest, and Last that of the last.
+	// Total is the sum of their times, Longest the longest time, and Last the time of the last one.
 	Total, Longest, Last time.Duration
-	// Objects counts the list items that were accepted, or the events.
+	// Objects is the number of list items that were accepted, or of events.
 	Objects int64
 }
 
@@ -128,38 +130,37 @@ type Request struct {
 	Kind    string // "list", "watch_list" or "watch"
 	Began   time.Time
 	Took    time.Duration
-	Objects int // list items, or events
+	Objects int // the number of list items, or of events
 	Failed  bool
-	Reason  string // why a watch ended, as in Inspection.WatchEnds; "" for the others
+	Reason  string // why a watch ended, as in Inspection.WatchEnds; "" for other kinds
 }
 
-// AuditStats sums up the audits of an informer; see package audit. The maps are nil while there is
-// nothing to count.
+// AuditStats sums up the audits of an informer; see package audit. A map is nil while it is empty.
 type AuditStats struct {
-	// Ended counts the audits by their outcome: "equal", "different", "expired" (the server had
-	// forgotten the version), "unvouched" (the store had no version that the server vouches for),
-	// "unsupported" (by the server), "failed".
+	// Ended counts the audits by outcome: "equal", "different", "expired" (the server no longer had
+	// the version), "unvouched" (the store had no version that the server confirms), "unsupported"
+	// (by the server), "failed".
 	Ended map[string]int64
-	// Found counts the objects that differed in both looks of an audit, by how they differed:
-	// "missing", "extra", "stale", "different". A cache that is ahead of its server counts as one
-	// object, "ahead". Passing counts those that differed only in the first look.
+	// Found counts the objects that differed in both comparisons of an audit, by kind: "missing",
+	// "extra", "stale", "different". A cache that is ahead of its server counts as one object,
+	// "ahead". Passing is the number of objects that differed only in the first comparison.
 	Found   map[string]int64
 	Passing int64
-	// Relists counts the relists that audits have requested.
+	// Relists is the number of relists that audits have requested.
 	Relists int64
-	// Last is the last audit. It is zero before the first.
+	// Last is the last audit. It is zero before the first one.
 	Last AuditResult
-	// Differing is the number of objects that differed at the last audit that could compare them, 0
-	// once a further look after the repair has found nothing.
+	// Differing is the number of objects that differed at the last audit that could compare them; 0
+	// once a further comparison after the repair has found none.
 	Differing int
 }
 
 // AuditResult is the result of an audit.
 type AuditResult struct {
-	Outcome         string    // as in AuditStats.Ended
+	Outcome         string    // when it ended
 	At              time.Time // when it was over
 	Took            time.Duration
-	ResourceVersion string // what was compared
+	ResourceVersion string // the version that was compared
 }
 
 // Error is an error of an informer that may have occurred several times.
@@ -169,29 +170,29 @@ type Error struct {
 	Count       int64
 }
 
-// Outage is a time in which an informer was blind: from when its server was found out of reach
-// until the informer was fresh again.
+// Outage is a time in which an informer was out of date: from when its server was found out of
+// reach until the informer was up to date again.
 type Outage struct {
 	Began  time.Time
 	Length time.Duration // so far, if it is not over
 	Over   bool
 }
 
-// Memory is the memory of an informer in bytes, by part. All parts except Store and Indices
-// are estimated from the mean size of 64 objects, or fewer if these are very large; what these
+// Memory is the memory of an informer in bytes, by part. All parts except Store and Indices are
+// estimated from the mean size of 64 objects, or fewer if these are very large; memory that these
 // objects share counts once. Inspect takes such a sample in about a millisecond, and uses it for
 // ten minutes. All samples of the process together take at most 6 ms at a time and a thousandth of
 // a core. Objects that informers share are counted for each informer.
 type Memory struct {
-	// Sampled is the number of objects in the sample, and SampledAt its time. 0 and zero before the
-	// first.
+	// Sampled is the number of objects in the sample, and SampledAt its time. They are zero before
+	// the first sample.
 	Sampled   int
 	SampledAt time.Time
 
 	Objects   int64 // in the store
-	Store     int64 // what leads to them, and their keys
+	Store     int64 // the structure that leads to them, and their keys
 	Indices   int64
 	Snapshots int64 // objects that are no longer in the store, kept for snapshots
-	Queue     int64 // what waits for the store
-	Handlers  int64 // what waits for the slowest handler, as if none of it were in the store
+	Queue     int64 // changes that wait for the store
+	Handlers  int64 // changes that wait for the slowest handler, as if their objects were not in the store
 }

@@ -60,12 +60,13 @@ func TestInformers(t *testing.T) {
 		stops[1]()
 		stops[2]()
 		assert.Empty(t, slices.Collect(inspect.All()))
-		shared.RunWithContext(t.Context()) // which only logs
+		shared.RunWithContext(t.Context()) // only logs
 		assert.Empty(t, slices.Collect(inspect.All()))
 	})
 }
 
-// TestInformersUntilRunReturns: one that waits for a handler, and one that cannot run.
+// TestInformersUntilRunReturns: All includes an informer that waits for a handler, and one that
+// cannot run.
 func TestInformersUntilRunReturns(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +86,8 @@ func TestInformersUntilRunReturns(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftOfWhatWasInspected: neither among the informers nor by what was said of it.
+// TestNothingIsLeftOfWhatWasInspected: an informer that was inspected is not retained after Run,
+// neither in All nor by its inspection.
 func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := func() (all inspect.Inspection, handlers []inspect.Handler, of []weak.Pointer[v1.Pod]) {
@@ -161,7 +163,7 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// checkFailed checks what is said after the first list, which took a second and failed.
+// checkFailed checks the inspection after the first list, which took a second and failed.
 func checkFailed(t *testing.T, failed inspect.Inspection, began time.Time) {
 	assert.Equal(t, inspect.RequestStats{Ended: 1, Failed: 1, Total: time.Second, Longest: time.Second, Last: time.Second}, failed.Lists)
 	assert.Equal(t, began.Add(time.Second), failed.FailingSince)
@@ -172,7 +174,7 @@ func checkFailed(t *testing.T, failed inspect.Inspection, began time.Time) {
 	assert.Equal(t, []string{"errors"}, informers.Causes(failed.Status))
 }
 
-// checkFollowed checks what is said of two objects that were listed and one that was watched.
+// checkFollowed checks the inspection after two listed objects and one event.
 func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.NotZero(t, all.ID)
 	assert.Equal(t, all.Status.Objects, 3)
@@ -206,7 +208,8 @@ func checkFollowed(t *testing.T, all inspect.Inspection) {
 	assert.Zero(t, m.Snapshots)
 }
 
-// TestHandlersInOrder: in the order in which they were added, whatever was removed in between.
+// TestHandlersInOrder: handlers are listed in the order in which they were added, after others were
+// removed.
 func TestHandlersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := informers.Of(informers.Quiet(testkit.PodAt("a", "1")), kinformer.Options{})
@@ -255,7 +258,8 @@ func TestInspectCountsTheDisconnected(t *testing.T) {
 	})
 }
 
-// TestInspectWhat: views of an informer are inspected as it is, and what is not ours is not.
+// TestInspectWhat: wrappers of an informer are inspected as the informer; foreign values are
+// refused.
 func TestInspectWhat(t *testing.T) {
 	name, err := cache.NewInformerName("inspect-what")
 	require.NoError(t, err)
@@ -286,7 +290,7 @@ func TestInspectWhat(t *testing.T) {
 	assert.ErrorIs(t, err, inspect.ErrForeign)
 }
 
-// TestInspectErrors: the last 32 that differ, cut, the newest last.
+// TestInspectErrors: the last 32 different errors are kept, shortened, the newest last.
 func TestInspectErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// outages are times, from the first request on, in which a Server has an answer of its own.
+// outages are times since the first request in which a Server has other answers.
 type outages []struct {
 	from, to time.Duration
 	list     error
@@ -37,7 +37,7 @@ type outages []struct {
 }
 
 // serve makes the server answer so, and with a list at 5 and silent watches at all other times.
-// What is watched when an outage begins is closed.
+// Open watches are closed when an outage begins.
 func (o outages) serve(server *testkit.Server) *testkit.Server {
 	began := time.Now()
 	now := func() (w any, list error) {
@@ -73,8 +73,8 @@ func (o outages) serve(server *testkit.Server) *testkit.Server {
 	return server
 }
 
-// TestOutage: one that lasts is said once, and its end, with how long the informer was blind; a
-// short one is only counted.
+// TestOutage: the beginning and the end of a long outage are each logged once, the end with its
+// length. A short one is only counted.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -124,8 +124,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// aMinute runs an informer of server for so long, and returns it, what it has logged, and when it
-// began. Halfway, look is called.
+// aMinute runs an informer of server for a minute, and returns the informer, its log lines, and its
+// start. look is called after half a minute.
 func aMinute(t *testing.T, server *testkit.Server, look func(inspect.Status)) (informer cache.SharedIndexInformer, lines *testkit.Logged, began time.Time) {
 	testkit.Reports(t)
 	ctx, lines := testkit.Loud(t)
@@ -144,7 +144,8 @@ func aMinute(t *testing.T, server *testkit.Server, look func(inspect.Status)) (i
 
 func nothing(inspect.Status) {}
 
-// TestOutageFromTheStart counts, too, and an informer that stops meanwhile says nothing more.
+// TestOutageFromTheStart: an outage at the start counts, too. An informer that stops in an outage
+// logs nothing more.
 func TestOutageFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{to: time.Hour, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
@@ -159,8 +160,8 @@ func TestOutageFromTheStart(t *testing.T) {
 	})
 }
 
-// TestOutageOfEmptyWatches: what client-go returns in the place of a connection that broke is no
-// server that is back.
+// TestOutageOfEmptyWatches: the watch that client-go returns after a broken connection does not
+// count as an answer of the server.
 func TestOutageOfEmptyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
@@ -174,8 +175,8 @@ func TestOutageOfEmptyWatches(t *testing.T) {
 	})
 }
 
-// TestOutageOfTimeouts: a server that does not answer at all shows, although client-go calls each
-// of its timeouts a watch.
+// TestOutageOfTimeouts: a server that does not answer at all is out of reach, although client-go
+// returns a watch for each of its timeouts.
 func TestOutageOfTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := testkit.NewScriptedWatch(0), time.Now()
@@ -219,7 +220,8 @@ func TestOutageOfTimeouts(t *testing.T) {
 	})
 }
 
-// TestOutageEndsWithAList: proxies may hold back the beginning of the watch that follows.
+// TestOutageEndsWithAList: an outage ends with a list, because proxies may delay the headers of the
+// watch that follows.
 func TestOutageEndsWithAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
@@ -233,7 +235,7 @@ func TestOutageEndsWithAList(t *testing.T) {
 	})
 }
 
-// TestOutageEndsWhenFresh: an answer that the informer does not like ends no outage.
+// TestOutageEndsWhenFresh: an error as an answer does not end an outage.
 func TestOutageEndsWhenFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := outages{
@@ -248,9 +250,9 @@ func TestOutageEndsWhenFresh(t *testing.T) {
 	})
 }
 
-// TestLinesOfARestart: at -v=2 the restart of a server makes two lines for all informers, with how
-// many they are, some of their names, and for how long they were blind. Client-go writes one for
-// each.
+// TestLinesOfARestart: at -v=2 the restart of a server causes two log lines for all informers, with
+// their number, some of their names, and the length of the outage. client-go logs one for each
+// informer.
 func TestLinesOfARestart(t *testing.T) {
 	const many = 61
 	for name, back := range map[string]error{"the versions are gone": testkit.ErrExpired, "the versions are there": nil} {

@@ -13,13 +13,14 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// statusOfAll returns the status of an informer of several sources: their sums, and their problems,
-// each with the name of its source. The phase is that of a source that does not watch, if there is
-// one, else of the one that has watched for the longest time; the last error is the latest.
+// statusOfAll returns the status of an informer of several sources: the sums over the sources, and
+// their problems, each with the name of its source. The phase is that of a source that does not
+// watch, if there is one, else of the source that has watched for the longest time. The last error
+// is the latest.
 func statusOfAll(i *door.Informer) Status {
 	s := statusOfOne(i)
-	known, parts := i.Report.Status(), i.Parts()
-	runs := known.Unfit == nil && known.Phase != reflector.Stopped
+	status, parts := i.Report.Status(), i.Parts()
+	runs := status.Unfit == nil && status.Phase != reflector.Stopped
 	for n, name := range slices.Sorted(maps.Keys(parts)) {
 		part := statusOf(parts[name])
 		s.addTarget(&part, n == 0)
@@ -37,8 +38,9 @@ func statusOfAll(i *door.Informer) Status {
 	return s
 }
 
-// worstOf returns what is known of the reflector of an informer, or of one of its sources: of the one
-// that has failed for the longest time, and before the informer has synced of one that has not.
+// worstOf returns the reflector status of an informer, or of the worst of its sources: the one that
+// has failed for the longest time; before the informer has synced, only sources that have not are
+// considered.
 func worstOf(i *door.Informer, synced bool) reflector.Status {
 	worst := i.Report.Status()
 	if i.Parts == nil || worst.Unfit != nil || worst.Phase == reflector.Stopped {
@@ -56,7 +58,8 @@ func worstOf(i *door.Informer, synced bool) reflector.Status {
 	return worst
 }
 
-// isLessFar reports whether a does not watch while b does, or does what b does for a longer time.
+// isLessFar reports whether a does not watch while b does, or has been in the same phase for
+// longer.
 func isLessFar(a, b *Status) bool {
 	if watching := a.Phase == PhaseWatching; watching != (b.Phase == PhaseWatching) {
 		return !watching
@@ -64,7 +67,7 @@ func isLessFar(a, b *Status) bool {
 	return a.PhaseSince.Before(b.PhaseSince)
 }
 
-// addTarget leaves empty what a source has not in common with those before it.
+// addTarget clears the fields in which a source differs from those before it.
 func (s *Status) addTarget(part *Status, first bool) {
 	s.Resource = cmp.Or(s.Resource, part.Resource)
 	for _, of := range [...]struct{ all, part *string }{
@@ -79,7 +82,7 @@ func (s *Status) addTarget(part *Status, first bool) {
 	}
 }
 
-// add adds what a source has counted.
+// add adds the counts of a source.
 func (s *Status) add(part *Status) {
 	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
 	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
@@ -95,7 +98,8 @@ func (s *Status) add(part *Status) {
 	s.Decoding.add(&part.Decoding)
 }
 
-// add adds what was decoded for a source. Of what is no number the first counts that says something.
+// add adds the decoding of a source. For fields that are not numbers, the first non-empty value is
+// kept.
 func (d *Decoding) add(part *Decoding) {
 	if !d.On {
 		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
@@ -130,7 +134,7 @@ func sums(all, part map[string]int64) map[string]int64 {
 	return all
 }
 
-// addParts adds what the sources of an informer have done.
+// addParts adds the history of an informer's sources.
 func (all *Inspection) addParts(parts map[string]*door.Informer, h *reflector.History) {
 	all.Sources = len(parts)
 	for _, part := range parts {

@@ -23,19 +23,19 @@ func statusOf(i *door.Informer) Status {
 
 // statusOfOne is statusOf without the sources of an informer that has several.
 func statusOfOne(i *door.Informer) Status {
-	known := i.Report.Status()
-	s := statusFrom(&known)
+	status := i.Report.Status()
+	s := statusFrom(&status)
 	of := i.Report.Target()
 	s.Resource, s.Namespace, s.Server, s.LabelSelector, s.FieldSelector = of.Resource, of.Namespace, of.Server, of.LabelSelector, of.FieldSelector
 	s.ResourceVersion, s.Synced = i.LastSyncResourceVersion(), i.HasSynced()
 	if i.Len != nil {
 		s.Objects = i.Len()
 	}
-	s.Problems = append(problemsOf(&known), problemsOfContents(i)...)
+	s.Problems = append(problemsOf(&status), problemsOfContents(i)...)
 	return s
 }
 
-// problemsOfContents says what is not as it should be with the objects and their indices.
+// problemsOfContents returns the problems of the objects and their indices.
 func problemsOfContents(i *door.Informer) (problems []Problem) {
 	if i.Table != nil {
 		lacking := i.Table.Lacking()
@@ -59,7 +59,7 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 	return problems
 }
 
-// statusFrom returns what the reflector knows.
+// statusFrom returns the fields that come from the reflector.
 func statusFrom(r *reflector.Status) Status {
 	s := Status{
 		At: time.Now(), Phase: string(r.Phase), PhaseSince: r.Since, Mode: string(r.Mode),
@@ -78,7 +78,7 @@ func statusFrom(r *reflector.Status) Status {
 	return s
 }
 
-// problemsOf says what is not as it should be with a reflector.
+// problemsOf returns the problems of a reflector.
 func problemsOf(r *reflector.Status) (problems []Problem) {
 	add := func(is bool, cause, format string, args ...any) {
 		if is {
@@ -127,5 +127,5 @@ func (s Status) String() string {
 	return strings.ReplaceAll(b.String(), "\n", "; ")
 }
 
-// phase says what is done, and for how long.
+// phase describes the phase and its duration.
 func (s Status) phase() string { return door.Doing(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince)) }

@@ -12,33 +12,33 @@ import (
 
 // Queue describes a queue and the controller that empties it.
 type Queue struct {
-	// Depth is how many items wait: changes in a RealFIFO, objects in a DeltaFIFO. What is being
-	// processed is not counted.
+	// Depth is the number of waiting items: changes in a RealFIFO, objects in a DeltaFIFO. Items
+	// that are being processed are not counted.
 	Depth int
-	// Limit is the bound of Depth, 0 for none. Pauses counts how often it held up the reading of
-	// the watch, Paused is for how long in all, a pause that lasts included.
+	// Limit is the bound of Depth; 0 means none. Pauses is the number of times that it stopped the
+	// reading of the watch, and Paused the total time, including a current pause.
 	Limit  int
 	Pauses uint64
 	Paused time.Duration
 
 	// Untransformed is the number of objects whose newest version the transform function refused,
-	// so that an older one, or none, is cached. Anything but 0 means that the cache does not show
-	// what the server has.
+	// so that an older one, or none, is cached. If it is not 0, the cache differs from the server.
 	Untransformed int
-	// TransformErrors counts the calls of the transform function that failed or panicked,
-	// LastTransformError is the last.
+	// TransformErrors is the number of calls of the transform function that failed or panicked, and
+	// LastTransformError the last error.
 	TransformErrors    uint64
 	LastTransformError error
 
-	// ProcessErrors counts the items and batches that the process function failed or panicked on,
-	// LastProcessError is the last. They are 0 and nil for a queue on its own.
+	// ProcessErrors is the number of items and batches for which the process function failed or
+	// panicked, and LastProcessError the last error. They are zero for a queue on its own.
 	ProcessErrors    uint64
 	LastProcessError error
 }
 
-// QueueOf describes a RealFIFO or a DeltaFIFO, or the queue of what StatusOf takes, at any time and
-// from any goroutine. The error is ErrForeign for anything else. Before Run an informer has no
-// queue, and Queue is zero. Of a controller whose Queue is foreign only the process errors are known.
+// QueueOf describes a RealFIFO, a DeltaFIFO, or the queue of an informer as for StatusOf. It may be
+// called at any time by any goroutine. The error is ErrForeign for other values. Before Run an
+// informer has no queue, and Queue is zero. For a controller with a foreign Queue only the process
+// errors are set.
 func QueueOf(queueOrInformer any) (Queue, error) {
 	if own := door.QueueOf(queueOrInformer); own != nil {
 		return queueFrom(own), nil

@@ -19,53 +19,53 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// ReadyOptions say when informers count as ready. The zero value works.
+// ReadyOptions defines when informers count as ready. The zero value is ready for use.
 type ReadyOptions struct {
-	// All has the check include every informer that runs when it is asked, in addition to those
-	// that Ready is given. An informer that has stopped is not missed, unless Ready was
-	// given it. While none runs, the check fails.
+	// All includes every informer that runs at the time of the check, in addition to the arguments
+	// of Ready. An informer that has stopped is not included, unless it was an argument of Ready.
+	// If no informer runs, the check fails.
 	All bool
 
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
-	// synced is not ready any more: from the first request, or watch, that fails, until a watch is
-	// established again; or from the last sign of life of a request that hangs, as
-	// Problem.Cause defines it. Errors that a kinformer.ErrorPolicy calls expected are no failure, nor
-	// is an open watch on which nothing comes, if its server has never sent a bookmark. The
-	// default, 0, is no limit.
+	// synced is no longer ready: from the first request or watch that fails until a watch is
+	// established again; or from the last sign of life of a request that hangs, as defined by
+	// Problem.Cause. Errors that a kinformer.ErrorPolicy calls expected do not count, nor does an
+	// open watch without events if its server has never sent a bookmark. The default, 0, means no
+	// limit.
 	//
-	// Think twice: a server that is out of reach is so for all replicas, so that a limit makes
-	// all of them unready at the same time, though each could still serve from what it has. That
-	// makes an outage of the control plane one of the program. A limit is for programs whose
+	// Use a limit with care. If a server is out of reach, it is so for all replicas, and a limit
+	// makes all of them unready at the same time, although each could still serve its cached state.
+	// An outage of the control plane then becomes one of the program. A limit is for programs whose
 	// answers are wrong once they are old.
 	MaxOutage time.Duration
 }
 
-// Readiness is the check that Ready returns. It keeps its informers in memory.
+// Readiness is the check that Ready returns. It keeps its informers alive.
 type Readiness struct {
 	options   ReadyOptions
 	informers []Syncer
 }
 
-// Ready returns a check of whether informers are ready: each has synced and goes on following
-// its server, which one that has stopped does not. As a handler it fits a readiness probe, and its
-// method Check controller-runtime's healthz.Checker:
+// Ready returns a check of whether informers are ready: each has synced and follows its server; a
+// stopped one does not. The check is a handler for a readiness probe, and its method Check is a
+// healthz.Checker of controller-runtime:
 //
 //	ready := inspect.Ready(inspect.ReadyOptions{}, pods, nodes)
 //	mux.Handle("GET /readyz", ready)
 //	err := manager.AddReadyzCheck("informers", ready.Check)
 //
-// It takes what StatusOf takes. Of informers of other packages, and of registrations of handlers,
-// it asks only whether they have synced. Without any informer, and without ReadyOptions.All, the
+// It accepts the same values as StatusOf. Informers of other packages, and registrations of
+// handlers, are ready when they have synced. Without informers, and without ReadyOptions.All, the
 // check fails.
 //
-// It is no liveness check: a restart helps nobody whose server is out of reach.
+// It is not a liveness check: a restart does not help if the server is out of reach.
 func Ready(options ReadyOptions, informers ...Syncer) *Readiness {
 	return &Readiness{options, slices.Clone(informers)}
 }
 
-// Check returns nil if all informers are ready, else an error that says which are not and why: at
-// most 8 of them by name. It wraps the last errors of those that have not synced. It waits for
-// nothing.
+// Check returns nil if all informers are ready. Otherwise the error names at most 8 of those that
+// are not, with the reasons, and wraps the last errors of those that have not synced. It does not
+// block.
 func (r *Readiness) Check(*http.Request) error {
 	unready, of := r.unready()
 	if of == 0 {
@@ -81,9 +81,9 @@ func (r *Readiness) Check(*http.Request) error {
 	return event.Told(described(unready, of, true), errors.Join(causes...))
 }
 
-// ServeHTTP answers a GET or HEAD with 200 and "ok", or 503 and, as lines of text, which informers
-// are not ready and what they do, at most 8 of them. What errors say, which may name addresses, is
-// not shown: Check and StatusOf tell it.
+// ServeHTTP answers a GET or HEAD with 200 and "ok", or with 503 and lines of text that name at
+// most 8 of the informers that are not ready, with their phases. It does not show errors, because
+// they may contain addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -105,16 +105,17 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// unreadyInformer is one that is not ready.
+// unreadyInformer is an informer that is not ready.
 type unreadyInformer struct {
 	name, why string
-	cause     error // what is known of the reason; nil: nothing
+	cause     error // may be nil
 }
 
-// maxUnready is how many informers are named.
+// maxUnready is the largest number of informers that a message names.
 const maxUnready = 8
 
-// described says which informers are not ready: in one line, with their errors, or without these.
+// described lists the informers that are not ready: on one line with their errors, or one per line
+// without.
 func described(unready []unreadyInformer, of int, withErrors bool) string {
 	separator := "\n"
 	if withErrors {
@@ -138,7 +139,7 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	return strings.Join(lines, separator)
 }
 
-// unready returns the informers that are not ready, of how many.
+// unready returns the informers that are not ready, and the number of all that were checked.
 func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 	informers := r.informers
 	if r.options.All {
@@ -172,7 +173,7 @@ func (r *Readiness) withAll() []Syncer {
 	return all
 }
 
-// none says why a check of no informers fails.
+// none explains why a check of no informers fails.
 func (r *Readiness) none() string {
 	if r.options.All {
 		return "not ready: no informer runs"
@@ -180,7 +181,7 @@ func (r *Readiness) none() string {
 	return "not ready: Ready was given no informers"
 }
 
-// check returns why an informer is not ready, "" if it is.
+// check returns why an informer is not ready. If it is ready, why is "".
 func (r *Readiness) check(informer Syncer) unreadyInformer {
 	checker := informer.HasSyncedChecker()
 	u := unreadyInformer{name: checker.Name()}

@@ -29,7 +29,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// ask returns what the check answers to a request, after all has happened that can.
+// ask returns the check's answer to a request, once all goroutines are blocked.
 func ask(check http.Handler, method string) (code int, text string, header http.Header) {
 	synctest.Wait()
 	answer := httptest.NewRecorder()
@@ -37,7 +37,7 @@ func ask(check http.Handler, method string) (code int, text string, header http.
 	return answer.Code, answer.Body.String(), answer.Header()
 }
 
-// called is an informer of server that logs call by a name.
+// called returns an informer of server with a name for logs.
 func called(name string, server cache.ListerWatcher, options kinformer.Options) cache.SharedIndexInformer {
 	options.Requests.Backoff, options.ObjectDescription = *testkit.Second(), name
 	return kinformer.New(server, &v1.Pod{}, options)
@@ -88,7 +88,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// TestReadyOfNone: a probe that asks about nothing is not ready, whatever runs.
+// TestReadyOfNone: a check without informers fails, even if informers run.
 func TestReadyOfNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var none []interface{ HasSyncedChecker() cache.DoneChecker }
@@ -102,7 +102,8 @@ func TestReadyOfNone(t *testing.T) {
 	})
 }
 
-// TestReadyOfAll: it is about those that run, once each, and those that it was given.
+// TestReadyOfAll: the check includes the running informers, each once, and the informers given to
+// Ready.
 func TestReadyOfAll(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -127,8 +128,8 @@ func TestReadyOfAll(t *testing.T) {
 	})
 }
 
-// TestReadyOfWhat: what is not one of our informers is asked whether it has synced, and what
-// is wrong is told.
+// TestReadyOfWhat: other values with HasSyncedChecker count as ready when they have synced, and the
+// error describes invalid ones.
 func TestReadyOfWhat(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +155,7 @@ func TestReadyOfWhat(t *testing.T) {
 	})
 }
 
-// TestReadyNamesFew, however many are not ready.
+// TestReadyNamesFew: at most 8 informers are named.
 func TestReadyNamesFew(t *testing.T) {
 	var many []interface{ HasSyncedChecker() cache.DoneChecker }
 	for i := range 1000 {
@@ -168,8 +169,8 @@ func TestReadyNamesFew(t *testing.T) {
 	assert.Equal(t, "and 992 more", lines[9])
 }
 
-// TestReadyMaxOutage counts from the first request that fails up to a watch that is open, and
-// never the silence of a watch that has had no bookmark.
+// TestReadyMaxOutage: MaxOutage counts from the first request that fails to the next open watch. It
+// does not count the silence of a watch without bookmarks.
 func TestReadyMaxOutage(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {

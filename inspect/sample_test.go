@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 type thing struct{ texts []string }
 
-// things makes objects with so many texts, each of which is a step.
+// things returns n objects with a number of texts, each of which is a step.
 func things(n, texts int) []any {
 	var all []any
 	for range n {
@@ -48,8 +48,8 @@ func TestSample(t *testing.T) {
 	assert.Equal(t, later, s.of(b, later.Add(sampleAge), taking(nil, &asked)).at, "of nothing there is none that is newer")
 }
 
-// TestBudget: samples stop when it is used up, newer ones at half of it, and go on when it has
-// grown.
+// TestBudget: samples stop when the budget is used up, newer ones at half of it, and continue when
+// it has grown.
 func TestBudget(t *testing.T) {
 	b := newBudget()
 	now, asked := time.Now(), 0
@@ -75,7 +75,7 @@ func TestBudget(t *testing.T) {
 	assert.NotEqual(t, known, old.of(b, now, large))
 }
 
-// TestBudgetGrowsHoweverOftenItIsAsked: a part of a step is not lost.
+// TestBudgetGrowsHoweverOftenItIsAsked: fractions of a step are not lost.
 func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
 	b := newBudget()
 	now := time.Now()

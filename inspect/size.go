@@ -13,22 +13,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// sizer adds up the memory that objects take, what several share once. It calls none of their
-// methods and writes to nothing.
+// sizer sums up the memory of objects, and counts shared memory once. It calls no methods of the
+// objects and does not modify them.
 type sizer struct {
 	seen  map[place]struct{}
-	steps int // values that may still be looked at; what is behind the last one is not counted
+	steps int // the number of values that may still be visited; values beyond are not counted
 	bytes int64
 }
 
-// place is where something is in memory. A struct and its first field are at the same address.
+// place identifies a value in memory. A struct and its first field have the same address.
 type place struct {
 	at unsafe.Pointer
 	of reflect.Type
 }
 
-// sizeOf returns how many bytes the objects take, how many of them were looked at before steps
-// values were, and how many steps are left.
+// sizeOf returns the bytes of the objects, the number of objects that were visited before the steps
+// were used up, and the number of steps that are left.
 func sizeOf(objects []any, steps int) (bytes int64, looked, left int) {
 	s := sizer{seen: map[place]struct{}{}, steps: steps}
 	for _, obj := range objects {
@@ -42,17 +42,17 @@ func sizeOf(objects []any, steps int) (bytes int64, looked, left int) {
 	return s.bytes, looked, max(s.steps, 0)
 }
 
-// first notes that something is counted, and reports whether it was not before.
+// first records a place, and reports whether it is new.
 func (s *sizer) first(at unsafe.Pointer, of reflect.Type) bool {
 	p := place{at, of}
-	if _, known := s.seen[p]; known || at == nil {
+	if _, seen := s.seen[p]; seen || at == nil {
 		return false
 	}
 	s.seen[p] = struct{}{}
 	return true
 }
 
-// addBoxed adds what an interface holds.
+// addBoxed adds the content of an interface.
 func (s *sizer) addBoxed(v reflect.Value) {
 	if v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
 		s.bytes += block(v.Type().Size())
@@ -60,7 +60,7 @@ func (s *sizer) addBoxed(v reflect.Value) {
 	s.add(v)
 }
 
-// add adds what a value leads to, and not the value itself.
+// add adds the memory that a value refers to, without the value itself.
 func (s *sizer) add(v reflect.Value) {
 	if s.steps--; s.steps < 0 {
 		return
@@ -116,7 +116,7 @@ func (s *sizer) addSlice(v reflect.Value) {
 	s.addElements(v)
 }
 
-// addElements adds what the elements of a slice or array lead to.
+// addElements adds the memory that the elements of a slice or array refer to.
 func (s *sizer) addElements(v reflect.Value) {
 	if isFlat(v.Type().Elem()) {
 		return
@@ -141,8 +141,8 @@ func (s *sizer) addMap(v reflect.Value) {
 	}
 }
 
-// mapSize is what a map of so many entries takes: groups of 8 slots, of which at most 7 are in use
-// once there are several groups.
+// mapSize returns the bytes of a map: it has groups of 8 slots, of which at most 7 are used once
+// there are several groups.
 func mapSize(entries int, slot uintptr) int64 {
 	const header, table, group = 48, 40, 8
 	if entries == 0 {
@@ -155,7 +155,7 @@ func mapSize(entries int, slot uintptr) int64 {
 	return header + table + block(groups*(group+group*slot))
 }
 
-// block is the size of what the allocator hands out for so many bytes, to within an eighth.
+// block returns the size of the allocator's block for size bytes, to within an eighth.
 func block(size uintptr) int64 {
 	switch {
 	case size < 16: // the allocator puts several into one block
@@ -168,10 +168,10 @@ func block(size uintptr) int64 {
 	}
 }
 
-// flatTypes has what isFlat has found out.
+// flatTypes caches the results of isFlat for structs.
 var flatTypes sync.Map // reflect.Type → bool
 
-// isFlat reports whether values of a type lead to nothing that is worth a look.
+// isFlat reports whether values of a type refer to no memory worth counting.
 func isFlat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
@@ -179,7 +179,7 @@ func isFlat(t reflect.Type) bool {
 	case reflect.Array:
 		return t.Len() == 0 || isFlat(t.Elem())
 	case reflect.Struct:
-		if flat, known := flatTypes.Load(t); known {
+		if flat, ok := flatTypes.Load(t); ok {
 			return flat.(bool)
 		}
 		flat := isFlatStruct(t)
@@ -191,7 +191,7 @@ func isFlat(t reflect.Type) bool {
 }
 
 func isFlatStruct(t reflect.Type) bool {
-	if t == reflect.TypeFor[time.Time]() { // whose location is one for all
+	if t == reflect.TypeFor[time.Time]() { // its location is shared
 		return true
 	}
 	for i := range t.NumField() {
@@ -203,54 +203,54 @@ func isFlatStruct(t reflect.Type) bool {
 }
 
 const (
-	// mostSampled is how many objects are looked at: the mean of 64 pods of one cluster is within a
-	// tenth of that of all.
+	// mostSampled is the number of objects in a sample: the mean of 64 pods of one cluster is
+	// within a tenth of the mean of all.
 	mostSampled = 64
-	// sampleSteps bounds the values that are looked at in one sample: 64 pods have some 30,000, at
-	// 30 ns each.
+	// sampleSteps bounds the values that a sample visits: 64 pods have some 30,000, at 30 ns each.
 	sampleSteps = 50_000
-	// sampleAge is how long an estimate is good for: the mean size of objects changes slowly.
+	// sampleAge is how long an estimate is used: the mean size of objects changes slowly.
 	sampleAge = 10 * time.Minute
 
-	// The process may look at budgetMost values at once, 6 ms, and at budgetRate more each second,
-	// a thousandth of a core.
+	// The process may visit budgetMost values at once, which takes 6 ms, and budgetRate more each
+	// second, which takes a thousandth of a core.
 	budgetMost = 200_000
 	budgetRate = 30_000
 )
 
-// estimate is how much memory objects take, by a sample of them. The zero value is none.
+// estimate is the memory of objects, estimated from a sample. The zero value means that there is
+// none.
 type estimate struct {
-	sampled int       // how many objects were looked at
-	at      time.Time // when
-	object  float64   // mean bytes of one, with what it shares with others of the sample counted once
+	sampled int       // the number of objects in the sample
+	at      time.Time // the time of the sample
+	object  float64   // mean bytes of an object; memory that objects of the sample share counts once
 	key     float64   // mean bytes of the text of its key
 }
 
-// newBudget returns what bounds the cost of samples in a process, in values that are looked at. A
-// sample may overdraw it.
+// newBudget returns the budget of a process for samples, in visited values. A sample may overdraw
+// it.
 func newBudget() *rate.Limiter { return rate.NewLimiter(budgetRate, budgetMost) }
 
-// allows reports whether a sample may be taken: for a first estimate if anything is left, for a
-// newer one if half of it is, so that those who have none get theirs.
+// allows reports whether a sample may be taken. A first estimate needs a positive budget, a newer
+// one half of it, so that first estimates have precedence.
 func allows(budget *rate.Limiter, now time.Time, first bool) bool {
 	left := budget.TokensAt(now)
 	return left > budgetMost/2 || first && left > 0
 }
 
-// sample is the estimate of one set of objects. The zero value has none yet. It keeps no object.
+// sample is the estimate for one set of objects. The zero value has none. It keeps no object.
 type sample struct {
 	mu struct {
 		sync.Mutex
-		known estimate
+		last estimate
 	}
 }
 
-// of returns an estimate: the last one, or if that is old, or there is none, and the budget allows
-// it, a new one of the objects that take returns, with the bytes of their keys.
+// of returns an estimate. It takes a new sample if the last one is old or missing and the budget
+// allows one. take returns at most most objects, and the bytes of their keys.
 func (s *sample) of(budget *rate.Limiter, now time.Time, take func(most int) (objects []any, keys int)) estimate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := &s.mu.known
+	known := &s.mu.last
 	first := known.sampled == 0
 	if !first && now.Sub(known.at) < sampleAge || !allows(budget, now, first) {
 		return *known

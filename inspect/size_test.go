@@ -25,7 +25,7 @@ func sizeOfAll(objects ...any) int64 {
 	return bytes
 }
 
-// text returns one in memory of its own.
+// text returns a text of n bytes in new memory.
 func text(n int) string { return strings.Repeat("x", n) }
 
 func TestSizeOf(t *testing.T) {
@@ -66,7 +66,7 @@ func TestSizeOf(t *testing.T) {
 	}
 }
 
-// TestSizesAreThoseOfTheAllocator: an estimate is near what the objects have really taken.
+// TestSizesAreThoseOfTheAllocator: an estimate is close to the allocated memory.
 func TestSizesAreThoseOfTheAllocator(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "p", Labels: map[string]string{"a": "1", "b": "2"}, Annotations: map[string]string{},
@@ -100,7 +100,7 @@ func TestSizesAreThoseOfTheAllocator(t *testing.T) {
 	}
 }
 
-// TestSizeOfEnds: what may be looked at is bounded, in one object and among many.
+// TestSizeOfEnds: the number of visited values is bounded, in one object and among many.
 func TestSizeOfEnds(t *testing.T) {
 	long := make([]*string, 1000)
 	for i := range long {

@@ -26,8 +26,8 @@ var (
 	detailsOfLine = regexp.MustCompile(`"(reason|how|again|outage|degraded|failures)"="?([^" ]+)`)
 )
 
-// statesOf returns the states that lines tell of, each with its details, and with the verbosity if
-// that is not 2.
+// statesOf returns the states in log lines, each with its details, and with its verbosity if that
+// is not 2.
 func statesOf(lines []string) (states []string) {
 	for _, line := range lines {
 		state := stateOfLine.FindStringSubmatch(line)
@@ -46,7 +46,7 @@ func statesOf(lines []string) (states []string) {
 	return states
 }
 
-// TestStateLines: each change of state is one line at V(2), and those of an outage are one for all
+// TestStateLines: each change of state is one line at V(2), and an outage has one line for all
 // informers.
 func TestStateLines(t *testing.T) {
 	testkit.Reports(t)
@@ -76,7 +76,7 @@ func TestStateLines(t *testing.T) {
 	})
 }
 
-// TestStateLinesOfRelists: each time that the whole state is asked for says how and why.
+// TestStateLinesOfRelists: each list is logged with its mode and reason.
 func TestStateLinesOfRelists(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestStateLinesOfRelists(t *testing.T) {
 	})
 }
 
-// TestStateLineOfAPolicy: an informer that its policy stops says so once, whatever the verbosity.
+// TestStateLineOfAPolicy: an informer that its policy stops logs this once, at every verbosity.
 func TestStateLineOfAPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
@@ -123,7 +123,8 @@ func TestStateLineOfAPolicy(t *testing.T) {
 	})
 }
 
-// TestStateLinesOfAPanic of the ListerWatcher, in a process that survives it.
+// TestStateLinesOfAPanic: the lines after a panic of the ListerWatcher, in a process that survives
+// it.
 func TestStateLinesOfAPanic(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ import (
 	"github.com/kinformer/cache/retry"
 )
 
-// TestStatusOf follows an informer through its life, by what inspect.StatusOf says.
+// TestStatusOf follows the status of an informer through its life.
 func TestStatusOf(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestStatusOf(t *testing.T) {
 			synctest.Wait()
 			s, err := inspect.StatusOf(informer)
 			require.NoError(t, err)
-			s.Decoding.Why = "" // decoding_test.go is about that
+			s.Decoding.Why = "" // tested in kinformer/decoding_test.go
 			return s
 		}
 		assert.Equal(t, inspect.Status{At: time.Now(), Phase: "new"}, status())
@@ -88,7 +88,7 @@ func TestStatusOf(t *testing.T) {
 	})
 }
 
-// TestWaitForSyncForeign: informers of client-go are waited for, too.
+// TestWaitForSyncForeign: WaitForSync also waits for informers of client-go.
 func TestWaitForSyncForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
@@ -107,8 +107,7 @@ func TestWaitForSyncForeign(t *testing.T) {
 	})
 }
 
-// TestWaitForResource: a resource that appears late is noticed within a period, however long it
-// took.
+// TestWaitForResource: a resource that appears late is noticed within a period, however late.
 func TestWaitForResource(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -125,7 +124,7 @@ func TestWaitForResource(t *testing.T) {
 	})
 }
 
-// TestWaitForCacheSync: the pauses grow, and nothing is asked after the stop.
+// TestWaitForCacheSync: the pauses grow, and HasSynced is not called after the stop.
 func TestWaitForCacheSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []int64
@@ -147,7 +146,7 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestStatusPrintsWell: in one line that a reader understands, of every status and by every logger.
+// TestStatusPrintsWell: every status is one readable line, with every logger.
 func TestStatusPrintsWell(t *testing.T) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 	for want, s := range map[string]inspect.Status{
@@ -161,7 +160,7 @@ func TestStatusPrintsWell(t *testing.T) {
 		"backing off for 1s (list), 0 objects, 2 lists, 0 watches; 2 errors since the last success; last error: one; two": {
 			Phase: "backing off", PhaseSince: at, At: at.Add(time.Second), Mode: "list", Lists: 2, Attempts: 2,
 			Problems: []inspect.Problem{{Text: "2 errors since the last success"}}, LastError: errors.Join(errors.New("one"), errors.New("two"))},
-		"backing off, 0 objects, 0 lists, 0 watches": {Phase: "backing off", Attempts: 1}, // nobody's, but it must not print nil
+		"backing off, 0 objects, 0 lists, 0 watches": {Phase: "backing off", Attempts: 1}, // such a status does not occur, but must not print nil
 	} {
 		for _, verb := range []string{"%v", "%+v", "%s"} {
 			assert.Equal(t, want, fmt.Sprintf(verb, s), verb)
@@ -174,7 +173,7 @@ func TestStatusPrintsWell(t *testing.T) {
 	}
 }
 
-// logLines is what loggers make of a value.
+// logLines returns the lines that loggers write for a value.
 func logLines(value any) map[string]string {
 	var klogs, slogs, funcs bytes.Buffer
 	textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&klogs))).Info("said", "status", value)
@@ -183,7 +182,7 @@ func logLines(value any) map[string]string {
 	return map[string]string{"klog": klogs.String(), "slog": slogs.String(), "funcr": funcs.String()}
 }
 
-// heldBy returns how many bytes of memory are held by what make returns.
+// heldBy returns the result of make, and the number of bytes that it holds.
 func heldBy[T any](make func() T) (value T, bytes int64) {
 	var before, after goruntime.MemStats
 	goruntime.GC()
@@ -194,7 +193,7 @@ func heldBy[T any](make func() T) (value T, bytes int64) {
 	return value, int64(after.HeapAlloc) - int64(before.HeapAlloc)
 }
 
-// largeErrors are errors that hold an answer of 8 MB.
+// largeErrors returns errors that hold an answer of 8 MB.
 func largeErrors() map[string]func() error {
 	const large = 8 << 20
 	return map[string]func() error{
@@ -212,11 +211,11 @@ func largeErrors() map[string]func() error {
 	}
 }
 
-// TestStatusKeepsNoAnswer: an informer that is fine again holds nothing of the answer that it could
-// not read, nor do the stats of its queue of what a process function returned.
+// TestStatusKeepsNoAnswer: an informer that works again does not retain the answer that it could
+// not decode, nor does its queue retain an error of a process function.
 func TestStatusKeepsNoAnswer(t *testing.T) {
 	before := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = nil // one that keeps what it is told would be counted
+	utilruntime.ErrorHandlers = nil // a handler that keeps its arguments would be counted
 	defer func() { utilruntime.ErrorHandlers = before }()
 	for name, broken := range largeErrors() {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +252,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 	}
 }
 
-// failsOnce returns a controller that has run, whose process function returned err once.
+// failsOnce returns a controller that has run, and whose process function returned err once.
 func failsOnce(t *testing.T, err error) (c cache.Controller) {
 	synctest.Test(t, func(t *testing.T) {
 		c = cache.New(&cache.Config{
@@ -270,15 +269,15 @@ func failsOnce(t *testing.T, err error) (c cache.Controller) {
 	return c
 }
 
-// keyless is an object without metadata.
+// keyless returns an object without metadata.
 func keyless() runtime.Object { return &metav1.Status{Message: testkit.Secret} }
 
-// failing is a key function, or a store, that has no key for anything.
+// failing is a key function that has no key for any object.
 func failing(obj any) (string, error) {
 	return "", cache.KeyError{Obj: obj, Err: errors.New("no key today")}
 }
 
-// keylessStore is a store of the user's that refuses everything.
+// keylessStore is a store of the user's that refuses every object.
 type keylessStore struct{ cache.ReflectorStore }
 
 func (keylessStore) Replace([]any, string) error { return nil }
@@ -287,9 +286,8 @@ func (keylessStore) Add(obj any) error { _, err := failing(obj); return err }
 
 func (keylessStore) Resync() error { return cache.KeyError{Obj: keyless(), Err: io.EOF} }
 
-// TestObjectsStayOutOfLogs: wherever an object without a key turns up, in a list, a stream or a
-// watch, in a store or a process function, what is logged and reported, and what statuses say,
-// names its type at most.
+// TestObjectsStayOutOfLogs: if an object without a key occurs in a list, a stream or a watch, or in
+// a store or a process function, then logs, reports and statuses contain at most its type.
 func TestObjectsStayOutOfLogs(t *testing.T) {
 	for name, run := range mayTellObjects() {
 		t.Run(name, func(t *testing.T) {
@@ -310,7 +308,7 @@ func TestObjectsStayOutOfLogs(t *testing.T) {
 	}
 }
 
-// followed runs an informer for some seconds, and returns what errors and status say.
+// followed runs an informer for some seconds, and returns the reported errors and its status.
 func followed(t *testing.T, informer cache.Controller) (said []error) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := informers.Run(t, informer)
@@ -326,7 +324,7 @@ func followed(t *testing.T, informer cache.Controller) (said []error) {
 	return said
 }
 
-// keepsNothing runs a reflector for some seconds on a store that refuses everything.
+// keepsNothing runs a reflector for some seconds on a store that refuses every object.
 func keepsNothing(t *testing.T, server *testkit.Server) []error {
 	synctest.Test(t, func(t *testing.T) {
 		stop := testkit.InBackground(t, reflector.New(reflector.Options{ListerWatcher: server, Sink: reflector.Foreign(keylessStore{}), ResyncPeriod: time.Second}).Run)
@@ -336,7 +334,7 @@ func keepsNothing(t *testing.T, server *testkit.Server) []error {
 	return nil
 }
 
-// mayTellObjects are ways in which a secret object fails.
+// mayTellObjects returns ways in which a secret object may be reported.
 func mayTellObjects() map[string]func(t *testing.T) []error {
 	items := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []runtime.RawExtension{{Object: keyless()}}}
 	hidden := testkit.PodAt("a", "6")

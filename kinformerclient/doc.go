@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinformerclient reads the caches of controller-runtime by queries that these refuse:
+// Package kinformerclient reads the caches of controller-runtime with queries that these do not
+// support:
 //
 //	reader := kinformerclient.NewReader(mgr.GetCache(), mgr.GetScheme())
 //
@@ -13,7 +14,7 @@
 //		kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() }),
 //		client.Limit(100), client.Continue(pods.Continue))
 //
-// The informers must be of this module, by NewInformer of the Options of the manager's cache: see package
-// kinformer. A list of other informers, or over DefaultNamespaces, is answered by the cache itself, without
-// pages, and refused with SortBy. Every Get is answered by the cache.
+// The informers must belong to this module, by NewInformer in the Options of the manager's cache:
+// see package kinformer. Lists of other informers, or with DefaultNamespaces, are passed to the
+// cache itself, without pages; with SortBy they are refused. Every Get is passed to the cache.
 package kinformerclient

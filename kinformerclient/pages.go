@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// KeptFor is how long a list may wait for the next page to be asked for. Its snapshot keeps in memory
-	// what was replaced or deleted since the first.
+	// KeptFor is how long a list is kept for the request of its next page. Its snapshot keeps
+	// objects in memory that were replaced or deleted since the first page.
 	KeptFor = time.Minute
-	// MaxKept is how many lists of a Reader may be between two pages.
+	// MaxKept is the largest number of lists that a Reader keeps between two pages.
 	MaxKept = 64
 )
 
-// answer fills in the list from the present snapshot, or from that of the list which goes on.
+// answer fills in the list from the present snapshot, or from the snapshot of the continued list.
 func (r *Reader) answer(q *request, out client.ObjectList) error {
 	out.SetContinue("")
 	if q.less == nil {
 		defer q.snapshot.Close()
 		return q.all(out)
 	}
-	of, after, err := r.kept.take(q, reflect.TypeOf(out))
+	of, after, err := r.open.take(q, reflect.TypeOf(out))
 	if err != nil {
 		return err
 	}
 	var next *entry
-	goesOn := of.number != "" // also after an error or a panic: another request may be right
+	goesOn := of.number != "" // also after an error or a panic, because another request may succeed
 	defer func() {
-		if number := r.kept.putBack(of, goesOn); next != nil {
+		if number := r.open.putBack(of, goesOn); next != nil {
 			out.SetContinue(number + "/" + next.Key)
 		}
 	}()
@@ -47,7 +47,7 @@ func (r *Reader) answer(q *request, out client.ObjectList) error {
 	return err
 }
 
-// page fills in the objects after that one, and returns the last of them if there are more.
+// page fills in the objects that follow after, and returns the last of them if there are more.
 func (q *request) page(of *view.Snapshot, after *entry, out client.ObjectList) (next *entry, err error) {
 	limit := int64(math.MaxInt)
 	if q.options.Limit > 0 {
@@ -67,7 +67,7 @@ func (q *request) page(of *view.Snapshot, after *entry, out client.ObjectList) (
 	return next, nil
 }
 
-// all fills in the list in no order.
+// all fills in the list in no particular order.
 func (q *request) all(out client.ObjectList) error {
 	found, err := view.Select[client.Object](q.snapshot, q.query)
 	if err != nil {
@@ -80,7 +80,8 @@ func (q *request) all(out client.ObjectList) error {
 	return apimeta.SetList(out, objects)
 }
 
-// copyOf returns what the caller gets of a cached object.
+// copyOf returns the caller's copy of a cached object, or the object itself with
+// UnsafeDisableDeepCopy.
 func (q *request) copyOf(cached client.Object) runtime.Object {
 	if ptr.Deref(q.options.UnsafeDisableDeepCopy, false) {
 		return cached

@@ -26,50 +26,54 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// Reader is a client.Reader of a cache. Any number of goroutines may use it.
+// Reader is a client.Reader of a cache. It may be used by any number of goroutines.
 type Reader struct {
 	cache  cache.Cache
 	scheme *runtime.Scheme
-	kept   kept
+	open   openLists
 }
 
-// NewReader returns a Reader of a cache, which the caller starts; scheme has its types.
+// NewReader returns a Reader of a cache, which the caller must start. scheme must have the cache's
+// types.
 func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
 	return &Reader{cache: c, scheme: scheme}
 }
 
-// SortBy is an option of Reader.List: it tells whether a comes before b, and has to be a strict order.
-// Objects that it does not tell apart are in the order of keys, namespace/name. Other readers ignore it.
+// SortBy is an option of Reader.List. It reports whether a comes before b, and must be a strict
+// weak order. Objects that are equal in it are ordered by key, namespace/name. Other readers ignore
+// it.
 type SortBy func(a, b client.Object) bool
 
-// ApplyToList does nothing: ListOptions have no place for an order.
+// ApplyToList does nothing: ListOptions have no field for an order.
 func (SortBy) ApplyToList(*client.ListOptions) {}
 
-// Get is the cache's.
+// Get calls the Get of the cache.
 func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
 	return r.cache.Get(ctx, key, out, options...)
 }
 
-// List is the cache's with these differences.
+// List differs from the cache's List as follows.
 //
-// A field selector may have any number of fields, each of which has an index (IndexField); the objects
-// that are looked at are those with the rarest of all the values.
+// A field selector may have any number of fields, each of which needs an index (IndexField). Only
+// the objects with the rarest of the values are read.
 //
-// With a limit or SortBy the objects are in order, by default of keys, namespace/name. With a limit, the
-// list that is returned says how to continue. All pages of a list are of one snapshot of the cache, which
-// is kept up to the last page, for KeptFor after each page, and as long as there are fewer than MaxKept
-// later ones. After that, to continue fails with an error that apierrors.IsResourceExpired knows: begin
-// anew. The options other than Continue and Limit must be the same for each page, as must the type of out,
-// and each token is for this Reader.
+// With a limit or SortBy the objects are sorted, by default by key, namespace/name. With a limit,
+// the returned list has a continue token. All pages of a list are from one snapshot of the cache.
+// The snapshot is kept until the last page, for KeptFor after each page, and while there are fewer
+// than MaxKept later lists. Afterwards the token leads to an error for which
+// apierrors.IsResourceExpired is true; start the list again. The options other than Continue and
+// Limit, and the type of out, must be the same for each page, and a token is valid only for this
+// Reader.
 //
-// Objects are copied, unless the options of the call say otherwise; those of the cache do not count.
+// Objects are copied unless the options of the call say otherwise; those of the cache have no
+// effect.
 func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
 	kind, example, err := r.kindOf(out)
 	if err != nil {
 		return err
 	}
-	// To ask for an object tells, at the cost of a lookup, what the cache says of the kind: it may not be
-	// started, or not be asked for kinds that it does not have.
+	// Getting an object costs a lookup, and returns the cache's errors about the kind: the cache
+	// may not be started, or may refuse kinds that it does not have.
 	if err := r.cache.Get(ctx, client.ObjectKey{}, example.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsNotFound(err) {
 		return r.cache.List(ctx, out, options...)
 	}
@@ -99,7 +103,7 @@ func isSortBy(option client.ListOption) bool {
 	return is
 }
 
-// kindOf returns what a list is of, and an object of that kind.
+// kindOf returns the kind of a list's items, and an object of that kind.
 func (r *Reader) kindOf(list client.ObjectList) (schema.GroupVersionKind, client.Object, error) {
 	kind, err := apiutil.GVKForObject(list, r.scheme)
 	if err != nil {
@@ -127,13 +131,13 @@ func (r *Reader) kindOf(list client.ObjectList) (schema.GroupVersionKind, client
 	return kind, example, nil
 }
 
-// request is a List of an informer of ours.
+// request is a List of an informer of this module.
 type request struct {
 	kind     schema.GroupVersionKind
-	snapshot *view.Snapshot // the present one
+	snapshot *view.Snapshot // the present state
 	options  client.ListOptions
 	query    view.Query
-	less     func(a, b entry) bool // nil: no order is asked for
+	less     func(a, b entry) bool // nil if no order is requested
 }
 
 type entry = view.Entry[client.Object]
@@ -155,8 +159,9 @@ func newRequest(kind schema.GroupVersionKind, snapshot *view.Snapshot, options [
 	return q, err
 }
 
-// terms returns the conditions for a namespace, "" for all, and fields. controller-runtime's index of a
-// field has the values of objects of a namespace behind its name, and those of all behind another.
+// terms returns the conditions for a namespace, where "" means all, and for fields. An index of
+// controller-runtime for a field prefixes each value with the object's namespace, and also with a
+// name that stands for all namespaces.
 func terms(namespace string, selector fields.Selector) (list []view.Term, err error) {
 	if selector == nil || selector.Empty() {
 		if namespace != "" {
@@ -174,7 +179,7 @@ func terms(namespace string, selector fields.Selector) (list []view.Term, err er
 	}
 	for _, field := range requirements {
 		if field.Operator != selection.Equals && field.Operator != selection.DoubleEquals {
-			return nil, fmt.Errorf("field %s: a cache has values to be equal to, and not %q: have an index of the answer by IndexField, and ask for that",
+			return nil, fmt.Errorf("field %s: a cache supports only equality, not %q: index the result of the comparison by IndexField, and select that",
 				field.Field, field.Operator)
 		}
 		list = append(list, view.Term{Index: "field:" + field.Field, Value: scope + "/" + field.Value})

@@ -42,17 +42,17 @@ type rig struct {
 
 type newInformer = func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 
-// ours makes informers of this module.
+// ours returns an informer of this module.
 func ours(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
 	return kinformer.New(lw, example, kinformer.Options{ResyncPeriod: resync, Indexers: indexers})
 }
 
-// theirs makes informers of client-go.
+// theirs returns an informer of client-go.
 func theirs(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
 	return clientgo.NewSharedIndexInformer(lw, example, resync, indexers)
 }
 
-// inBubble runs a test with a cache of 200 random pods, with indexes of their nodes and phases.
+// inBubble runs a test with a cache of 200 random pods, indexed by their nodes and phases.
 func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, server: cachetest.New(cachetest.Options{
@@ -100,7 +100,7 @@ func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
 	})
 }
 
-// names lists pods, page by page, and returns their names in the order of the answers.
+// names lists pods page by page, and returns their names in the order of the pages.
 func (r *rig) names(reader client.Reader, options ...client.ListOption) (names []string, pages int) {
 	token := ""
 	for {
@@ -117,7 +117,8 @@ func (r *rig) names(reader client.Reader, options ...client.ListOption) (names [
 	}
 }
 
-// TestListIsTheCaches: for what the cache answers, too, in any order.
+// TestListIsTheCaches: for queries that the cache supports, List returns the same objects in any
+// order.
 func TestListIsTheCaches(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		for _, options := range [][]client.ListOption{
@@ -144,10 +145,11 @@ func TestListIsTheCaches(t *testing.T) {
 	})
 }
 
-// byName is the order of names, backwards.
+// byName is the reverse order of names.
 var byName = kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() > b.GetName() })
 
-// TestPagesAreOfOneSnapshot: whatever is written between two of them, until the list is let go of.
+// TestPagesAreOfOneSnapshot: all pages of a list are from one snapshot, whatever is written
+// meanwhile, until the list is dropped.
 func TestPagesAreOfOneSnapshot(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		all, _ := r.names(r.reader, client.Limit(1000))
@@ -187,7 +189,7 @@ func namesOf(pods *corev1.PodList) (names []string) {
 	return names
 }
 
-// snapshots returns how many snapshots of the store are open.
+// snapshots returns the number of open snapshots of the store.
 func (r *rig) snapshots() int {
 	informer, err := r.cache.GetInformer(r.Context(), &corev1.Pod{})
 	require.NoError(r, err)
@@ -196,7 +198,8 @@ func (r *rig) snapshots() int {
 	return figures.Snapshots.Open
 }
 
-// TestListsKept: the one that was not used for longest goes when there are too many.
+// TestListsKept: if there are too many lists, the one that was unused for the longest time is
+// dropped.
 func TestListsKept(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var tokens []string
@@ -219,7 +222,7 @@ func TestListsKept(t *testing.T) {
 	})
 }
 
-// TestListsKeptAtOneTime: the newest is kept, though the clock stands still.
+// TestListsKeptAtOneTime: the newest list is kept even if the clock does not advance.
 func TestListsKeptAtOneTime(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		for range 2 * kinformerclient.MaxKept {
@@ -233,8 +236,8 @@ func TestListsKeptAtOneTime(t *testing.T) {
 	})
 }
 
-// TestListsInUse: a list is there for the request that reads it, however long that takes, and its answer is
-// continued for the whole time after it; a request that panics leaves nothing, or what it found.
+// TestListsInUse: a list exists while a request reads it, however long that takes, and for KeptFor
+// afterwards. A request that panics leaves the lists as they were.
 func TestListsInUse(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var during func()
@@ -283,7 +286,7 @@ func TestListsInUse(t *testing.T) {
 	})
 }
 
-// TestListRefused: what cannot be answered.
+// TestListRefused: requests that cannot be answered return errors.
 func TestListRefused(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var pods corev1.PodList
@@ -309,7 +312,7 @@ func TestListRefused(t *testing.T) {
 	})
 }
 
-// TestOtherInformers: their lists are the cache's, and so is Get.
+// TestOtherInformers: for other informers List and Get are the cache's.
 func TestOtherInformers(t *testing.T) {
 	inBubble(t, theirs, func(r *rig) {
 		names, _ := r.names(r.reader, client.MatchingFields{"spec.nodeName": "n1"})
@@ -323,7 +326,7 @@ func TestOtherInformers(t *testing.T) {
 	})
 }
 
-// TestCopies: the caller's own, unless the options say otherwise.
+// TestCopies: returned objects are the caller's own, unless the options say otherwise.
 func TestCopies(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var pods corev1.PodList

@@ -22,12 +22,12 @@ func newConfigMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// byValue files a ConfigMap under its value.
+// byValue indexes a ConfigMap by its value.
 func byValue(obj any) ([]string, error) {
 	return []string{obj.(*corev1.ConfigMap).Data["value"]}, nil
 }
 
-// A snapshot is a store at one moment, whatever is written later.
+// A snapshot is the state of a store at one moment, whatever is written later.
 func ExampleOf() {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	_ = store.Add(newConfigMap("a", "old"))
@@ -49,7 +49,7 @@ func ExampleOf() {
 	// 2
 }
 
-// The members of an index value, with their type and without a copied list.
+// The members of an index value, typed and without a copied list.
 func ExampleTypedByIndex() {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{"value": byValue})
 	_ = store.Add(newConfigMap("a", "1"))
@@ -65,7 +65,7 @@ func ExampleTypedByIndex() {
 	// Output: default/b 2
 }
 
-// Reads that copy nothing.
+// Reads without copying.
 func ExampleAll() {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	_ = store.Add(newConfigMap("a", "1"))
@@ -80,7 +80,7 @@ func ExampleAll() {
 	// Output: [default/a default/b] 2
 }
 
-// The objects with two index values, whichever of them is rarer.
+// The objects with two index values, of which the rarer one is used.
 func ExampleSelect() {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
 		"value": byValue, cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,

@@ -14,26 +14,26 @@ type Entry[T any] struct {
 	Object T
 }
 
-// ByKey is the order of keys, for Page.
+// ByKey orders entries by key, for Page.
 func ByKey[T any](a, b Entry[T]) bool { return a.Key < b.Key }
 
-// Page returns the next n objects, at most, that q asks for, in the order of less: those that come
-// after the entry after, which is nil for the first page. less tells whether a comes before b, and has
-// to be a strict order; entries that it does not tell apart are in the order of their keys. next, for
-// the page that follows, is the last entry of this one, and nil if nothing follows.
+// Page returns at most n of the objects that q selects, in the order of less: the first ones after
+// the entry after, which is nil for the first page. less reports whether a comes before b, and must
+// be a strict weak order; entries that are equal in it are ordered by key. next is the argument for
+// the following page: the last entry of this page, or nil if no object follows.
 //
 //	page, next, err := view.Page(snapshot, q, view.ByKey[*corev1.Pod], nil, 100)
 //
-// A page may be taken of a later snapshot: what was there before, has stayed and is in its place in
-// the order, is on one page of them all, whether or not the entry after is there still. An order that
-// reads keys only takes a key, say from a request: &Entry[T]{Key: key}. Other orders need the object,
-// as it was when it ended the page before.
+// A page may be taken of a later snapshot. An object that exists throughout, and keeps its place in
+// the order, is on exactly one page, even if the entry after no longer exists. An order that reads
+// only keys needs only a key, say from a request: &Entry[T]{Key: key}. Other orders need the object
+// as it was at the end of the page before.
 //
-// All objects that q asks for are compared with the end of the page, which costs no memory but for the
-// page, and what the conditions of q take. The errors are those of Select.
+// All objects that q selects are compared with the end of the page. The memory is that of the page,
+// and of the conditions of q. The errors are those of Select.
 func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
 	if n < 1 {
-		return nil, nil, fmt.Errorf("a page of %d objects: it has one at least", n)
+		return nil, nil, fmt.Errorf("a page of %d objects: the size must be at least 1", n)
 	}
 	p, err := newPlan(s, q)
 	if err != nil {
@@ -58,15 +58,14 @@ func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, aft
 	return page, next, nil
 }
 
-// firstEntries are those of the entries added that come first, up to n: a heap, of which the root comes
-// last.
+// firstEntries collects the first n of the added entries: a heap whose root is the last of them.
 type firstEntries[T any] struct {
 	less func(a, b Entry[T]) bool
 	n    int
 	heap []Entry[T]
 }
 
-// before tells whether a comes before b.
+// before reports whether a comes before b.
 func (f *firstEntries[T]) before(a, b *Entry[T]) bool {
 	return f.less(*a, *b) || a.Key < b.Key && !f.less(*b, *a)
 }
@@ -89,7 +88,7 @@ func (f *firstEntries[T]) add(e Entry[T]) {
 	}
 }
 
-// down moves the entry at i down until what is below comes before it.
+// down moves the entry at i down until its children come before it.
 func (f *firstEntries[T]) down(i int) {
 	for {
 		last := i

@@ -11,34 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// plan is a query for one snapshot: its candidates, which are looked at, and what they have to meet.
-// It does not change.
+// plan evaluates a query for one snapshot: it reads candidates and tests the remaining conditions.
+// It is immutable.
 type plan struct {
-	snapshot *Snapshot
-	query    Query
-	terms    []condition // the rarest first
-	any      []*plan     // of the query's any; nil if that is
-	by       source
-	size     int // the number of candidates
+	snapshot     *Snapshot
+	query        Query
+	terms        []condition // the rarest first
+	alternatives []*plan     // plans for the alternatives of the query; nil if these are
+	by           source
+	size         int // the number of candidates
 }
 
-// condition is a term with the number of objects that meet it, and the test for one.
+// condition is a term, with the number of objects that meet it and a test for an object.
 type condition struct {
 	Term
 	size int
 	test func(obj any) bool
 }
 
-// source is where candidates come from.
+// source is the origin of the candidates.
 type source uint8
 
 const (
 	byAll  source = iota // the snapshot
 	byTerm               // the first term
-	byAny                // the plans of any
+	byAny                // the plans of the alternatives
 )
 
-// newPlan chooses the source that has the fewest candidates.
+// newPlan chooses the source with the fewest candidates.
 func newPlan(s *Snapshot, q Query) (*plan, error) {
 	if q.Labels != nil && q.Labels.Empty() {
 		q.Labels = nil
@@ -70,17 +70,17 @@ func newCondition(s *Snapshot, t Term) (c condition, err error) {
 }
 
 func (p *plan) planAny() error {
-	if p.query.any == nil {
+	if p.query.alternatives == nil {
 		return nil
 	}
 	size := 0
-	p.any = []*plan{}
-	for _, q := range p.query.any {
+	p.alternatives = []*plan{}
+	for _, q := range p.query.alternatives {
 		one, err := newPlan(p.snapshot, q)
 		if err != nil {
 			return err
 		}
-		p.any = append(p.any, one)
+		p.alternatives = append(p.alternatives, one)
 		size += one.size
 	}
 	if size < p.size {
@@ -89,22 +89,22 @@ func (p *plan) planAny() error {
 	return nil
 }
 
-// isExact tells that there are no conditions but those by which the candidates were chosen.
+// isExact reports whether the source of the candidates is the only condition.
 func (p *plan) isExact() bool {
 	terms := len(p.terms)
 	if p.by == byTerm {
 		terms--
 	}
-	return terms == 0 && p.any == nil && p.query.Labels == nil && p.query.Match == nil
+	return terms == 0 && p.alternatives == nil && p.query.Labels == nil && p.query.Match == nil
 }
 
-// from appends the terms that the candidates meet.
+// from appends the terms that all candidates meet.
 func (p *plan) from(list []Term) []Term {
 	switch p.by {
 	case byTerm:
 		return append(list, p.terms[0].Term)
 	case byAny:
-		for _, one := range p.any {
+		for _, one := range p.alternatives {
 			list = one.from(list)
 		}
 		return list
@@ -113,7 +113,7 @@ func (p *plan) from(list []Term) []Term {
 	}
 }
 
-// count returns the number of objects that the query asks for.
+// count returns the number of objects that the query selects.
 func (p *plan) count() (n int) {
 	for range p.objects {
 		n++
@@ -121,14 +121,14 @@ func (p *plan) count() (n int) {
 	return n
 }
 
-// objects yields what the query asks for, each once.
+// objects yields the objects that the query selects, each once.
 func (p *plan) objects(yield func(key string, obj any) bool) {
 	p.candidates(func(key string, obj any) bool {
 		return !p.isMetByCandidate(obj) || yield(key, obj)
 	})
 }
 
-// candidates yields the objects to be looked at, each once.
+// candidates yields the objects to be tested, each once.
 func (p *plan) candidates(yield func(key string, obj any) bool) {
 	switch p.by {
 	case byTerm:
@@ -142,33 +142,33 @@ func (p *plan) candidates(yield func(key string, obj any) bool) {
 	}
 }
 
-// union yields what each plan of any asks for and no plan before it does.
+// union yields the objects that a plan of an alternative selects and no earlier plan does.
 func (p *plan) union(yield func(key string, obj any) bool) {
-	for i, one := range p.any {
+	for i, one := range p.alternatives {
 		for key, obj := range one.objects {
-			if !isMetByAny(p.any[:i], obj) && !yield(key, obj) {
+			if !isMetByAny(p.alternatives[:i], obj) && !yield(key, obj) {
 				return
 			}
 		}
 	}
 }
 
-// isMetByCandidate tells whether a candidate meets the other conditions.
+// isMetByCandidate reports whether a candidate meets the remaining conditions.
 func (p *plan) isMetByCandidate(obj any) bool {
 	terms := p.terms
 	if p.by == byTerm {
 		terms = terms[1:]
 	}
-	return p.isMet(obj, terms, p.any == nil || p.by == byAny)
+	return p.isMet(obj, terms, p.alternatives == nil || p.by == byAny)
 }
 
-// isMetByAny tells whether an object meets all conditions of one of the plans.
+// isMetByAny reports whether an object meets all conditions of at least one of the plans.
 func isMetByAny(plans []*plan, obj any) bool {
-	return slices.ContainsFunc(plans, func(p *plan) bool { return p.isMet(obj, p.terms, p.any == nil) })
+	return slices.ContainsFunc(plans, func(p *plan) bool { return p.isMet(obj, p.terms, p.alternatives == nil) })
 }
 
-// isMet tells whether an object meets these terms and all other conditions, of which any may be known
-// to be met.
+// isMet reports whether an object meets the terms and all other conditions. The alternatives
+// are not tested if anyIsMet is set.
 func (p *plan) isMet(obj any, terms []condition, anyIsMet bool) bool {
 	for i := range terms {
 		if !terms[i].test(obj) {
@@ -176,11 +176,11 @@ func (p *plan) isMet(obj any, terms []condition, anyIsMet bool) bool {
 		}
 	}
 	return (p.query.Labels == nil || p.query.Labels.Matches(labelsOf(obj))) &&
-		(anyIsMet || isMetByAny(p.any, obj)) &&
+		(anyIsMet || isMetByAny(p.alternatives, obj)) &&
 		(p.query.Match == nil || p.query.Match(obj))
 }
 
-// labelsOf returns the labels of an object of the API, nil for others.
+// labelsOf returns the labels of an API object, or nil for others.
 func labelsOf(obj any) labels.Set {
 	object, err := meta.Accessor(obj)
 	if err != nil {

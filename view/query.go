@@ -11,39 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Query says which objects of a snapshot are asked for: those that meet all of its conditions. The
-// zero value asks for every object. A Query may be used by any number of goroutines, and for any
-// number of snapshots.
+// Query selects the objects of a snapshot that meet all of its conditions. The zero value selects
+// every object. A Query may be used by any number of goroutines and for any number of snapshots.
 //
-// Only the objects with the rarest of the index values are looked at, whatever the order of the
-// terms: the other terms ask their index functions. Explain tells which value that is.
+// Only the objects with the rarest of the index values are read, whatever the order of the terms;
+// the other terms are tested by their index functions. Explain shows the value that was used.
 type Query struct {
-	// Where lists index values that an object has to have. An object for which the index function
-	// fails has none in that index.
+	// Where lists the index values that an object must have. An object for which the index function
+	// fails has no values in that index.
 	Where []Term
 
-	// Labels selects by labels. An object that is none of the API's has no labels. nil selects all.
+	// Labels selects by labels. An object without API metadata has no labels. nil selects all.
 	Labels labels.Selector
 
-	// Match is called for what meets all other conditions, in the caller's goroutine. It must not
-	// change the object, and answers alike if it is asked again for the same one. nil matches all.
+	// Match is called for objects that meet all other conditions, in the caller's goroutine. It
+	// must not modify the object, and must always return the same result for the same object. nil
+	// selects all.
 	Match func(obj any) bool
 
-	any []Query // one of them is met; nil: no such condition
+	alternatives []Query // at least one of them must be met; nil means no such condition
 }
 
 // Term is met by an object that has Value among its values in Index.
 type Term struct{ Index, Value string }
 
-// Any returns a query for what one or more of the queries ask for; of no queries, for nothing. Its
-// fields are further conditions, and may be set.
-func Any(queries ...Query) Query { return Query{any: append([]Query{}, queries...)} }
+// Any returns a query for the objects that at least one of the queries selects; without queries it
+// selects none. Its fields are further conditions, and may be set.
+func Any(queries ...Query) Query { return Query{alternatives: append([]Query{}, queries...)} }
 
-// Select yields the key and object of each object that q asks for, each once, in no particular order
+// Select yields the key and object of each object that q selects, each once, in no particular order
 // and without copying. Objects of another type than T are left out, as by TypedAll. The body of the
 // loop may do anything but close the snapshot, which may end the loop early.
 //
-// The error is ErrClosed, or names an index that the snapshot does not have, and those that it has.
+// The error is ErrClosed, or names an index that the snapshot does not have, and the existing ones.
 func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
 	p, err := newPlan(s, q)
 	if err != nil {
@@ -52,8 +52,8 @@ func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
 	return typed[T](p.objects), nil
 }
 
-// CountOf returns the number of objects that q asks for, of any type. Objects are looked at only if q
-// has other conditions than one term. The errors are those of Select.
+// CountOf returns the number of objects of any type that q selects. It reads objects only if q has
+// other conditions than one term. The errors are those of Select.
 func CountOf(s *Snapshot, q Query) (int, error) {
 	p, err := newPlan(s, q)
 	if err != nil {
@@ -69,17 +69,19 @@ func CountOf(s *Snapshot, q Query) (int, error) {
 	return n, nil
 }
 
-// Plan tells how a query is answered.
+// Plan describes the evaluation of a query.
 type Plan struct {
-	// From lists the index values whose objects are looked at, an empty Term for all objects: one entry for
-	// a query, and for one of Any either one for each of its queries or one for all of them.
+	// From lists the index values whose objects are read; an empty Term means all objects. It has
+	// one entry for a query, and for a query of Any either one for each of its queries or one for
+	// all of them.
 	From []Term
 
-	// Looked is the number of objects that are looked at, and Found of those that the query asks for.
+	// Looked is the number of objects that are read, and Found the number of those that the query
+	// selects.
 	Looked, Found int
 }
 
-// Explain answers q and tells how. The errors are those of Select.
+// Explain evaluates q and describes the evaluation. The errors are those of Select.
 func Explain(s *Snapshot, q Query) (Plan, error) {
 	p, err := newPlan(s, q)
 	if err != nil {
@@ -103,7 +105,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("%s: looked at %d objects, found %d", strings.Join(from, " or "), p.Looked, p.Found)
 }
 
-// unknownIndex adds the indexes that there are to an error of one that is not.
+// unknownIndex adds the names of the existing indexes to an error about an unknown one.
 func unknownIndex(s *Snapshot, err error) error {
 	names := s.of.Indexes()
 	if len(names) == 0 {

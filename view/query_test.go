@@ -26,8 +26,8 @@ import (
 
 var errNoNode = errors.New("no node")
 
-// indexers of pods: "node" fails for pods without one, "tolerates" has many values and panics for pods
-// named "bad".
+// indexers of pods: "node" fails for pods without one, "tolerates" has many values and panics for
+// pods named "bad".
 var indexers = cache.Indexers{
 	"namespace": cache.MetaNamespaceIndexFunc,
 	"node": func(obj any) ([]string, error) {
@@ -48,7 +48,7 @@ var indexers = cache.Indexers{
 	},
 }
 
-// pod returns one of few pods, so that random ones meet random conditions.
+// pod returns one of few pods, so that random pods meet random conditions.
 func pod(random *rand.Rand) *corev1.Pod {
 	few := func(prefix string) string { return prefix + strconv.Itoa(random.IntN(4)) }
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: few("ns"), Name: "p" + strconv.Itoa(random.IntN(60))}}
@@ -68,7 +68,7 @@ func pod(random *rand.Rand) *corev1.Pod {
 	return p
 }
 
-// asked is a query, with what it asks for in other words.
+// asked is a query, with an equivalent predicate.
 type asked struct {
 	view.Query
 	meets func(*corev1.Pod) bool
@@ -133,7 +133,7 @@ func drawQuery(rt *rapid.T, depth int) asked {
 	return a
 }
 
-// byBruteForce returns the keys that a query asks for, sorted.
+// byBruteForce returns the sorted keys that a query selects.
 func (a asked) byBruteForce(s *view.Snapshot) (keys []string) {
 	for key, obj := range s.All() {
 		if a.meets(obj.(*corev1.Pod)) {
@@ -144,8 +144,8 @@ func (a asked) byBruteForce(s *view.Snapshot) (keys []string) {
 	return keys
 }
 
-// TestQueriesModel compares answers with brute force on the same snapshot, while a writer changes the
-// store.
+// TestQueriesModel compares results with a full scan of the same snapshot, while a writer changes
+// the store.
 func TestQueriesModel(t *testing.T) {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 	writeBeside(t, store)
@@ -217,7 +217,7 @@ func compareGenerations(s *view.Snapshot, x, y string) int {
 	return int(a.(*corev1.Pod).Generation - b.(*corev1.Pod).Generation)
 }
 
-// pagesOf reads all pages, each of the snapshot of its number.
+// pagesOf reads all pages, each from the snapshot of its number.
 func pagesOf(t require.TestingT, of func(page int) *view.Snapshot, q view.Query, less func(a, b entry) bool, size int) (all []entry) {
 	var after *entry
 	for number := 0; number == 0 || after != nil; number++ {
@@ -240,8 +240,8 @@ func keysOf(entries []entry) (keys []string) {
 	return keys
 }
 
-// TestPagesOfLaterSnapshots: what has stayed in its place is on one page, whatever comes, goes and moves
-// between two pages, the last object of the page before included.
+// TestPagesOfLaterSnapshots: an object that keeps its place is on exactly one page, whatever is
+// added, deleted and moved between two pages, including the last object of the page before.
 func TestPagesOfLaterSnapshots(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
@@ -284,7 +284,7 @@ func count(keys []string, key string) (n int) {
 	return n
 }
 
-// TestPlanTakesTheRarestTerm: whatever the order of the terms.
+// TestPlanTakesTheRarestTerm: the rarest term is used, whatever the order of the terms.
 func TestPlanTakesTheRarestTerm(t *testing.T) {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 	for i := range 1000 {
@@ -312,7 +312,8 @@ func TestPlanTakesTheRarestTerm(t *testing.T) {
 	require.Equal(t, ": looked at 0 objects, found 0", explain(view.Any()))
 }
 
-// TestQueriesRefused: an unknown index, in any part of a query, a closed snapshot, and a page of nothing.
+// TestQueriesRefused: unknown indexes in any part of a query, closed snapshots, and pages of no
+// objects are errors.
 func TestQueriesRefused(t *testing.T) {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 	require.NoError(t, store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}))
@@ -366,7 +367,8 @@ func TestSelectByType(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// TestAnswersOfAClosedSnapshot: a snapshot that is closed during an answer gives an error, not a part of it.
+// TestAnswersOfAClosedSnapshot: if a snapshot is closed during a query, the query returns an error
+// and no partial result.
 func TestAnswersOfAClosedSnapshot(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for _, name := range []string{"a", "b", "c"} {
@@ -389,7 +391,7 @@ func TestAnswersOfAClosedSnapshot(t *testing.T) {
 	require.ErrorIs(t, err, view.ErrClosed)
 }
 
-// TestNextIsTheCallers: a page may be changed before the next one is asked for.
+// TestNextIsTheCallers: a page may be modified before the next one is requested.
 func TestNextIsTheCallers(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for _, name := range []string{"a", "b", "c"} {

@@ -15,11 +15,11 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// All yields every key and object of a store, in no particular order. With a store of package cache
-// that is the state at the beginning of the loop, without copying; the body may do anything, also
-// write to the store. A store of another package is asked for its keys and then for each object, so
-// that what changes meanwhile may or may not be seen. The loop holds the state as an open Snapshot
-// does: a caller of iter.Pull must call its stop function.
+// All yields every key and object of a store, in no particular order. For a store of package cache
+// this is the state at the beginning of the loop, without copying; the body may do anything,
+// including writes to the store. For a store of another package, All lists the keys and then gets
+// each object, so that changes during the loop may or may not be seen. The loop holds the state
+// like an open Snapshot: a caller of iter.Pull must call its stop function.
 func All(s clientgo.Store) iter.Seq2[string, any] {
 	if own := door.TableOf(s); own != nil {
 		return own.All()
@@ -47,8 +47,8 @@ func yieldKeys(s clientgo.Store, keys []string, yield func(string, any) bool) {
 	}
 }
 
-// Len returns the number of objects in a store, at once with a store of package cache and by its
-// list of keys with others.
+// Len returns the number of objects in a store. It is constant-time for a store of package cache,
+// and lists the keys of others.
 func Len(s clientgo.Store) int {
 	if own := door.TableOf(s); own != nil {
 		return own.Len()
@@ -57,7 +57,7 @@ func Len(s clientgo.Store) int {
 }
 
 // Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if
-// the store is of package cache.
+// the store belongs to package cache.
 func Count(s clientgo.Indexer, index, value string) (int, error) {
 	if own := door.TableOf(s); own != nil {
 		return own.Count(index, value)
@@ -66,14 +66,13 @@ func Count(s clientgo.Indexer, index, value string) (int, error) {
 	return len(keys), err
 }
 
-// TypedAll is All for objects of type T, the type that is stored: a pointer, as in
-// TypedAll[*corev1.Pod]. An object of another type is left out. The types of the API themselves are
-// not comparable, so that a forgotten asterisk does not compile; where T is another type, and
-// pointers to it are stored, each loop reports that once to the ErrorHandlers of
-// k8s.io/apimachinery/pkg/util/runtime.
+// TypedAll is All for objects of type T, the stored type: a pointer, as in TypedAll[*corev1.Pod].
+// Objects of other types are left out. API types themselves are not comparable, so that a forgotten
+// asterisk does not compile. If T is another type, and the store has pointers to it, each loop
+// reports this once to the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime.
 func TypedAll[T comparable](s clientgo.Store) iter.Seq2[string, T] { return typed[T](All(s)) }
 
-// TypedByIndex is ByIndex for objects of type T, as TypedAll has them.
+// TypedByIndex is ByIndex for objects of type T, as in TypedAll.
 func TypedByIndex[T comparable](s clientgo.Indexer, index, value string) (iter.Seq2[string, T], error) {
 	members, err := ByIndex(s, index, value)
 	if err != nil {
@@ -82,8 +81,8 @@ func TypedByIndex[T comparable](s clientgo.Indexer, index, value string) (iter.S
 	return typed[T](members), nil
 }
 
-// TypedGet returns the object of type T under key, T being as for TypedAll. ok is false if there is
-// none, or it is of another type.
+// TypedGet returns the object of type T, as in TypedAll, under key. ok is false if there is none,
+// or if it has another type.
 func TypedGet[T comparable](s clientgo.KeyGetter, key string) (obj T, ok bool) {
 	stored, exists, err := s.GetByKey(key)
 	if err != nil || !exists {
@@ -111,8 +110,7 @@ func typed[T any](objects iter.Seq2[string, any]) iter.Seq2[string, T] {
 	}
 }
 
-// reportPointer reports a typed read of T where obj, a pointer to one, was found. It returns false
-// if obj is none.
+// reportPointer reports a typed read of T if obj is a pointer to T, and reports whether it is.
 func reportPointer[T any](obj any) bool {
 	_, ok := obj.(*T)
 	if ok {

@@ -7,9 +7,9 @@
 //		...
 //	}
 //
-// A loop, and a Snapshot, sees the store as it was at one moment. Of a store of another package the
-// functions read through its own methods, so that programs can take stores from their callers; only
-// a Snapshot cannot be had of one.
+// A loop or a Snapshot sees the store as of one moment. For a store of another package the
+// functions use the store's own methods, so that programs can accept stores from their callers;
+// only a Snapshot is not available.
 package view
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Snapshot is a store as it was at one moment: every call answers from the same state, whatever is
+// Snapshot is the state of a store at one moment: every call answers from that state, whatever is
 // written meanwhile. It may be used by any number of goroutines. The objects are shared with the
-// store: never change one.
+// store and must not be modified.
 //
-// Taking one costs about a microsecond, whatever the size of the store. While it is open, the
-// objects that it sees and the store has replaced or deleted since are kept in memory, and nothing
-// more. Close lets go of them; one that is forgotten is closed when the garbage collector finds it,
-// and counted in inspect.Snapshots. After Close, reads find nothing, and those that return an error
-// return ErrClosed.
+// Taking a snapshot costs about a microsecond, whatever the size of the store. While it is open,
+// objects in it that were replaced or deleted in the store remain in memory, and nothing else.
+// Close releases them. A snapshot that is dropped without Close is closed when the garbage
+// collector finds it, and counted in inspect.Snapshots. After Close, reads find nothing, and those
+// that return an error return ErrClosed.
 type Snapshot struct{ of *table.Snapshot }
 
 var (
-	// ErrClosed says that a snapshot was read after its Close.
+	// ErrClosed means that a snapshot was read after its Close.
 	ErrClosed = table.ErrClosed
 )
 
-// Of returns the present state of a store, or of the store of an informer, however these are handed
-// out: as a typed indexer, a typed informer, an informer of controller-runtime's cache (see
-// inspect.StatusOf). The caller closes it. The error is inspect.ErrForeign for a store, or an informer, of
-// another package.
+// Of returns a snapshot of the present state of a store, or of an informer's store, also behind
+// wrappers: a typed indexer, a typed informer, an informer of controller-runtime's cache (see
+// inspect.StatusOf). The caller must close it. The error is inspect.ErrForeign for a store or an
+// informer of another package.
 func Of(storeOrInformer any) (*Snapshot, error) {
 	own := door.TableOf(storeOrInformer)
 	if own == nil {
@@ -49,7 +49,7 @@ func Of(storeOrInformer any) (*Snapshot, error) {
 }
 
 // ResourceVersion returns the resourceVersion of the state. A later snapshot may have an older one,
-// with the state that a server has after a backup of it was put back.
+// after the server was restored from a backup.
 func (s *Snapshot) ResourceVersion() string { return s.of.RV() }
 
 // Len returns the number of objects.
@@ -58,7 +58,7 @@ func (s *Snapshot) Len() int { return s.of.Len() }
 // Get returns the object under key.
 func (s *Snapshot) Get(key string) (obj any, exists bool) { return s.of.Get(key) }
 
-// List returns all objects in no particular order, in a slice of the caller's own.
+// List returns all objects in no particular order, in a new slice.
 func (s *Snapshot) List() []any { return s.of.List() }
 
 // All yields every key and object, without copying. The body of the loop may do anything.
@@ -70,5 +70,5 @@ func (s *Snapshot) ByIndex(index, value string) (iter.Seq2[string, any], error) 
 	return s.of.ByIndexSeq(index, value)
 }
 
-// Close lets go of the state. Closing again does nothing.
+// Close releases the state. Closing again does nothing.
 func (s *Snapshot) Close() { s.of.Close() }

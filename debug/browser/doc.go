@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser has the tests of package debug in a real browser, and takes its pictures. It is a
-// module of its own because of the driver.
+// Package browser tests package debug in a real browser, and takes the pictures of its pages. It is
+// a module of its own because of its dependency on the browser's driver.
 //
-// The tests need Chromium, which Debian has as the package chromium. Without it they are skipped,
-// but fail where KINFORMER_CI is set, which .ci/run does.
+// The tests need Chromium (Debian's package chromium). Without it they are skipped, or fail if
+// KINFORMER_CI is set, as .ci/run does.
 package browser

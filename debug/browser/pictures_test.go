@@ -34,8 +34,8 @@ var pictures = flag.String("pictures", "", "write the pictures of the documentat
 
 const mostPicture = 150 << 10 // bytes
 
-// TestPictures takes the pictures of the documentation, by make screenshots. Without the flag it
-// takes them as soon as it can.
+// TestPictures takes the pictures of the documentation for make screenshots. Without the flag it
+// writes them to a temporary directory, after fewer samples.
 func TestPictures(t *testing.T) {
 	testkit.Reports(t)
 	folder, points := *pictures, 12
@@ -61,7 +61,7 @@ func TestPictures(t *testing.T) {
 	tt.picture(filepath.Join(folder, "narrow.png"))
 }
 
-// picture writes what the screen shows.
+// picture writes the content of the screen to a file.
 func (tt *tab) picture(file string) {
 	tt.t.Helper()
 	picture, err := chromedp.Run(tt.ctx, chromedp.CaptureScreenshot())
@@ -73,8 +73,8 @@ func (tt *tab) picture(file string) {
 	require.NoError(tt.t, os.WriteFile(file, picture, 0o644))
 }
 
-// aProgram runs informers as a program has them, with something wrong, until the test ends. It
-// returns one to which much happens.
+// aProgram runs informers like those of a program, some with problems, until the test ends. It
+// returns one with many events.
 func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
 	t.Helper()
 	release := make(chan struct{})
@@ -101,7 +101,7 @@ func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
 	return pods
 }
 
-// pausing makes a handler that takes its time now and then.
+// pausing returns a handler that is slow now and then.
 func pausing() func(any) {
 	calls := 0
 	return func(any) {
@@ -111,7 +111,7 @@ func pausing() func(any) {
 	}
 }
 
-// keepWriting changes pods, now more and now less often, and replaces some.
+// keepWriting changes pods at a varying rate, and replaces some.
 func keepWriting(ctx context.Context, server *cachetest.Source) {
 	for n := 0; ctx.Err() == nil; n++ {
 		name := fmt.Sprint("web-", n%300)

@@ -26,13 +26,13 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// colors are those of the states.
+// colors are the colors of the states.
 var colors = map[string]string{
 	"ok": "rgb(218, 251, 225)", "starting": "rgb(221, 244, 255)", "degraded": "rgb(255, 248, 197)",
 	"stuck": "rgb(255, 216, 211)", "failing": "rgb(255, 216, 211)", "stopped": "rgb(234, 238, 242)",
 }
 
-// everyState runs an informer in each state, whose name it has, until the test ends.
+// everyState runs an informer in each state, named after the state, until the test ends.
 func everyState(t *testing.T) {
 	t.Helper()
 	release := make(chan struct{})
@@ -78,7 +78,8 @@ func TestStates(t *testing.T) {
 	tt.assertClean(address)
 }
 
-// TestOutage: a page that is open shows that the server is out of reach, why, and that it is back.
+// TestOutage: an open page shows that the server is out of reach, the reason, and the end of the
+// outage.
 func TestOutage(t *testing.T) {
 	testkit.Reports(t)
 	tt := open(t)
@@ -99,7 +100,7 @@ func TestOutage(t *testing.T) {
 	tt.assertClean(address)
 }
 
-// breakable is a handler whose answers get lost while it is broken.
+// breakable is a handler whose answers are lost while it is broken.
 type breakable struct {
 	http.Handler
 	broken atomic.Bool
@@ -112,14 +113,15 @@ func (b *breakable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	b.Handler.ServeHTTP(w, req)
 }
 
-// refreshes waits until the page has been refreshed so many times more.
+// refreshes waits until the page has been refreshed n more times.
 func (tt *tab) refreshes(n int) {
 	tt.t.Helper()
 	want := len(tt.asked(network.ResourceTypeXHR)) + n + 1 // the last one may not be shown yet
 	tt.untilTrue("refreshes", func() bool { return len(tt.asked(network.ResourceTypeXHR)) >= want })
 }
 
-// TestRefresh: with JavaScript a page is brought up to date in place. What its reader does stays.
+// TestRefresh: with JavaScript a page is refreshed in place. The reader's scroll position and focus
+// are kept.
 func TestRefresh(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
@@ -152,7 +154,7 @@ func TestRefresh(t *testing.T) {
 	assert.Empty(t, tt.texts("#live"))
 }
 
-// TestNoAnswer: a page says that what it shows is old, and that the informer has stopped.
+// TestNoAnswer: a page says that its content is old, and that the informer has stopped.
 func TestNoAnswer(t *testing.T) {
 	tt := open(t)
 	h := &breakable{Handler: debug.Handler(debug.Options{})}
@@ -181,7 +183,7 @@ func TestNoAnswer(t *testing.T) {
 	assert.Empty(t, tt.foreign(address))
 }
 
-// TestWithoutJavaScript: all is there, drawn by the server, and loads itself again.
+// TestWithoutJavaScript: the page is complete without scripts, and reloads itself.
 func TestWithoutJavaScript(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
@@ -207,8 +209,8 @@ const hostile = `<script>alert(1)</script>"'` + "`" + `&<img src=http://127.0.0.
 	`</td></table></main><iframe src="javascript:alert(4)"></iframe><style>*{display:none}</style><base href=//127.0.0.2/>{{.}}` +
 	`" onmouseover="alert(5)" style="display:none"><a href=javascript:alert(6)>`
 
-// TestHostileTexts: what servers, handlers and functions say is text and nothing else: pages have
-// the elements that they have when it is harmless.
+// TestHostileTexts: texts of servers, handlers and functions appear as text: pages have the same
+// elements as with harmless texts.
 func TestHostileTexts(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
@@ -221,7 +223,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// elementsOf runs informers all of whose texts are text, and returns the elements of their pages.
+// elementsOf runs informers whose texts are all text, and returns the elements of their pages.
 func elementsOf(t *testing.T, tt *tab, text string) (elements map[string]string) {
 	t.Run(text[:8], func(t *testing.T) {
 		address := serve(t, debug.Options{Objects: true})
@@ -246,7 +248,7 @@ func elementsOf(t *testing.T, tt *tab, text string) (elements map[string]string)
 		assert.Zero(t, value[int](tt, `document.querySelectorAll('img, iframe, base, main style, main script').length`))
 		var faults []string
 		for _, fault := range tt.faults() {
-			if !strings.Contains(fault, "404 (Not Found)") { // asked for on purpose
+			if !strings.Contains(fault, "404 (Not Found)") { // requested on purpose
 				faults = append(faults, fault)
 			}
 		}
@@ -258,7 +260,8 @@ func elementsOf(t *testing.T, tt *tab, text string) (elements map[string]string)
 	return elements
 }
 
-// told runs an informer that works and one that does not, and waits until all has been told.
+// told runs an informer that works and one that does not, and waits until both have reached their
+// states.
 func told(t *testing.T, tt *tab, text string) (fine, failing cache.SharedIndexInformer) {
 	fine = synced(t, follow(t, source(text, "b"), "f"+text, both(
 		handling(t, text, func(any) { panic(text) }),
@@ -284,7 +287,7 @@ func told(t *testing.T, tt *tab, text string) (fine, failing cache.SharedIndexIn
 	return fine, failing
 }
 
-// TestTheTabSees: were there something wrong with a page, its test would fail.
+// TestTheTabSees: the tab detects the faults that other tests look for.
 func TestTheTabSees(t *testing.T) {
 	tt := open(t)
 	for name, tc := range map[string]struct{ policy, page, fault string }{

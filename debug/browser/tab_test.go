@@ -42,24 +42,24 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// tab is a tab of a browser of its own, and what it has seen.
+// tab is a tab in a browser of its own, with a record of its events.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
 	mu  struct {
 		sync.Mutex
 		requests []request
-		faults   []string // dialogs, exceptions, messages, and what a policy has forbidden
+		faults   []string // dialogs, exceptions, messages, and violations of a policy
 	}
 }
 
-// request is one that the tab has begun, and not only one that has left it.
+// request is a request that the tab has begun, even if it was not sent.
 type request struct {
 	kind network.ResourceType
 	url  string
 }
 
-// chromium returns where the browser is, or skips the test.
+// chromium returns the path of the browser, or skips the test.
 func chromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -75,13 +75,13 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// open starts a browser that can reach nothing but this machine, and ends it with the test.
+// open starts a browser that can reach only this machine, and ends it with the test.
 func open(t *testing.T) *tab {
 	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.Flag("lang", "en-GB"))
 	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // as in a container; it does not start else
+		options = append(options, chromedp.NoSandbox) // as in a container; otherwise it does not start
 	}
 	timed, stop := context.WithTimeout(context.Background(), 3*testkit.Patience)
 	t.Cleanup(stop)
@@ -99,7 +99,7 @@ func open(t *testing.T) *tab {
 	return tt
 }
 
-// hear notes an event.
+// hear records an event.
 func (tt *tab) hear(event any) {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()
@@ -132,7 +132,7 @@ func (tt *tab) faults() []string {
 	return slices.Clone(tt.mu.faults)
 }
 
-// forget forgets what the tab has seen.
+// forget clears the record of the tab.
 func (tt *tab) forget() {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()
@@ -151,7 +151,7 @@ func (tt *tab) asked(kind network.ResourceType) (urls []string) {
 	return urls
 }
 
-// foreign returns the requests for what is not of the handler at this address.
+// foreign returns the requests to other addresses than the handler's.
 func (tt *tab) foreign(address string) (urls []string) {
 	tt.mu.Lock()
 	defer tt.mu.Unlock()
@@ -171,7 +171,7 @@ func (tt *tab) assertClean(address string) {
 	assert.NotEmpty(tt.t, tt.asked(network.ResourceTypeDocument), "it has looked at the network")
 }
 
-// visit goes to an address and waits until all of it is there.
+// visit opens an address and waits until the page is complete.
 func (tt *tab) visit(address string) {
 	tt.t.Helper()
 	_, err := url.Parse(address)
@@ -185,14 +185,14 @@ func (tt *tab) size(width, height int64, options ...chromedp.EmulateViewportOpti
 	require.NoError(tt.t, chromedp.Do(tt.ctx, chromedp.EmulateViewport(width, height, options...)))
 }
 
-// withoutJavaScript has pages run no scripts from now on.
+// withoutJavaScript turns scripts off for the following pages.
 func (tt *tab) withoutJavaScript() {
 	tt.t.Helper()
 	_, err := chromedp.Call(tt.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	require.NoError(tt.t, err)
 }
 
-// value is what an expression gives in the page.
+// value returns the value of an expression in the page.
 func value[T any](tt *tab, expression string) T {
 	tt.t.Helper()
 	got, err := chromedp.Run(tt.ctx, chromedp.Evaluate[T](expression))
@@ -200,14 +200,14 @@ func value[T any](tt *tab, expression string) T {
 	return got
 }
 
-// texts are those of the elements that a selector finds.
+// texts returns the texts of the elements that match a selector.
 func (tt *tab) texts(selector string) []string {
 	tt.t.Helper()
 	return value[[]string](tt, fmt.Sprintf(`Array.from(document.querySelectorAll(%q), e => e.innerText)`, selector))
 }
 
-// until waits until an expression is true in the page, and all of the page is there. Where a page
-// is just being replaced by another one, it has no answer.
+// until waits until the page is complete and an expression is true in it. While a page is being
+// replaced, the expression has no value.
 func (tt *tab) until(expression string) {
 	tt.t.Helper()
 	tt.untilTrue(expression, func() bool {
@@ -263,7 +263,7 @@ func synced(t *testing.T, informer cache.SharedIndexInformer) cache.SharedIndexI
 	return informer
 }
 
-// source is a server of some pods.
+// source returns a server with some pods.
 func source(pods ...string) *cachetest.Source {
 	var objects []runtime.Object
 	for _, name := range pods {
@@ -278,7 +278,7 @@ func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 }
 
-// handling adds a handler.
+// handling returns a function that adds a handler.
 func handling(t *testing.T, name string, onAdd func(any)) func(cache.SharedIndexInformer) {
 	return func(informer cache.SharedIndexInformer) {
 		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: onAdd}, kinformer.Delivery{Name: name}))
@@ -286,7 +286,7 @@ func handling(t *testing.T, name string, onAdd func(any)) func(cache.SharedIndex
 	}
 }
 
-// indexing adds an index.
+// indexing returns a function that adds an index.
 func indexing(t *testing.T, name string, index cache.IndexFunc) func(cache.SharedIndexInformer) {
 	return func(informer cache.SharedIndexInformer) {
 		require.NoError(t, informer.AddIndexers(cache.Indexers{name: index}))
@@ -297,7 +297,7 @@ func both(first, second func(cache.SharedIndexInformer)) func(cache.SharedIndexI
 	return func(informer cache.SharedIndexInformer) { first(informer); second(informer) }
 }
 
-// pageOf is the address of an informer's page.
+// pageOf returns the address of an informer's page.
 func pageOf(t *testing.T, address string, informer cache.SharedIndexInformer) string {
 	t.Helper()
 	inspection, err := inspect.Of(informer)
@@ -305,5 +305,5 @@ func pageOf(t *testing.T, address string, informer cache.SharedIndexInformer) st
 	return fmt.Sprintf("%s?id=%d", address, inspection.ID)
 }
 
-// soon has an informer try again soon.
+// soon are options with a short backoff.
 var soon = kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1, Steps: 1, Cap: 50 * time.Millisecond}}}

@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package door is between the root package and those beside it: what these have to know, and may do,
-// of an informer, a store, a queue or the registration of a handler, and no user may.
+// Package door connects the root package to the packages beside it. It gives these the access to
+// informers, stores, queues and registrations that users must not have.
 //
-// What it promises: nothing is done for an event, and nothing of what has ended is kept.
+// It adds no work per event, and retains nothing of an informer that has ended.
 package door
 
 import (
@@ -28,54 +28,55 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// ErrForeign says that an informer, a store, a queue or a registration is not of this module, so
-// that nothing is known about it.
+// ErrForeign means that an informer, a store, a queue or a registration does not belong to this
+// module, so that nothing is known about it.
 var ErrForeign = errors.New("not made by package github.com/kinformer/cache (of several namespaces controller-runtime makes several " +
 	"informers, and one of them with factory.Namespaces)")
 
-// Look returns an informer as it is at the time of the call. It is what the seat of one holds.
+// Look returns the current state of an informer. The Seat of an informer holds its Look.
 type Look func() *Informer
 
-// Informer is an informer or controller as it was when somebody looked, for any number of
-// goroutines.
+// Informer is a snapshot of an informer or controller. It may be used by any number of goroutines.
 type Informer struct {
-	clientgo.Controller        // without wrappers
-	Resource            string // what logs call its objects
-	Example             any    // of them
+	clientgo.Controller        // the informer without wrappers
+	Resource            string // the name of its objects in logs
+	Example             any    // an example object
 	Identity            clientgo.InformerNameAndResource
 
 	Report        *reflector.Journal
 	Relister      *reflector.Relister
 	Observed      *Observed
 	Processor     *fanout.Processor      // nil for a controller
-	ProcessErrors func() (uint64, error) // how many, and the last
+	ProcessErrors func() (uint64, error) // returns the number of process errors, and the last one
 
-	// Configure changes what is set about a shared informer that does not run and that nobody else
-	// has yet. It is nil for a controller.
+	// Configure changes the Config of a shared informer, before it runs and before other callers
+	// have it. It is nil for a controller.
 	Configure func(change func(*Config))
 
-	// Parts returns the sources of an informer that has several, by their names; nil: it has one.
+	// Parts returns the sources of an informer by name. It is nil if the informer has one source.
 	Parts func() map[string]*Informer
 
-	// How far the store is, and how many objects there are; nil with a queue of the user's.
+	// The progress and size of the store; nil with a queue of the user's.
 	Progress *store.Progress
-	Applied  func() string // the version
+	Applied  func() string // returns the version of the store
 	Len      func() int
 
-	// The way into the store. They are nil with a queue of the user's. One of several sources has no
-	// table, but a session of the applier's.
+	// Access to the store; nil with a queue of the user's. A source among several has a Part, which
+	// is a session of the applier, instead of a Table.
 	Table    *table.Table
 	Applier  *store.Applier
-	Delivery *sync.Mutex // held while a batch goes into the store and on to the handlers
+	Delivery *sync.Mutex // held while a batch is written to the store and passed to the handlers
 	Part     *store.Session
 
-	// They are nil before the start of a shared informer; the last two also with a foreign queue.
-	Requests  func() reflector.Options // how the informer asks for what, and of whom
+	// These are nil before a shared informer starts. Queue and Transform are also nil with a
+	// foreign queue.
+	Requests  func() reflector.Options // returns the options for the informer's requests
 	Queue     *queue.Queue
 	Transform *event.Transformer
 }
 
-// Named returns the name of something, with what it is of, and of which server, as far as it does not say so.
+// Named returns name with the informer's resource and server, if it does not contain the resource
+// already.
 func (i *Informer) Named(name string) string {
 	if !strings.Contains(name, i.Resource) {
 		name += " of " + i.Resource
@@ -86,35 +87,35 @@ func (i *Informer) Named(name string) string {
 	return name
 }
 
-// Observed is what an informer keeps for those who look at it.
+// Observed is the state that packages of observers keep with an informer.
 type Observed struct {
-	Number atomic.Uint64 // among all that ran; 0 before Run
-	Memo   atomic.Value  // of package inspect
-	Audits atomic.Value  // of package audit
+	Number atomic.Uint64 // the informer's number in Running; 0 before Run
+	Memo   atomic.Value  // owned by package inspect
+	Audits atomic.Value  // owned by package audit
 }
 
-// Enter begins a time in which the informer runs, leave ends it.
+// Enter records in Running that the informer runs, until leave is called.
 func (o *Observed) Enter(informer clientgo.Controller) (leave func()) {
 	number := Running.Enter(informer)
 	o.Number.Store(number)
 	return func() { Running.Leave(number) }
 }
 
-// SetStore notes the way into the store.
+// SetStore sets the fields for access to the store.
 func (i *Informer) SetStore(t *table.Table, a *store.Applier, delivery *sync.Mutex) {
 	i.Table, i.Applier, i.Delivery = t, a, delivery
 	i.Progress, i.Applied, i.Len = &a.Progress, t.RV, t.Len
 }
 
-// AddQueue notes the queue, if it is one of ours.
+// AddQueue sets Queue and Transform if the queue belongs to this module.
 func (i *Informer) AddQueue(queueOrOurs any) {
 	if i.Queue = QueueOf(queueOrOurs); i.Queue != nil {
 		i.Transform = &i.Queue.Reader.Transform
 	}
 }
 
-// Of returns what is known of an informer or controller of this module, also of one in wrappers
-// that pass GetController on, as the typed informers of client-go do. It returns nil for others.
+// Of returns the Informer of an informer or controller of this module, or nil. It unwraps wrappers
+// with a GetController method, such as client-go's typed informers.
 func Of(informer any) *Informer {
 	for range maxWrappers {
 		if look, ok := Held[Look](informer); ok {
@@ -129,11 +130,11 @@ func Of(informer any) *Informer {
 	return nil
 }
 
-// maxWrappers keeps a wrapper from being unwrapped for ever that returns itself.
+// maxWrappers bounds the unwrapping, for a wrapper that returns itself.
 const maxWrappers = 16
 
-// QueueOf returns what a queue of this module, or a type that embeds one, is made of; nil for
-// others.
+// QueueOf returns the internal queue of a queue of this module, or of a type that embeds one, or
+// nil.
 func QueueOf(v any) *queue.Queue {
 	if own, ok := v.(*queue.Queue); ok {
 		return own
@@ -142,8 +143,8 @@ func QueueOf(v any) *queue.Queue {
 	return own
 }
 
-// TableOf returns the table of a store of this module, or of the store of an informer, however they
-// are handed out. It returns nil for others.
+// TableOf returns the table of a store of this module, or of an informer's store, with or without
+// wrappers, or nil.
 func TableOf(storeOrInformer any) *table.Table {
 	s, isStore := storeOrInformer.(clientgo.Store)
 	if !isStore {
@@ -165,9 +166,9 @@ func TableOf(storeOrInformer any) *table.Table {
 	return nil
 }
 
-// insideTyped returns the indexer inside of one of client-go's typed ones, whose type is not
-// exported. Wrappers of other packages are not looked into: they may show something else than what
-// is inside.
+// insideTyped returns the indexer inside one of client-go's typed indexers, whose type is not
+// exported. Wrappers of other packages are not unwrapped, because their content may differ from the
+// inner store's.
 func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
 	v := reflect.ValueOf(s)
 	if v.Kind() == reflect.Pointer {
@@ -184,19 +185,20 @@ func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
 	return indexer, ok
 }
 
-// Running are the informers and controllers of the process whose Run has not returned.
+// Running has the informers and controllers of the process whose Run has not returned.
 var Running Registry[clientgo.Controller]
 
-// Registry knows what runs. The zero value is empty and ready, for any number of goroutines.
+// Registry is a set of running things. The zero value is empty and ready for use by any number of
+// goroutines.
 type Registry[T any] struct {
 	mu struct {
 		sync.Mutex
-		last    uint64 // number that was given
+		last    uint64 // the last number that was assigned
 		running map[uint64]T
 	}
 }
 
-// Enter adds what begins to run, under a number from 1 that no other gets.
+// Enter adds what and returns its number. Numbers start at 1 and are not reused.
 func (r *Registry[T]) Enter(what T) (number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,14 +210,14 @@ func (r *Registry[T]) Enter(what T) (number uint64) {
 	return r.mu.last
 }
 
-// Leave forgets what has ended. A second call does nothing.
+// Leave removes the element of a number. A second call does nothing.
 func (r *Registry[T]) Leave(number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.running, number)
 }
 
-// Find returns what runs under that number, and whether anything does.
+// Find returns the element of a number, and whether it exists.
 func (r *Registry[T]) Find(number uint64) (what T, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +225,7 @@ func (r *Registry[T]) Find(number uint64) (what T, found bool) {
 	return what, found
 }
 
-// All returns what runs, in the order of Enter, in a slice of the caller's own.
+// All returns the elements in the order of Enter, in a new slice.
 func (r *Registry[T]) All() []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,16 +236,17 @@ func (r *Registry[T]) All() []T {
 	return all
 }
 
-// Seat is embedded in a type that the root hands out, and holds what is behind it. Its method is not
-// exported, so that only Held finds what it holds: also where users embed the type in one of theirs.
+// Seat is embedded in a type that the root package exports, and holds the internal value behind it.
+// Its method is unexported, so that only Held reads the value, also from types of users that embed
+// such a type.
 type Seat[T any] struct{ held T }
 
-// Seated returns a Seat that holds what is given.
+// Seated returns a Seat that holds held.
 func Seated[T any](held T) Seat[T] { return Seat[T]{held} }
 
 func (s Seat[T]) seated() T { return s.held }
 
-// Held returns what the Seat[T] in a value holds, and whether there is one.
+// Held returns the value of the Seat[T] in v, and whether v has one.
 func Held[T any](v any) (held T, ok bool) {
 	seat, ok := v.(interface{ seated() T })
 	if ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNothingIsKept of what has ended.
+// TestNothingIsKept: the registry does not retain elements that have left.
 func TestNothingIsKept(t *testing.T) {
 	var r Registry[*[64]byte]
 	ended := func() weak.Pointer[[64]byte] {

@@ -10,8 +10,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// TestHeld: what a seat holds is found by its type, also where the type that has the seat is embedded
-// in another one.
+// TestHeld: the value of a seat is found by its type, also if a type with the seat is embedded in
+// another one.
 func TestHeld(t *testing.T) {
 	type made struct{ Seat[int] }
 	type users struct{ *made }
@@ -28,12 +28,12 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// circle is a wrapper that passes itself on.
+// circle is a wrapper whose GetController returns the wrapper.
 type circle struct{ clientgo.Controller }
 
 func (c circle) GetController() clientgo.Controller { return c }
 
-// TestForeign: nothing is known of what is not ours.
+// TestForeign: Of, TableOf and QueueOf return nil for values of other packages.
 func TestForeign(t *testing.T) {
 	for _, v := range []any{nil, 7, circle{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), clientgo.NewSharedInformer(nil, nil, 0)} {
 		assert.Nil(t, Of(v))

@@ -12,16 +12,16 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// errAsksNoMore refuses what only an informer that runs can do.
+// errAsksNoMore is the error of operations that need a running informer.
 var errAsksNoMore = errors.New("the informer has stopped and sends no more requests")
 
-// AheadPause is the least time from one list at a version that the server does not know to the next
-// one: an API server that merely lags behind has caught up by then. Only tests of real servers
-// change it, before an audit begins.
+// AheadPause is the shortest time between two lists at a version that the server does not know: an
+// API server that lags behind has caught up by then. Only tests of real servers change it, before
+// an audit begins.
 var AheadPause = 30 * time.Second
 
-// Relist has the informer request the whole state again, of each of its sources that has not stopped
-// if it has several.
+// Relist makes the informer list its objects again. If it has several sources, each source that has
+// not stopped lists again.
 func (i *Informer) Relist() error {
 	if err := i.asksNothing(); err != nil {
 		return err
@@ -31,13 +31,13 @@ func (i *Informer) Relist() error {
 		return nil
 	}
 	for _, part := range i.Parts() {
-		_ = part.Relist() // one that has stopped tells so by its status
+		_ = part.Relist() // a source that has stopped says so in its status
 	}
 	return nil
 }
 
 // RelistNewest is Relist for the most recent state of the server, even if that is older than the
-// cached one. The function that it returns reports whether the answer is in the store.
+// cached one. stored reports whether the result is in the store.
 func (i *Informer) RelistNewest() (stored func() bool, err error) {
 	if err := i.asksNothing(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (i *Informer) RelistNewest() (stored func() bool, err error) {
 	return i.Relister.RelistNewest(), nil
 }
 
-// asksNothing returns why nothing is requested any more, or ever; nil: it is.
+// asksNothing returns an error if the informer will send no more requests, or never sends any.
 func (i *Informer) asksNothing() error {
 	switch status := i.Report.Status(); {
 	case status.Phase == reflector.Stopped:
@@ -57,7 +57,7 @@ func (i *Informer) asksNothing() error {
 	}
 }
 
-// Doing says what a reflector does, and for how long.
+// Doing describes a reflector's phase and for how long it lasts.
 func Doing(phase string, since time.Time, age time.Duration) string {
 	switch {
 	case phase == "" || phase == string(reflector.Unstarted):
@@ -69,12 +69,12 @@ func Doing(phase string, since time.Time, age time.Duration) string {
 	}
 }
 
-// Hanging says which request hangs.
+// Hanging describes the request that hangs.
 func Hanging(r *reflector.Status) string {
 	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, Shortly(r.HangsFor))
 }
 
-// Counted returns a number and a noun in its form for it.
+// Counted returns a number with a noun, in the plural if necessary.
 func Counted(n int64, noun string) string {
 	switch {
 	case n == 1:
@@ -86,7 +86,7 @@ func Counted(n int64, noun string) string {
 	}
 }
 
-// Shortly rounds a duration to what is worth reading.
+// Shortly rounds a duration for display.
 func Shortly(d time.Duration) time.Duration {
 	if d >= time.Minute {
 		return d.Round(time.Second)

@@ -3,39 +3,39 @@
 
 package metrics
 
-// Kind is what may be done with the values of a metric.
+// Kind is the type of a metric.
 type Kind int
 
 const (
 	// Gauge goes up and down.
 	Gauge Kind = iota
-	// Counter goes up, and begins anew with each informer.
+	// Counter increases, and starts again from 0 with each informer.
 	Counter
-	// Histogram counts calls by the seconds that they took; Bounds are its bounds.
+	// Histogram counts calls by their duration in seconds; its buckets are Bounds.
 	Histogram
 	// Summary has a count and a sum of seconds, and no quantiles.
 	Summary
 )
 
-// Metric is a metric of each informer, or of the process if OfProcess.
+// Metric describes a metric of each informer, or of the process if OfProcess is set.
 type Metric struct {
-	Name      string // as Prometheus wants it: with the unit, and _total
+	Name      string // in Prometheus style, with the unit and _total
 	Help      string
 	Kind      Kind
-	Unit      string   // "s", "By", or what is counted in braces: a unit of UCUM
-	Labels    []string // besides InformerLabels
+	Unit      string   // a UCUM unit: "s", "By", or the counted thing in braces
+	Labels    []string // in addition to InformerLabels
 	OfProcess bool
 	Sparse    bool // absent while the value is 0
 }
 
-// Bounds returns the upper bounds of the buckets of a Histogram, in seconds, but for the last one,
-// which has none: those that inspect.Handler.Histogram names.
+// Bounds returns the upper bounds, in seconds, of the buckets of a Histogram except the last, which
+// is unbounded. They correspond to inspect.Handler.Histogram.
 func Bounds() []float64 { return []float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 10} }
 
-// InformerLabels are those of all metrics of an informer.
+// InformerLabels are the labels of every metric of an informer.
 var InformerLabels = []string{"name", "group", "version", "resource", "namespace", "server", "ordinal"}
 
-// All are the metrics that there are.
+// All returns all metrics. The caller must not modify the slice.
 func All() []*Metric { return all }
 
 var all []*Metric
@@ -56,7 +56,7 @@ func sparse(m *Metric) *Metric {
 	return m
 }
 
-// Of the process.
+// Metrics of the process.
 var (
 	informers      = ofProcess(define(Gauge, "informers", "{informer}", "Informers and controllers that run."))
 	sharedTexts    = sparse(ofProcess(define(Gauge, "shared_texts", "{text}", "Strings that directly decoded objects share.")))
@@ -69,7 +69,7 @@ var (
 	partsMissed    = sparse(ofProcess(define(Counter, "shared_parts_missed_total", "{part}", "Parts of objects that were not found in the table.")))
 )
 
-// Of an informer: is it synced, is it fresh.
+// Metrics of an informer: whether it is synced and up to date.
 var (
 	objects     = define(Gauge, "objects", "{object}", "Objects in the store.")
 	synced      = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
@@ -84,7 +84,7 @@ var (
 	reconnect   = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the informer was fresh again after an outage."))
 )
 
-// Of an informer: its requests.
+// Metrics of an informer: its requests.
 var (
 	lists         = sparse(define(Counter, "lists_total", "{list}", "Requests for the whole state, by list (with all pages) or watch_list.", "mode", "result"))
 	listTime      = define(Summary, "list_duration_seconds", "s", "How long these requests took, up to the last object.", "mode")
@@ -104,7 +104,7 @@ var (
 	partsWritten  = sparse(define(Counter, "decode_parts_written_total", "{part}", "Shared parts that somebody has written to. Anything but 0 is a fault of the program."))
 )
 
-// Of an informer: what waits for the store, and what it all takes.
+// Metrics of an informer: its queue, memory and audits.
 var (
 	queueDepth    = define(Gauge, "queue_depth", "{item}", "Items that wait between the watch and the store.")
 	queueLimit    = sparse(define(Gauge, "queue_limit", "{item}", "The most items that may wait; 0 means no limit."))
@@ -124,7 +124,7 @@ var (
 	indexBytes    = define(Gauge, "index_bytes", "By", "Estimate of the memory of the index.", "index")
 )
 
-// Of the handlers of an informer.
+// Metrics of the handlers of an informer.
 var (
 	handlers     = define(Gauge, "handlers", "{handler}", "Handlers of the informer.")
 	disconnected = sparse(define(Counter, "handlers_disconnected_total", "{handler}", "Handlers that were removed because they were too slow for their Delivery."))

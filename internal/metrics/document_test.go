@@ -21,7 +21,7 @@ const (
 	page        = "../../docs/observability.md"
 )
 
-// row is the line of the table that tells of a metric.
+// row returns the line for a metric in the table of the document.
 func row(m *Metric) string {
 	var labels []string
 	for _, l := range m.Labels {
@@ -38,7 +38,7 @@ func row(m *Metric) string {
 	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.Name, strings.Join(labels, ", "), unit, help)
 }
 
-// TestPage: docs/observability.md has each metric, with its labels, unit and meaning.
+// TestPage: docs/observability.md has each metric with its labels, unit and meaning.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// groups are what the first names have, as long as the informer runs, and Other for all others.
+// groups has a group for each of the first most names, for as long as the informer runs, and one
+// for all others.
 type groups[G any] struct {
 	most   int
 	byName map[string]*G
@@ -19,15 +20,15 @@ type groups[G any] struct {
 	order  []*G
 }
 
-// of returns the group of a name; made makes one, with the labels of a value.
-func (g *groups[G]) of(name string, made func(value string) *G) *G {
+// of returns the group of a name. If it is new, create makes it, for a label value.
+func (g *groups[G]) of(name string, create func(value string) *G) *G {
 	name = labelText(name)
-	if known := g.byName[name]; known != nil {
-		return known
+	if group := g.byName[name]; group != nil {
+		return group
 	}
 	if name == Other || len(g.byName) >= g.most {
 		if g.others == nil {
-			g.others = made(Other)
+			g.others = create(Other)
 			g.order = append(g.order, g.others)
 		}
 		return g.others
@@ -35,16 +36,17 @@ func (g *groups[G]) of(name string, made func(value string) *G) *G {
 	if g.byName == nil {
 		g.byName = map[string]*G{}
 	}
-	known := made(name)
-	g.byName[name] = known
-	g.order = append(g.order, known)
-	return known
+	group := create(name)
+	g.byName[name] = group
+	g.order = append(g.order, group)
+	return group
 }
 
-// total is a sum of counters, some of which may be gone the next time. It does not go down.
+// total is a sum of counters, of which some may have disappeared at the next read. It does not
+// decrease.
 type total struct{ last, gone uint64 }
 
-// at returns the total when the counters that are left have this sum.
+// at returns the total, given the sum of the remaining counters.
 func (t *total) at(now uint64) uint64 {
 	if now < t.last {
 		t.gone += t.last - now
@@ -53,7 +55,7 @@ func (t *total) at(now uint64) uint64 {
 	return t.gone + now
 }
 
-// handlerGroup is the handlers of one label value.
+// handlerGroup is the handlers with one label value.
 type handlerGroup struct {
 	name   string
 	labels *Series
@@ -63,10 +65,10 @@ type handlerGroup struct {
 	buckets                []total
 }
 
-// handlerSum sums up handlers.
+// handlerSum is the sum over the handlers of a group.
 type handlerSum struct {
 	handlers, pending     int
-	oldest, calling, busy time.Duration // the longest of the first two
+	oldest, calling, busy time.Duration // oldest and calling are maxima
 	calls, coalesced      uint64
 	buckets               []uint64
 	states                map[string]int
@@ -86,25 +88,25 @@ func (s *handlerSum) add(h *inspect.Handler) {
 	s.states[h.State]++
 }
 
-// handlers hands out what is known of the handlers.
-func (v visit) handlers(i *inspect.Inspection, known *informer) {
-	v.put(handlers, known.labels, float64(len(i.Handlers)))
-	v.put(disconnected, known.labels, float64(i.Disconnected))
+// handlers yields the metrics of the handlers.
+func (v visit) handlers(i *inspect.Inspection, inf *informer) {
+	v.put(handlers, inf.labels, float64(len(i.Handlers)))
+	v.put(disconnected, inf.labels, float64(i.Disconnected))
 	for h := range i.Handlers {
-		known.handlers.of(i.Handlers[h].Name, func(value string) *handlerGroup {
-			return &handlerGroup{name: value, labels: known.series(pending, value)}
+		inf.handlers.of(i.Handlers[h].Name, func(value string) *handlerGroup {
+			return &handlerGroup{name: value, labels: inf.series(pending, value)}
 		}).now.add(&i.Handlers[h])
 	}
-	for _, g := range known.handlers.order {
+	for _, g := range inf.handlers.order {
 		times := g.times()
 		if g.now.handlers > 0 {
-			v.handlerGroup(g, known, times)
+			v.handlerGroup(g, inf, times)
 		}
 		g.now = handlerSum{}
 	}
 }
 
-// times brings the totals up to date, also those without a handler now.
+// times updates the totals, including the totals of groups that have no handler now.
 func (g *handlerGroup) times() Times {
 	s := &g.now
 	if g.buckets == nil {
@@ -119,7 +121,7 @@ func (g *handlerGroup) times() Times {
 	return t
 }
 
-func (v visit) handlerGroup(g *handlerGroup, known *informer, t Times) {
+func (v visit) handlerGroup(g *handlerGroup, inf *informer, t Times) {
 	s := &g.now
 	v.put(pending, g.labels, float64(s.pending))
 	v.put(oldest, g.labels, s.oldest.Seconds())
@@ -128,29 +130,29 @@ func (v visit) handlerGroup(g *handlerGroup, known *informer, t Times) {
 	v.put(coalesced, g.labels, float64(s.coalesced))
 	v.times(callTime, g.labels, t)
 	for _, of := range slices.Sorted(maps.Keys(s.states)) {
-		v.put(state, known.series(state, g.name, of), float64(s.states[of]))
+		v.put(state, inf.series(state, g.name, of), float64(s.states[of]))
 	}
 }
 
-// indexGroup is the indices of one label value.
+// indexGroup is the indices with one label value.
 type indexGroup struct {
 	labels *Series
 	now    inspect.IndexStats
 	some   bool
 }
 
-// indices hands out what is known of the indices.
-func (v visit) indices(i *inspect.Inspection, known *informer) {
+// indices yields the metrics of the indices.
+func (v visit) indices(i *inspect.Inspection, inf *informer) {
 	for _, ix := range i.Indices {
-		g := known.indices.of(ix.Name, func(value string) *indexGroup {
-			return &indexGroup{labels: known.series(indexMembers, value)}
+		g := inf.indices.of(ix.Name, func(value string) *indexGroup {
+			return &indexGroup{labels: inf.series(indexMembers, value)}
 		})
 		g.some = true
 		g.now.Values, g.now.Members = g.now.Values+ix.Values, g.now.Members+ix.Members
 		g.now.Lacking, g.now.Failures = g.now.Lacking+ix.Lacking, g.now.Failures+ix.Failures
 		g.now.Bytes += ix.Bytes
 	}
-	for _, g := range known.indices.order {
+	for _, g := range inf.indices.order {
 		if g.some {
 			v.put(indexValues, g.labels, float64(g.now.Values))
 			v.put(indexMembers, g.labels, float64(g.now.Members))

@@ -9,12 +9,12 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// informer is what a Reader keeps of one.
+// informer is the state that a Reader keeps for an informer.
 type informer struct {
 	identity identity
 	ordinal  int
 	labels   *Series
-	derived  map[[3]string]*Series // by the first label, and the values
+	derived  map[[3]string]*Series // by first label and values
 
 	handlers groups[handlerGroup]
 	indices  groups[indexGroup]
@@ -27,23 +27,23 @@ func newInformer(o Options, id identity, ordinal int) *informer {
 	}
 }
 
-// series returns the informer's labels and one or two of a metric.
-func (known *informer) series(m *Metric, values ...string) *Series {
+// series returns the informer's labels with one or two of m's.
+func (inf *informer) series(m *Metric, values ...string) *Series {
 	key := [3]string{m.Labels[0]}
 	copy(key[1:], values)
-	s := known.derived[key]
+	s := inf.derived[key]
 	if s == nil {
 		var pairs []string
 		for i, value := range values {
 			pairs = append(pairs, m.Labels[i], value)
 		}
-		s = known.labels.with(pairs...)
-		known.derived[key] = s
+		s = inf.labels.with(pairs...)
+		inf.derived[key] = s
 	}
 	return s
 }
 
-// visit hands out values.
+// visit passes samples to yield.
 type visit struct{ yield func(Sample) }
 
 func (v visit) put(m *Metric, s *Series, value float64) {
@@ -57,14 +57,14 @@ func (v visit) times(m *Metric, s *Series, t Times) {
 	v.yield(Sample{Metric: m, Series: s, Times: &t})
 }
 
-// by hands out what is counted by a word.
-func (v visit) by(m *Metric, known *informer, counts map[string]int64) {
+// by yields counts by word.
+func (v visit) by(m *Metric, inf *informer, counts map[string]int64) {
 	for word, n := range counts {
-		v.put(m, known.series(m, word), float64(n))
+		v.put(m, inf.series(m, word), float64(n))
 	}
 }
 
-// process hands out what is known of all informers together.
+// process yields the metrics of the process.
 func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(informers, s, float64(len(running)))
 	tables := tablesOf(running)
@@ -79,7 +79,7 @@ func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(partsMissed, s, float64(parts.Misses))
 }
 
-// tablesOf returns the tables of the process, as informers that use them tell.
+// tablesOf returns the tables of the process, from informers that use them.
 func tablesOf(running []inspect.Inspection) (all inspect.Decoding) {
 	for i := range running {
 		d := &running[i].Status.Decoding
@@ -93,45 +93,45 @@ func tablesOf(running []inspect.Inspection) (all inspect.Decoding) {
 	return all
 }
 
-// informer hands out what is known of one.
-func (v visit) informer(i *inspect.Inspection, known *informer) {
-	v.health(i, known)
-	v.requests(i, known)
-	v.received(i, known)
-	v.contents(i, known)
-	v.audits(i, known)
-	v.indices(i, known)
-	v.handlers(i, known)
+// informer yields the metrics of an informer.
+func (v visit) informer(i *inspect.Inspection, inf *informer) {
+	v.health(i, inf)
+	v.requests(i, inf)
+	v.received(i, inf)
+	v.contents(i, inf)
+	v.audits(i, inf)
+	v.indices(i, inf)
+	v.handlers(i, inf)
 }
 
-// health says whether it is synced, and fresh.
-func (v visit) health(i *inspect.Inspection, known *informer) {
-	v.put(objects, known.labels, float64(i.Status.Objects))
-	v.put(synced, known.labels, one(i.Status.Synced))
-	v.put(sourceCount, known.labels, float64(i.Sources))
-	v.put(unsynced, known.labels, float64(i.UnsyncedSources))
-	v.put(phaseAge, known.series(phaseAge, i.Status.Phase), age(i, i.Status.PhaseSince))
+// health yields whether the informer is synced and up to date.
+func (v visit) health(i *inspect.Inspection, inf *informer) {
+	v.put(objects, inf.labels, float64(i.Status.Objects))
+	v.put(synced, inf.labels, one(i.Status.Synced))
+	v.put(sourceCount, inf.labels, float64(i.Sources))
+	v.put(unsynced, inf.labels, float64(i.UnsyncedSources))
+	v.put(phaseAge, inf.series(phaseAge, i.Status.Phase), age(i, i.Status.PhaseSince))
 	worded := map[string]bool{}
 	for _, problem := range i.Status.Problems {
 		if !worded[problem.Cause] {
-			v.put(degraded, known.series(degraded, problem.Cause), 1)
+			v.put(degraded, inf.series(degraded, problem.Cause), 1)
 		}
 		worded[problem.Cause] = true
 	}
 	if !i.Status.LastEvent.IsZero() {
-		v.put(eventAge, known.labels, age(i, i.Status.LastEvent))
+		v.put(eventAge, inf.labels, age(i, i.Status.LastEvent))
 	}
 	failed := 0.0
 	if !i.FailingSince.IsZero() {
 		failed = max(0, time.Since(i.FailingSince).Seconds())
 	}
-	v.put(failing, known.labels, failed)
-	v.put(outage, known.labels, lasting(i.Outages).Seconds())
-	v.put(blind, known.labels, i.Status.LastOutage.Seconds())
-	v.put(reconnect, known.labels, float64(i.Status.Reconnects))
+	v.put(failing, inf.labels, failed)
+	v.put(outage, inf.labels, lasting(i.Outages).Seconds())
+	v.put(blind, inf.labels, i.Status.LastOutage.Seconds())
+	v.put(reconnect, inf.labels, float64(i.Status.Reconnects))
 }
 
-// age is how many seconds before the inspection something was; 0 if it has not been.
+// age returns the seconds from a time to the inspection, or 0 for the zero time.
 func age(i *inspect.Inspection, at time.Time) float64 {
 	if at.IsZero() {
 		return 0
@@ -146,7 +146,7 @@ func one(is bool) float64 {
 	return 0
 }
 
-// lasting is how long the outage has lasted that is not over.
+// lasting returns the length of the current outage, or 0.
 func lasting(outages []inspect.Outage) time.Duration {
 	if n := len(outages); n > 0 && !outages[n-1].Over {
 		return outages[n-1].Length
@@ -154,67 +154,67 @@ func lasting(outages []inspect.Outage) time.Duration {
 	return 0
 }
 
-// requests says what was asked of the server, and what became of that.
-func (v visit) requests(i *inspect.Inspection, known *informer) {
-	v.listing(known, "list", i.Lists)
-	v.listing(known, "watch_list", i.Streams)
+// requests yields the counts and durations of requests.
+func (v visit) requests(i *inspect.Inspection, inf *informer) {
+	v.listing(inf, "list", i.Lists)
+	v.listing(inf, "watch_list", i.Streams)
 	if i.Watches.Ended > 0 {
-		v.times(watchTime, known.labels, timesOf(i.Watches))
+		v.times(watchTime, inf.labels, timesOf(i.Watches))
 	}
-	v.by(watchEnds, known, i.WatchEnds)
-	v.by(relists, known, i.Relists)
+	v.by(watchEnds, inf, i.WatchEnds)
+	v.by(relists, inf, i.Relists)
 	for reason, n := range map[string]int64{
 		"list": i.Lists.Failed, "watch_list": i.Streams.Failed, "watch": i.Watches.Failed,
 		"transform": int64(i.Queue.TransformErrors), "process": int64(i.Queue.ProcessErrors),
 	} {
-		v.put(errorsTotal, known.series(errorsTotal, reason), float64(n))
+		v.put(errorsTotal, inf.series(errorsTotal, reason), float64(n))
 	}
 }
 
-func (v visit) listing(known *informer, mode string, r inspect.RequestStats) {
+func (v visit) listing(inf *informer, mode string, r inspect.RequestStats) {
 	if r.Ended == 0 {
 		return
 	}
-	v.put(lists, known.series(lists, mode, "success"), float64(r.Ended-r.Failed))
-	v.put(lists, known.series(lists, mode, "error"), float64(r.Failed))
-	v.times(listTime, known.series(listTime, mode), timesOf(r))
-	v.put(listedObjects, known.series(listedObjects, mode), float64(r.Objects))
+	v.put(lists, inf.series(lists, mode, "success"), float64(r.Ended-r.Failed))
+	v.put(lists, inf.series(lists, mode, "error"), float64(r.Failed))
+	v.times(listTime, inf.series(listTime, mode), timesOf(r))
+	v.put(listedObjects, inf.series(listedObjects, mode), float64(r.Objects))
 }
 
 func timesOf(r inspect.RequestStats) Times {
 	return Times{Count: uint64(r.Ended), Seconds: r.Total.Seconds()}
 }
 
-// received says what has come, and what it was made of.
-func (v visit) received(i *inspect.Inspection, known *informer) {
-	v.put(events, known.labels, float64(i.Events))
-	v.put(received, known.series(received, "list"), float64(i.ListBytes))
-	v.put(received, known.series(received, "watch"), float64(i.WatchBytes))
-	v.by(dropped, known, i.Drops)
+// received yields the counts of received events and bytes, and of decoded objects.
+func (v visit) received(i *inspect.Inspection, inf *informer) {
+	v.put(events, inf.labels, float64(i.Events))
+	v.put(received, inf.series(received, "list"), float64(i.ListBytes))
+	v.put(received, inf.series(received, "watch"), float64(i.WatchBytes))
+	v.by(dropped, inf, i.Drops)
 	d := &i.Status.Decoding
 	left := int64(0)
 	for _, n := range d.GivenUp {
 		left += n
 	}
-	v.put(decoded, known.series(decoded, "direct"), float64(d.Direct))
-	v.put(decoded, known.series(decoded, "reused"), float64(d.Reused))
-	v.put(decoded, known.series(decoded, "client"), float64(left))
-	v.put(decodeOff, known.series(decodeOff, "direct"), one(d.Transport && !d.On && d.Why != ""))
-	v.put(decodeOff, known.series(decodeOff, "shared"), one(d.Shared.Why != ""))
-	v.put(verified, known.labels, float64(d.Verified.Objects))
-	v.put(differences, known.labels, float64(d.Verified.Differences))
-	v.put(partsChecked, known.labels, float64(d.Shared.Checked))
-	v.put(partsWritten, known.labels, float64(d.Shared.Mutations))
+	v.put(decoded, inf.series(decoded, "direct"), float64(d.Direct))
+	v.put(decoded, inf.series(decoded, "reused"), float64(d.Reused))
+	v.put(decoded, inf.series(decoded, "client"), float64(left))
+	v.put(decodeOff, inf.series(decodeOff, "direct"), one(d.Transport && !d.On && d.Why != ""))
+	v.put(decodeOff, inf.series(decodeOff, "shared"), one(d.Shared.Why != ""))
+	v.put(verified, inf.labels, float64(d.Verified.Objects))
+	v.put(differences, inf.labels, float64(d.Verified.Differences))
+	v.put(partsChecked, inf.labels, float64(d.Shared.Checked))
+	v.put(partsWritten, inf.labels, float64(d.Shared.Mutations))
 }
 
-// contents says what waits for the store, and what it all takes.
-func (v visit) contents(i *inspect.Inspection, known *informer) {
+// contents yields the queue and the memory.
+func (v visit) contents(i *inspect.Inspection, inf *informer) {
 	q, m := &i.Queue, &i.Memory
-	v.put(queueDepth, known.labels, float64(q.Depth))
-	v.put(queueLimit, known.labels, float64(q.Limit))
-	v.put(queuePauses, known.labels, float64(q.Pauses))
-	v.put(queuePaused, known.labels, q.Paused.Seconds())
-	v.put(untransformed, known.labels, float64(q.Untransformed))
+	v.put(queueDepth, inf.labels, float64(q.Depth))
+	v.put(queueLimit, inf.labels, float64(q.Limit))
+	v.put(queuePauses, inf.labels, float64(q.Pauses))
+	v.put(queuePaused, inf.labels, q.Paused.Seconds())
+	v.put(untransformed, inf.labels, float64(q.Untransformed))
 	for _, part := range [...]struct {
 		name  string
 		bytes int64
@@ -222,17 +222,17 @@ func (v visit) contents(i *inspect.Inspection, known *informer) {
 		{"objects", m.Objects}, {"store", m.Store}, {"indices", m.Indices},
 		{"snapshots", m.Snapshots}, {"queue", m.Queue}, {"handlers", m.Handlers},
 	} {
-		v.put(memory, known.series(memory, part.name), float64(part.bytes))
+		v.put(memory, inf.series(memory, part.name), float64(part.bytes))
 	}
 }
 
-// audits says what audits have come to.
-func (v visit) audits(i *inspect.Inspection, known *informer) {
+// audits yields the results of audits.
+func (v visit) audits(i *inspect.Inspection, inf *informer) {
 	a := &i.Audits
-	v.by(audits, known, a.Ended)
-	v.by(auditFindings, known, a.Found)
+	v.by(audits, inf, a.Ended)
+	v.by(auditFindings, inf, a.Found)
 	if !a.Last.At.IsZero() {
-		v.put(auditDiffers, known.labels, float64(a.Differing))
-		v.put(auditAge, known.labels, max(0, time.Since(a.Last.At).Seconds()))
+		v.put(auditDiffers, inf.labels, float64(a.Differing))
+		v.put(auditAge, inf.labels, max(0, time.Since(a.Last.At).Seconds()))
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// Options bound what an informer adds to the metrics.
+// Options bounds the number of series of an informer.
 type Options struct {
-	// MaxHandlers is how many names of handlers of an informer become values of the label handler,
-	// and MaxIndices how many names of its indices those of the label index. The others become
-	// Other. 0 is 32, and 16; a negative number is none.
+	// MaxHandlers is the number of an informer's handler names that become values of the label
+	// handler, and MaxIndices the number of its index names for the label index. Further names
+	// become Other. 0 means 32 and 16; a negative number means none.
 	MaxHandlers, MaxIndices int
 }
 
@@ -26,16 +26,16 @@ const (
 	defaultIndices  = 16
 )
 
-// Reader reads the metrics. It keeps, of the informers that ran when it last did, how they were
-// labeled and what their handlers had counted. It may be used from several goroutines.
+// Reader reads the metrics. It keeps the labels and the handlers' counts of the informers that ran
+// at the last Read. It may be used by several goroutines.
 type Reader struct {
 	options Options
 	process *Series
 
 	mu struct {
 		sync.Mutex
-		known    map[uint64]*informer // by Inspection.ID
-		ordinals map[identity][]bool  // those that are taken
+		informers map[uint64]*informer // by Inspection.ID, as of the last Read
+		ordinals  map[identity][]bool  // which ordinals are taken
 	}
 }
 
@@ -44,33 +44,33 @@ type Sample struct {
 	Metric *Metric
 	Series *Series
 	Value  float64
-	Times  *Times // of a Histogram or Summary, in place of Value; valid during the call
+	Times  *Times // for a Histogram or Summary, instead of Value; valid during the call of yield
 }
 
-// Times says how long things took.
+// Times summarizes durations.
 type Times struct {
 	Count   uint64
-	Seconds float64 // together
-	// Buckets are how many took up to each of Bounds and longer than the bound
-	// before, and last those beyond all. It is nil for a Summary.
+	Seconds float64 // the sum
+	// Buckets has the number of durations between each of Bounds and the bound before it, and last
+	// the number beyond all bounds. It is nil for a Summary.
 	Buckets []uint64
 }
 
-// identity is what the labels of an informer say, but for the ordinal.
+// identity has the values of an informer's labels, without ordinal.
 type identity struct{ name, group, version, resource, namespace, server string }
 
 func NewReader(o Options) *Reader {
 	o.MaxHandlers = max(0, cmp.Or(o.MaxHandlers, defaultHandlers))
 	o.MaxIndices = max(0, cmp.Or(o.MaxIndices, defaultIndices))
 	r := &Reader{options: o, process: newSeries()}
-	r.mu.known, r.mu.ordinals = map[uint64]*informer{}, map[identity][]bool{}
+	r.mu.informers, r.mu.ordinals = map[uint64]*informer{}, map[identity][]bool{}
 	return r
 }
 
-// Read calls yield for the values of all metrics at this time, each combination of metric and
-// labels once, one call at a time. yield must not call Read.
+// Read calls yield once for each combination of metric and labels, with the current value. Calls of
+// yield do not overlap, and yield must not call Read.
 func (r *Reader) Read(yield func(Sample)) {
-	r.mu.Lock() // from here on: of two calls the second one sees what is newer
+	r.mu.Lock() // also for inspect.All, so that of two calls the second one sees newer values
 	defer r.mu.Unlock()
 	var running []inspect.Inspection
 	for informer := range inspect.All() {
@@ -88,46 +88,47 @@ func (r *Reader) Read(yield func(Sample)) {
 	}
 }
 
-// isUnnamed reports whether the first request, which tells the labels, is still to come.
+// isUnnamed reports whether the informer has not sent its first request, which determines the
+// labels.
 func isUnnamed(i inspect.Inspection) bool {
 	return i.Status.Mode == "" && i.Sources == 0 && len(i.Status.Problems) == 0
 }
 
-// inOrder is the order in which informers get their ordinals: the same one in each run of a program, as
-// far as they differ.
+// inOrder is the order in which informers get their ordinals. It is the same in each run of a
+// program, for informers that differ.
 func inOrder(a, b inspect.Inspection) int {
 	return cmp.Or(
 		cmp.Compare(a.Status.LabelSelector, b.Status.LabelSelector),
 		cmp.Compare(a.Status.FieldSelector, b.Status.FieldSelector), cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID))
 }
 
-// forgetLocked forgets those that do not run any more, or under other labels.
+// forgetLocked removes informers that no longer run, or whose labels have changed.
 func (r *Reader) forgetLocked(running []inspect.Inspection) {
 	runs := make(map[uint64]identity, len(running))
 	for i := range running {
 		runs[running[i].ID] = identityOf(&running[i])
 	}
-	for id, known := range r.mu.known {
-		if now, is := runs[id]; !is || now != known.identity {
-			r.release(known)
-			delete(r.mu.known, id)
+	for id, inf := range r.mu.informers {
+		if now, is := runs[id]; !is || now != inf.identity {
+			r.release(inf)
+			delete(r.mu.informers, id)
 		}
 	}
 }
 
-// release gives back the ordinal of an informer.
-func (r *Reader) release(known *informer) {
-	taken := r.mu.ordinals[known.identity]
-	taken[known.ordinal] = false
+// release releases the ordinal of an informer.
+func (r *Reader) release(inf *informer) {
+	taken := r.mu.ordinals[inf.identity]
+	taken[inf.ordinal] = false
 	if !slices.Contains(taken, true) {
-		delete(r.mu.ordinals, known.identity)
+		delete(r.mu.ordinals, inf.identity)
 	}
 }
 
-// ofLocked returns what is known of an informer.
+// ofLocked returns the state for an informer, and creates it if necessary.
 func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
-	if known := r.mu.known[i.ID]; known != nil {
-		return known
+	if inf := r.mu.informers[i.ID]; inf != nil {
+		return inf
 	}
 	id := identityOf(i)
 	taken := r.mu.ordinals[id]
@@ -137,12 +138,13 @@ func (r *Reader) ofLocked(i *inspect.Inspection) *informer {
 	}
 	taken[ordinal] = true
 	r.mu.ordinals[id] = taken
-	known := newInformer(r.options, id, ordinal)
-	r.mu.known[i.ID] = known
-	return known
+	inf := newInformer(r.options, id, ordinal)
+	r.mu.informers[i.ID] = inf
+	return inf
 }
 
-// identityOf returns what is known of the requests, and what logs call the objects if that is no resource.
+// identityOf returns the label values of an informer. Without a resource, the label resource has
+// the name of the objects in logs.
 func identityOf(i *inspect.Inspection) identity {
 	s, name := &i.Status, i.Name
 	if strings.HasPrefix(name, i.Type) { // the namespace, which may follow, has a label
@@ -154,13 +156,13 @@ func identityOf(i *inspect.Inspection) identity {
 	}
 }
 
-// labels are those of an informer, but for the ordinal.
+// labels returns the labels of an informer without ordinal.
 func (id identity) labels() *Series {
 	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource,
 		"namespace", id.namespace, "server", id.server)
 }
 
-// series are the labels of an informer.
+// series returns the labels of an informer.
 func (id identity) series(ordinal int) *Series {
 	return id.labels().with("ordinal", strconv.Itoa(ordinal))
 }

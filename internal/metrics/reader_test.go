@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// informerOf makes an informer of pods that are listed, and whose watch says nothing.
+// informerOf returns an informer of pods that are listed, with a watch without events.
 func informerOf(indexers cache.Indexers, options kinformer.Options) cache.SharedIndexInformer {
 	server := &testkit.Server{
 		NoStream: true, OnWatch: testkit.Watches(),
@@ -40,14 +40,14 @@ func informerOf(indexers cache.Indexers, options kinformer.Options) cache.Shared
 	return kinformer.Constructor(options)(server, &v1.Pod{}, 0, indexers)
 }
 
-// run runs an informer until stop is called, and waits for all that can happen.
+// run runs an informer until stop is called, and waits until it is idle.
 func run(t *testing.T, informer cache.Controller) (stop func()) {
 	end := testkit.InBackground(t, informer.RunWithContext)
 	synctest.Wait()
 	return func() { end(); synctest.Wait() }
 }
 
-// values are what a reader says, by the metric and its labels but those of the informer's identity.
+// values returns the values of a reader by metric and labels, without the labels of the identity.
 func values(t *testing.T, r *Reader) map[string]float64 {
 	t.Helper()
 	synctest.Wait()
@@ -69,7 +69,8 @@ func values(t *testing.T, r *Reader) map[string]float64 {
 	return got
 }
 
-// TestOrdinals: informers of one name keep theirs as long as they run, and others get it then.
+// TestOrdinals: informers with the same name keep their ordinals while they run, and later ones
+// reuse free ordinals.
 func TestOrdinals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewReader(Options{})
@@ -98,12 +99,12 @@ func TestOrdinals(t *testing.T) {
 			stop()
 		}
 		assert.Equal(t, map[string]float64{"informers": 0}, values(t, r))
-		assert.Empty(t, r.mu.known)
+		assert.Empty(t, r.mu.informers)
 		assert.Empty(t, r.mu.ordinals)
 	})
 }
 
-// TestIdentity: the labels of informers with an identity, and without.
+// TestIdentity: the labels of informers with and without an identity.
 func TestIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name, err := cache.NewInformerName("metrics-identity")
@@ -126,8 +127,8 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// TestHandlers: those beyond the bound are summed as others, and what one had counted that was removed
-// stays.
+// TestHandlers: handlers beyond the bound are summed as others, and the counts of a removed handler
+// remain.
 func TestHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := informerOf(nil, kinformer.Options{})
@@ -163,7 +164,7 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// TestDecodeOff: sharing that was asked for and is off is said in the log once, and by a metric.
+// TestDecodeOff: if sharing was requested and is off, the log says so once, and so does a metric.
 func TestDecodeOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := testkit.CaptureLog(t)
@@ -178,7 +179,7 @@ func TestDecodeOff(t *testing.T) {
 	})
 }
 
-// TestHandlersAreSlow: what is said while a call does not return.
+// TestHandlersAreSlow: the metrics while a call does not return.
 func TestHandlersAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer, release := informerOf(nil, kinformer.Options{}), make(chan struct{})
@@ -197,7 +198,7 @@ func TestHandlersAreSlow(t *testing.T) {
 	})
 }
 
-// TestIndices: with a bound, and with those that fail.
+// TestIndices: indices with a bound, and indices whose function fails.
 func TestIndices(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +239,8 @@ func TestLabelText(t *testing.T) {
 	}
 }
 
-// TestNothingIsKept: of an informer that has stopped, before the next Read and after.
+// TestNothingIsKept: nothing of an informer that has stopped is retained, before and after the next
+// Read.
 func TestNothingIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewReader(Options{})
@@ -261,7 +263,7 @@ func TestNothingIsKept(t *testing.T) {
 	})
 }
 
-// TestCatalogue: what the names promise.
+// TestCatalogue: names and kinds of the metrics agree.
 func TestCatalogue(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range All() {
@@ -276,7 +278,7 @@ func TestCatalogue(t *testing.T) {
 	assert.Greater(t, len(names), 40)
 }
 
-// TestSources: an informer of several sources tells how many it has, and their sums.
+// TestSources: an informer of several sources reports their number and their sums.
 func TestSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer, set := sources.New(&v1.Pod{}, kinformer.Options{})
@@ -299,7 +301,7 @@ func TestSources(t *testing.T) {
 	})
 }
 
-// TestAudits: what audits have come to is exported, once there was one.
+// TestAudits: the results of audits are exported after the first audit.
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"))

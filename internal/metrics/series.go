@@ -11,30 +11,30 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// Series are the labels of a value. One that comes again in a later Read is the same Series, as
-// long as its informer runs.
+// Series is the set of labels of a value. While the informer runs, each Read returns the same
+// *Series for the same labels.
 type Series struct {
-	Labels []Label // by name
-	// Form is for the caller of Read, who may keep here what it has made of Labels.
+	Labels []Label // sorted by name
+	// Form belongs to the caller of Read, who may store a conversion of Labels here.
 	Form any
 }
 
-// Label is a label and what it says.
+// Label is the name and the value of a label.
 type Label struct{ Name, Value string }
 
-// MaxText is how many bytes of a text become the value of a label.
+// MaxText is the largest number of bytes of a text in a label value.
 const MaxText = 128
 
-// Other is the value of a label that sums up what is beyond the bound of Options.
+// Other is the label value for everything beyond the bounds of Options.
 const Other = "other"
 
-// newSeries returns a series of names and values, in turn.
+// newSeries returns a series of alternating names and values.
 func newSeries(pairs ...string) *Series { return (&Series{}).with(pairs...) }
 
-// LabelsOf returns the labels of an informer that tell what it is about: all but ordinal.
+// LabelsOf returns the labels that identify an informer, without ordinal.
 func LabelsOf(i *inspect.Inspection) []Label { return identityOf(i).labels().Labels }
 
-// with returns a series that has more labels.
+// with returns a series with additional labels.
 func (s *Series) with(pairs ...string) *Series {
 	labels := make([]Label, 0, len(s.Labels)+len(pairs)/2)
 	labels = append(labels, s.Labels...)
@@ -45,7 +45,7 @@ func (s *Series) with(pairs ...string) *Series {
 	return &Series{Labels: labels}
 }
 
-// labelText returns what a label may say of a text of the user: its beginning, in valid UTF-8.
+// labelText returns text as a label value: shortened to MaxText, in valid UTF-8.
 func labelText(text string) string {
 	const more = "..."
 	text = strings.ToValidUTF8(text[:min(len(text), MaxText+1)], "?")

@@ -18,48 +18,47 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Pipeline is the way of a change through an informer: from the reflector, whose sink it is,
-// through the queue into the store and on to the handlers.
+// Pipeline passes changes through an informer: from the reflector, whose sink it is, through the
+// queue to the store and the handlers.
 //
 //	reflector ──▶ Put ──▶ reader ──▶ queue ──▶ Handle ──▶ applier ──▶ deliver
 //	          ──▶ Stage ──────────────▲
 //
-// An idle queue hands a batch straight on to HandleNow, in the reflector's goroutine; otherwise the
-// controller's takes it.
+// An idle queue passes a batch directly to HandleNow, in the reflector's goroutine. Otherwise the
+// controller's goroutine takes the batch from the queue and calls Handle.
 type Pipeline struct {
 	Options
 	Applier *store.Applier
-	Queue   *queue.Queue // nil until it is opened
+	Queue   *queue.Queue // nil before Open
 
-	// Delivery is held while a batch goes into the store and on to the handlers, so that a handler
-	// that joins sees each change either in its initial list or as a notification, never in both
-	// and never in neither.
+	// Delivery is held while a batch is written to the store and passed to the handlers. A handler
+	// that is added thus sees each change exactly once: in its initial list or as a notification.
 	Delivery sync.Mutex
 
 	pending func() int // Queue.Pending
 }
 
-// Options are what a pipeline leads to.
+// Options are the parts that a Pipeline connects.
 type Options struct {
 	Contents *store.Contents // of the store
 	Failures *queue.Failures
-	// Deliver tells the handlers; the changes are the pipeline's again afterwards.
+	// Deliver calls the handlers. It must not keep changes.
 	Deliver func([]event.Change)
-	// Room is what the handlers have room for, see fanout.Processor.Room; nil: always enough.
+	// Room returns the room of the handlers, see fanout.Processor.Room; nil means unlimited.
 	Room func(inFlight func() int) (events int, freed <-chan struct{})
 }
 
-// New returns a pipeline that is closed yet.
+// New returns a Pipeline that has no queue yet; see Open.
 func New(o Options) *Pipeline {
 	return &Pipeline{Options: o, Applier: store.NewApplier(o.Contents)}
 }
 
-// Put takes changes of a watch.
+// Put passes changes of a watch to the queue.
 func (p *Pipeline) Put(changes []event.Record) (refused []event.Refused) {
 	return p.Queue.PutBatch(changes)
 }
 
-// Stage returns the next state of the store. It gets into the store by way of the queue.
+// Stage returns a stage for the next state of the store, which passes through the queue.
 func (p *Pipeline) Stage(size int, streamed bool) reflector.Stage {
 	stored := p.Contents.Table.Len()
 	if streamed {
@@ -68,10 +67,10 @@ func (p *Pipeline) Stage(size int, streamed bool) reflector.Stage {
 	return store.NewStage(&p.Queue.Reader, p.Contents, size, stored > 0 && store.MemoryIsScarce(), p.Queue.PutState)
 }
 
-// Resync brings up again all that is in the store.
+// Resync queues all objects of the store again.
 func (p *Pipeline) Resync() error { return p.Queue.SyncAll() }
 
-// Room is what both the queue and the handlers have room for.
+// Room returns the smaller of the queue's and the handlers' room.
 func (p *Pipeline) Room() (changes int, freed <-chan struct{}) {
 	changes, freed = p.Queue.Room()
 	if freed != nil || p.Options.Room == nil {
@@ -81,7 +80,7 @@ func (p *Pipeline) Room() (changes int, freed <-chan struct{}) {
 	return min(changes, most), freed
 }
 
-// Handle brings a batch into the store and then to the handlers.
+// Handle writes a batch to the store and then delivers its changes to the handlers.
 func (p *Pipeline) Handle(batch []event.Record, isInInitialList bool) error {
 	p.Delivery.Lock()
 	defer p.Delivery.Unlock()
@@ -89,23 +88,23 @@ func (p *Pipeline) Handle(batch []event.Record, isInInitialList bool) error {
 	return nil
 }
 
-// HandleNow is Handle in the reflector's goroutine, while the controller's is idle: the batch need
-// not wake another goroutine. It refuses where it would have to wait: for a handler that joins, for
-// another writer of the store, or for slow index functions. A panic is reported like one of the
-// controller's goroutine.
+// HandleNow is Handle in the reflector's goroutine, for when the controller's is idle, so that a
+// batch need not wake another goroutine. It returns false where it would have to wait: for a
+// handler that is being added, for another writer of the store, or for slow index functions. A
+// panic is reported as in the controller's goroutine.
 func (p *Pipeline) HandleNow(batch []event.Record, isInInitialList bool) (done bool) {
 	if !p.Delivery.TryLock() {
 		return false
 	}
 	defer utilruntime.HandleCrash()
 	defer p.Delivery.Unlock()
-	done = true // also after a panic: the batch is not tried again
+	done = true // set before a panic, after which the batch must not be tried again
 	done = p.handleLocked(batch, isInInitialList, false)
 	return done
 }
 
-// handleLocked returns false, and has done nothing, if it may not wait for other writers and would
-// have to.
+// handleLocked requires Delivery. It returns false, and has no effect, if mayWait is false and
+// another writer holds the store.
 func (p *Pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
 	defer p.reportPanic(batch)
 	defer p.Applier.Done()
@@ -119,7 +118,7 @@ func (p *Pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait b
 	return true
 }
 
-// reportPanic is deferred. It reports a panic, with what was processed, and lets it go on.
+// reportPanic reports a panic with the name of the batch, and panics again. It must be deferred.
 func (p *Pipeline) reportPanic(batch []event.Record) {
 	if thrown := recover(); thrown != nil {
 		p.Failures.ReportPanic(event.Name(batch), thrown)
@@ -127,8 +126,8 @@ func (p *Pipeline) reportPanic(batch []event.Record) {
 	}
 }
 
-// Open makes the queue: changes in order of arrival, a whole state as one. The options say what is
-// the informer's; resource is what it is called. Nil metrics are those of the process.
+// Open makes the queue, which has changes in order of arrival and a state as one record. o has the
+// informer's options, resource names its objects, and nil metrics are those of the process.
 func (p *Pipeline) Open(resource string, metrics clientgo.InformerMetricsProvider, o queue.Options) {
 	o.Name = cmp.Or(o.Identifier.Name(), "RealFIFO "+resource)
 	o.UsualKey, o.Opens, o.Stored, o.Bookmarks, o.Unlocked = true, event.OpensDeltas, p.Contents.Table, true, true

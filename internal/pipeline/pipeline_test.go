@@ -26,8 +26,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// openPipeline returns a pipeline over an empty store that tells nobody, and whose queue hands nothing
-// on by itself.
+// openPipeline returns a pipeline over an empty store, without handlers, whose queue does not pass
+// batches on by itself.
 func openPipeline(o queue.Options) *Pipeline {
 	contents := &store.Contents{}
 	contents.Init(nil, table.Options{})
@@ -36,8 +36,8 @@ func openPipeline(o queue.Options) *Pipeline {
 	return p
 }
 
-// TestStageModel: whatever comes in whatever order, each kind of stage ends with the last state of
-// each key.
+// TestStageModel: each kind of stage ends with the last state of each key, whatever is put in
+// whatever order.
 func TestStageModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := openPipeline(queue.Options{})
@@ -78,7 +78,7 @@ func TestStageModel(t *testing.T) {
 	})
 }
 
-// TestUniqueKeysInTheBatchesOfNewInformer: they are as large as they can be.
+// TestUniqueKeysInTheBatchesOfNewInformer: batches are as large as unique keys permit.
 func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
 	p := openPipeline(queue.Options{})
 	q := p.Queue
@@ -100,7 +100,7 @@ func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
 	assert.Equal(t, []int{3, 2, 1, 1, 1}, sizes)
 }
 
-// forgetful is a transform that, as a label says, keeps the version, drops it, makes another of it,
+// forgetful is a transform that, depending on a label, keeps the version, drops it, changes it,
 // drops the UID, or fails.
 func forgetful(obj any) (any, error) {
 	p := obj.(*corev1.Pod).DeepCopy()
@@ -117,8 +117,8 @@ func forgetful(obj any) (any, error) {
 	return p, nil
 }
 
-// TestReceivedVersionsDecideWhateverTheQueue: a pipeline that is told of each record whether it was
-// transformed finds the same changes and resyncs as one that takes every object for transformed.
+// TestReceivedVersionsDecideWhateverTheQueue: a pipeline that knows of each record whether it was
+// transformed finds the same changes and resyncs as one that assumes that every object was.
 func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var outlined [2][]string
@@ -131,7 +131,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 			case !transforms && i == 0:
 				options.Transform = nil
 			case !transforms:
-				options.Transform = func(obj any) (any, error) { return obj, nil } // so that everything counts as transformed
+				options.Transform = func(obj any) (any, error) { return obj, nil } // so that every object counts as transformed
 			}
 			both[i] = openPipeline(options)
 			both[i].Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
@@ -150,7 +150,7 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 	})
 }
 
-// feed gives both pipelines the same; what cannot be transformed is refused.
+// feedBoth gives both pipelines the same input; objects that cannot be transformed are refused.
 func feedBoth(t *rapid.T, both [2]*Pipeline) {
 	draw := func() *corev1.Pod {
 		p := testkit.Pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
@@ -166,7 +166,7 @@ func feedBoth(t *rapid.T, both [2]*Pipeline) {
 			for _, obj := range listed {
 				err = errors.Join(err, next.Put(obj.DeepCopy()))
 			}
-			_ = errors.Join(err, next.Publish("7")) // or nothing, if something cannot be transformed
+			_ = errors.Join(err, next.Publish("7")) // publishes nothing if an object cannot be transformed
 		}
 	case 1:
 		for _, p := range both {
@@ -188,7 +188,7 @@ func feedBoth(t *rapid.T, both [2]*Pipeline) {
 	}
 }
 
-// outlines says what changes mean.
+// outlines describes changes.
 func outlines(changes []event.Change) (lines []string) {
 	for i := range changes {
 		c := &changes[i]
@@ -198,8 +198,8 @@ func outlines(changes []event.Change) (lines []string) {
 	return lines
 }
 
-// TestInformersFindKeysInTheirStore: the queue of every informer shares the strings of the store
-// that it is for.
+// TestInformersFindKeysInTheirStore: the queue of every informer shares the key strings of its
+// store.
 func TestInformersFindKeysInTheirStore(t *testing.T) {
 	p := openPipeline(queue.Options{})
 	require.NoError(t, p.Queue.Put(clientgo.Added, testkit.PodAt("a", "1")))

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider finds the metrics of queues and stores: those of a provider that an informer was
-// given, of that of the process, or of client-go's.
+// Package provider finds the metrics of queues and stores: from the provider of an informer, of the
+// process, or of client-go.
 package provider
 
 import (
@@ -21,7 +21,7 @@ var shared struct {
 	provider clientgo.InformerMetricsProvider
 }
 
-// Set makes p the provider of the process, and of client-go, unless there is one or p is nil.
+// Set makes p the provider of the process and of client-go, unless one is set already or p is nil.
 func Set(p clientgo.InformerMetricsProvider) {
 	if p == nil {
 		return
@@ -34,7 +34,7 @@ func Set(p clientgo.InformerMetricsProvider) {
 	}
 }
 
-// providerFor returns the given provider, or the one that was set here, or client-go's.
+// providerFor returns own, or the provider of the process, or client-go's.
 func providerFor(own clientgo.InformerMetricsProvider) clientgo.InformerMetricsProvider {
 	if own != nil {
 		return own
@@ -47,8 +47,9 @@ func providerFor(own clientgo.InformerMetricsProvider) clientgo.InformerMetricsP
 	return clientGos{}
 }
 
-// OfQueue returns the metrics of a queue, if it has a reserved identity: items waiting, and seconds
-// spent processing one pop; nil without a provider. A nil provider means that of the process.
+// OfQueue returns the metrics of a queue with a reserved identity: the number of waiting items, and
+// the seconds of processing for each Pop. They are nil without a provider. If own is nil, the
+// provider of the process is used.
 func OfQueue(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) (depth clientgo.GaugeMetric, latency clientgo.HistogramMetric) {
 	if !id.Reserved() {
 		return nil, nil
@@ -57,8 +58,8 @@ func OfQueue(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsPr
 	return provider.NewQueuedItemMetric(id), provider.NewProcessingLatencyMetric(id)
 }
 
-// OfStore returns what publishes the version of a store; nil if nobody looks at it. A nil provider
-// means that of the process.
+// OfStore returns a function that publishes the version of a store, or nil if there is no gauge for
+// it. If own is nil, the provider of the process is used.
 func OfStore(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) func(version string) {
 	if !id.Reserved() {
 		return nil
@@ -70,11 +71,11 @@ func OfStore(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsPr
 	return func(version string) { publishVersion(gauge, version) }
 }
 
-// versionDigits is how many trailing digits of a resourceVersion a float64 gauge holds exactly.
+// versionDigits is the number of trailing digits of a resourceVersion that a float64 holds exactly.
 const versionDigits = 15
 
-// publishVersion sets the gauge to rv, cut to its last 15 digits. An empty rv is 0; one that is no
-// number is left out.
+// publishVersion sets the gauge to the last 15 digits of rv. An empty rv is 0; an rv that is not a
+// number is ignored.
 func publishVersion(gauge clientgo.GaugeMetric, rv string) {
 	if len(rv) > versionDigits {
 		rv = rv[len(rv)-versionDigits:]
@@ -88,14 +89,14 @@ func publishVersion(gauge clientgo.GaugeMetric, rv string) {
 	}
 }
 
-// client-go has no getter for the metrics provider that was set there, and the one that
-// k8s.io/component-base/metrics/prometheus/clientgo sets when it is imported is of an unexported
-// type. But a queue and a store of client-go that are made with an identity and no provider keep
-// its metrics in a field. clientGos takes them from there. It is the only code that reads what
-// client-go does not export.
+// client-go has no getter for its metrics provider, and the provider that
+// k8s.io/component-base/metrics/prometheus/clientgo sets on import has an unexported type. But a
+// queue or a store of client-go with an identity and without a provider keeps its metrics in a
+// field. clientGos reads them from there. It is the only code that reads unexported fields of
+// client-go.
 
-// clientGos is the provider that was set on client-go, for identities that are reserved. Its
-// metrics are nil if there is none, or it cannot be found out: then the log says so once.
+// clientGos is the provider that was set on client-go, for reserved identities. Its metrics are nil
+// if no provider was set or the fields cannot be read; this is logged once.
 type clientGos struct{}
 
 func (clientGos) NewQueuedItemMetric(id clientgo.InformerNameAndResource) clientgo.GaugeMetric {
@@ -115,7 +116,8 @@ func queueOf(id clientgo.InformerNameAndResource) any {
 	return clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id})
 }
 
-// clientGoMetric returns the metric of type M that is found from owner by the names of fields.
+// clientGoMetric returns the metric of type M that path, a list of field names, leads to from
+// owner.
 func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path ...string) (none M) {
 	metric, ok := hiddenField[M](owner, path...)
 	switch {
@@ -131,16 +133,16 @@ func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path 
 	return none
 }
 
-// clientGoNoMetric returns the type that takes the place of metrics without a provider, in
-// client-go; nil if not known.
+// clientGoNoMetric returns the type of client-go's metrics without a provider, or nil if it is not
+// known.
 var clientGoNoMetric = sync.OnceValue(func() reflect.Type {
 	nobodys, _ := hiddenField[clientgo.GaugeMetric](queueOf(clientgo.InformerNameAndResource{}), "metrics", "numberOfQueuedItem")
 	return reflect.TypeOf(nobodys)
 })
 
-// hiddenField returns the field of type M that is found from a pointer by the names of fields,
-// exported or not, each of a struct or a pointer to one. ok is false if there is no such field, it
-// is of another type, or it is nil.
+// hiddenField returns the field of type M that path, a list of exported or unexported field names,
+// leads to from owner, a pointer. Each field on the way is a struct or a pointer to one. ok is
+// false if there is no such field, or if it has another type or is nil.
 func hiddenField[M any](owner any, path ...string) (field M, ok bool) {
 	v := reflect.ValueOf(owner)
 	for _, name := range path {
@@ -158,11 +160,11 @@ func hiddenField[M any](owner any, path ...string) (field M, ok bool) {
 	return *(*M)(unsafe.Pointer(v.UnsafeAddr())), true
 }
 
-// warned has the warnings that warnOnce has given.
+// warned has the warnings that warnOnce has logged.
 var warned sync.Map
 
-// warnOnce logs a warning about the metrics of an informer, once in the process: the other
-// informers have them no more.
+// warnOnce logs a warning about an informer's metrics once in the process, because it applies to
+// the other informers, too.
 func warnOnce(warning string, id clientgo.InformerNameAndResource) {
 	if _, given := warned.LoadOrStore(warning, true); !given {
 		klog.Background().Info(warning, "informer", id.Name(), "resource", id.GroupVersionResource())

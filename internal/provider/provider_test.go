@@ -14,8 +14,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// nameInformers returns identities with one informer name, and lets warnings that other tests
-// caused be given again.
+// nameInformers returns a function that makes identities with one informer name. It also resets the
+// warnings that other tests have caused.
 func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndResource {
 	t.Helper()
 	t.Cleanup(clientgo.ResetInformerNamesForTesting)
@@ -27,8 +27,7 @@ func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndR
 	}
 }
 
-// Nothing in these tests sets a provider for the process: e2e/metrics is a program in which an
-// import does.
+// No test here sets a provider for the process: e2e/metrics is a program in which an import does.
 
 func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
@@ -112,7 +111,7 @@ func TestHiddenField(t *testing.T) {
 	}
 }
 
-// TestClientGoKeepsItsMetricsWhereWeLook fails at an upgrade that moves them.
+// TestClientGoKeepsItsMetricsWhereWeLook fails if an upgrade of client-go moves the fields.
 func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	id, provider := nameInformers(t)("a"), &testkit.Gauges{}
 	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
@@ -128,7 +127,7 @@ func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	assert.Same(t, &provider.Version, version)
 }
 
-// TestNilProviderIsNone: client-go takes it for one, and panics at the next named informer.
+// TestNilProviderIsNone: client-go accepts a nil provider, and panics at the next named informer.
 func TestNilProviderIsNone(t *testing.T) {
 	Set(nil)
 	id := nameInformers(t)("a")

@@ -22,19 +22,19 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// expectation says which objects a reflector admits, of lists and of watches, and trims these. The
-// others are reported, counted and left out, but for those of other shards (shard.ErrOther): a server
-// may send them.
+// expectation is the condition for objects of lists and watches that a reflector admits. It also
+// trims the admitted ones. Other objects are reported, counted and left out. Objects of other
+// shards (shard.ErrOther) are left out without a report, because a server may send them.
 type expectation struct {
-	typ       reflect.Type             // nil: any
-	gvk       *schema.GroupVersionKind // only for unstructured objects; nil: any
-	namespace string                   // "": any
-	part      *shard.Range             // nil: any; objects of others are left out without a word
-	usable    bool                     // every object of typ is an object of the kind asked for
-	decoding  *tap.Options             // what admitted objects are trimmed by; nil: nothing is
+	typ       reflect.Type             // nil admits any
+	gvk       *schema.GroupVersionKind // for unstructured objects only; nil admits any
+	namespace string                   // "" admits any
+	part      *shard.Range             // nil admits any; objects of other shards are left out without a report
+	usable    bool                     // whether every object of typ has the requested kind
+	decoding  *tap.Options             // how admitted objects are trimmed; nil if they are not
 }
 
-// unstructuredKind is the kind that an unstructured example carries, nil if there is none.
+// unstructuredKind returns the kind of an unstructured example, or nil.
 func unstructuredKind(example any) *schema.GroupVersionKind {
 	obj, ok := example.(*unstructured.Unstructured)
 	if !ok || obj == nil {
@@ -47,9 +47,9 @@ func unstructuredKind(example any) *schema.GroupVersionKind {
 	return &gvk
 }
 
-// dropped is why something is none of the expected objects.
+// dropped is the reason why an object was left out.
 type dropped struct {
-	kind string // of reason: one of few words
+	kind string // a metric label: one of a few words
 	text string
 }
 
@@ -59,7 +59,7 @@ func droppedFor(kind, format string, args ...any) error {
 	return &dropped{kind, fmt.Sprintf(format, args...)}
 }
 
-// dropRefused is the kind of what the sink refuses.
+// dropRefused is the kind for changes that the sink refuses.
 const dropRefused = "refused"
 
 // dropKind returns the kind of a reason.
@@ -72,8 +72,7 @@ func dropKind(reason error) string {
 
 var errNoObject = droppedFor("no-object", "no object")
 
-// admit says why obj is none of the expected objects, as far as its type tells, and nothing if it
-// is one.
+// admit returns nil if the type of obj is expected, and otherwise the reason for leaving obj out.
 func (e expectation) admit(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errNoObject
@@ -95,8 +94,8 @@ func (e expectation) admit(obj runtime.Object) error {
 	return nil
 }
 
-// admitItem is admit for an item of a list, which is of the list's kind where it names none:
-// servers and clients fill it in, some fakes do not.
+// admitItem is admit for an item of a list, and also checks its namespace and shard and trims it.
+// An item without a kind has the list's kind: servers and clients set it, some fakes do not.
 func (e expectation) admitItem(item runtime.Object) error {
 	if e.gvk != nil && !event.IsNil(item) && item.GetObjectKind().GroupVersionKind().Empty() {
 		e.gvk = nil
@@ -104,10 +103,10 @@ func (e expectation) admitItem(item runtime.Object) error {
 	if err := e.admit(item); err != nil {
 		return err
 	}
-	if e.namespace != "" || e.part != nil { // else without a look at the object, which may be far away in memory
+	if e.namespace != "" || e.part != nil { // else the object is not read: its memory is likely not in the CPU cache
 		accessor, err := meta.Accessor(item)
 		if err != nil {
-			return nil // the key function says the same, and then the list is not taken
+			return nil // the key function fails, too, and then the list is refused
 		}
 		if err := e.admitPlace(accessor); err != nil {
 			return err
@@ -117,8 +116,8 @@ func (e expectation) admitItem(item runtime.Object) error {
 	return nil
 }
 
-// admitPlace says if an object is of another namespace or shard. One of no namespace is that of a
-// cluster-scoped resource, or of a fake.
+// admitPlace returns an error if an object belongs to another namespace or shard. An object without
+// a namespace belongs to a cluster-scoped resource, or comes from a fake.
 func (e expectation) admitPlace(obj metav1.Object) error {
 	if !e.part.Has(obj) {
 		return shard.ErrOther
@@ -129,8 +128,8 @@ func (e expectation) admitPlace(obj metav1.Object) error {
 	return nil
 }
 
-// unusableKind tells unstructured objects that answer a request without being the objects asked
-// for: tables, which a server sends to clients that accept them, and statuses.
+// unusableKind reports whether obj is an unstructured answer other than the requested objects: a
+// Table, which a server sends to clients that accept it, or a Status.
 func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 	if _, ok := obj.(runtime.Unstructured); !ok {
 		return schema.GroupVersionKind{}, false
@@ -147,8 +146,8 @@ func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 	}
 }
 
-// watchChange is a watch event that passed all checks: Added, Modified, Deleted or Bookmark, with
-// an object that has metadata.
+// watchChange is a valid watch event: Added, Modified, Deleted or Bookmark, with an object that has
+// metadata.
 type watchChange struct {
 	kind watch.EventType
 	obj  runtime.Object
@@ -160,7 +159,7 @@ func (c watchChange) endsInitialEvents() bool {
 	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// vet makes a change of an event, or says why it is none.
+// vet returns the change of a watch event, or the reason for leaving the event out.
 func (e expectation) vet(got watch.Event) (watchChange, error) {
 	obj := got.Object
 	if err := e.admit(obj); err != nil {
@@ -175,7 +174,7 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 		if err := e.admitPlace(accessor); err != nil {
 			return watchChange{}, err
 		}
-	case watch.Bookmark: // which is of no namespace
+	case watch.Bookmark: // has no namespace
 	default:
 		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
@@ -183,11 +182,11 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 }
 
-// foreignItems are items that are none of the expected objects.
+// foreignItems counts items that are not among the expected objects.
 type foreignItems struct {
 	n     int64
-	first error            // why the first is none
-	kinds map[string]int64 // how many there are of each kind of reason
+	first error            // the reason for the first one
+	kinds map[string]int64 // the number by kind of reason
 }
 
 func (f *foreignItems) note(reason error) {

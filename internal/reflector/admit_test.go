@@ -35,7 +35,7 @@ func untypedList(version string, items ...*unstructured.Unstructured) *unstructu
 	return list
 }
 
-// listOfAny is a list of any objects.
+// listOfAny returns a list of the given objects.
 func listOfAny(version string, items ...runtime.Object) *metav1.List {
 	list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: version}}
 	for _, item := range items {
@@ -44,9 +44,8 @@ func listOfAny(version string, items ...runtime.Object) *metav1.List {
 	return list
 }
 
-// TestAListWithForeignItems: an item of a list that is none of the expected objects is reported
-// without its content, counted, and left out; the others are taken. A list of nothing else is
-// refused.
+// TestAListWithForeignItems: a list item that is not among the expected objects is reported without
+// its content, counted, and left out; the others are taken. A list of such items only is refused.
 func TestAListWithForeignItems(t *testing.T) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hush", ResourceVersion: "4"}}
 	kind := untyped("g/v1", "Kind", "", "")
@@ -54,8 +53,8 @@ func TestAListWithForeignItems(t *testing.T) {
 		expected  any
 		namespace string
 		list      runtime.Object
-		stored    string // nothing: the list is refused
-		says      string // nothing: no item is left out
+		stored    string // "" if the list is refused
+		says      string // "" if no item is left out
 	}{
 		"another Go type":      {&v1.Pod{}, "", listOfAny("5", testkit.PodAt("a", "1"), service, testkit.PodAt("b", "2")), "replace 5: a@1 b@2", "*v1.Service"},
 		"untyped for typed":    {&v1.Pod{}, "", untypedList("5", untyped("v1", "Pod", "hush", "1")), "", "*unstructured.Unstructured"},
@@ -99,8 +98,8 @@ func TestAListWithForeignItems(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnotherNamespace: watches and watch-lists leave out what is not of the expected
-// namespace; bookmarks have none.
+// TestEventsOfAnotherNamespace: watches and watch-lists leave out objects of other namespaces.
+// Bookmarks have no namespace.
 func TestEventsOfAnotherNamespace(t *testing.T) {
 	in := func(e watch.Event, namespace string) watch.Event {
 		e.Object.(*v1.Pod).Namespace = namespace

@@ -17,8 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// warySink notes of each stage, when it is published, whether it was told to distrust what the sink
-// has.
+// warySink records, for each stage that is published, whether it was told to distrust the sink's
+// objects.
 type warySink struct {
 	Sink
 	published []string
@@ -41,9 +41,9 @@ func (s *waryStage) Publish(version string) error {
 	return s.Stage.Publish(version)
 }
 
-// TestDoubts: a watch that cannot be trusted, wherever that shows, is no failure, nor is a wish for
-// the whole state; the next state, and only that one, is taken over without trust in what the sink
-// has.
+// TestDoubts: neither a watch that cannot be trusted, wherever that is detected, nor a relist
+// request is a failure. The next list, and only that one, is taken without trust in the sink's
+// objects.
 func TestDoubts(t *testing.T) {
 	testkit.Reports(t)
 	doubt := &tap.Doubt{Why: "as the test wants"}

@@ -24,28 +24,28 @@ import (
 )
 
 var (
-	// errStopped says that the context ended during a wait.
+	// errStopped means that the context ended during a wait.
 	errStopped = errors.New("reflector: stopped")
-	// errClosed says that the server closed a watch without giving a reason, which is how each
-	// watch ends.
+	// errClosed means that the server closed a watch without an error, which is the normal end of a
+	// watch.
 	errClosed = errors.New("watch closed")
-	// errAsked says that a watch was given up because somebody wants the whole state anew.
-	errAsked = errors.New("the whole state is requested again")
-	// errSilent says that a watch-list stream sent nothing for too long.
+	// errAsked means that a watch was ended for a relist.
+	errAsked = errors.New("a relist was requested")
+	// errSilent means that a watch-list stream sent nothing for too long.
 	errSilent = errors.New("watch-list stream is silent")
-	// errIdle says that a watch sent nothing for too long.
+	// errIdle means that a watch sent nothing for too long.
 	errIdle = errors.New("watch is silent")
-	// errNoAnswer says that a request ended its goroutine instead of returning.
+	// errNoAnswer means that a request ended its goroutine instead of returning.
 	errNoAnswer = errors.New("the ListerWatcher did not return")
-	// ErrNoConnection says that client-go has opened a watch without a server: its connection
+	// ErrNoConnection means that client-go has opened a watch without a server: its connection
 	// broke, or took too long.
 	ErrNoConnection = errors.New("no connection for a watch, or not in time")
-	// errNoStream says that a watch returned neither a stream nor an error.
+	// errNoStream means that a watch returned neither a stream nor an error.
 	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
-	// errNoList says that a list returned neither a list nor an error.
+	// errNoList means that a list returned neither a list nor an error.
 	errNoList = errors.New("the ListerWatcher returned no list and no error")
-	// errEndlessList says that a page of a list names itself as the next one. Fake ListerWatchers
-	// may have one token for all pages: a page with other items is no repetition.
+	// errEndlessList means that a page of a list names itself as the next one. A page with other
+	// items is not a repetition: fake ListerWatchers may use one token for all pages.
 	errEndlessList = errors.New("a page has the continue token that was just used, so the list would never end: the server, or a proxy in between, repeats its answer")
 )
 
@@ -60,8 +60,8 @@ func (e *resyncError) Unwrap() error { return e.cause }
 // Kubernetes 1.18, Gone.
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// tooLargeVersion is how servers before Kubernetes 1.19 said that a version is ahead of them: as a
-// cause without a type, or, before 1.17, in the message only.
+// tooLargeVersion is the text by which servers before Kubernetes 1.19 say that a version is ahead
+// of them: in a cause without a type or, before 1.17, only in the message.
 const tooLargeVersion = "Too large resource version"
 
 // isTooLarge reports whether the server has not reached a version yet.
@@ -81,41 +81,42 @@ func isTooLarge(err error) bool {
 	return strings.Contains(status.Status().Message, tooLargeVersion)
 }
 
-// isRefused reports whether the server cannot serve the version it was asked for, but may well
-// serve its newest.
+// isRefused reports whether the server cannot serve the requested version, but may be able to serve
+// its most recent state.
 func isRefused(err error) bool { return isExpired(err) || isTooLarge(err) }
 
-// isBusy reports whether the server is down or wants to be left alone for a while: what the
-// reflector knows stays good, so it waits and repeats the same request.
+// isBusy reports whether the server is down or throttles. The reflector's state remains valid, so
+// it waits and repeats the same request.
 func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// isA reports whether an error of type E is err, or in it.
+// isA reports whether err is, or wraps, an error of type E.
 func isA[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// isBroken reports whether a watch that was open has ended without a reason of the server's. An
-// internal error is one, unless the client has made it of a connection that broke.
+// isBroken reports whether an open watch has ended without a reason from the server. An internal
+// error is such a reason, unless the client made it from a broken connection.
 func isBroken(err error) bool {
 	return utilnet.IsHTTP2ConnectionLost(err) || isCutOff(err) || isOutOfReach(err) && !apierrors.IsInternalError(err)
 }
 
-// cutOff are beginnings of what net/http and the operating system say of a connection, or a stream
-// in it, that breaks while a watch reads. client-go knows some more, for which the watch just ends.
+// cutOff are prefixes of the errors of net/http and the operating system for a connection, or a
+// stream in it, that breaks while a watch reads. For the others that client-go recognizes, the
+// watch just ends.
 var cutOff = []string{"http2: client connection force closed", "stream error: stream ID ", "read tcp ", "write tcp "}
 
-// isCutOff reports whether an error event says that the client could not read on, and not that it
-// did not understand what it read. The error has become a text by then.
+// isCutOff reports whether an error event means that the client could not continue to read, rather
+// than that it could not decode. By then only the text of the error is left.
 func isCutOff(err error) bool {
 	return apierrors.HasStatusCause(err, event.CauseWatchDecoding) &&
 		slices.ContainsFunc(cutOff, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
-// errorOf makes an error of the object of an Error event. An object that is no Status is described
-// by its type alone.
+// errorOf returns the error for the object of an Error event. For an object that is not a Status
+// the error has only its type.
 func errorOf(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errors.New("watch error event without an object")
@@ -130,16 +131,16 @@ func errorOf(obj runtime.Object) error {
 	return event.DiscreetAnswer(err)
 }
 
-// isUnwilling reports whether a server that is out of reach has said so itself, and not a proxy in
-// its place.
+// isUnwilling reports whether the error of a server that is out of reach came from the server
+// itself, not from a proxy in its place.
 func isUnwilling(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && (status.Status().Code == http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests)
 }
 
-// isOutOfReach reports whether err says that there was no answer of a server, or that it cannot
-// serve anybody now. It does not for answers about the request, such as 403, 404 or 410, nor for
-// what cannot be understood, nor for errors of the sink.
+// isOutOfReach reports whether err means that no server answered, or that the server can serve no
+// request now. It is false for answers about the request, such as 403, 404 or 410, for answers that
+// cannot be decoded, and for errors of the sink.
 func isOutOfReach(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -149,33 +150,33 @@ func isOutOfReach(err error) bool {
 	if isA[*resyncError](err) {
 		return false
 	}
-	return isA[net.Error](err) || // an *url.Error is one, and so is all that http.Client returns
+	return isA[net.Error](err) || // *url.Error implements it, and http.Client returns no other type
 		errors.Is(err, ErrNoConnection) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// Why the whole state is asked for again, besides what causes say.
+// Reasons for a relist, in addition to those in causes.
 const (
-	againRefused  = "refused"  // the server does not know the version that a watch-list was to begin at
+	againRefused  = "refused"  // the server does not know the version of a watch-list
 	againWatch    = "watch"    // a watch failed, or could not be opened
 	againFailed   = "failed"   // the last attempt failed
-	againFallback = "fallback" // a LIST, in place of a watch-list that failed
-	againDecoding = "decoding" // what was decoded directly is in doubt
-	againPanic    = "panic"    // the ListerWatcher has panicked
-	againAsked    = "asked"    // somebody has asked for that
+	againFallback = "fallback" // a LIST replaces a watch-list that failed
+	againDecoding = "decoding" // directly decoded objects are in doubt
+	againPanic    = "panic"    // the ListerWatcher panicked
+	againAsked    = "asked"    // a caller of Relister requested it
 )
 
-// cause is why a request has failed, or a watch has ended.
+// cause is a reason for the failure of a request or the end of a watch.
 type cause struct {
 	word     string // for the log
 	is       func(error) bool
 	ordinary bool // a watch that ends so has not failed
-	again    bool // it is also why the whole state is asked for again; else that is againWatch
-	detail   bool // watches that end so are counted as "error"
+	again    bool // whether word is also the reason for the relist; else that is againWatch
+	detail   bool // whether watches that end so are counted as "error"
 }
 
-// causes are all of them. The first one that fits an error is its cause.
+// causes lists every cause. The first one whose is matches an error is its cause.
 var causes = []cause{
 	{word: "stopped", is: isErr(errStopped), ordinary: true},
 	{word: "closed", is: isErr(errClosed), ordinary: true},
@@ -204,8 +205,8 @@ func causeOf(err error) cause {
 	return causes[slices.IndexFunc(causes, func(c cause) bool { return c.is(err) })]
 }
 
-// againAfter says why the whole state is asked for again, if it is, after a watch that ended with
-// err, or could not be opened.
+// againAfter returns the reason for the relist, if there is one, after a watch that ended with err
+// or could not be opened.
 func againAfter(err error) string {
 	if c := causeOf(err); c.again {
 		return c.word
@@ -213,7 +214,7 @@ func againAfter(err error) string {
 	return againWatch
 }
 
-// endReason says in a word why a watch has ended.
+// endReason returns the word for the end of a watch.
 func endReason(err error) string {
 	if c := causeOf(err); !c.detail {
 		return c.word

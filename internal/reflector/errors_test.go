@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestIsOutOfReach tells no answer from one that is not liked.
+// TestIsOutOfReach: a missing answer is distinguished from a negative one.
 func TestIsOutOfReach(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

@@ -15,7 +15,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// narrowSink is a sink that has no room after the second put of a watch, until its resync.
+// narrowSink is a sink that has no room from the second Put of a watch until its Resync.
 type narrowSink struct {
 	Sink
 	puts  int
@@ -42,8 +42,8 @@ func (s *narrowSink) Resync() error {
 	return s.Sink.Resync()
 }
 
-// TestRoomDuringAResync: a watch is due again once the sink has room, whatever the reflector
-// was doing when that came to be.
+// TestRoomDuringAResync: events of a watch are due again once the sink has room, even if it got
+// room while the reflector was busy.
 func TestRoomDuringAResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, report := testkit.NewScriptedWatch(8), NewJournal()

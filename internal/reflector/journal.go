@@ -16,30 +16,30 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// Journal is what a reflector tells about itself. The machine writes it, anybody reads it, and it
-// is there before the reflector is, so that an informer that was not started has one too.
+// Journal is the status and history of a reflector. The machine writes it, and any goroutine may
+// read it. It exists before its reflector, so that an informer that was not started has one, too.
 type Journal struct {
 	decoding tap.Ledger
-	Ended    chan struct{} // closed when nothing more comes into the store, or it is known that nothing ever does
+	Ended    chan struct{} // closed once nothing more enters the store: at the end, or if the reflector can never run
 
 	mu struct {
 		sync.Mutex
-		pages
-		given given
+		journalState
+		configured configured
 	}
 }
 
-// pages are what is written in a journal.
-type pages struct {
+// journalState is the content of a journal.
+type journalState struct {
 	clock   clock.Clock
-	Status       // but for ages, and what depends on the rest
-	History      // but for bytes
-	counted bool // whether there was a failure since the last wait
+	Status       // without ages and derived fields, see Journal.Status
+	History      // without bytes, see Journal.History
+	counted bool // whether Failures was incremented since the last wait
 
-	asked    string    // the kind of the request in hand that may hang; "": there is none
-	askedAt  time.Time // when it was
-	followed time.Time // since when bookmarks are due; zero: there is no watch
-	heldUp   bool      // the sink has no room
+	asked    string    // the kind of the pending request that may hang; "" if there is none
+	askedAt  time.Time // when it was sent
+	followed time.Time // since when bookmarks are due; zero if there is no watch
+	heldUp   bool      // whether the sink has no room
 }
 
 func NewJournal() *Journal {
@@ -48,36 +48,36 @@ func NewJournal() *Journal {
 	return j
 }
 
-func (j *Journal) setGiven(of given) {
+func (j *Journal) setConfigured(of configured) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.mu.given = of
+	j.mu.configured = of
 }
 
-// Target returns what the first request has asked for. If nobody has told, or before that, it returns what
-// was given.
+// Target returns the target of the first request. Before that request, or if the transport does not
+// report it, Target returns the configured one.
 func (j *Journal) Target() tap.Target {
 	if asked := j.decoding.Target(); !asked.IsZero() {
 		return asked
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.mu.given.target
+	return j.mu.configured.target
 }
 
-// Server is whom the first request has asked, "" if nobody has told.
+// Server returns the server of the first request, or "" if it is not known.
 func (j *Journal) Server() string { return j.Target().Server }
 
-// Name is what logs and errors call the objects.
+// Name returns the name of the objects for logs and errors.
 func (j *Journal) Name() string {
 	target := j.Target()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.mu.given.name(target)
+	return j.mu.configured.name(target)
 }
 
-// Successor returns an empty journal for a reflector that takes the place of this one's. Who waits
-// for the end of one waits for that of the other; only the successor may still be ended.
+// Successor returns an empty journal for a reflector that replaces this one's. Both share Ended,
+// unless it is closed already; only the successor may be ended afterwards.
 func (j *Journal) Successor() *Journal {
 	next := NewJournal()
 	if !j.HasEnded() {
@@ -86,14 +86,14 @@ func (j *Journal) Successor() *Journal {
 	return next
 }
 
-// write makes an entry, which calls nothing of the user's.
-func (j *Journal) write(entry func(p *pages)) {
+// write changes the journal. entry must not call the user's code.
+func (j *Journal) write(entry func(p *journalState)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	entry(&j.mu.pages)
+	entry(&j.mu.journalState)
 }
 
-// Status returns what is to be told now.
+// Status returns the current status.
 func (j *Journal) Status() Status {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,14 +116,13 @@ func (j *Journal) Status() Status {
 	return s
 }
 
-// SharesParts reports whether decoded objects may have parts that those of other reflectors have,
-// too.
+// SharesParts reports whether decoded objects may share parts with those of other reflectors.
 func (j *Journal) SharesParts() bool {
 	decoding := j.Status().Decoding
 	return decoding.Shares && decoding.Decoded > 0
 }
 
-// History returns what is to be told now.
+// History returns the current history.
 func (j *Journal) History() History {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -137,17 +136,17 @@ func (j *Journal) History() History {
 	return h
 }
 
-// enter notes what the reflector does from now on. After the end that is of no interest: one that is
-// not waited for may go on for a moment.
+// enter records the phase of the reflector. It does nothing after the end: a reflector that was not
+// waited for may run a moment longer.
 func (j *Journal) enter(phase Phase) {
-	j.write(func(p *pages) {
+	j.write(func(p *journalState) {
 		if !j.HasEnded() {
 			p.enter(phase)
 		}
 	})
 }
 
-func (p *pages) enter(phase Phase) {
+func (p *journalState) enter(phase Phase) {
 	if phase != p.Phase {
 		p.Phase, p.Since = phase, p.clock.Now()
 	}
@@ -166,20 +165,20 @@ func (p *pages) enter(phase Phase) {
 	}
 }
 
-// hold notes whether the sink has no room, so that nobody reads the watch.
-func (p *pages) hold(up bool) {
+// hold records whether the sink has no room, in which case the watch is not read.
+func (p *journalState) hold(up bool) {
 	if p.heldUp && !up {
 		p.followed = p.clock.Now()
 	}
 	p.heldUp = up
 }
 
-// failed notes a request, or the following of a watch, that ended with err. What fails without a
-// wait in between, as a list after the watch-list that it replaces, is one failure.
+// failed records that a request, or a watch, ended with err. Failures without a wait in between,
+// such as a watch-list and the list that replaces it, count as one.
 func (j *Journal) failed(err error) {
 	err = event.Kept(err)
 	text := notedText(err)
-	j.write(func(p *pages) {
+	j.write(func(p *journalState) {
 		hang, _ := j.hangLocked()
 		p.FailingSince = cmp.Or(p.failingSince(hang), p.clock.Now())
 		p.note(err, text)
@@ -191,46 +190,48 @@ func (j *Journal) failed(err error) {
 	})
 }
 
-// note notes an error, and what it says.
-func (p *pages) note(err error, text string) {
+// note records an error and its text.
+func (p *journalState) note(err error, text string) {
 	p.Err, p.ErrAt = err, p.clock.Now()
 	p.noteError(text, p.ErrAt)
 }
 
-// failingSince returns since when requests have failed or hung; zero: they do not.
-func (p *pages) failingSince(hang awaited) time.Time {
+// failingSince returns since when requests have failed or hung, or zero.
+func (p *journalState) failingSince(hang awaited) time.Time {
 	if since := p.FailingSince; hang.what == "" || !since.IsZero() && since.Before(hang.since) {
 		return since
 	}
 	return hang.since
 }
 
-// succeeded notes that a watch is open, on a published state.
+// succeeded records that a watch is open, on a published state.
 func (j *Journal) succeeded() {
-	j.write(func(p *pages) {
-		if p.followed.IsZero() || p.Failures > 0 { // else silence goes on from one watch to the next
+	j.write(func(p *journalState) {
+		if p.followed.IsZero() || p.Failures > 0 { // else a silence continues across watches
 			p.followed = p.clock.Now()
 		}
 		p.Failures, p.counted, p.FailingSince = 0, false, time.Time{}
 	})
 }
 
-// ended notes a request that is over.
-func (j *Journal) ended(past Past) { j.write(func(p *pages) { p.noteRequest(past, p.clock.Now()) }) }
+// ended records a request that is over.
+func (j *Journal) ended(past Past) {
+	j.write(func(p *journalState) { p.noteRequest(past, p.clock.Now()) })
+}
 
-// Refuse notes that what the journal is about cannot run, because of err.
+// Refuse records that the reflector cannot run, because of err, and ends the journal.
 func (j *Journal) Refuse(err error) {
 	text := notedText(err)
-	j.write(func(p *pages) {
+	j.write(func(p *journalState) {
 		p.Unfit = err
 		p.note(err, text)
 		j.endLocked()
 	})
 }
 
-// End notes that what the reflector has brought is processed, and no more comes.
+// End records that everything the reflector has received is processed, and that nothing follows.
 func (j *Journal) End() {
-	j.write(func(p *pages) {
+	j.write(func(p *journalState) {
 		p.enter(Stopped)
 		j.endLocked()
 	})
@@ -252,11 +253,11 @@ func (j *Journal) HasEnded() bool {
 	}
 }
 
-// awaitedLocked returns what is awaited of the request in hand, and besides of the watch: a
-// bookmark, if any has ever come, also from the next watch. None is due while requests fail, or the
+// awaitedLocked returns what the server has to send next: the answer to the pending request, and a
+// bookmark of the watch if a watch has ever sent one. No bookmark is due while requests fail or the
 // sink has no room.
 func (j *Journal) awaitedLocked() (all []awaited) {
-	p := &j.mu.pages
+	p := &j.mu.journalState
 	switch p.asked {
 	case KindList:
 		limit := unseenLimit
@@ -280,8 +281,9 @@ func (j *Journal) awaitedLocked() (all []awaited) {
 	return append(all, awaited{"the watch", heard, bookmarkLimit})
 }
 
-// hangLocked returns what hangs, the request if both do, since the older sign of life, and when it
-// is worth looking again; 0: not before something is asked for.
+// hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed
+// before the next request. If both the request and the watch hang, hang names the request and has
+// the older sign of life.
 func (j *Journal) hangLocked() (hang awaited, again time.Duration) {
 	now := j.mu.clock.Now()
 	for _, a := range j.awaitedLocked() {
@@ -296,7 +298,7 @@ func (j *Journal) hangLocked() (hang awaited, again time.Duration) {
 		}
 	}
 	if j.mu.asked == KindList {
-		again = min(again, hangLimit) // its bytes may come to be seen
+		again = min(again, hangLimit) // its bytes may become visible
 	}
 	return hang, again
 }
@@ -308,22 +310,22 @@ func (j *Journal) hang() (hang awaited, again time.Duration) {
 }
 
 const (
-	// hangLimit is how long a list may bring no byte, and a watch may take to open: kube-apiserver
-	// itself ends a list after a minute, and answers a watch at once.
+	// hangLimit is how long a list may send no byte, and how long a watch may take to open:
+	// kube-apiserver itself ends a list after a minute, and answers a watch at once.
 	hangLimit = time.Minute
-	// unseenLimit is how long a page of a list may take whose bytes nobody sees: long enough for
-	// one that arrives, however slowly.
+	// unseenLimit is how long a page of a list may take if its bytes are not visible: long enough
+	// for a page that arrives slowly.
 	unseenLimit = 5 * time.Minute
-	// bookmarkLimit is how long a watch may bring nothing, if bookmarks have come before: servers
-	// send one each minute.
+	// bookmarkLimit is how long a watch that has sent bookmarks may send nothing: servers send one
+	// each minute.
 	bookmarkLimit = 5 * time.Minute
 )
 
-// awaited is what a server has to send next. It hangs if it should have come by now.
+// awaited is an answer that a server has to send. It hangs if it is overdue.
 type awaited struct {
-	what  string        // it belongs to, in words
+	what  string        // the name of the request for logs
 	since time.Time     // the last sign of life
-	limit time.Duration // of the time since then
+	limit time.Duration // for the time since then
 }
 
 func latest(a, b time.Time) time.Time {

@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// list is the phase listing: fetch the whole collection, publish it, go on to watching.
+// list is the phase listing: it fetches the collection, publishes it, and goes on to watching.
 func (r *round) list(ctx context.Context) outcome {
 	done, err := r.takeTurn(ctx, Listing)
 	if err != nil {
@@ -56,15 +56,15 @@ func (r *round) list(ctx context.Context) outcome {
 	return next
 }
 
-// watchesFirst reports whether a failed request for the whole state is followed by a watch: it was
-// made because watches were not served, and now the server is not there at all.
+// watchesFirst reports whether a failed list is followed by a watch: the list was sent because
+// watches were not served, and now the server is out of reach.
 func (r *round) watchesFirst() bool {
 	return r.state.unserved && r.timers.outage.err != nil && !r.state.newest && !r.state.distrusts
 }
 
-// fetch gets the collection at the version that position asks for, and, if the server refuses that
-// version, at its newest without delay. The rules for pages are those of the first request in both
-// cases.
+// fetch fetches the collection at the version that listVersion returns. If the server refuses that
+// version, fetch lists the most recent state without delay. The paging rules of the first request
+// apply to both.
 func (r *round) fetch(ctx context.Context) (fetched, error) {
 	asked := r.listVersion()
 	pages := r.pager(asked)
@@ -88,9 +88,9 @@ func (r *round) fetch(ctx context.Context) (fetched, error) {
 	return got, nil
 }
 
-// listVersion is the version that a list asks for: "" (the newest) after a refusal, "0" (whatever
-// the server has in its cache) for the first one, else at least the last one seen, so that the
-// store never goes back in time.
+// listVersion returns the version for a list: "" (the most recent) after a refusal, "0" (any that
+// the server has cached) for the first list, else at least the last version seen, so that the store
+// never goes back in time.
 func (r *round) listVersion() string {
 	version := r.state.Version()
 	switch {
@@ -103,20 +103,19 @@ func (r *round) listVersion() string {
 	}
 }
 
-// fetched is a list that waits to be published, its version, and whether it came in more than one
-// page.
+// fetched is a list that is not published yet.
 type fetched struct {
 	stage   Stage
 	version string
-	paged   bool
+	paged   bool         // whether the list came in more than one page
 	first   string       // the name of the first item of the last page
-	taken   int          // items that were staged
-	foreign foreignItems // items that were left out
+	taken   int          // the number of items that were staged
+	foreign foreignItems // the items that were left out
 }
 
-// fetchAt gets the collection page by page. Each page is a request of its own and is staged, by
-// this goroutine, as it arrives; the pager sees only what a page says of itself. If a continue
-// token expires the pager begins anew, and so does the stage.
+// fetchAt fetches the collection page by page. Each page is a request of its own, and this
+// goroutine stages it as it arrives; the pager sees only a page's list metadata. If a continue
+// token expires, the pager and the stage start again from the first page.
 func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version string) (got fetched, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -144,7 +143,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	if err != nil {
 		return fetched{}, err
 	}
-	if got.taken == 0 && got.foreign.n > 0 { // the informer, or the server, is set up for something else
+	if got.taken == 0 && got.foreign.n > 0 { // the informer or the server is configured for other objects
 		return fetched{}, fmt.Errorf("none of %d list items is one of the expected objects: %w", got.foreign.n, got.foreign.first)
 	}
 	accessor, err := meta.ListAccessor(list)
@@ -155,23 +154,23 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	return got, nil
 }
 
-// pager makes the pager for a list that begins at version. A forced page size goes first. Otherwise
-// lists at "" and "0" may come in pages, because the first is read from etcd anyway and the second
-// ignores the limit if the server has a watch cache; a list at a given version asks for one page,
-// since a limit would take it from the watch cache to etcd, unless paging has shown that there is
-// none.
+// pager returns the pager for a list that begins at version. A configured page size takes
+// precedence. Otherwise lists at "" and "0" may come in pages: the first is read from etcd anyway,
+// and a server with a watch cache ignores the limit for the second. A list at another version is
+// one page, because a limit would move it from the watch cache to etcd, unless an earlier list has
+// shown that the server has no watch cache.
 func (r *round) pager(version string) *pager.ListPager {
-	p := pager.New(nil) // fetchAt gives it the function
+	p := pager.New(nil) // fetchAt sets PageFn
 	if r.options.PageSize != 0 || !r.state.paging && version != "" && version != "0" {
 		p.PageSize = r.options.PageSize
 	}
 	return p
 }
 
-// pageFrom requests a page of a list.
+// pageFrom requests one page of a list.
 func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
 	return requestOf(ctx, r.timers, KindList, func(ctx context.Context) (runtime.Object, error) {
-		r.options.Journal.write(func(p *pages) { p.Status.Lists++ })
+		r.options.Journal.write(func(p *journalState) { p.Status.Lists++ })
 		page, err := from.ListWithContext(ctx, options)
 		if err == nil && event.IsNil(page) {
 			return nil, errNoList
@@ -180,14 +179,14 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 	}, func(runtime.Object) {})
 }
 
-// stagePage stages the items of a page, which it does not change, and returns a list without items
-// that says of itself what the page does. Items that are none of the expected objects are reported
-// and left out. Items are copied out of the page's array, so that none of them keeps all others
+// stagePage stages the items of a page and returns a list without items that has the page's
+// metadata. It does not change the page. Items that are not among the expected objects are reported
+// and left out. Items are copied out of the page's array, so that one item does not keep the others
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, _, each := pageOf(page)
 	if gvk, bad := unusableKind(list); bad {
-		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.Journal.Name()) // a badly set up client may get it
+		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.Journal.Name()) // a badly configured client may get it
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
@@ -219,19 +218,19 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
 }
 
-// firstOf returns namespace and name of the first item of a page; "" if it has none.
+// firstOf returns namespace/name of the first item of a page, or "" if the page is empty.
 func firstOf(page runtime.Object) (name string) {
 	_, _, each := pageOf(page)
 	_ = each(func(item runtime.Object) error {
 		if accessor, err := meta.Accessor(item); err == nil {
 			name = accessor.GetNamespace() + "/" + accessor.GetName()
 		}
-		return io.EOF // one is enough
+		return io.EOF // stops after the first item
 	})
 	return name
 }
 
-// pageOf returns the list that a page is, how many items it has, and how to go through them.
+// pageOf returns the list of a page, the number of its items, and an iterator over them.
 func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(runtime.Object) error) error) {
 	direct, ok := page.(*tap.Page)
 	if !ok {
@@ -247,7 +246,8 @@ func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(run
 	}
 }
 
-// newStage returns a stage of the sink, which is told if what the sink has is not to be trusted.
+// newStage returns a stage of the sink. The stage is told if the sink's objects are not to be
+// trusted.
 func (r *round) newStage(size int, streamed bool) Stage {
 	stage := r.options.Sink.Stage(size, streamed)
 	if wary, ok := stage.(interface{ Distrust() }); ok && r.state.distrusts {
@@ -259,24 +259,24 @@ func (r *round) newStage(size int, streamed bool) Stage {
 	return stage
 }
 
-// doubted reports whether err says that what was decoded directly may be wrong: also what the sink
-// has.
+// doubted reports whether err says that directly decoded objects may be wrong. If so, the sink's
+// objects are not trusted either.
 func (r *round) doubted(ctx context.Context, err error) bool {
 	var doubt *tap.Doubt
 	if !errors.As(err, &doubt) {
 		return false
 	}
 	r.state.distrust(true)
-	r.options.say(ctx, 0, "Warning: taking over the whole state again, decoded by the client", "err", doubt)
+	r.options.log(ctx, 0, "Warning: listing again, with objects decoded by the client", "err", doubt)
 	return true
 }
 
-// publish makes a whole state the content of the store, and its version the position.
+// publish makes the staged objects the content of the store, and version the reflector's position.
 func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Discreet(err))
 	}
-	r.options.Journal.write(func(p *pages) { p.Version = version })
+	r.options.Journal.write(func(p *journalState) { p.Version = version })
 	r.state.distrust(false)
 	return nil
 }

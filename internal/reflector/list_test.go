@@ -25,7 +25,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// listOnly makes a reflector whose rounds end right after the list, by a watch that cannot be
+// listOnly returns a reflector whose rounds end right after the list, because the watch cannot be
 // opened.
 func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector {
 	server.NoStream = true
@@ -35,8 +35,7 @@ func listOnly(server *testkit.Server, store clientgo.ReflectorStore) *Reflector 
 	return New(Options{Name: "r", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store)})
 }
 
-// TestListVersions: which version each list of a sequence of rounds asks for, where no scenario says
-// that.
+// TestListVersions: the version of each list in a sequence of rounds, for cases without a scenario.
 func TestListVersions(t *testing.T) {
 	olderTooLarge := apierrors.NewTimeoutError("not yet", 1)
 	olderTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: tooLargeVersion}}
@@ -46,7 +45,7 @@ func TestListVersions(t *testing.T) {
 	timeout := apierrors.NewTimeoutError("slow", 1)
 
 	for name, tc := range map[string]struct {
-		answers []any // versions or errors, one for each list
+		answers []any // a version or an error for each list
 		rounds  int
 		want    []string
 	}{
@@ -76,11 +75,11 @@ func TestListVersions(t *testing.T) {
 	}
 }
 
-// TestListPages: which limit lists ask for.
+// TestListPages: the limits of lists.
 func TestListPages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pageSize int64
-		paged    bool // the first list comes in two pages
+		paged    bool // whether the first list has two pages
 		want     []string
 	}{
 		"default": {0, false, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0"}},
@@ -110,10 +109,10 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestListWithoutEnd: a page that names itself as the next one, and comes again, fails the list,
-// which publishes nothing.
+// TestListWithoutEnd: if a page names itself as the next one and is repeated, the list fails and
+// publishes nothing.
 func TestListWithoutEnd(t *testing.T) {
-	const pages = 20 // so that the test comes to its end
+	const pages = 20 // so that the test ends
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
 		page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", min(n, 3)), "1"))
 		if n < pages {
@@ -129,7 +128,7 @@ func TestListWithoutEnd(t *testing.T) {
 	assert.Empty(t, store.Entries())
 }
 
-// TestListPagedAtNewestIsNoHint: only pages at version "0" tell that the server has no watch cache.
+// TestListPagedAtNewestIsNoHint: only pages at version "0" show that the server has no watch cache.
 func TestListPagedAtNewestIsNoHint(t *testing.T) {
 	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
 		page := testkit.PodList("5")
@@ -149,8 +148,8 @@ func TestListPagedAtNewestIsNoHint(t *testing.T) {
 	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
 }
 
-// TestListResultsThatAreNone: what makes no sense as a list is an error of the round, without the
-// objects in its text.
+// TestListResultsThatAreNone: an invalid list ends the round with an error that does not contain
+// the objects.
 func TestListResultsThatAreNone(t *testing.T) {
 	secret := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1.PodSpec{Hostname: "hush"}}
 	table := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "Table"}}
@@ -173,7 +172,7 @@ func TestListResultsThatAreNone(t *testing.T) {
 	}
 }
 
-// nilItems is a list of pointers, as a hand-written ListerWatcher may return it.
+// nilItems is a list of pointers, as a hand-written ListerWatcher may return.
 type nilItems struct {
 	metav1.TypeMeta
 	metav1.ListMeta
@@ -192,8 +191,8 @@ func TestListItemWithoutObject(t *testing.T) {
 	assert.Len(t, reported(), 1)
 }
 
-// TestListPanics: a panic in the ListerWatcher is thrown again in the goroutine of the reflector,
-// with its value.
+// TestListPanics: a panic in the ListerWatcher is repeated in the goroutine of the reflector with
+// its value.
 func TestListPanics(t *testing.T) {
 	type oops struct{ code int }
 	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { panic(oops{42}) }}
@@ -201,7 +200,8 @@ func TestListPanics(t *testing.T) {
 	assert.PanicsWithValue(t, oops{42}, func() { _ = r.ListAndWatch(t.Context()) })
 }
 
-// TestSurvivedPanic: a process that is told to survive panics gets another round after the backoff.
+// TestSurvivedPanic: if the process is configured to survive panics, another round follows after
+// the backoff.
 func TestSurvivedPanic(t *testing.T) {
 	utilruntime.ReallyCrash = false
 	defer func() { utilruntime.ReallyCrash = true }()
@@ -220,8 +220,8 @@ func TestSurvivedPanic(t *testing.T) {
 	})
 }
 
-// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, is an
-// error and no hang.
+// TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, causes an
+// error and does not block the reflector.
 func TestListThatDoesNotReturn(t *testing.T) {
 	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 		runtime.Goexit()
@@ -230,8 +230,8 @@ func TestListThatDoesNotReturn(t *testing.T) {
 	assert.ErrorIs(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), errNoAnswer)
 }
 
-// TestOneTokenForAllPages: fake ListerWatchers that count their pages themselves may give the same
-// token with each.
+// TestOneTokenForAllPages: fake ListerWatchers that count their pages themselves may return the
+// same token with each page.
 func TestOneTokenForAllPages(t *testing.T) {
 	const pages = 4
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {

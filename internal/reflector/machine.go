@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// machine walks a reflector through its phases. A round is the way from the opening phase to a
-// point where only the whole state helps:
+// machine runs a reflector through its phases. A round begins with a list or a watch-list, and ends
+// when only a new list can help:
 //
 //	           ┌── refused version, broken stream (fewer than 3)
 //	           ▼  │
@@ -29,18 +29,18 @@ import (
 //	                  run: BackingOff, then opening     ListAndWatch: stopped
 //	                  (watching, if a watch was closed at once)
 //
-// From everywhere the end of the context leads to stopped. One goroutine runs the machine. What is
-// done in a phase is the round's; where that leads, step knows.
+// When the context ends, every phase leads to stopped. One goroutine runs the machine. Methods of
+// round do the work of a phase; step selects the next phase.
 type machine struct {
 	round round
 	phase Phase
 	pause pause
-	// roundOver decides what follows a round that ended with err, or nil.
+	// roundOver returns the phase that follows a round. err is nil if the round ended without one.
 	roundOver func(ctx context.Context, err error) Phase
 }
 
-// pause says how long BackingOff lasts, on which clock, whether it ends sooner if the server
-// answers another reflector, and what follows.
+// pause describes a BackingOff: its length, its clock, whether an answer of the server to another
+// reflector ends it early (wakes), and the phase that follows.
 type pause struct {
 	clock  clock.Clock
 	length time.Duration
@@ -48,13 +48,13 @@ type pause struct {
 	resume Phase
 }
 
-func newMachine(state *memory) *machine {
+func newMachine(state *persistentState) *machine {
 	reader := &state.reader
 	reader.timers, state.short = newTimers(&reader.options), false
 	return &machine{round: round{state: state, reader: reader, options: &reader.options, timers: &reader.timers}, phase: state.begin()}
 }
 
-// begin begins what lasts as long as the machine runs, and returns what ends it, once the machine stands.
+// begin acquires what the machine holds while it runs, and returns the function that releases it.
 func (m *machine) begin() (end func()) {
 	endLists := m.round.state.lists.Begin()
 	return func() {
@@ -65,7 +65,7 @@ func (m *machine) begin() (end func()) {
 	}
 }
 
-// step does the work of the present phase and goes to the next one. It returns at once when ctx
+// step does the work of the current phase and moves to the next one. It returns at once when ctx
 // ends.
 func (m *machine) step(ctx context.Context) {
 	if ctx.Err() != nil {
@@ -75,7 +75,7 @@ func (m *machine) step(ctx context.Context) {
 	m.phase = m.phaseAfter(ctx, m.work(ctx))
 }
 
-// work does the work of the present phase.
+// work does the work of the current phase.
 func (m *machine) work(ctx context.Context) outcome {
 	switch m.phase {
 	case Listing:
@@ -104,8 +104,8 @@ func (m *machine) phaseAfter(ctx context.Context, o outcome) Phase {
 	}
 }
 
-// stepOrCrash is step for run: a panic is reported as everywhere in Kubernetes and goes on, unless
-// the process is told to survive panics; then the round is over and another one follows.
+// stepOrCrash is step for Run. A panic is reported and repeated, as elsewhere in Kubernetes; if the
+// process is configured to survive panics, the round ends and another one follows.
 func (m *machine) stepOrCrash(ctx context.Context) {
 	returned := false
 	defer func() {
@@ -119,7 +119,7 @@ func (m *machine) stepOrCrash(ctx context.Context) {
 	returned = true
 }
 
-// panicked notes a panic in a step, of the ListerWatcher or another function of the user's.
+// panicked records a panic in a step: of the ListerWatcher or of another function of the user's.
 func (m *machine) panicked(ctx context.Context, p any) {
 	err, ok := p.(error)
 	if !ok {
@@ -130,8 +130,8 @@ func (m *machine) panicked(ctx context.Context, p any) {
 	m.round.state.degraded(ctx, againPanic)
 }
 
-// scheduleRound is the roundOver of run: the error is made known, and another round follows, unless
-// the decision about it is otherwise.
+// scheduleRound is the roundOver of Run. It reports err, and schedules another round unless the
+// Decision stops the reflector.
 func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 	decision := m.round.state.decideOn(ctx, err)
 	if err != nil {
@@ -142,13 +142,13 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 		return Stopped
 	}
 	if m.round.state.unserved && decision.After == 0 {
-		return m.restAfterRound(0, false) // it has waited before the watch
+		return m.restAfterRound(0, false) // the pause came before the watch
 	}
 	return m.restAfterRound(m.round.state.delayAfter(err, decision))
 }
 
-// restAfterRound leads to another round after length, on real time as in client-go: whoever steps a
-// fake clock for resyncs does not wait for rounds with it.
+// restAfterRound schedules another round after length. It uses real time, as client-go does: a test
+// that steps a fake clock for resyncs does not delay rounds.
 func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
 	m.pause = pause{clock: clock.RealClock{}, length: length, wakes: wakes, resume: m.round.state.begin()}
 	if m.pause.resume == Watching {
@@ -157,7 +157,7 @@ func (m *machine) restAfterRound(length time.Duration, wakes bool) Phase {
 	return BackingOff
 }
 
-// resumeLater leads to the phase resume after the backoff, within the round.
+// resumeLater schedules the phase resume, in the same round, after the backoff.
 func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phase {
 	decision := m.round.state.decideOn(ctx, err)
 	if decision.Stop {
@@ -169,7 +169,8 @@ func (m *machine) resumeLater(ctx context.Context, resume Phase, err error) Phas
 	return BackingOff
 }
 
-// backOff waits for the pause. A watch that was to follow gives way to a wish for the whole state.
+// backOff waits for the pause. If a relist was requested meanwhile, it replaces a watch that was to
+// follow.
 func (m *machine) backOff(ctx context.Context) outcome {
 	timer := m.pause.clock.NewTimer(m.pause.length)
 	defer timer.Stop()

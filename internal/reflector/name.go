@@ -13,16 +13,16 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// given is what is known of the objects before the first request.
-type given struct {
-	description string // of the user's
+// configured describes the objects, as far as they are known before the first request.
+type configured struct {
+	description string // the user's
 	target      tap.Target
 	example     any
 }
 
-// name is what logs and errors call the objects: the target, if it is known, else the type. A description
-// counts if no resource was given.
-func (g *given) name(target tap.Target) string {
+// name returns the name of the objects for logs and errors: the target if it is known, else the
+// type. A description takes precedence if no resource was given.
+func (g *configured) name(target tap.Target) string {
 	switch {
 	case g.description != "" && g.target.IsZero():
 		return g.description
@@ -33,7 +33,7 @@ func (g *given) name(target tap.Target) string {
 	}
 }
 
-// Describe says in words what the example stands for: its kind if it is unstructured and has
+// Describe returns the name of the type of the example: its kind if it is unstructured and has
 // one, else its Go type.
 func Describe(example any) string {
 	if example == nil {
@@ -45,15 +45,15 @@ func Describe(example any) string {
 	return reflect.TypeOf(example).String()
 }
 
-// CallsiteName is file:line of the nearest caller outside of this module's engines and of
+// CallsiteName returns file:line of the nearest caller outside of this module's engines and of
 // client-go's tools/cache.
 func CallsiteName() string {
 	return naming.GetNameFromCallsite(append(ownFilesOnStack(), "client-go/tools/cache/")...)
 }
 
-// ownFilesOnStack lists the files of the engines that the present call goes through.
+// ownFilesOnStack returns the files of the engines on the stack of the current call.
 func ownFilesOnStack() []string {
-	const depth = 32 // more than naming looks at
+	const depth = 32 // more than package naming inspects
 	pcs := make([]uintptr, depth)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	var files []string
@@ -68,12 +68,12 @@ func ownFilesOnStack() []string {
 	}
 }
 
-// modulePath is that of the root package, whichever of its packages this file is in.
-var modulePath = strings.TrimSuffix(reflect.TypeFor[given]().PkgPath(), "/internal/reflector")
+// modulePath is the path of the root package.
+var modulePath = strings.TrimSuffix(reflect.TypeFor[configured]().PkgPath(), "/internal/reflector")
 
-// isOwn reports whether a function is one of the root package or of the engines below it, tests
-// left out. It goes by the function's package, which holds wherever the module was unpacked and
-// however it was built.
+// isOwn reports whether a function belongs to the root package or to the engines below it, without
+// tests. It uses the function's package path, which does not depend on where the module was
+// unpacked or how it was built.
 func isOwn(function, file string) bool {
 	rest, inModule := strings.CutPrefix(function, modulePath)
 	return inModule && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "/internal/")) && !strings.HasSuffix(file, "_test.go")

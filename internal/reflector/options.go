@@ -19,145 +19,145 @@ import (
 )
 
 const (
-	// leastWatchTimeout is the shortest watch that is asked for. Each end of a watch costs the
-	// server a new one, and shorter timeouts were seen to hurt control planes; it is client-go's
-	// value, and servers are sized for it.
+	// leastWatchTimeout is the shortest timeout of a watch. Each end of a watch costs the server a
+	// new one, and shorter timeouts were seen to overload control planes. It is client-go's value,
+	// and servers are sized for it.
 	leastWatchTimeout = 5 * time.Minute
 
-	// internalErrorReset is how long after an internal error the next one counts as the first of a
-	// new series.
+	// internalErrorReset is the time after an internal error from which the next one begins a new
+	// series.
 	internalErrorReset = time.Minute
 
-	// veryShortWatch is the age below which a watch that closes without an event is taken for a
-	// fault of the server.
+	// veryShortWatch is the age below which a watch that closes without an event counts as a fault
+	// of the server.
 	veryShortWatch = time.Second
 
-	// watchMisses is how many watches in a row may not be served until the whole state is asked
-	// for.
+	// watchMisses is the number of consecutive watches that the server may fail to serve before a
+	// relist.
 	watchMisses = 3
 
-	// streamStrikes is how many watch-list streams in a row may end without their end mark until a
-	// round falls back to LIST: one is an accident, three are a proxy or a server that cannot
-	// stream.
+	// streamStrikes is the number of consecutive watch-lists that may end without their end mark
+	// before a round falls back to LIST: one is an accident, three mean that a proxy or a server
+	// cannot stream.
 	streamStrikes = 3
-	// listPreference is how long LIST replaces watch-lists after that, if all had stayed open: long
-	// enough to spare a server that cannot stream the attempts of each round, short enough to
-	// notice that it was upgraded.
+	// listPreference is how long LIST then replaces watch-lists, if all of them had stayed open. It
+	// spares a server that cannot stream the attempts of each round, and is short enough to notice
+	// that the server was upgraded.
 	listPreference = 10 * time.Minute
-	// A watch-list stream that waits for its end mark is looked at each streamSilenceStep; a step
-	// without an event is logged, and streamSilenceLimit without one ends the stream, unless an
-	// option says otherwise.
+	// A watch-list without its end mark is checked every streamSilenceStep. A step without an event
+	// is logged, and streamSilenceLimit without one ends the stream, unless an option says
+	// otherwise.
 	streamSilenceStep  = 10 * time.Second
 	streamSilenceLimit = 2 * time.Minute
 
-	// maxRetryAfter bounds what a server's Retry-After is good for: a wrong one must not cost
-	// hours.
+	// maxRetryAfter bounds the Retry-After of a server: a wrong one must not cost hours.
 	maxRetryAfter = 5 * time.Minute
 )
 
-// Options is what a reflector is made of. ListerWatcher and sink are required, every other zero
-// value works. The reflector keeps the options and does not change them.
+// Options configures a reflector. ListerWatcher and Sink are required; every other zero value
+// works. The reflector keeps the options and does not change them.
 type Options struct {
-	// Name identifies the reflector in logs and errors; empty: CallsiteName.
+	// Name identifies the reflector in logs and errors; by default CallsiteName.
 	Name string
-	// TypeDescription says in words what is reflected; empty: Journal.Name says it.
+	// TypeDescription names the objects in logs; by default Journal.Name chooses the name.
 	TypeDescription string
-	// Resource is what is asked for, if that is known before the first request.
+	// Resource is the requested resource, if it is known before the first request.
 	Resource schema.GroupVersionResource
-	// ListerWatcher must be the one the user gave, not a wrapper: it is asked whether it can stream
+	// ListerWatcher must be the user's, not a wrapper: it is checked for the ability to stream
 	// lists.
 	ListerWatcher clientgo.ListerWatcher
 	// ExpectedType is an example of the objects to admit; nil admits any. An unstructured example
 	// with apiVersion and kind admits only objects of that kind.
 	ExpectedType any
-	// Namespace is that of the objects to admit; "": any.
+	// Namespace is the namespace of the objects to admit; "" admits any.
 	Namespace string
-	// Sink is where everything goes.
+	// Sink receives the objects.
 	Sink Sink
 
-	// ResyncPeriod is the time between two looks at ShouldResync while watching; 0: never.
+	// ResyncPeriod is the time between two calls of ShouldResync while watching; 0 means never.
 	ResyncPeriod time.Duration
-	// ShouldResync reports whether a period that has passed leads to a resync of the sink; nil:
+	// ShouldResync reports whether the end of a period leads to a resync of the sink; nil means
 	// always.
 	ShouldResync func() bool
 
-	// Mode is how the whole state is taken over.
+	// Mode is the way in which the collection is listed.
 	Mode Mode
-	// PageSize forces lists into pages of that many objects; 0: client-go's rules decide.
+	// PageSize forces lists into pages of that many objects; 0 means client-go's rules.
 	PageSize int64
-	// StreamSilence is how long a watch-list stream may send nothing before its end mark; 0:
+	// StreamSilence is how long a watch-list may send nothing before its end mark; 0 means
 	// streamSilenceLimit.
 	StreamSilence time.Duration
-	// Turns holds a token for each reflector that may take over the whole state now. Who does takes
-	// one, and puts it back. nil: there is no cap.
+	// Turns holds a token for each list that may run now. A reflector takes one for the length of
+	// its list. nil means no limit.
 	Turns chan struct{}
-	// Spread bounds the random pauses before the first request, and before those that follow the
-	// first answer of a server that was out of reach; 0: there is none before the first request,
-	// and the others take up to returnSpread.
+	// Spread bounds the random delay before the first request, and the delay of requests that
+	// follow the first answer of a server that was out of reach. If it is 0 the first request is
+	// not delayed, and the others by up to returnSpread.
 	Spread time.Duration
 
 	// MinWatchTimeout raises the lower bound of the server-side watch timeout; below 5 minutes it
 	// has no effect.
 	MinWatchTimeout time.Duration
-	// IdleTimeout is how long a watch may be silent; 0: for ever.
+	// IdleTimeout is how long a watch may be silent; 0 means for ever.
 	IdleTimeout time.Duration
-	// MaxInternalErrorRetry is how long internal errors of a watch are answered by another watch
-	// instead of a list.
+	// MaxInternalErrorRetry is how long internal errors of a watch lead to another watch instead of
+	// a list.
 	MaxInternalErrorRetry time.Duration
-	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, anew every 2 minutes).
+	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset every 2
+	// minutes).
 	Backoff *wait.Backoff
-	// Delay returns how long to wait before the next attempt; nil: as backoff says.
+	// Delay returns the delay before the next attempt; by default from Backoff.
 	Delay wait.DelayFunc
-	// Reached is the version that the reflector has come to before, as in another run; "": none.
+	// Reached is the version that a previous reflector has reached; "" means none.
 	Reached string
 
-	// Decoding is how objects are made of what the server sends. Its ledger is the journal's.
+	// Decoding configures direct decoding. Its ledger is the journal's.
 	Decoding tap.Options
 
-	// Decide says what to do about an error after which the reflector would wait, the attempts-th
-	// since the last success; synced reports whether a whole state was ever published. nil: the
-	// zero decision. It must not wait.
+	// Decide returns what to do after an error, before the reflector would wait. attempts is the
+	// number of failures since the last success, and synced reports whether a state was ever
+	// published. nil means the zero Decision. It must not block.
 	Decide func(ctx context.Context, err error, attempts int, synced bool) Decision
-	// OnError hears of each error that ends a round; nil: nobody does.
+	// OnError is called with each error that ends a round; it may be nil.
 	OnError func(ctx context.Context, f Failure)
-	// OnStop hears that a decision has stopped the reflector; nil: nobody does. It may panic.
+	// OnStop is called when a Decision has stopped the reflector; it may be nil, and may panic.
 	OnStop func(ctx context.Context, err error)
-	// Relister takes wishes for the whole state; nil: nobody has any.
+	// Relister takes requests for relists; nil means that there are none.
 	Relister *Relister
-	// Journal is where the reflector tells what it does; nil: one that nobody reads.
+	// Journal receives status and history of the reflector; nil means a private one.
 	Journal *Journal
 
-	// Logger replaces klog.Background during construction; a running reflector takes the one of its
-	// context.
+	// Logger replaces klog.Background during construction; a running reflector uses the logger of
+	// its context.
 	Logger *klog.Logger
-	// Clock drives everything but the delay between two rounds, which, as in client-go, is real;
-	// nil: the real clock.
+	// Clock drives everything except the delay between two rounds, which is real time, as in
+	// client-go; nil means the real clock.
 	Clock clock.Clock
-	// spawn runs a function in a goroutine of its own; nil: by a go statement.
+	// spawn runs a function in a new goroutine; nil means a go statement.
 	spawn func(func())
-	// Servers are those that reflectors have lost; nil: those of the process.
+	// Servers are the lost servers that reflectors share; nil means those of the process.
 	Servers *Servers
-	// away returns how long to wait before the next attempt to reach a server that does not answer;
-	// nil: those of a server agree on that.
+	// away returns the delay before the next attempt to reach a server that does not answer; nil
+	// means that the reflectors of a server share their delays.
 	away wait.DelayFunc
 }
 
-// Decision says what to do about an error. The zero value: try again after the backoff.
+// Decision says what to do after an error. The zero value means to try again after the backoff.
 type Decision struct {
-	Stop     bool          // for good
-	After    time.Duration // until the next attempt; 0: the backoff
-	Expected bool          // a state to wait through, and nothing for the log but once
+	Stop     bool          // whether the reflector stops for good
+	After    time.Duration // the delay until the next attempt; 0 means the backoff
+	Expected bool          // whether the error is a state to wait out: it is logged only once
 }
 
 // Failure is an error that ended a round.
 type Failure struct {
 	Err      error
-	Expected bool     // the decision about it says so
-	Of       *Options // what the reflector is made of, with defaults
-	Version  string   // where it is
+	Expected bool     // whether the Decision says so
+	Of       *Options // the reflector's options, with defaults
+	Version  string   // the version that the reflector has reached
 }
 
-// withDefaults fills what the zero value leaves open.
+// withDefaults returns o with defaults for zero values.
 func (o Options) withDefaults() Options {
 	if o.Name == "" {
 		o.Name = CallsiteName()
@@ -180,24 +180,25 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// spread returns a random part of the time over which reflectors come back to a server.
+// spread returns a random part of the time over which reflectors return to a server.
 func (o *Options) spread() time.Duration { return rand.N(cmp.Or(o.Spread, returnSpread)) }
 
-// watchTimeout draws the timeout of a watch, from a range so that many reflectors do not reconnect
-// at once, in the form of ListOptions.TimeoutSeconds.
+// watchTimeout returns a random timeout of a watch, for ListOptions.TimeoutSeconds. It is random so
+// that many reflectors do not reconnect at once.
 func (o *Options) watchTimeout() *int64 {
 	least := max(o.MinWatchTimeout, leastWatchTimeout)
 	drawn := int64((least + rand.N(least)).Seconds())
 	return &drawn
 }
 
-// Tell notes in a journal what is known before the first request.
+// Tell records in a journal what is known before the first request.
 func (o *Options) Tell(j *Journal) {
-	j.setGiven(given{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType})
+	j.setConfigured(configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType})
 }
 
-// Transformed returns the options for objects that a transform function may write to: its results
-// are not remembered, because cached ones have readers, and parts are shared only if it copies.
+// Transformed returns the options for objects that a transform function may modify. The results of
+// decoding are not remembered, because cached objects have readers. Parts are shared only if the
+// function copies.
 func (o Options) Transformed(copies bool) Options {
 	d := &o.Decoding
 	d.Remember = false
@@ -207,17 +208,17 @@ func (o Options) Transformed(copies bool) Options {
 	return o
 }
 
-// WarnOfUnshared logs that equal parts of objects are not shared, although that was asked for.
+// WarnOfUnshared logs why equal parts of objects are not shared, if sharing was requested.
 func (o *Options) WarnOfUnshared(logger klog.Logger, name string) {
 	if why := o.Decoding.Unshared; why != "" {
 		logger.Info("Warning: objects do not share equal parts, although ShareParts is set", "type", name, "reason", why)
 	}
 }
 
-// state is a change of state that lines of the log tell of, under the key "state".
+// state is a change of state in the log, under the key "state".
 type state struct{ word, message string }
 
-// docs/observability.md has them.
+// docs/observability.md documents them.
 var (
 	stateStarted   = state{"started", "Reflector started"}
 	stateListing   = state{"listing", "Asking for the whole state"}
@@ -232,8 +233,8 @@ var (
 	stateStopped   = state{"stopped", "Reflector stopped"}
 )
 
-// stateLevel is the verbosity from which a change of state is a line of the log: 2, and 3 in an
-// outage, of which one line for all reflectors tells.
+// stateLevel returns the verbosity of a change of state: 2, and 3 in an outage, which has one line
+// for all reflectors.
 func (o *Options) stateLevel() int {
 	if o.Journal.Status().OutOfReach {
 		return 3
@@ -241,23 +242,23 @@ func (o *Options) stateLevel() int {
 	return 2
 }
 
-// tell writes the line of a change of state.
-func (o *Options) tell(ctx context.Context, s state, keysAndValues ...any) {
-	o.tellAt(ctx, o.stateLevel(), s, keysAndValues...)
+// logState logs a change of state.
+func (o *Options) logState(ctx context.Context, s state, keysAndValues ...any) {
+	o.logStateAt(ctx, o.stateLevel(), s, keysAndValues...)
 }
 
-// tellAt is tell, from a verbosity on.
-func (o *Options) tellAt(ctx context.Context, level int, s state, keysAndValues ...any) {
+// logStateAt is logState with a given verbosity.
+func (o *Options) logStateAt(ctx context.Context, level int, s state, keysAndValues ...any) {
 	about := append([]any{"state", s.word}, o.about()...)
 	klog.FromContext(ctx).V(level).WithCallDepth(2).Info(s.message, append(about, keysAndValues...)...)
 }
 
-// say writes another line, from a verbosity on.
-func (o *Options) say(ctx context.Context, level int, message string, keysAndValues ...any) {
+// log logs another message with a given verbosity.
+func (o *Options) log(ctx context.Context, level int, message string, keysAndValues ...any) {
 	klog.FromContext(ctx).V(level).WithCallDepth(1).Info(message, append(o.about(), keysAndValues...)...)
 }
 
-// about returns the keys and values by which a line of the log says whose it is.
+// about returns the keys and values that identify the reflector in a log line.
 func (o *Options) about() []any {
 	all := []any{"reflector", o.Name, "type", o.Journal.Name()}
 	if server := o.Journal.Server(); server != "" {

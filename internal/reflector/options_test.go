@@ -17,7 +17,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestDescribeType: the default type description, and the kind that unstructured objects must have.
+// TestDescribeType: the default type description, and the required kind of unstructured objects.
 func TestDescribeType(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Kind"}
 	for name, tc := range map[string]struct {
@@ -44,7 +44,7 @@ func TestDescribeType(t *testing.T) {
 }
 
 // TestDefaultBackoff: the default delays start between 0.8 and 1.6 s, end between 30 and 60 s, and
-// start again after two minutes without one.
+// start again after two minutes without a delay.
 func TestDefaultBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})})
@@ -64,14 +64,14 @@ func TestDefaultBackoff(t *testing.T) {
 	})
 }
 
-// TestNameByDefault: the caller's file:line.
+// TestNameByDefault: the default name is file:line of the caller.
 func TestNameByDefault(t *testing.T) {
 	assert.Regexp(t, `options_test\.go:\d+$`, New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
 	assert.Equal(t, "n", New(Options{Name: "n", ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
 }
 
-// TestIsOwn: default names pass over the root package and its engines, wherever this file is, and
-// over nothing else.
+// TestIsOwn: default names skip the root package and its engines, wherever the module is, and no
+// other package.
 func TestIsOwn(t *testing.T) {
 	const module, file = "github.com/kinformer/cache", "/x/y.go"
 	for function, want := range map[string]bool{

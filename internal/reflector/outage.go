@@ -16,48 +16,48 @@ import (
 )
 
 const (
-	// outageWarning is the age from which an outage is worth a line in the log: a server that
-	// restarts, or that fails over to another one, is mostly back by then. It is also how long the
-	// line that it is over waits for the last reflector.
+	// outageWarning is the age from which an outage is logged as a warning: a server that restarts,
+	// or fails over to another one, is usually back by then. It is also how long the line about the
+	// end of an outage waits for the last reflector.
 	outageWarning = 5 * time.Second
-	// maxNamed is how many reflectors that line names.
+	// maxNamed is the largest number of reflectors that a line names.
 	maxNamed = 10
-	// lateAnswer is how long a request for a watch may take that an API server answers which was
-	// there when the request was sent. Clients wait for longer on their own: client-go's repeats a
-	// request whose connection breaks ten times, with a second between.
+	// lateAnswer is the longest time that a server that was up takes to answer a watch request. A
+	// longer time means that the client has waited: after a broken connection client-go repeats a
+	// request up to ten times, a second apart.
 	lateAnswer = time.Second
 )
 
-// reach is what an outage says about the next request.
+// reach is the state of an outage that decides when the next request is sent.
 type reach int
 
 const (
-	settled reach = iota // it comes after a backoff
-	gone                 // a request was not answered by the server itself, nor any since
-	back                 // the server has answered since: it comes at once
+	settled reach = iota // the next request is sent after a backoff
+	gone                 // the server itself has not answered a request, nor any since
+	back                 // the server has answered since; the next request is sent at once
 )
 
-// outage is the time in which a reflector is blind because it has lost its server: from the first
-// request without an answer up to a new state, or a watch that goes on. It belongs to the machine's
-// goroutine.
+// outage is the time in which a reflector's data may be stale because its server is out of reach:
+// from the first request without an answer to a new state, or to a watch that continues. It belongs
+// to the machine's goroutine.
 type outage struct {
 	options *Options
-	alarm   alarm   // for a line of the log, or for a watch that has lasted
-	server  *server // nil: none was lost yet
-	member  member  // of the server
+	alarm   alarm   // for a log line, or for a watch that has lasted
+	server  *server // nil if none was lost yet
+	member  member  // registered with the server
 
-	since  time.Time // when it was noticed; zero: there is none
+	since  time.Time // when the outage was noticed; zero if there is none
 	reach  reach
-	lately time.Time // the last late answer; zero: there was none
-	err    error     // the last one, if the last request got no answer
-	opened time.Time // when a watch was opened that has not lasted yet; zero: none was
+	lately time.Time // the last late answer; zero if there was none
+	err    error     // the error of the last request, if it got no answer
+	opened time.Time // when a watch was opened that has not lasted yet; zero if there is none
 }
 
-// asks notes that a request begins, or that a watch has ended. An answer from before says nothing
-// about that.
+// asks records that a request begins, or that a watch has ended. Earlier answers do not count for
+// it.
 func (o *outage) asks() { o.member.asked = time.Now() }
 
-// note takes notice of an error, and reports whether the server is out of reach: else it has
+// note records an error, and reports whether the server is out of reach. If it is not, it has
 // answered.
 func (o *outage) note(ctx context.Context, err error) (on bool) {
 	o.opened = time.Time{}
@@ -75,7 +75,7 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 	return on
 }
 
-// lost takes notice of a request without an answer.
+// lost records a request without an answer.
 func (o *outage) lost(ctx context.Context, err error) {
 	if o.err = err; !isUnwilling(err) {
 		o.reach = gone
@@ -83,13 +83,13 @@ func (o *outage) lost(ctx context.Context, err error) {
 	o.meet(ctx, cmp.Or(hostOf(err), o.options.Journal.decoding.Host()))
 	if o.since.IsZero() {
 		o.since = time.Now()
-		o.options.Journal.write(func(p *pages) { p.Outages = kept(p.Outages, Outage{Began: o.since}, keptOutages) })
+		o.options.Journal.write(func(p *journalState) { p.Outages = appendBounded(p.Outages, Outage{Began: o.since}, maxOutages) })
 		o.server.lose(&o.member)
-		o.options.tell(ctx, stateOutage, "reason", causeOf(err).word)
+		o.options.logState(ctx, stateOutage, "reason", causeOf(err).word)
 	}
 }
 
-// hostOf returns the host and port that a request was sent to, as its error says, else "".
+// hostOf returns the host and port of the request in err, or "".
 func hostOf(err error) string {
 	var failed *url.Error
 	if !errors.As(err, &failed) {
@@ -102,13 +102,13 @@ func hostOf(err error) string {
 	return at.Host
 }
 
-// meet has the outage be one of the server of a host, "": of the one that it was of so far.
+// meet assigns the outage to the server of host; "" leaves it with its current server.
 func (o *outage) meet(ctx context.Context, host string) {
 	if o.server != nil {
 		if host == "" || host == o.server.host {
 			return
 		}
-		o.sayReturned(ctx) // there may be nobody else to do so
+		o.logReturned(ctx) // other reflectors may not do so
 		o.quit()
 	}
 	o.server = o.options.Servers.join(host)
@@ -124,7 +124,7 @@ func (o *outage) quit() {
 	}
 }
 
-// answered takes notice of an answer, whatever it says: the server is there.
+// answered records any answer of the server.
 func (o *outage) answered() {
 	if o.err = nil; o.since.IsZero() {
 		return
@@ -135,9 +135,9 @@ func (o *outage) answered() {
 	o.server.answered()
 }
 
-// late takes notice of an answer to a request for a watch. One that has come late is that of a
-// server which is back, if there was none shortly before: else the server is slow. Lists say nothing
-// of that, because they take as long as they are large.
+// late records an answer to a watch request. A late answer means that the server is back, unless
+// there was one shortly before: then the server is slow. Lists do not count, because their time
+// depends on their size.
 func (o *outage) late() {
 	if o.reach != settled || time.Since(o.member.asked) <= lateAnswer {
 		return
@@ -148,8 +148,8 @@ func (o *outage) late() {
 	o.lately = time.Now()
 }
 
-// opens takes notice of an open watch. Servers say only then that its version has expired, so the
-// outage is over once it has lasted.
+// opens records that a watch was opened. Servers report only on an open watch that its version has
+// expired, so the outage ends once the watch has lasted.
 func (o *outage) opens() {
 	if !o.since.IsZero() {
 		o.opened = time.Now()
@@ -157,15 +157,15 @@ func (o *outage) opens() {
 	}
 }
 
-// over takes notice that the reflector is fresh, since that time.
+// over records that the reflector is up to date since the given time.
 func (o *outage) over(ctx context.Context, since time.Time) {
 	o.answered()
 	if o.reach = settled; o.since.IsZero() {
 		return
 	}
 	blind := since.Sub(o.since)
-	o.options.tell(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
-	o.options.Journal.write(func(p *pages) {
+	o.options.logState(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
+	o.options.Journal.write(func(p *journalState) {
 		p.endOutage(since)
 		p.Reconnects++
 	})
@@ -174,43 +174,43 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 	switch back, missing := o.server.find(&o.member, blind); {
 	case back == 0:
 	case missing == 0:
-		o.sayReturned(ctx)
+		o.logReturned(ctx)
 	default:
 		o.alarm.arm(outageWarning)
 	}
 }
 
-// end forgets the outage, because the reflector ends.
+// end ends the outage because the reflector ends.
 func (o *outage) end() {
 	o.alarm.disarm()
 	if !o.since.IsZero() {
-		o.options.Journal.write(func(p *pages) { p.endOutage(time.Now()) })
+		o.options.Journal.write(func(p *journalState) { p.endOutage(time.Now()) })
 		o.since = time.Time{}
 	}
 	o.quit()
 }
 
-// armWarning has the log hear of the outage when it is old enough, unless it has.
+// armWarning schedules the warning about the outage, unless it was logged.
 func (o *outage) armWarning() {
-	if o.alarm.disarm(); !o.server.hasTold(&o.member) {
+	if o.alarm.disarm(); !o.server.isLogged(&o.member) {
 		o.alarm.arm(outageWarning - time.Since(o.since))
 	}
 }
 
-// ring does what it is time for.
+// ring handles the alarm.
 func (o *outage) ring(ctx context.Context) {
 	if o.alarm.disarm(); !o.opened.IsZero() {
 		o.over(ctx, o.opened)
 		return
 	}
-	o.sayReturned(ctx)
+	o.logReturned(ctx)
 	if !o.since.IsZero() {
-		o.sayLost(ctx)
+		o.logLost(ctx)
 	}
 }
 
-// sayLost warns of the server, on behalf of all that have lost it and were not told of yet.
-func (o *outage) sayLost(ctx context.Context) {
+// logLost logs a warning about the server, for all reflectors that lost it and were not named yet.
+func (o *outage) logLost(ctx context.Context) {
 	names := o.server.warn()
 	if len(names) == 0 {
 		return
@@ -219,8 +219,8 @@ func (o *outage) sayLost(ctx context.Context) {
 		"names", names[:min(len(names), maxNamed)], "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 }
 
-// sayReturned tells of all that are fresh again since the last such line.
-func (o *outage) sayReturned(ctx context.Context) {
+// logReturned logs which reflectors are up to date again since the last such line.
+func (o *outage) logReturned(ctx context.Context) {
 	blind, missing := o.server.returned()
 	if len(blind) == 0 {
 		return
@@ -232,8 +232,8 @@ func (o *outage) sayReturned(ctx context.Context) {
 		"missing", missing, "shortest", blind[0], "median", blind[len(blind)/2], "longest", blind[len(blind)-1])
 }
 
-// returns reports whether the next request comes at once, as one does after an answer of a server
-// that was gone.
+// returns reports whether the next request is sent at once, because a server that was gone has
+// answered.
 func (o *outage) returns() bool {
 	if o.reach != back {
 		return false
@@ -242,8 +242,8 @@ func (o *outage) returns() bool {
 	return true
 }
 
-// delay returns how long to wait for a server that is out of reach, with a whole state or without.
-// One that says so itself is asked by each reflector as it would ask it alone.
+// delay returns the delay before the next request to a server that is out of reach. If the server
+// itself says that it cannot serve, each reflector uses its own backoff.
 func (o *outage) delay(synced bool) time.Duration {
 	var status apierrors.APIStatus
 	switch {
@@ -256,7 +256,7 @@ func (o *outage) delay(synced bool) time.Duration {
 	}
 }
 
-// waits has the answer of the server to another reflector end a pause, until done is called.
+// waits lets an answer of the server to another reflector end a pause, until done is called.
 func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
 	o.server.waits(&o.member, timer, length)
 	return func() { o.server.goesOn(&o.member) }

@@ -28,14 +28,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// refusedBy returns the error of a connection that a host has refused.
+// refusedBy returns the error of a connection that host has refused.
 func refusedBy(host string) error {
 	return &url.Error{Op: "Get", URL: "https://" + host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
 }
 
-// watcher answers lists, and watches by a function of the time since it was made, which returns nil
-// for a watch that stays open up to the next time that the function has an error, and so do not
-// come events. It notes when watches are asked for.
+// watcher answers lists and watches by a function of the time since it was made. A nil error opens
+// a watch without events, which closes at the next time for which the function returns an error. It
+// records the times of watch requests.
 type watcher struct {
 	*testkit.Server
 	began time.Time
@@ -98,7 +98,7 @@ func runs(t *testing.T, servers *Servers, server *watcher, change func(*Options)
 	return report, stop
 }
 
-// between returns err from one time to another, and nil else.
+// between returns a function that returns err from one time to another, and nil otherwise.
 func between(from, to time.Duration, err error) func(time.Duration) error {
 	return func(at time.Duration) error {
 		if at >= from && at < to {
@@ -108,8 +108,8 @@ func between(from, to time.Duration, err error) func(time.Duration) error {
 	}
 }
 
-// TestAnAnswerDuringARequest: a reflector whose request takes long hears of an answer that another
-// one has had meanwhile, also if that request is the first one without an answer.
+// TestAnAnswerDuringARequest: a reflector whose request takes long returns early if another
+// reflector gets an answer meanwhile, even if that request is its first one without an answer.
 func TestAnAnswerDuringARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -120,7 +120,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 				open := server.OnWatch
 				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 					if at := time.Since(server.began); at >= 10*time.Second && at < 40*time.Second {
-						time.Sleep(time.Until(server.began.Add(100 * time.Second))) // as one to which nobody answers
+						time.Sleep(time.Until(server.began.Add(100 * time.Second))) // the connection gets no reply at all
 						return nil, refusedBy("a:6443")
 					}
 					return open(n, ctx, o)
@@ -138,8 +138,8 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 	})
 }
 
-// TestAnswersAfterAWaking lead to the next waking: a reflector that a busy server has turned away
-// in the first one does not wait for its turn.
+// TestAnswersAfterAWaking: an answer after a waking leads to the next waking. A reflector that a
+// busy server rejected in the first one does not wait for its turn.
 func TestAnswersAfterAWaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -171,7 +171,7 @@ func TestAnswersAfterAWaking(t *testing.T) {
 	})
 }
 
-// TestDelaysOfOnesOwn hold up nobody else.
+// TestDelaysOfOnesOwn: a reflector with a backoff of its own does not delay others.
 func TestDelaysOfOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -188,8 +188,7 @@ func TestDelaysOfOnesOwn(t *testing.T) {
 	})
 }
 
-// TestTurnsThatAreGivenUp: a reflector that is left alone in its lane does not wait for those that
-// have ended.
+// TestTurnsThatAreGivenUp: the last reflector of a lane does not wait for the turns of ended ones.
 func TestTurnsThatAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, stops := &Servers{}, map[*watcher]func(){}
@@ -199,7 +198,7 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
-		var last *watcher // to ask: it is after all others
+		var last *watcher // the one with the latest request
 		at := func(w *watcher) time.Duration { return w.watches()[len(w.watches())-1] }
 		for server := range stops {
 			if last == nil || at(server) > at(last) {
@@ -216,12 +215,12 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 		synctest.Wait()
 		assert.Greater(t, len(last.watches()), asked)
 		stops[last]()
-		assert.Empty(t, servers.mu.known)
+		assert.Empty(t, servers.mu.byHost)
 	})
 }
 
-// TestLongOutage: the delays of a lane do not begin anew while the server does not answer, and do
-// so two minutes after it has.
+// TestLongOutage: the delays of a lane do not start again while the server does not answer, but two
+// minutes after it has.
 func TestLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again := 40 * time.Minute
@@ -239,7 +238,7 @@ func TestLongOutage(t *testing.T) {
 				many++
 				assert.GreaterOrEqual(t, at-before, backoffCap-time.Second)
 			}
-			if !anew && before > again+10*time.Second && before < again+11*time.Second { // the second in this second has to wait twice as long
+			if !anew && before > again+10*time.Second && before < again+11*time.Second { // the second waiter in this second has to wait twice as long
 				assert.LessOrEqual(t, at-before, 2*laneStretch*backoffFirst)
 				many, anew = many+1, true
 			}
@@ -249,7 +248,8 @@ func TestLongOutage(t *testing.T) {
 	})
 }
 
-// TestGoneAgain: one that answers, and then does not, is asked at once after its next answer.
+// TestGoneAgain: a server that answers and then is lost again gets a request at once after its next
+// answer.
 func TestGoneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
@@ -281,9 +281,9 @@ func TestGoneAgain(t *testing.T) {
 	})
 }
 
-// TestLateAnswer: a client that repeats a request in an outage on its own brings a 410 in the end,
-// and the state is asked for at once. A late answer to that leads to a backoff, and so does the next
-// late 410, as of a slow server. One that comes long after does not.
+// TestLateAnswer: if a client repeats a request in an outage by itself and returns a late 410, the
+// reflector lists at once. A late answer to the list leads to a backoff, and so does a late 410
+// soon after, because the server may be slow. A late 410 long after that leads to a list at once.
 func TestLateAnswer(t *testing.T) {
 	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
 	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
@@ -323,7 +323,7 @@ func testLateAnswer(t *testing.T, opens bool) {
 	})
 }
 
-// TestAnswerWithADelay: a server that is back and says when to come again is obeyed.
+// TestAnswerWithADelay: the delay in the answer of a server that is back is respected.
 func TestAnswerWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		later := apierrors.NewTimeoutError(tooLargeVersion, 200)
@@ -342,7 +342,7 @@ func TestAnswerWithADelay(t *testing.T) {
 	})
 }
 
-// TestBlindUntilTheEndMark: a watch-list that is open has not brought its state.
+// TestBlindUntilTheEndMark: the outage does not end when a watch-list opens, but at its end mark.
 func TestBlindUntilTheEndMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
@@ -351,7 +351,7 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 		defer process(t, 1, server, func(o *Options) { o.Journal, o.Servers = report, servers })()
 		time.Sleep(10 * time.Second)
 		assert.True(t, report.Status().OutOfReach)
-		assert.Empty(t, servers.mu.known, "its host is not known")
+		assert.Empty(t, servers.mu.byHost, "its host is not known")
 		w.Events <- testkit.EndMark("5")
 		synctest.Wait()
 		assert.False(t, report.Status().OutOfReach)
@@ -359,8 +359,8 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 	})
 }
 
-// TestTwoServers: those that have lost one hear nothing of another one, and reflectors that come to
-// another one in an outage hear of that.
+// TestTwoServers: an answer of one server does not affect reflectors of another one. A reflector
+// that changes to another server in an outage is woken by an answer of the new one.
 func TestTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -392,7 +392,7 @@ func TestTwoServers(t *testing.T) {
 	})
 }
 
-// TestManyHosts: what is known of a server is forgotten with the last reflector that has lost it.
+// TestManyHosts: the state of a server is dropped with the last reflector that has lost it.
 func TestManyHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, n := &Servers{}, 0
@@ -405,14 +405,14 @@ func TestManyHosts(t *testing.T) {
 		time.Sleep(1000 * time.Second)
 		synctest.Wait()
 		assert.GreaterOrEqual(t, n, 1000)
-		assert.Len(t, servers.mu.known, 1)
+		assert.Len(t, servers.mu.byHost, 1)
 		stop()
-		assert.Empty(t, servers.mu.known)
+		assert.Empty(t, servers.mu.byHost)
 	})
 }
 
-// TestStartWithoutAServer: sixty reflectors are fresh within two seconds of its first answer, and
-// ask no more often than with client-go until then.
+// TestStartWithoutAServer: sixty reflectors are up to date within two seconds of the first answer,
+// and send no more requests than client-go before it.
 func TestStartWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const reflectors = 60
@@ -427,8 +427,8 @@ func TestStartWithoutAServer(t *testing.T) {
 	})
 }
 
-// TestWatchesThatBreak: three in a row that were open for less than a second lead to a list, and
-// others never do.
+// TestWatchesThatBreak: three consecutive watches that were open for less than a second lead to a
+// list, and longer ones never do.
 func TestWatchesThatBreak(t *testing.T) {
 	for open, lists := range map[time.Duration]int{veryShortWatch - 1: 1, veryShortWatch: 0} {
 		t.Run(open.String(), func(t *testing.T) {
@@ -450,8 +450,8 @@ func TestWatchesThatBreak(t *testing.T) {
 	}
 }
 
-// TestWatchIsCutOff: a connection that breaks in a way that client-go's reader of watches does not
-// know costs no list, and what that reader does not understand does.
+// TestWatchIsCutOff: a broken connection that client-go's reader of watches does not recognize
+// leads to no list, and input that the reader cannot decode does.
 func TestWatchIsCutOff(t *testing.T) {
 	for cause, lists := range map[error]int{
 		errors.New("http2: client connection lost"):                                  1,
@@ -471,8 +471,8 @@ func TestWatchIsCutOff(t *testing.T) {
 	}
 }
 
-// TestLinesOfReturn are written also if those that are to write them lose the server again, or
-// another one.
+// TestLinesOfReturn: the log lines are written even if the reflectors that are due to write them
+// lose the server again, or another one.
 func TestLinesOfReturn(t *testing.T) {
 	const lost, found = "Warning: the server is out of reach", "The server is in reach again"
 	gone := func(from, to time.Duration) func(time.Duration) error {
@@ -516,7 +516,7 @@ func TestLinesOfReturn(t *testing.T) {
 	}
 }
 
-// TestRelistInAnOutage: one that is to ask for the whole state comes back with the others.
+// TestRelistInAnOutage: a reflector with a pending relist request returns together with the others.
 func TestRelistInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers, relister := &Servers{}, &Relister{}
@@ -541,7 +541,8 @@ func TestRelistInAnOutage(t *testing.T) {
 	})
 }
 
-// TestStopInAnOutage: nothing stays of a reflector that a decision stops, and its outage is over.
+// TestStopInAnOutage: a reflector that a Decision stops leaves no state behind, and its outage
+// ends.
 func TestStopInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -553,6 +554,6 @@ func TestStopInAnOutage(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, report.Status().Stopped)
 		assert.False(t, report.Status().OutOfReach)
-		assert.Empty(t, servers.mu.known)
+		assert.Empty(t, servers.mu.byHost)
 	})
 }

@@ -18,22 +18,22 @@ import (
 	"github.com/kinformer/cache/internal/shard"
 )
 
-// reader reads watches. An event of the server passes it in these steps:
+// watchReader reads watches. It handles an event of the server in these steps:
 //
-//  1. follow waits for the event, and meanwhile for all else that a reflector has to serve. It
-//     reads only while the sink has room.
-//  2. drain takes this event and those that are there behind it.
-//  3. receive has each one checked (admit.go), and apply collects it.
-//  4. handOver gives the sink what was collected, and moves the position on.
+//  1. follow waits for the event, and serves the reflector's timers meanwhile. It reads only while
+//     the sink has room.
+//  2. drain takes this event and those that the channel has behind it.
+//  3. receive checks each event (admit.go), and apply collects it.
+//  4. handOver passes the collected changes to the sink, and advances the position.
 //
-// The machine's goroutine uses it, but any may ask for the position's version.
-type reader struct {
+// It belongs to the machine's goroutine. The version of the position may be read by any goroutine.
+type watchReader struct {
 	options   Options
 	timers    timers
 	expects   expectation
-	collected collected // what apply has taken and handOver will give
-	// opensLate says that the last watch that told came to be open with its first event: some
-	// aggregated servers send no headers before.
+	collected collected // the changes between apply and handOver
+	// opensLate is set if the last watch with a conclusive opening opened only with its first
+	// event: some aggregated servers send no headers before.
 	opensLate bool
 }
 
@@ -42,67 +42,67 @@ type stream struct {
 	watch  watch.Interface
 	events <-chan watch.Event
 	cancel context.CancelFunc // ends the request's context
-	since  time.Time          // when it was asked for, or taken over by watching
-	opened time.Time          // when it was; zero: it was taken over
+	since  time.Time          // when it was requested, or when watching took it over
+	opened time.Time          // when it was opened; zero if watching took it over
 
 	lastRead time.Time // when the last batch began
-	busy     bool      // this batch follows the last one closely
+	busy     bool      // whether this batch follows the last one closely
 
-	received   int // events since then, of any kind
-	understood int // those of them that were applied, or are of other shards
-	others     int // those that are of other shards
+	received   int // the number of events since then, of any kind
+	understood int // the number of these that were applied, or that belong to other shards
+	others     int // the number of these that belong to other shards
 
-	// ordered says that the versions of the events grow: not so for the synthetic Added events at
-	// the beginning of a watch that was started without a version.
+	// ordered is set if the versions of the events increase. The synthetic Added events at the
+	// beginning of a watch without a version are not ordered.
 	ordered bool
 }
 
-// stop ends the watch. It is called exactly once for each stream.
+// stop ends the watch. It must be called exactly once for each stream.
 func (s *stream) stop() {
 	defer s.cancel()
 	s.watch.Stop()
 }
 
-// busyGap is between batches of a stream whose sender may well be about to send again.
+// busyGap is the longest time between two batches of a stream whose sender probably sends again
+// soon.
 const busyGap = 200 * time.Microsecond
 
-// beginBatch notes that an event has come.
+// beginBatch records that an event has arrived.
 func (s *stream) beginBatch(now time.Time) {
 	s.busy = now.Sub(s.lastRead) < busyGap
 	s.lastRead = now
 }
 
-// handOver starts the stream's count anew when it passes from streaming to watching.
+// handOver resets the stream's counts when it passes from streaming to watching.
 func (s *stream) handOver(now time.Time) {
 	s.since, s.opened, s.received, s.understood, s.others, s.ordered = now, time.Time{}, 0, 0, 0, true
 }
 
-// takeFunc takes a change of a stream that is not watched yet but staged, and reports whether it is
-// the last one.
+// takeFunc stages a change of a watch-list, and reports whether it is the last one.
 type takeFunc func(context.Context, watchChange) (done bool)
 
-// follow reads s until stage returns true; then it returns nil and s is still open. Otherwise the
-// error says why it ended: errStopped, errClosed, errSilent, errIdle, a *resyncError, a
-// *VeryShortWatchError, or what the server said. With a nil stage the changes go to the sink.
-// Events that make no sense are reported and left out.
-func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
+// follow reads s until stage returns true; it then returns nil, and s is still open. Otherwise the
+// error says why the stream ended: errStopped, errClosed, errSilent, errIdle, a *resyncError, a
+// *VeryShortWatchError, or an error of the server. If stage is nil the changes are passed to the
+// sink. Invalid events are reported and left out.
+func (r *watchReader) follow(ctx context.Context, s *stream, quiet *silence, stage takeFunc) error {
 	defer r.timers.outage.asks()
 	heldUp := false
 	for {
 		events := s.events
 		_, freed := r.room(stage)
 		if freed != nil {
-			events = nil // the stream's silence says nothing about the server
+			events = nil // silence while the stream is not read says nothing about the server
 		}
 		if full := freed != nil; full != heldUp {
 			heldUp = full
-			r.options.Journal.write(func(p *pages) { p.hold(full) })
+			r.options.Journal.write(func(p *journalState) { p.hold(full) })
 		}
 		select {
 		case <-ctx.Done():
 			return errStopped
 		case <-freed:
-			quiet.restart(s.received) // a pause of ours is no silence of the server
+			quiet.restart(s.received) // the pause was the sink's, not the server's
 		case <-r.timers.resync.alarm.rings:
 			if err := r.timers.resync.fire(ctx); err != nil {
 				return err
@@ -119,8 +119,8 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 			}
 		case first, open := <-events:
 			now := r.options.Clock.Now()
-			if open && first.Type != watch.Error { // which may be the client's own word for a broken connection
-				r.options.Journal.write(func(p *pages) { p.HeardAt, p.Silent = now, false })
+			if open && first.Type != watch.Error { // the client itself sends an Error for a broken connection
+				r.options.Journal.write(func(p *journalState) { p.HeardAt, p.Silent = now, false })
 			}
 			if s.received == 0 && stage == nil {
 				r.learnOpening(s, now)
@@ -134,9 +134,9 @@ func (r *reader) follow(ctx context.Context, s *stream, quiet *silence, stage ta
 	}
 }
 
-// learnOpening learns from the first event of a watch, or its end, whether the watch was open
-// before.
-func (r *reader) learnOpening(s *stream, now time.Time) {
+// learnOpening determines from the first event of a watch, or from its end, whether the watch was
+// open before that event.
+func (r *watchReader) learnOpening(s *stream, now time.Time) {
 	switch {
 	case s.opened.IsZero():
 	case now.Sub(s.opened) >= time.Second:
@@ -146,19 +146,19 @@ func (r *reader) learnOpening(s *stream, now time.Time) {
 	}
 }
 
-// room returns how many changes may be read now. If the sink has no room, freed is closed when it
-// is worth looking again. A stage takes any number.
-func (r *reader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
+// room returns how many changes may be read now. If the sink has no room, freed is closed when room
+// should be called again. A stage takes any number.
+func (r *watchReader) room(stage takeFunc) (limit int, freed <-chan struct{}) {
 	if stage != nil {
 		return event.BatchLimit, nil
 	}
 	return r.options.Sink.Room()
 }
 
-// drain handles an event and all that the channel holds behind it, as far as the sink has room, up
-// to BatchLimit, then hands the changes over. done and err are those of receive.
-func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open bool, stage takeFunc) (done bool, err error) {
-	limit, _ := r.room(stage) // which may be less than when the event was waited for
+// drain handles an event and the ones that the channel has behind it, as far as the sink has room
+// and up to BatchLimit, then hands the changes over. done and err are those of receive.
+func (r *watchReader) drain(ctx context.Context, s *stream, first watch.Event, open bool, stage takeFunc) (done bool, err error) {
+	limit, _ := r.room(stage) // may have shrunk since the wait for the event
 	before := s.received
 	for n, next := 1, first; ; n++ {
 		done, err = r.receive(ctx, s, next, open, stage)
@@ -174,9 +174,9 @@ func (r *reader) drain(ctx context.Context, s *stream, first watch.Event, open b
 	return done, err
 }
 
-// poll reads an event if there is one. Of a busy stream it looks twice before it takes the channel
-// for empty, and lets other goroutines run in between: whoever sends on a channel without slots
-// needs that to send again. A lone event does not wait for that: it would be 2 us of the 16 that it
+// poll reads an event if the channel has one. For a busy stream it yields the processor and looks a
+// second time before it reports an empty channel: the sender on an unbuffered channel needs that to
+// send again. A single event is not delayed by this: it would add 2 us to the 16 us that an event
 // takes to the handlers.
 func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bool) {
 	for ; ; busy = false {
@@ -192,9 +192,9 @@ func poll(events <-chan watch.Event, busy bool) (got watch.Event, open, ready bo
 	}
 }
 
-// receive takes in the change that an event means; done is what stage returns. The error says that
-// the stream has ended. Events that make no sense are reported and left out.
-func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open bool, stage takeFunc) (done bool, err error) {
+// receive collects or stages the change of an event. done is the result of stage. An error ends the
+// stream. Invalid events are reported and left out.
+func (r *watchReader) receive(ctx context.Context, s *stream, got watch.Event, open bool, stage takeFunc) (done bool, err error) {
 	if !open {
 		return false, r.closing(s)
 	}
@@ -222,13 +222,13 @@ func (r *reader) receive(ctx context.Context, s *stream, got watch.Event, open b
 	return false, nil
 }
 
-// leaveOut reports list items of a page, or a watch event, that are none of the expected objects.
-func (r *reader) leaveOut(ctx context.Context, message string, left foreignItems, about ...any) {
+// leaveOut reports list items of a page, or a watch event, that are not among the expected objects.
+func (r *watchReader) leaveOut(ctx context.Context, message string, left foreignItems, about ...any) {
 	if left.n == 0 {
 		return
 	}
 	why := left.first.Error()
-	r.options.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *journalState) {
 		p.Left, p.LeftNow, p.LeftWhy = p.Left+left.n, p.LeftNow+left.n, why
 		for kind, n := range left.kinds {
 			count(&p.Drops, kind, n)
@@ -237,20 +237,20 @@ func (r *reader) leaveOut(ctx context.Context, message string, left foreignItems
 	event.Report(ctx, left.first, message, append(r.options.about(), about...)...)
 }
 
-// closing is the error of a stream that the server closed.
-func (r *reader) closing(s *stream) error {
+// closing returns the error for a stream that the server closed.
+func (r *watchReader) closing(s *stream) error {
 	if s.understood == 0 && r.options.Clock.Since(s.since) < veryShortWatch {
 		return &clientgo.VeryShortWatchError{Name: r.options.Name}
 	}
 	return errClosed
 }
 
-// apply collects a change of the watch, and says how far that brings the position.
-func (r *reader) apply(s *stream, c watchChange) {
-	version := c.meta.GetResourceVersion() // before the sink's transform may blank it
+// apply collects a change of the watch, and the position that follows from it.
+func (r *watchReader) apply(s *stream, c watchChange) {
+	version := c.meta.GetResourceVersion() // read first, because the sink's transform may clear it
 	r.collected.add(c, version)
 	if c.kind == watch.Bookmark {
-		r.options.Journal.write(func(p *pages) {
+		r.options.Journal.write(func(p *journalState) {
 			if !p.Bookmarked {
 				p.Bookmarked = true
 				r.timers.hang.alarm.arm(bookmarkLimit)
@@ -258,23 +258,23 @@ func (r *reader) apply(s *stream, c watchChange) {
 		})
 	}
 	if c.kind != watch.Added {
-		s.ordered = true // the synthetic events, if any, are over
+		s.ordered = true // the synthetic events, if any, have ended
 	}
 	if s.ordered {
 		r.collected.version, r.collected.moves = version, true
 	}
 }
 
-// handOver gives the sink what was collected of so many events, then moves the position on. What
-// the sink refuses is reported and costs that change only.
-func (r *reader) handOver(ctx context.Context, events int) {
+// handOver passes the changes collected from the given number of events to the sink, then advances
+// the position. A change that the sink refuses is reported and dropped; the others are kept.
+func (r *watchReader) handOver(ctx context.Context, events int) {
 	b := &r.collected
 	var refused []event.Refused
 	if len(b.records) > 0 {
 		refused = r.options.Sink.Put(b.records)
 		b.records = b.records[:0]
 	}
-	r.options.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *journalState) {
 		if p.Events += int64(events); b.moves {
 			p.Version = b.version
 		}
@@ -290,15 +290,15 @@ func (r *reader) handOver(ctx context.Context, events int) {
 	}
 }
 
-// collected are the changes of a watch that were read and are not in the sink yet. It is empty
+// collected holds the changes of a watch that were read and are not in the sink yet. It is empty
 // while the reflector waits.
 type collected struct {
 	records []event.Record
-	version string // the position once they are in the sink
+	version string // the position once the records are in the sink
 	moves   bool   // whether version is set
 }
 
-// add takes a change in.
+// add appends a change.
 func (b *collected) add(c watchChange, version string) {
 	rec := event.Record{Version: version, Object: c.obj}
 	switch c.kind {
@@ -314,7 +314,7 @@ func (b *collected) add(c watchChange, version string) {
 	b.records = append(b.records, rec)
 }
 
-// drop forgets what was collected: the round is over.
+// drop discards the collected changes at the end of a round.
 func (b *collected) drop() {
 	clear(b.records)
 	*b = collected{records: b.records[:0]}

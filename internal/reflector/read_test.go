@@ -20,9 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestMalformedEvents: an event that makes no sense is reported without its content and left out;
-// it neither moves the position nor costs the events around it, on a watch and on a watch-list
-// stream.
+// TestMalformedEvents: an invalid event is reported without its content and left out. It neither
+// moves the position nor drops the events around it, on a watch and on a watch-list.
 func TestMalformedEvents(t *testing.T) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "hush", ResourceVersion: "99"}}
 	kind := untyped("g/v1", "Kind", "", "")
@@ -78,7 +77,7 @@ func TestMalformedEvents(t *testing.T) {
 	}
 }
 
-// wellFormed is an update of the object a, of the type that is expected.
+// wellFormed returns an update of the object a, of the expected type.
 func wellFormed(expected any, version string) watch.Event {
 	if _, ok := expected.(*unstructured.Unstructured); ok {
 		return watch.Event{Type: watch.Modified, Object: untyped("g/v1", "Kind", "a", version)}
@@ -86,7 +85,7 @@ func wellFormed(expected any, version string) watch.Event {
 	return testkit.Modified("a", version)
 }
 
-// TestAdmittedObjects: what the expectation lets pass.
+// TestAdmittedObjects: which objects the expectation admits.
 func TestAdmittedObjects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		expected any
@@ -111,12 +110,12 @@ func TestAdmittedObjects(t *testing.T) {
 	}
 }
 
-// sizesSink is a sink that notes how it is filled.
+// sizesSink is a sink that records the sizes of its Puts.
 type sizesSink struct {
 	Sink
 	position func() string
 	sizes    []int
-	before   []string // the reflector's position at the call
+	before   []string // the reflector's position at the time of the call
 }
 
 func (s *sizesSink) Put(changes []event.Record) []event.Refused {
@@ -124,11 +123,11 @@ func (s *sizesSink) Put(changes []event.Record) []event.Refused {
 	return s.Sink.Put(changes)
 }
 
-// Room is for more than a put takes.
+// Room returns more than the BatchLimit of a Put.
 func (s *sizesSink) Room() (int, <-chan struct{}) { return 10 * event.BatchLimit, nil }
 
-// TestReflectorHandsOverWhatTheChannelHolds, in one call for each BatchLimit events, then the
-// position.
+// TestReflectorHandsOverWhatTheChannelHolds: events that wait in the channel are put in one call
+// for each BatchLimit of them, and then the position moves.
 func TestReflectorHandsOverWhatTheChannelHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = event.BatchLimit*2 + 10

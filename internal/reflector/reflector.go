@@ -11,36 +11,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Reflector keeps a sink equal, eventually, to a collection on the server: it takes the whole state
-// by a list or a watch-list stream, then follows it by watches, and starts over when it loses the
-// thread. A machine does the work, round by round.
+// Reflector keeps a sink equal, eventually, to a collection on the server. It fetches the
+// collection by a list or a watch-list, follows it by watches, and starts over when a watch cannot
+// be continued.
 //
 // Guarantees:
 //   - The sink is called by one goroutine at a time, in the order of the server's events.
-//   - Every wait ends at once when the context does. A ListerWatcher that ignores its context is
-//     left behind: what it returns later is dropped, a watch is stopped. None of its methods is
-//     called after Run has returned.
-//   - Nothing that the server or the ListerWatcher sends makes the reflector panic, except that a
-//     panic inside the ListerWatcher is thrown again in the goroutine that runs the reflector.
-//   - Objects never appear in logs or errors, only their types and keys.
+//   - Every wait ends at once when the context does. If a ListerWatcher ignores its context, its
+//     results are dropped when they arrive, and a watch is stopped. None of its methods is called
+//     after Run has returned.
+//   - Nothing that the server or the ListerWatcher sends makes the reflector panic. A panic inside
+//     the ListerWatcher is repeated in the goroutine that runs the reflector.
+//   - Logs and errors have types and keys of objects, never their content.
 //
-// At most one Run or ListAndWatch at a time; Version may be called by anyone at any time.
+// At most one Run or ListAndWatch may run at a time. Version may be called at any time.
 type Reflector struct {
-	state *memory
+	state *persistentState
 }
 
-// New makes a reflector that is not running yet. Whether rounds begin with a watch-list stream is
-// decided here, by the WatchListClient gate as it is now and by what o.ListerWatcher says about
-// itself.
-func New(o Options) *Reflector { return &Reflector{newMemory(o.withDefaults())} }
+// New returns a reflector that is not running. It decides whether rounds begin with a watch-list,
+// by the current value of the WatchListClient gate and by the capabilities of o.ListerWatcher.
+func New(o Options) *Reflector { return &Reflector{newPersistentState(o.withDefaults())} }
 
-// Run reflects until ctx ends, and returns then without delay, whatever the ListerWatcher does, or
-// until a decision stops it. Rounds that end are followed by another one after a backoff; errors go
-// to OnError.
+// Run runs rounds until ctx ends or a Decision stops the reflector. When ctx ends it returns
+// without delay, even if the ListerWatcher ignores ctx. A round that ends is followed by another
+// one after a backoff; errors are passed to OnError.
 func (r *Reflector) Run(ctx context.Context) {
 	m := newMachine(r.state)
 	options := m.round.options
-	options.tell(ctx, stateStarted, "resyncPeriod", options.ResyncPeriod)
+	options.logState(ctx, stateStarted, "resyncPeriod", options.ResyncPeriod)
 	m.roundOver = m.scheduleRound
 	defer options.Journal.enter(Stopped)
 	defer m.begin()()
@@ -50,14 +49,14 @@ func (r *Reflector) Run(ctx context.Context) {
 	for m.phase != Stopped {
 		m.stepOrCrash(ctx)
 	}
-	if ctx.Err() != nil { // else a decision has stopped it, and said so
-		options.tell(ctx, stateStopped, "synced", r.state.synced)
+	if ctx.Err() != nil { // else the Decision that stopped it was logged
+		options.logState(ctx, stateStopped, "synced", r.state.synced)
 	}
 }
 
-// ListAndWatch runs one round: the whole state, then watches until one ends in a way that needs the
-// whole state again. It returns nil when ctx ended or an established watch broke, and an error when
-// a list failed or a watch could not be started. It does not call OnError.
+// ListAndWatch runs one round: it lists the collection and watches it until a new list is needed.
+// It returns nil if ctx ended or an established watch broke, and an error if a list failed or a
+// watch could not be started. It does not call OnError.
 func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	var result error
 	m := newMachine(r.state)
@@ -72,8 +71,8 @@ func (r *Reflector) ListAndWatch(ctx context.Context) error {
 	return result
 }
 
-// Version returns the version that the reflector would watch from now; "" before the first list.
-// The sink may still be busy with that version.
+// Version returns the resource version from which the reflector would watch now, or "" before the
+// first list. The sink may not have processed that version yet.
 func (r *Reflector) Version() string { return r.state.Version() }
 
 // Name returns the name of the reflector in logs.
@@ -82,12 +81,13 @@ func (r *Reflector) Name() string { return r.state.reader.options.Name }
 // Streams reports whether rounds begin with a watch-list.
 func (r *Reflector) Streams() bool { return r.state.opening == Streaming }
 
-// Admits returns a function that says why a reflector of these options leaves an item of a list
-// out, nil for one that it admits. The function also trims such an item, as the reflector does.
+// Admits returns a function that returns nil for a list item that a reflector of these options
+// admits, and otherwise the reason for leaving it out. The function also trims an admitted item, as
+// the reflector does.
 func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
 
-// Call calls send as a reflector of these options does, beside it, and waits until ctx ends, even
-// if send does not heed that. Its status says nothing of it.
+// Call calls send as a reflector of these options does, and returns when ctx ends even if send
+// ignores ctx. The call does not appear in the reflector's status.
 func (o Options) Call(ctx context.Context, send func(context.Context) (runtime.Object, error)) (runtime.Object, error) {
 	o.Journal = nil
 	o = o.withDefaults()

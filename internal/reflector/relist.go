@@ -11,22 +11,21 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// Relister takes the wishes of those who want a reflector to ask for the whole state anew. The zero
-// value is ready, anybody may use it, and no call waits.
+// Relister takes requests for a relist: a new list of the whole collection. The zero value is ready
+// for use. Its methods may be called by any goroutine and do not block.
 type Relister struct {
 	mu struct {
 		sync.Mutex
-		wanted    bool               // since the whole state was asked for last
-		newer     uint64             // calls of RelistNewest
-		begun     uint64             // those of them before the last request began
-		interrupt context.CancelFunc // ends the watch that is followed; nil: none is
+		wanted    bool               // whether a relist was requested since the last list began
+		newer     uint64             // the number of calls of RelistNewest
+		begun     uint64             // the number of these before the last list began
+		interrupt context.CancelFunc // ends the current watch; nil if there is none
 	}
-	stored atomic.Uint64 // calls of RelistNewest whose answer is in the sink
+	stored atomic.Uint64 // the number of calls of RelistNewest whose result is in the sink
 }
 
-// Relist has the whole state asked for anew, in a request that is made after the call. Until it
-// begins, further calls change nothing. A watch that is followed ends; the request comes after the
-// usual pause between rounds.
+// Relist requests a list that begins after the call. Further calls before it begins have no effect.
+// The current watch ends; the list follows after the usual pause between rounds.
 func (r *Relister) Relist() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +33,7 @@ func (r *Relister) Relist() {
 }
 
 // RelistNewest is Relist for the most recent state of the server, even if that is older than the
-// reflector's. The function that it returns reports whether the sink has the answer.
+// reflector's. stored reports whether the sink has the result.
 func (r *Relister) RelistNewest() (stored func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +49,7 @@ func (r *Relister) wantLocked() {
 	}
 }
 
-// answered returns the function that is to be called once the sink has the state that is asked for
+// answered returns the function to be called once the sink has the result of the list that begins
 // now.
 func (r *Relister) answered() (stored func()) {
 	r.mu.Lock()
@@ -59,7 +58,8 @@ func (r *Relister) answered() (stored func()) {
 	return func() { r.stored.Store(calls) }
 }
 
-// interruptible returns a context that a wish ends, until done is called: also one from before.
+// interruptible returns a context that ends when a relist is requested (at once if one is pending).
+// The caller must call done when the watch has ended.
 func (r *Relister) interruptible(ctx context.Context) (inner context.Context, done func()) {
 	inner, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -77,9 +77,9 @@ func (r *Relister) done() {
 	r.mu.interrupt = nil
 }
 
-// because is why a watch has ended with err: a wish, if there is one, since what it interrupts may
-// end with any error. That what was decoded is in doubt, or that a resync failed, goes before a
-// wish, and so does the end of ctx.
+// because returns why a watch ended: errAsked if a relist was requested, because an interrupted
+// watch may end with any error, else err. The end of ctx, a doubt about decoded objects, and a
+// failed resync take precedence over a relist.
 func (r *Relister) because(ctx context.Context, err error) error {
 	if ctx.Err() != nil || isA[*tap.Doubt](err) || isA[*resyncError](err) || !r.isWanted() {
 		return err
@@ -87,15 +87,15 @@ func (r *Relister) because(ctx context.Context, err error) error {
 	return errAsked
 }
 
-// isWanted reports whether there is a wish.
+// isWanted reports whether a relist was requested and has not begun.
 func (r *Relister) isWanted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.wanted
 }
 
-// begins notes that the whole state is asked for now. It reports whether that was wished, and
-// whether it has to be the most recent state.
+// begins records that a list begins. It reports whether a relist was requested, and whether it must
+// return the most recent state.
 func (r *Relister) begins() (wanted, newest bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

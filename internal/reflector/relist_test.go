@@ -11,7 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// TestBecause: a wish is why a watch has ended, but where there is something to be told.
+// TestBecause: a relist request is the reason for the end of a watch, except for ends that must be
+// reported.
 func TestBecause(t *testing.T) {
 	ctx, relister := t.Context(), &Relister{}
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
@@ -27,7 +28,7 @@ func TestBecause(t *testing.T) {
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
 }
 
-// TestRelistNewest: a call is answered by a state that is asked for after it.
+// TestRelistNewest: only a list that begins after a call answers it.
 func TestRelistNewest(t *testing.T) {
 	relister := &Relister{}
 	relister.begins()

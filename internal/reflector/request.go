@@ -14,9 +14,9 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// timers are what rings during any wait of a reflector. They belong to the machine's goroutine.
+// timers ring during any wait of a reflector. They belong to the machine's goroutine.
 type timers struct {
-	spawn  func(func()) // for requests, during which they ring
+	spawn  func(func()) // runs the goroutine of a request
 	resync resyncTimer
 	outage outage
 	hang   hangTimer
@@ -26,9 +26,9 @@ func newTimers(o *Options) timers {
 	return timers{spawn: o.spawn, resync: resyncTimer{options: o}, outage: outage{options: o, member: member{name: o.Name, spread: o.spread}}, hang: hangTimer{options: o}}
 }
 
-// await waits for a value on ch and serves the resync timer, and those of an outage and of what
-// hangs, meanwhile. It returns errStopped when ctx ended and a *resyncError when a resync failed;
-// what ch delivers later is then the business of its sender.
+// await waits for a value on ch, and serves the timers meanwhile. It returns errStopped if ctx
+// ended and a *resyncError if a resync failed. A value that ch receives later is left to its
+// sender.
 func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	var none T
 	for {
@@ -49,7 +49,7 @@ func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	}
 }
 
-// answer is what a request came back with: a value, an error or a panic.
+// answer is the result of a request: a value, an error or a panic.
 type answer[T any] struct {
 	value T
 	err   error
@@ -58,21 +58,20 @@ type answer[T any] struct {
 }
 
 // request calls send in a goroutine of its own and waits for it as await does, so that a send that
-// ignores its context holds up nobody. No call begins after request has returned: the goroutine
-// claims its call, from when on it counts as begun, or there is none. An answer that nobody waits
-// for any more is handed to discard if it is a value, and reported if it is a panic. A panic that
-// is waited for goes on in the caller with its original value. Whatever else comes after the
-// context ended is late, too.
+// ignores its context does not block the caller. send is not called after request has returned: the
+// goroutine and request race to set claimed, and the loser does nothing. A late value is passed to
+// discard, and a late panic is reported. A panic that arrives in time is repeated in the caller
+// with its original value. Everything that arrives after the context ended is late.
 func request[T any](ctx context.Context, t *timers, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	answers, gone := make(chan answer[T]), make(chan struct{})
-	var claimed atomic.Bool // by the goroutine before it calls send, or by request when it returns: the first one has it
+	var claimed atomic.Bool // set by the goroutine before it calls send, or by request when it returns
 	defer claimed.Store(true)
 	defer close(gone)
 	t.spawn(func() {
 		if !claimed.CompareAndSwap(false, true) {
 			return
 		}
-		got := answer[T]{err: errNoAnswer} // stays if send ends its goroutine
+		got := answer[T]{err: errNoAnswer} // remains if send ends its goroutine
 		defer func() {
 			if p := recover(); p != nil {
 				got.panic, got.stack = p, debug.Stack()
@@ -102,8 +101,8 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 	return got.value, got.err
 }
 
-// arriveLate does what is left to do with an answer that nobody waits for. It does not panic: there
-// is nobody to throw it at.
+// arriveLate disposes of an answer that arrives after its request was given up. It does not panic,
+// because no caller is left to recover.
 func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 	report := func(p any, stack []byte) {
 		event.Report(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",
@@ -122,8 +121,8 @@ func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
 	}
 }
 
-// requestOf is request for one of a kind, which is in hand meanwhile. After an error it stays so:
-// Journal.failed has to know whether it hung.
+// requestOf is request for a request of a kind, which the journal lists as pending meanwhile. After
+// an error it stays pending, because Journal.failed must know whether it hung.
 func requestOf[T any](ctx context.Context, t *timers, kind string, send func(context.Context) (T, error), discard func(T)) (T, error) {
 	t.outage.asks()
 	t.hang.asks(ctx, kind)

@@ -20,10 +20,10 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// deafServer answers lists and watches with fixed delays, whether the context ended or not.
+// deafServer answers lists and watches after fixed delays, even if the context has ended.
 type deafServer struct {
 	testkit.Server
-	late *testkit.ScriptedWatch // what a late watch returns
+	late *testkit.ScriptedWatch // the result of a late watch
 }
 
 func newDeafServer(listDelay, watchDelay time.Duration, answers ...any) *deafServer {
@@ -50,7 +50,7 @@ func (s *deafServer) streamless() *deafServer {
 
 const never, always = time.Hour, 0
 
-// obedient returns a server that answers nothing and heeds its context.
+// obedient returns a server that answers nothing and returns when its context ends.
 func obedient(noStream bool) func() *deafServer {
 	return func() *deafServer {
 		s := newDeafServer(never, never)
@@ -67,13 +67,13 @@ func obedient(noStream bool) func() *deafServer {
 	}
 }
 
-// TestCancel: in whatever state the reflector is, it returns in the moment in which the context
-// ends; what a ListerWatcher brings later reaches nobody, and a watch is stopped.
+// TestCancel: in every state the reflector returns at the moment when the context ends. Later
+// results of the ListerWatcher are dropped, and a watch is stopped.
 func TestCancel(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server func() *deafServer
 		stored []string
-		late   bool // a watch is opened late
+		late   bool // whether a watch is opened late
 	}{
 		"listing":                   {obedient(true), nil, false},
 		"listing, deaf":             {func() *deafServer { return newDeafServer(never, always).streamless() }, nil, false},
@@ -108,7 +108,7 @@ func TestCancel(t *testing.T) {
 				assert.Zero(t, time.Since(ended), "Run must return at once")
 				assert.Len(t, handler.Errors(), before, "the end of the context is no watch error")
 
-				time.Sleep(2 * never) // all that is late has come
+				time.Sleep(2 * never) // every late result has arrived
 				assert.Equal(t, tc.stored, store.Entries())
 				assert.Equal(t, tc.late, len(server.late.Stopped) == 1, "the watch is stopped, once")
 			})
@@ -116,7 +116,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelBefore: a context that ended already leads to no request.
+// TestCancelBefore: no request is sent if the context has ended before the start.
 func TestCancelBefore(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -132,11 +132,11 @@ func TestCancelBefore(t *testing.T) {
 	}
 }
 
-// TestCancelFailsTheRequest: the error that a request brings because the context ended is not the
-// round's, whichever of the two the reflector notices first. Here both are there when a long Resync
-// returns to the wait for the watch.
+// TestCancelFailsTheRequest: the error of a request that failed because the context ended is not
+// the error of the round, whether the reflector sees the error or the end of the context first.
+// Here both are ready when a long Resync returns to the wait for the watch.
 func TestCancelFailsTheRequest(t *testing.T) {
-	for range 30 { // which one it notices is drawn by chance
+	for range 30 { // select chooses one at random
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
@@ -157,8 +157,8 @@ func TestCancelFailsTheRequest(t *testing.T) {
 	}
 }
 
-// TestCancelDuringConsistencyCheck: the extra list of the consistency detector does not hold up the
-// end either.
+// TestCancelDuringConsistencyCheck: the extra list of the consistency detector does not delay the
+// return.
 func TestCancelDuringConsistencyCheck(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
@@ -172,8 +172,8 @@ func TestCancelDuringConsistencyCheck(t *testing.T) {
 	})
 }
 
-// TestLatePanic: a panic in a request that was given up is reported, since nobody is left to throw
-// it at.
+// TestLatePanic: a panic in a request that was given up is reported, because no caller is left to
+// recover.
 func TestLatePanic(t *testing.T) {
 	reported := testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestLatePanic(t *testing.T) {
 	assert.Contains(t, reported()[0], "too late")
 }
 
-// TestStreamWinsOverCancel: a state whose end mark was received is published even if the context
-// ends in that moment.
+// TestStreamWinsOverCancel: if the end mark was received, the state is published even if the
+// context ends at that moment.
 func TestStreamWinsOverCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	mark := testkit.EndMark("9")
@@ -199,7 +199,7 @@ func TestStreamWinsOverCancel(t *testing.T) {
 	server, store := &testkit.Server{OnWatch: testkit.Watches(w)}, &testkit.StoreLog{}
 	go func() {
 		w.Events <- testkit.Added("a", "1")
-		w.Events <- mark // taken by the reflector, so the state is whole
+		w.Events <- mark // received by the reflector, so the state is complete
 		cancel()
 	}()
 	require.NoError(t, New(Options{ListerWatcher: server, Sink: Foreign(store)}).ListAndWatch(ctx))
@@ -207,13 +207,13 @@ func TestStreamWinsOverCancel(t *testing.T) {
 	assert.Len(t, w.Stopped, 1)
 }
 
-// TestNothingBeginsAfterTheEnd stops the goroutine of a request where it has been started and has
-// not done anything yet, for longer than the reflector runs: the ListerWatcher is not called any
-// more. One that got as far as the call is not held back.
+// TestNothingBeginsAfterTheEnd holds the goroutine of a request, started and still idle, for longer
+// than the reflector runs: the ListerWatcher is not called. A goroutine that has reached the call
+// is not held.
 func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	for name, tc := range map[string]struct {
 		noStream bool
-		hold     int // which request is stopped, from 1
+		hold     int // the number of the request to hold, from 1
 		want     []string
 	}{
 		"list":   {true, 1, nil},
@@ -242,7 +242,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 }
 
 // TestRequestGivenUpByAResync: a request that a failed resync gives up before it has begun is not
-// made later, next to those of the round that follows.
+// sent later, next to the requests of the following round.
 func TestRequestGivenUpByAResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held, n := make(chan func(), 1), 0

@@ -16,49 +16,50 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// round is one way of a reflector from asking for the whole state up to where only the whole state
-// helps, again and again: the work in its phases leads to outcomes. Requests run in goroutines of
-// their own, and every wait goes through await or follow, which also serve the timers.
+// round lists (or streams) the collection and watches it until only a new list can help. Its
+// methods do the work of the phases and return outcomes. Requests run in goroutines of their own.
+// Every wait goes through await or follow, which also serve the timers.
 type round struct {
-	state   *memory
-	reader  *reader  // of state
-	options *Options // of reader
-	timers  *timers  // of reader
+	state   *persistentState
+	reader  *watchReader // of state
+	options *Options     // of reader
+	timers  *timers      // of reader
 
-	// What follows is reset at the end of the round.
+	// The following fields are reset at the end of the round.
 
-	stream        *stream                    // the open watch, in watching only; nil: one has to be opened
-	retryDeadline clientgo.RetryWithDeadline // decides about internal errors of watches
-	strikes       int                        // consecutive streams that ended without their end mark
-	markless      int                        // those of them that had stayed open
+	stream        *stream                    // the open watch, while watching; nil if none is open
+	retryDeadline clientgo.RetryWithDeadline // limits retries after internal errors of watches
+	strikes       int                        // consecutive watch-lists that ended without their end mark
+	markless      int                        // the ones among strikes that had stayed open
 	misses        int                        // consecutive watches that the server did not serve
-	still         string                     // the version of a list that was not newer than the reflector was before; "": it was
+	still         string                     // the version of the list, if it was the reflector's version before; else ""
 }
 
-// failed notes a request, or the following of a watch, that ended with err.
+// failed records that a request, or a watch, ended with err.
 func (r *round) failed(ctx context.Context, err error) {
 	if r.options.Journal.failed(err); !r.timers.outage.note(ctx, err) {
 		r.state.degraded(ctx, causeOf(err).word)
 	}
 }
 
-// asks notes that the whole state is asked for, again if there is a reason.
+// asks records that a list begins. again is the reason for a relist, or "".
 func (r *round) asks(ctx context.Context, mode Mode, again string) {
-	r.options.Journal.write(func(p *pages) {
+	r.options.Journal.write(func(p *journalState) {
 		if p.LeftNow = 0; again != "" {
 			count(&p.Relists, again, 1)
 		}
 	})
-	if told := string(mode) + " " + again; again != againFailed && told != r.state.told { // else no change
-		r.state.told = told
-		r.options.tell(ctx, stateListing, "how", mode, "again", again)
+	if logged := string(mode) + " " + again; again != againFailed && logged != r.state.loggedList { // else nothing has changed
+		r.state.loggedList = logged
+		r.options.logState(ctx, stateListing, "how", mode, "again", again)
 	}
 }
 
-// emptyWatch is the type of what client-go returns where it got no connection, or not in time.
+// emptyWatch is the type of the watch that client-go returns if it got no connection, or not in
+// time.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
-// connected takes notice of a watch that was opened. The error says that no server did that.
+// connected records an opened watch. It returns ErrNoConnection if no server opened it.
 func (r *round) connected(s *stream) error {
 	if reflect.TypeOf(s.watch) == emptyWatch {
 		return ErrNoConnection
@@ -68,9 +69,9 @@ func (r *round) connected(s *stream) error {
 	return nil
 }
 
-// begins notes that a request for the whole state begins. If somebody wants that, what is cached is
-// not trusted to be right under its version; if the most recent state is wanted, the version itself
-// is not.
+// begins records that a list begins. If a relist was requested, cached objects are not trusted to
+// match their versions. If the most recent state was requested, the reflector's version is not
+// trusted either.
 func (r *round) begins() {
 	wanted, newest := r.options.Relister.begins()
 	if wanted {
@@ -81,8 +82,8 @@ func (r *round) begins() {
 	}
 }
 
-// takeTurn waits until the whole state may be taken over in the phase. The caller gives the turn
-// back by done; what hangs has given it back before.
+// takeTurn blocks until a list may begin, if the number of concurrent lists is limited. The caller
+// must call done to release the turn. A request that hangs releases it early.
 func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err error) {
 	if r.options.Turns == nil {
 		return func() {}, nil
@@ -91,7 +92,7 @@ func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err err
 	case <-r.options.Turns:
 	default:
 		r.options.Journal.enter(Waiting)
-		r.options.tell(ctx, stateWaiting)
+		r.options.logState(ctx, stateWaiting)
 		if _, err := await(ctx, r.timers, r.options.Turns); err != nil {
 			return nil, err
 		}
@@ -101,8 +102,8 @@ func (r *round) takeTurn(ctx context.Context, phase Phase) (done func(), err err
 	return r.timers.hang.giveBack, nil
 }
 
-// open starts a watch, as a request of that kind. The caller has to stop it. The request's context
-// ends with the stream, not before.
+// open starts a watch, as a request of that kind. The caller must stop the stream. The request's
+// context ends with the stream, not before.
 func (r *round) open(ctx context.Context, kind string, options metav1.ListOptions) (s *stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
@@ -112,7 +113,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	}()
 	since := r.options.Clock.Now() // before the request: some proxies hold back the headers until the first event
 	return requestOf(ctx, r.timers, kind, func(ctx context.Context) (*stream, error) {
-		r.options.Journal.write(func(p *pages) { p.Status.Watches++ })
+		r.options.Journal.write(func(p *journalState) { p.Status.Watches++ })
 		w, err := r.state.lists.WatchWithContext(ctx, options)
 		if err != nil {
 			return nil, event.DiscreetAnswer(err)
@@ -125,35 +126,35 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	}, (*stream).stop)
 }
 
-// warnOfClient logs, once, why the client decodes, if a transport of package direct was made and the user
-// has not turned direct decoding off.
+// warnOfClient logs once why the client decodes although a transport of package direct was made. It
+// does not log if the user has turned direct decoding off.
 func (r *round) warnOfClient(ctx context.Context) {
 	if d := r.options.Journal.Status().Decoding; d.IsUnexpected() && !r.state.indirect {
 		r.state.indirect = true
-		r.options.say(ctx, 0, "Warning: the client decodes, although the program uses direct.Transport", "reason", d.Why)
+		r.options.log(ctx, 0, "Warning: the client decodes, although the program uses direct.Transport", "reason", d.Why)
 	}
 }
 
-// beginWatching is the transition from a published state to watching.
+// beginWatching leads from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
-	r.state.synced, r.state.unserved, r.state.told = true, false, ""
-	r.options.tell(ctx, stateSynced)
+	r.state.synced, r.state.unserved, r.state.loggedList = true, false, ""
+	r.options.logState(ctx, stateSynced)
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.options.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.options.Clock)
 	r.timers.resync.begin()
 	return goOn(Watching)
 }
 
-// interrupted is where a wait that await cut short leads: to stopped when the context ended, else,
-// after a failed resync, to the end of the round.
+// interrupted returns the outcome of a wait that await cut short: stopped if the context ended, and
+// the end of the round after a failed resync.
 func (r *round) interrupted(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.options.say(ctx, 0, "Warning: watching given up", "err", err)
+	r.options.log(ctx, 0, "Warning: watching given up", "err", err)
 	return endRound(nil)
 }
 
-// close releases what the round holds. It may be called again and again.
+// close releases what the round holds. It may be called more than once.
 func (r *round) close() {
 	r.dropStream()
 	r.timers.resync.alarm.disarm()
@@ -164,7 +165,7 @@ func (r *round) close() {
 
 func (r *round) dropStream() {
 	if s := r.stream; s != nil {
-		r.stream = nil // before: a Stop that panics is not called again
+		r.stream = nil // first, so that a Stop that panics is not called again
 		s.stop()
 	}
 }

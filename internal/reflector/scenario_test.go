@@ -30,15 +30,15 @@ import (
 
 var updateScenarios = flag.Bool("scenarios.update", false, "write what the scenarios in testdata/scenarios lead to into their files")
 
-// TestReflectorScenarios plays the scenarios of testdata/scenarios: what a server does, line by
-// line, and indented below each line what the reflector asks of the server and does to its store,
-// in order, with the time since the line in front where some has passed. reflector_script_test.go
-// lists the commands.
+// TestReflectorScenarios plays the scenarios of testdata/scenarios. A scenario has the server's
+// actions, one a line, and indented below each line the reflector's requests and calls of its
+// store, in order, preceded by the time since the line if it is not 0. script_test.go lists the
+// commands.
 //
-// Each scenario is played on client-go's reflector, too, and must lead to the same, but for lines
-// that begin with "error:" (what the watch-error handler was called with, which client-go keeps to
-// itself) and for scenarios whose title says "(ours)": a comment below says what client-go does
-// instead.
+// Each scenario is also played on client-go's reflector and must have the same output, except for
+// lines that begin with "error:" (the calls of the watch-error handler, which client-go does not
+// expose) and for scenarios with "(ours)" in the title: a comment below the title says how
+// client-go differs.
 func TestReflectorScenarios(t *testing.T) {
 	testkit.Reports(t)
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
@@ -71,8 +71,8 @@ func TestReflectorScenarios(t *testing.T) {
 // scenario is the text from one "===" line to the next.
 type scenario struct {
 	title    string
-	commands []string   // comments and empty lines included
-	outputs  [][]string // of each command
+	commands []string   // with comments and empty lines
+	outputs  [][]string // by command
 }
 
 func parseScenarios(text string) (all []*scenario) {
@@ -95,7 +95,7 @@ func parseScenarios(text string) (all []*scenario) {
 
 func (s *scenario) oursOnly() bool { return strings.Contains(s.title, "(ours)") }
 
-// text is the scenario with the given outputs.
+// text returns the scenario with the given outputs.
 func (s *scenario) text(outputs [][]string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "=== %s\n", s.title)
@@ -116,7 +116,7 @@ func withoutErrors(outputs [][]string) [][]string {
 	return kept
 }
 
-// play runs the scenario in fake time and returns what each command led to.
+// play runs the scenario in fake time and returns the output of each command.
 func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newScenarioPlay(t, engine)
@@ -135,8 +135,8 @@ func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string
 
 const scenarioName = "scenario"
 
-// scenarioEngine runs a reflector until ctx ends. The errors of its watch-error handler go to p, if
-// it has one.
+// scenarioEngine runs a reflector until ctx ends. If it has a watch-error handler, errors are
+// recorded in p.
 type scenarioEngine func(ctx context.Context, p *scenarioPlay)
 
 func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
@@ -156,27 +156,27 @@ func theirScenarioReflector(ctx context.Context, p *scenarioPlay) {
 	r.RunWithContext(ctx)
 }
 
-// scenarioPlay is the server, the store and the record of one scenario. It is the ListerWatcher
-// that the reflector gets, and its store.
+// scenarioPlay is the server, the store and the record of one scenario. It is the reflector's
+// ListerWatcher and its store.
 type scenarioPlay struct {
 	*cachetest.Source
 	t      *testing.T
 	engine scenarioEngine
 	stop   func()            // nil before start
-	open   map[string]func() // ends of partitions, outages and stalls
+	open   map[string]func() // functions that end partitions, outages and stalls
 
 	source        cachetest.Options
 	pageSize      int64
 	resyncPeriod  time.Duration
 	internalRetry time.Duration
-	ours          Options // what client-go's reflector has not
+	ours          Options // options that client-go's reflector does not have
 
 	mu struct {
 		sync.Mutex
-		began   time.Time // of the present command
+		began   time.Time // when the current command began
 		lines   []string
-		objects map[string]string // key → version, as the store has them
-		failing map[string]int    // calls of the store that are to fail
+		objects map[string]string // key → version, as stored
+		failing map[string]int    // the calls of the store that are to fail
 	}
 }
 
@@ -187,7 +187,7 @@ func newScenarioPlay(t *testing.T, engine scenarioEngine) *scenarioPlay {
 	return p
 }
 
-// note adds a line to what the present command leads to.
+// note adds a line to the output of the current command.
 func (p *scenarioPlay) note(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +211,7 @@ func (p *scenarioPlay) take() (lines []string) {
 	return lines
 }
 
-// end stops the reflector and lets everything come to its end.
+// end stops the reflector and waits until all goroutines have ended.
 func (p *scenarioPlay) end() {
 	for _, end := range p.open {
 		end()
@@ -236,7 +236,7 @@ func (p *scenarioPlay) WatchWithContext(ctx context.Context, o metav1.ListOption
 	return p.Source.WatchWithContext(ctx, o)
 }
 
-// called notes a call of the store and says whether it is to fail.
+// called records a call of the store, and returns an error if the call is to fail.
 func (p *scenarioPlay) called(call, text string, apply func(objects map[string]string)) error {
 	p.note("%s", strings.TrimSpace(call+" "+text))
 	p.mu.Lock()
@@ -275,7 +275,7 @@ func (p *scenarioPlay) Replace(list []any, version string) error {
 		names = append(names, testkit.NameAt(obj))
 		listed[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
 	}
-	slices.Sort(names) // client-go's watch-list goes through a map
+	slices.Sort(names) // client-go's watch-list iterates over a map
 	return p.called("replace", version+": "+strings.Join(names, " "), func(objects map[string]string) {
 		clear(objects)
 		maps.Copy(objects, listed)

@@ -28,7 +28,7 @@ import (
 //	server list|watch-list|refused|ignored [no-watch-cache] [fail-at-start]    how the server answers; a line like this is first
 //	objects NAME...                 its state
 //	pages N, resync D, internal-retry D, idle D, silence D, mode M             of the reflector; idle, silence and mode are ours
-//	setup                           makes the server, for what has to be said to it before start
+//	setup                           makes the server, for commands to it before start
 //	start                           runs the reflector
 //
 // At any time:
@@ -43,7 +43,7 @@ import (
 //	refuse CALL                     the store's next call of that kind fails
 //	wait D                          lets time pass
 //	stop                            ends the reflector's context
-//	compare                         says whether the store is what the server has
+//	compare                         reports whether the store equals the server's state
 func (p *scenarioPlay) do(fields []string) {
 	verb, args := fields[0], fields[1:]
 	if command, known := settings[verb]; known {
@@ -82,7 +82,7 @@ var settings = map[string]scenarioCommand{
 	"mode":           func(p *scenarioPlay, args []string) { p.ours.Mode = Mode(args[0]) },
 }
 
-// happenings are what happens while the reflector runs.
+// happenings are the commands that are valid while the reflector runs.
 var happenings = map[string]scenarioCommand{
 	"setup": func(p *scenarioPlay, _ []string) { p.Source = cachetest.New(p.source) },
 	"start": func(p *scenarioPlay, _ []string) {
@@ -153,7 +153,7 @@ var happenings = map[string]scenarioCommand{
 	},
 }
 
-// each makes a command of what is to be done with each argument.
+// each returns a command that calls do with each argument.
 func each(do func(p *scenarioPlay, arg string)) scenarioCommand {
 	return func(p *scenarioPlay, args []string) {
 		for _, arg := range args {
@@ -162,7 +162,7 @@ func each(do func(p *scenarioPlay, arg string)) scenarioCommand {
 	}
 }
 
-// close ends what was opened.
+// close ends a partition, outage or stall.
 func (p *scenarioPlay) close(what string) {
 	p.open[what]()
 	delete(p.open, what)
@@ -180,7 +180,7 @@ func (p *scenarioPlay) duration(text string) time.Duration {
 	return d
 }
 
-// fault is what a script command says.
+// fault returns the fault of a script command.
 func (p *scenarioPlay) fault(args []string) (f cachetest.Fault) {
 	switch args[0] {
 	case "delay":
@@ -195,7 +195,7 @@ func (p *scenarioPlay) fault(args []string) (f cachetest.Fault) {
 	return f
 }
 
-// events are what an inject command says.
+// events returns the events of an inject command.
 func (p *scenarioPlay) events(args []string) []watch.Event {
 	switch args[0] {
 	case "error":

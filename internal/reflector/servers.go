@@ -16,22 +16,25 @@ import (
 )
 
 const (
-	// returnSpread is the time over which reflectors come back to a server, unless an option says
+	// returnSpread is the time over which reflectors return to a server, unless an option says
 	// otherwise.
 	returnSpread = time.Second
-	// wakePace is the time between two wakings of those who wait for a server. One that answers
-	// some and refuses others costs each of them a request in so long, at most.
+	// wakePace is the shortest time between two wakings of the reflectors that wait for a server. A
+	// server that answers some and refuses others gets at most one request per wakePace from each
+	// of them.
 	wakePace = 5 * time.Second
 
-	// laneSize is how many reflectors of a process ask for a lost server in turn. A process of few
-	// must not bring all of them down on a server as often as each alone would; one of sixty
-	// notices within a second or two that the server is back.
+	// laneSize is the number of reflectors of a process that send requests to a lost server in turn,
+	// together as often as one of them would. With smaller lanes a process of few reflectors would
+	// send as often as without lanes; with larger ones a process of sixty would not notice within a
+	// second or two that the server is back.
 	laneSize = 4
 	// A delay of a lane is 1 to laneStretch times as long as client-go's, up to longestTurn, once
-	// the reflector has a state. Where client-go waits once more, we list as soon as the server has
-	// answered: without longer delays, the lists of thousands of processes would come in half the
-	// time. With 2000 processes of one informer, the most lists of any second are so many times
-	// client-go's, and half of the processes wait so many seconds for the server that is back:
+	// the reflector has a state. Where client-go waits once more, kinformer lists as soon as the
+	// server has answered: without longer delays the lists of thousands of processes would arrive
+	// in half the time. For 2000 processes of one informer, the table has the most lists in any
+	// second relative to client-go (first line), and the seconds after which half of the processes
+	// were up to date (second line). TestHerd logs the lists of the worst second for some of these times.
 	//
 	//	away for         2 s    5 s    8 s    12 s   20 s   30 s   38 s   60 s   300 s
 	//	up to 4 times    0.89   0.84   1.22   0.97   1.87   0.93   1.71   0.70   0.82
@@ -41,89 +44,90 @@ const (
 	//	up to 8 times    0.45   0.86   0.99   0.84   1.55   0.87   1.70   0.69   0.83
 	//	                 3.9    4.0    6.4    7.8    11.3   15.6   20.0   27.6   34.0
 	//
-	// After 20 and 38 s client-go has 4 % and 2.6 % of its lists in its worst second. At that rate
-	// half of the processes would wait for 12 s and 19 s, at best.
+	// After 20 s and 38 s client-go has 4 % and 2.6 % of its lists in its worst second. At that
+	// rate half of the processes would wait for 12 s and 19 s, at best.
 	laneStretch = 6
 	longestTurn = 90 * time.Second
 
-	// The delays of lanes grow: after a minute without a server, those of fifteen lanes leave gaps of
-	// ten seconds. The reflectors of manyLanes or more therefore form one queue, of which one asks
-	// each pace or sooner. That is still a third of the requests that client-go sends in a minute.
+	// The delays of lanes grow: after a minute without a server, those of fifteen lanes leave gaps
+	// of ten seconds. Therefore the reflectors of manyLanes or more form one queue, of which one
+	// sends a request each pace or sooner. That is a third of the requests that client-go sends in
+	// a minute.
 	manyLanes = 8
 	pace      = time.Second
 )
 
-// Servers are the API servers that the reflectors of a process know to be lost, or to have been, by
-// host and port. The lines that these reflectors write about requests that hang, of whichever
-// server, take turns here, too. The zero value is ready.
+// Servers are the API servers, by host and port, that reflectors of a process have lost. It also
+// paces the log lines of these reflectors about requests that hang, of any server. The zero value
+// is ready for use.
 type Servers struct {
 	hangs hangLines
 
 	mu struct {
 		sync.Mutex
-		known map[string]*server
+		byHost map[string]*server
 	}
 }
 
 var processServers Servers
 
-// server is what those have in common that have lost one API server: how often they ask for it,
-// that all hear of the first answer, and the lines in the log.
+// server is the state that reflectors share while they have lost one API server: the order of their
+// requests, the first answer, which wakes all of them, and the log lines.
 type server struct {
-	host string // "": it is not known, and only one reflector has this server
-	refs int    // reflectors that have joined. Guarded by Servers.mu
+	host string // "" if it is not known; then only one reflector has this server
+	refs int    // the number of reflectors that have joined; guarded by Servers.mu
 
 	mu struct {
 		sync.Mutex
 		lanes   []*lane
-		queued  time.Time            // when the last one in the queue of many lanes asks
-		lost    map[*member]struct{} // those that are not fresh
-		waiting map[*member]waiter   // those that an answer wakes
-		heard   time.Time            // the last answer
-		wake    time.Time            // when those that waited for it were woken, or are to be
-		blind   []time.Duration      // how long those were that a line has to tell to be fresh again
+		queued  time.Time            // when the last reflector in the queue of many lanes sends its request
+		lost    map[*member]struct{} // the reflectors that are not up to date
+		waiting map[*member]waiter   // the reflectors that an answer wakes
+		heard   time.Time            // the time of the last answer
+		wake    time.Time            // when waiting reflectors were last woken, or will be
+		blind   []time.Duration      // the outages of returned reflectors that were not logged yet
 	}
 }
 
-// lane is a few reflectors that ask for a lost server in turn, as often as one would. Guarded by
-// server.mu.
+// lane is a group of up to laneSize reflectors that request from a lost server in turn, together as
+// often as one of them would. It is guarded by server.mu.
 type lane struct {
 	members int
-	turns   map[*member]time.Time // of those that wait for theirs
+	turns   map[*member]time.Time // when the waiting reflectors send their requests
 	backoff wait.Backoff
-	last    time.Time // when such a wait has ended
+	last    time.Time // when the last wait ended
 }
 
-// member is a reflector as its server knows it.
+// member is a reflector that has lost a server.
 type member struct {
 	name   string
-	spread func() time.Duration // before it comes back
-	lane   *lane                // nil: it has had no turn. Guarded by server.mu
-	told   bool                 // a line has told that it has lost its server. Guarded by server.mu
-	asked  time.Time            // when its last request began, or its last watch has ended
-	woken  atomic.Bool          // its pause was cut short by an answer
+	spread func() time.Duration // returns the random delay before it returns to the server
+	lane   *lane                // nil before its first turn; guarded by server.mu
+	logged bool                 // whether a log line has named it as lost; guarded by server.mu
+	asked  time.Time            // when its last request began, or its last watch ended
+	woken  atomic.Bool          // whether an answer has cut its pause short
 }
 
-// waiter is a pause of a reflector.
+// waiter is the pause of a reflector.
 type waiter struct {
 	timer clock.Timer
 	due   time.Time
 }
 
-// join returns the server of a host, which the caller has to leave.
+// join returns the server of a host. The caller must call leave.
 func (l *Servers) join(host string) *server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.mu.known[host]
+	s := l.mu.byHost[host]
 	if s == nil {
 		s = &server{host: host}
 		s.mu.lost, s.mu.waiting = map[*member]struct{}{}, map[*member]waiter{}
 	}
 	if host != "" {
-		if l.mu.known == nil {
-			l.mu.known = map[string]*server{}
+		if l.mu.byHost == nil {
+			l.mu.byHost = map[string]*server{}
 		}
-		l.mu.known[host] = s
+		l.mu.byHost[host] = s
 	}
 	s.refs++
 	return s
@@ -134,11 +138,11 @@ func (l *Servers) leave(s *server, o *member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.refs--; s.refs == 0 {
-		delete(l.mu.known, s.host)
+		delete(l.mu.byHost, s.host)
 	}
 }
 
-// forget notes that a reflector has another server now, or ends.
+// forget records that a reflector has changed to another server, or ends.
 func (s *server) forget(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +153,7 @@ func (s *server) forget(o *member) {
 	}
 }
 
-// laneLocked returns one that has room.
+// laneLocked returns a lane with room, counting the caller in.
 func (s *server) laneLocked() *lane {
 	i := slices.IndexFunc(s.mu.lanes, func(l *lane) bool { return l.members < laneSize })
 	if i < 0 {
@@ -160,8 +164,9 @@ func (s *server) laneLocked() *lane {
 	return s.mu.lanes[i]
 }
 
-// turn returns how long to wait until it is a reflector's turn to ask: a delay after the last one
-// of its lane or, where there are many lanes, a pace after the last one of all.
+// turn returns the delay before a reflector's next request: after the last request of its lane or,
+// if there are many lanes, a pace after the last one of all. stretch selects the longer delays of a
+// reflector that has a state.
 func (s *server) turn(o *member, stretch bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +194,14 @@ func (s *server) turn(o *member, stretch bool) time.Duration {
 	return l.turns[o].Sub(now)
 }
 
-// stretched returns a random delay of a lane for one of client-go's.
+// stretched returns a random delay of a lane for a delay of client-go.
 func stretched(delay time.Duration) time.Duration {
 	longest := min(time.Duration(laneStretch*float64(delay)), longestTurn)
 	return delay + rand.N(max(longest-delay, 1))
 }
 
-// waits notes that a reflector waits, by a timer that rings after length. An answer makes it ring
-// sooner, also one that has come since the request began that has failed.
+// waits records that a reflector waits by a timer that rings after length. An answer makes the
+// timer ring sooner, including an answer since the reflector's failed request began.
 func (s *server) waits(o *member, timer clock.Timer, length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +211,8 @@ func (s *server) waits(o *member, timer clock.Timer, length time.Duration) {
 	}
 }
 
-// goesOn notes that a reflector does not wait any more. If it has given up before its turn came,
-// the last one of its lane has that.
+// goesOn records that a reflector no longer waits. If it has given up before its turn, the last
+// reflector of its lane gets the turn.
 func (s *server) goesOn(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,21 +241,21 @@ func (s *server) goesOn(o *member) {
 	}
 }
 
-// answered wakes all that wait, at once or wakePace after the last time.
+// answered wakes all waiting reflectors, at once or wakePace after the last waking.
 func (s *server) answered() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.heard = time.Now()
 	if !s.mu.wake.After(s.mu.heard) {
 		s.mu.wake = latest(s.mu.heard, s.mu.wake.Add(wakePace))
-		s.mu.queued = time.Time{} // those that wait are woken
+		s.mu.queued = time.Time{} // every waiting reflector is woken
 	}
 	for o := range s.mu.waiting {
 		s.wakeLocked(o)
 	}
 }
 
-// wakeLocked wakes a reflector with the others, or now if these were woken before, once.
+// wakeLocked wakes a reflector once: together with the others, or now if these were woken before.
 func (s *server) wakeLocked(o *member) {
 	if !o.woken.Load() {
 		at := latest(time.Now(), s.mu.wake).Add(o.spread())
@@ -258,7 +263,7 @@ func (s *server) wakeLocked(o *member) {
 	}
 }
 
-// hastenLocked makes a pause end at a time, if that is sooner.
+// hastenLocked makes a pause end at a given time, and reports whether that is sooner.
 func (s *server) hastenLocked(o *member, at time.Time) bool {
 	w, waits := s.mu.waiting[o]
 	if !waits || !at.Before(w.due) {
@@ -269,50 +274,51 @@ func (s *server) hastenLocked(o *member, at time.Time) bool {
 	return true
 }
 
-// lose notes that a reflector has lost the server.
+// lose records that a reflector has lost the server.
 func (s *server) lose(o *member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.lost[o] = struct{}{}
 }
 
-// find notes that a reflector is fresh again, after it was blind for so long. It returns of how
-// many a line has to tell that, and how many are still missing.
+// find records that a reflector is up to date again, after an outage of the given length. It
+// returns how many reflectors have returned since the last log line, and how many are missing.
 func (s *server) find(o *member, blind time.Duration) (back, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.lost, o)
-	if o.told {
-		o.told = false
+	if o.logged {
+		o.logged = false
 		s.mu.blind = append(s.mu.blind, blind)
 	}
 	return len(s.mu.blind), s.missingLocked()
 }
 
-// missingLocked returns how many are not fresh of those that a line has told of.
+// missingLocked returns how many of the reflectors that a log line has named are not up to date.
 func (s *server) missingLocked() (n int) {
 	for o := range s.mu.lost {
-		if o.told {
+		if o.logged {
 			n++
 		}
 	}
 	return n
 }
 
-// hasTold reports whether a line has told that a reflector has lost its server.
-func (s *server) hasTold(o *member) bool {
+// isLogged reports whether a log line has named a reflector as lost.
+func (s *server) isLogged(o *member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return o.told
+	return o.logged
 }
 
-// warn returns those of which no line has told that they have lost the server. This one does.
+// warn returns the names of the lost reflectors that were not logged yet, and counts them as
+// logged.
 func (s *server) warn() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for o := range s.mu.lost {
-		if !o.told {
-			o.told = true
+		if !o.logged {
+			o.logged = true
 			names = append(names, o.name)
 		}
 	}
@@ -320,8 +326,8 @@ func (s *server) warn() (names []string) {
 	return names
 }
 
-// returned returns how long those were blind of whom no line has told that they are fresh again, in
-// order, and how many still are of those it should tell of.
+// returned returns the outages, sorted, of the reflectors that have returned since the last log
+// line, and how many logged reflectors are still missing.
 func (s *server) returned() (blind []time.Duration, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -330,20 +336,20 @@ func (s *server) returned() (blind []time.Duration, missing int) {
 	return blind, s.missingLocked()
 }
 
-// hangLines gives the reflectors of a process their turns to write lines about what hangs. What is
-// not written is counted by a later line.
+// hangLines paces the log lines of a process's reflectors about hanging requests. A line that is
+// not written is counted by a later one.
 type hangLines struct {
 	mu struct {
 		sync.Mutex
 		last    time.Time // when a line was written
-		asked   uint64    // tickets
-		settled uint64    // up to this ticket lines were written or counted
+		asked   uint64    // the number of tickets
+		settled uint64    // the last ticket whose line was written or counted
 	}
 }
 
-// turn returns after what time to come again with the ticket of a line, which it fills in at first,
-// or 0; then, whether the line is to be written now, or was written or counted before; and how many
-// others the line that is written counts.
+// turn decides about a reflector's line. It assigns *ticket if that is 0. It returns the time after
+// which to call turn again, or 0; the number of other lines that this line counts; and whether the
+// line is to be written now.
 func (l *hangLines) turn(ticket *uint64, now time.Time) (wait time.Duration, others uint64, mine bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -362,14 +368,14 @@ func (l *hangLines) turn(ticket *uint64, now time.Time) (wait time.Duration, oth
 	return 0, others, true
 }
 
-// hangPace is the time between two lines about what hangs, for the whole process: a server that
-// does not answer does so for all reflectors.
+// hangPace is the shortest time between two lines about hanging requests, for the whole process: a
+// server that does not answer affects all reflectors.
 const hangPace = time.Second
 
 const (
-	// The delays grow from 0.8 s to a cap of 30 s, doubled by the jitter at most, so that a sick
-	// server sees one request in 30-60 s from each reflector, a fiftieth of what it gets without
-	// backoff. Every 2 minutes a new series begins; that of a lane, 2 minutes after the last wait.
+	// The delays grow from 0.8 s to a cap of 30 s, at most doubled by the jitter. A server with
+	// faults gets one request in 30-60 s from each reflector, a fiftieth of the requests without
+	// backoff. A new series begins every 2 minutes; for a lane, 2 minutes after the last wait.
 	backoffFirst  = 800 * time.Millisecond
 	backoffCap    = 30 * time.Second
 	backoffFactor = 2.0
@@ -381,7 +387,7 @@ func defaultBackoff() *wait.Backoff {
 	return &wait.Backoff{
 		Duration: backoffFirst,
 		Cap:      backoffCap,
-		Steps:    int(math.Ceil(float64(backoffCap) / float64(backoffFirst))), // more than it takes to reach the cap
+		Steps:    int(math.Ceil(float64(backoffCap) / float64(backoffFirst))), // more than needed to reach the cap
 		Factor:   backoffFactor,
 		Jitter:   backoffJitter,
 	}

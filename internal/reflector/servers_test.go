@@ -29,23 +29,24 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// apiServer is a server that is away from down to up. Whoever asks it is told so by gone; then it
-// answers watches of the version of before by back, once if so, and lists with another version.
+// apiServer is a server that is out of reach from down to up; requests then fail with gone.
+// Afterwards it answers watches at the earlier version with back (only once if once is set), and
+// lists with another version.
 type apiServer struct {
 	host     string
 	down, up time.Time
-	gone     error // nil: the connection is refused
-	back     error // nil: it still has the version
+	gone     error // nil means a refused connection
+	back     error // nil means that the version is still available
 	once     bool
 
 	mu      sync.Mutex
 	open    []*testkit.ScriptedWatch
-	lists   []time.Time // those that it has answered
-	watches []time.Time // those that it has opened
-	refused []time.Time // requests while it was away
-	firsts  time.Time   // when it has answered the first of all, after it was away
+	lists   []time.Time // the lists that were answered
+	watches []time.Time // the watches that were opened
+	refused []time.Time // the requests while the server was out of reach
+	firsts  time.Time   // the time of the first answer after that
 	asked   []string
-	told    bool // back was
+	told    bool // whether back was returned
 }
 
 func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
@@ -53,7 +54,7 @@ func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
 func (s *apiServer) List(metav1.ListOptions) (runtime.Object, error)   { panic("with a context") }
 func (s *apiServer) Watch(metav1.ListOptions) (watch.Interface, error) { panic("with a context") }
 
-// awayLocked notes a request, and returns the error of a server that is away.
+// awayLocked records a request, and returns the error of a server that is out of reach.
 func (s *apiServer) awayLocked(what string) error {
 	now := time.Now()
 	s.asked = append(s.asked, what)
@@ -101,7 +102,7 @@ func (s *apiServer) WatchWithContext(_ context.Context, o metav1.ListOptions) (w
 	return w, nil
 }
 
-// away takes the server away for a while.
+// away takes the server out of reach for a while.
 func (s *apiServer) away(length time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *apiServer) requests() []string {
 	return slices.Clone(s.asked)
 }
 
-// process runs so many reflectors of a server, as a process of their own, until stop is called.
+// process runs a number of reflectors of a server, as a process of their own, until stop is called.
 func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change func(*Options)) (stop func()) {
 	var stops []func()
 	servers := &Servers{}
@@ -139,8 +140,9 @@ func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change
 	}
 }
 
-// TestAnAnswerAfterAnOutage leads to the next request within a second: the server is there. The
-// same answer once more, and one of a server that can serve nobody, leads to a backoff.
+// TestAnAnswerAfterAnOutage: the first answer leads to the next request within a second, because
+// the server is back. The same answer again, and an answer that the server can serve no request,
+// lead to a backoff.
 func TestAnAnswerAfterAnOutage(t *testing.T) {
 	noGateway := apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", v1.Resource("pods"), "", "", 0, true)
 	for name, tc := range map[string]struct {
@@ -168,7 +170,7 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 				if len(server.lists) > 1 {
 					next = server.lists[1]
 				} else {
-					next = server.firsts.Add(time.Hour) // it watches first, for ever
+					next = server.firsts.Add(time.Hour) // the watch succeeds and goes on
 				}
 				if took := next.Sub(server.firsts); tc.soon {
 					assert.LessOrEqual(t, took, time.Second)
@@ -180,9 +182,9 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestOneThatIsBackWakesTheOthers, whose backoff would last for up to a minute and a half, and all
-// are fresh within two seconds of the first answer, which comes within two paces of the server's
-// return. None asks more often than with client-go.
+// TestOneThatIsBackWakesTheOthers: an answer wakes all reflectors, whose backoffs would last up to
+// a minute and a half. All are up to date within two seconds of the first answer, which arrives
+// within two paces of the server's return. None sends more requests than with client-go.
 func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 	for _, away := range []time.Duration{12 * time.Second, time.Minute, 4 * time.Minute} {
 		for name, back := range map[string]error{"the version is gone": testkit.ErrExpired, "the version is there": nil} {
@@ -212,8 +214,8 @@ func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 	}
 }
 
-// TestWakesArePaced: a server that answers some and refuses others wakes each of them every five
-// seconds, at most.
+// TestWakesArePaced: a server that answers some requests and refuses others wakes each reflector
+// every five seconds, at most.
 func TestWakesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -246,7 +248,7 @@ func TestWakesArePaced(t *testing.T) {
 	})
 }
 
-// TestThrottledAreNotWoken: a pause that the server has asked for is kept.
+// TestThrottledAreNotWoken: a delay that the server has asked for is not cut short.
 func TestThrottledAreNotWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
@@ -275,8 +277,8 @@ func TestThrottledAreNotWoken(t *testing.T) {
 	})
 }
 
-// TestWatchBeforeList: however a server was lost, a watch is what it is asked for first when it is
-// back, as often as that takes, and if the watch goes on nothing is listed.
+// TestWatchBeforeList: however a server was lost, the first successful request is a watch, and if
+// the watch continues nothing is listed.
 func TestWatchBeforeList(t *testing.T) {
 	for name, gone := range map[string]error{
 		"refused":     nil,
@@ -305,8 +307,8 @@ func TestWatchBeforeList(t *testing.T) {
 	}
 }
 
-// TestWatchesThatAreNeverServed lead to lists, so that the cache does not stay as it is: after
-// three, of which each is an outage, or two if the server is there and closes them.
+// TestWatchesThatAreNeverServed: after three unserved watches, or two if the server opens and
+// closes them, the reflector lists, so that the cache does not become stale.
 func TestWatchesThatAreNeverServed(t *testing.T) {
 	const list, again = "list rv=0 limit=500", "list rv=5 limit=0"
 	for name, tc := range map[string]struct {
@@ -339,8 +341,8 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 	}
 }
 
-// TestBlindUntilFresh: servers say only on an open watch that its version is gone. The outage lasts
-// until the list.
+// TestBlindUntilFresh: servers report only on an open watch that its version has expired. The
+// outage lasts until the list.
 func TestBlindUntilFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true}
@@ -366,7 +368,7 @@ func TestBlindUntilFresh(t *testing.T) {
 	})
 }
 
-// worst returns the most of these times that are within a second.
+// worst returns the largest number of times within one second.
 func worst(at []time.Time) (most int) {
 	slices.SortFunc(at, time.Time.Compare)
 	first := 0
@@ -379,8 +381,9 @@ func worst(at []time.Time) (most int) {
 	return most
 }
 
-// herd runs so many processes, of ours or of client-go's, against a server that is away for so
-// long, and returns the lists of its worst second after that, and all requests since it went.
+// herd runs processes of kinformer (ours) or of client-go against a server that is out of reach for
+// a while. It returns the number of lists in the worst second after that, and the number of
+// requests since the outage began.
 func herd(t *testing.T, processes, informers int, away time.Duration, ours bool) (lists, requests int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -412,7 +415,7 @@ func herd(t *testing.T, processes, informers int, away time.Duration, ours bool)
 	return lists, requests
 }
 
-// TestHerd: thousands of processes come back to a server without more lists in any second than with
+// TestHerd: thousands of processes return to a server without more lists in any second than with
 // client-go, and with fewer requests.
 func TestHerd(t *testing.T) {
 	testkit.AtNight(t)

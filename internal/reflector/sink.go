@@ -11,14 +11,14 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// foreignSink is a store of the user's as a sink: one change at a time, and bookmarks and versions
-// if the store wants them.
+// foreignSink is the sink for a store of the user's. It passes one change at a time, and bookmarks
+// and versions if the store implements the interfaces for these.
 type foreignSink struct {
 	store     clientgo.ReflectorStore
-	bookmarks clientgo.ReflectorBookmarkStore // store, if it wants bookmarks, else nil
-	versions  clientgo.ResourceVersionUpdater // store, if it wants each version, else nil
-	// ordered says that the versions of the changes grow: not so for the synthetic Added events at
-	// the beginning of a watch that was started without a version.
+	bookmarks clientgo.ReflectorBookmarkStore // store, or nil if it does not take bookmarks
+	versions  clientgo.ResourceVersionUpdater // store, or nil if it does not take versions
+	// ordered is set if the versions of the changes increase. The synthetic Added events at the
+	// beginning of a watch without a version are not ordered.
 	ordered bool
 }
 
@@ -69,18 +69,18 @@ func (s *foreignSink) Stage(size int, streamed bool) Stage {
 
 func (s *foreignSink) Resync() error { return s.store.Resync() }
 
-// Room is for one change at a time: after each of them the reflector's position is where the store
-// has come, whatever becomes of the next one, and the reflector may be stopped.
+// Room returns 1. After each change the reflector's position is then the version of that change,
+// whatever happens to the next one, and the reflector may be stopped.
 func (s *foreignSink) Room() (int, <-chan struct{}) { return 1, nil }
 
-// collectedStage holds a state as received, for a sink that takes it in one call.
+// collectedStage collects received objects for a sink that takes them in one call.
 type collectedStage struct {
 	replace func(items []any, version string) error
-	items   []any          // nil where an object was removed
-	at      map[string]int // key → place in items; nil for a list, in which nothing comes again
+	items   []any          // nil for an object that was removed
+	at      map[string]int // key → index in items; nil for a list, in which no object comes twice
 }
 
-// NewStage returns a stage that gives replace the state in one call.
+// NewStage returns a stage whose Publish calls replace once with all objects.
 func NewStage(size int, streamed bool, replace func(items []any, version string) error) *collectedStage {
 	s := &collectedStage{replace: replace, items: make([]any, 0, size)}
 	if streamed {
@@ -98,7 +98,7 @@ func (s *collectedStage) Put(obj any) error {
 	if err != nil {
 		return err
 	}
-	if place, known := s.at[key]; known {
+	if place, found := s.at[key]; found {
 		s.items[place] = obj
 		return nil
 	}
@@ -112,14 +112,14 @@ func (s *collectedStage) Remove(obj any) error {
 	if err != nil {
 		return err
 	}
-	if place, known := s.at[key]; known {
+	if place, found := s.at[key]; found {
 		delete(s.at, key)
 		s.items[place] = nil
 	}
 	return nil
 }
 
-// objects returns the state.
+// objects returns the staged objects without the removed ones.
 func (s *collectedStage) objects() []any {
 	if s.at == nil || len(s.at) == len(s.items) {
 		return slices.Clip(s.items)
@@ -139,32 +139,32 @@ func (s *collectedStage) Publish(version string) error {
 	return s.replace(items, version)
 }
 
-// Sink is where a reflector brings what it learns. One goroutine calls it, in the order of the
-// server's events.
+// Sink receives what a reflector reads. One goroutine calls it, in the order of the server's
+// events.
 type Sink interface {
-	// Put takes changes of a watch, in their order. Given are typ (Added, Updated, Deleted or
-	// Bookmark), object and version as received. What cannot be taken is among what is returned and
-	// costs that change only. The slice is the caller's again when the call returns, and cleared.
+	// Put takes changes of a watch, in their order. Of a record it reads Type (Added, Updated,
+	// Deleted or Bookmark), Object and Version. Records that the sink cannot take are returned; the
+	// others are kept. When Put returns, the slice is cleared and belongs to the caller again.
 	Put(changes []event.Record) (refused []event.Refused)
-	// Stage returns an empty whole state, of about so many objects. Of a streamed one an object may
-	// come again, in a later state, and may be removed; a list has neither.
+	// Stage returns an empty stage for about size objects. In a streamed stage an object may be put
+	// again in a later state, and may be removed; a list does neither.
 	Stage(size int, streamed bool) Stage
-	// Resync brings up again what the sink has.
+	// Resync delivers the sink's content again.
 	Resync() error
-	// Room returns how many changes the sink would like to be given at once. If that is 0, freed is
-	// closed when it is worth asking again. Only what comes by put needs room.
+	// Room returns how many changes the sink would like to receive in one call. If that is 0, freed
+	// is closed when Room should be called again. Only Put needs room.
 	Room() (changes int, freed <-chan struct{})
 }
 
-// Stage is a whole state on its way into a sink: from the pages of a list, or the events of a
-// watch-list stream. Nobody sees it until it is published; to discard it, drop it. One goroutine
-// uses it.
+// Stage is a collection on its way into a sink, from the pages of a list or the events of a
+// watch-list. It is invisible until it is published; an unpublished Stage is discarded by dropping
+// it. One goroutine uses it.
 type Stage interface {
-	// Put adds an object, in the state in which it counts.
+	// Put adds an object, or replaces an earlier state of it.
 	Put(obj any) error
-	// Remove takes an object back.
+	// Remove removes an object.
 	Remove(obj any) error
-	// Publish makes what was put the content of the sink, in the order in which it came. The stage
-	// is empty afterwards.
+	// Publish makes the staged objects the content of the sink, in the order of their arrival. The
+	// stage is empty afterwards.
 	Publish(version string) error
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestForeignStoreThatPanics: the position is where the store has come, so the list that follows is
-// no older than what the store took of events that came together.
+// TestForeignStoreThatPanics: the position is that of the store's last change, so the next list is
+// not older than the events that the store has taken.
 func TestForeignStoreThatPanics(t *testing.T) {
 	utilruntime.ReallyCrash = false
 	defer func() { utilruntime.ReallyCrash = true }()
@@ -42,8 +42,8 @@ func TestForeignStoreThatPanics(t *testing.T) {
 	})
 }
 
-// TestForeignStoreHearsWhereTheReflectorIs: during the call about an event LastSyncResourceVersion
-// is that of the one before, and with the stop no more than a few events that were read already
+// TestForeignStoreHearsWhereTheReflectorIs: during the call for an event, LastSyncResourceVersion
+// is the version of the event before. After the stop at most a few events that were read already
 // follow.
 func TestForeignStoreHearsWhereTheReflectorIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,48 +11,48 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// Status is what a reflector does, and how well that goes, at a moment.
+// Status is the state of a reflector at a moment.
 type Status struct {
 	Phase Phase
-	Since time.Time // when phase began; zero: it was not run
+	Since time.Time // when Phase began; zero if the reflector was not run
 	Age   time.Duration
-	Mode  Mode // of the last request for the whole state; ByChoice: there was none
+	Mode  Mode // of the last list; ByChoice if there was none
 
-	Unfit      error         // why there is nothing to be run; nil: there is
-	Stopped    bool          // by a decision
-	Err        error         // the last one, kept when requests succeed again
-	ErrAt      time.Time     // when it came
-	Failures   int           // since the last success, those between two waits being one
-	FailingFor time.Duration // for how long requests have failed, other than expected, or hung; 0: they do not
-	Refused    bool          // the server did not know the position
-	Unsharded  bool          // the server sends objects of other shards, too
-	Silent     bool          // the idle watchdog gave up a watch, and nothing has come since
-	ListUntil  time.Time     // until then LIST replaces watch-lists; zero: it does not
+	Unfit      error         // why the reflector cannot run; nil if it can
+	Stopped    bool          // whether a Decision has stopped it
+	Err        error         // the last error, kept when requests succeed again
+	ErrAt      time.Time     // when Err occurred
+	Failures   int           // the number since the last success; failures between two waits count as one
+	FailingFor time.Duration // how long requests have failed unexpectedly, or hung; 0 if they do not
+	Refused    bool          // whether the server did not know the position
+	Unsharded  bool          // whether the server also sends objects of other shards
+	Silent     bool          // whether the idle watchdog gave up a watch and nothing was received since
+	ListUntil  time.Time     // until when LIST replaces watch-lists; zero if it does not
 
-	Hangs    string        // the request that does, in words; "": none
-	HangsFor time.Duration // since the last sign of life
+	Hangs    string        // the hanging request, in words; "" if none hangs
+	HangsFor time.Duration // the time since the last sign of life
 
-	// The reflector is, or was last, blind from OutageAt on, for Outage, because its server was out
-	// of reach; zero: never.
+	// The reflector was last out of date from OutageAt on, for Outage, because its server was out
+	// of reach; zero if never.
 	OutageAt   time.Time
 	Outage     time.Duration
-	OutOfReach bool // it is
+	OutOfReach bool // whether the outage goes on
 	Reconnects int64
 
-	Version        string    // that the reflector would watch from; "" before the first list
-	Lists, Watches int64     // requests, each page of a list one, watch-lists among the watches
-	HeardAt        time.Time // when the last watch event or bookmark came; zero: none yet
-	Bookmarked     bool      // a watch has brought a bookmark, so that silence means something
+	Version        string    // from which the reflector would watch; "" before the first list
+	Lists, Watches int64     // the number of requests: each page is a list, each watch-list a watch
+	HeardAt        time.Time // when the last watch event or bookmark was received; zero if none was
+	Bookmarked     bool      // whether a watch has sent a bookmark, so that silence is significant
 
-	Left    int64  // list items and watch events that were left out, so far
-	LeftNow int64  // those of them since the whole state was last asked for
-	LeftWhy string // the reason of the last of these
+	Left    int64  // the number of list items and watch events that were left out
+	LeftNow int64  // the number of these since the last list began
+	LeftWhy string // the reason for the last of these
 
 	Decoding  tap.State
-	Transport bool // of package direct has sent a request
+	Transport bool // whether a transport of package direct has sent a request
 }
 
-// Cause returns the error that keeps the reflector from its work, nil if there is none.
+// Cause returns the error that prevents the reflector from working, or nil.
 func (s Status) Cause() error {
 	if s.Unfit == nil && s.Failures == 0 {
 		return nil
@@ -60,19 +60,18 @@ func (s Status) Cause() error {
 	return s.Err
 }
 
-// History is what a reflector has done so far, and what became of that. All its maps are by one of
-// few words.
+// History is what a reflector has done so far. The keys of its maps are a few fixed words.
 type History struct {
 	Lists, Streams, Watches Requests
-	Events                  int64            // of watches and watch-lists, bookmarks included
-	ListBytes, WatchBytes   int64            // of what was decoded directly
-	Relists                 map[string]int64 // by why the whole state was asked for again
-	WatchEnds               map[string]int64 // by why they have ended
-	Drops                   map[string]int64 // list items and events that got into no sink
-	Errors                  []Noted          // the last ones, the newest last
-	Outages                 []Outage         // the last ones, the newest last
-	FailingSince            time.Time        // since when requests fail, other than expected; zero: they do not
-	Past                    []Past           // the last requests that Lists, Streams and Watches count, the newest last
+	Events                  int64            // the number of events of watches and watch-lists, with bookmarks
+	ListBytes, WatchBytes   int64            // the bytes of directly decoded bodies
+	Relists                 map[string]int64 // by reason for the relist
+	WatchEnds               map[string]int64 // by reason for the end
+	Drops                   map[string]int64 // list items and events that did not reach the sink, by reason
+	Errors                  []Noted          // the latest ones, the newest last
+	Outages                 []Outage         // the latest ones, the newest last
+	FailingSince            time.Time        // since when requests fail unexpectedly; zero if they do not
+	Past                    []Past           // the latest requests that Lists, Streams and Watches count, the newest last
 }
 
 // Past is a request that is over.
@@ -80,9 +79,9 @@ type Past = struct {
 	Kind    string // KindList, KindWatchList or KindWatch
 	Began   time.Time
 	Took    time.Duration
-	Objects int // list items, or events
+	Objects int // the number of list items, or of events
 	Failed  bool
-	Reason  string // why a watch has ended, "" for others
+	Reason  string // why a watch has ended; "" for other requests
 }
 
 const (
@@ -91,21 +90,21 @@ const (
 	KindWatch     = "watch"
 )
 
-// Requests are all that were made of one kind and are over.
+// Requests summarizes all completed requests of one kind.
 type Requests struct {
 	Ended, Failed        int64
 	Total, Longest, Last time.Duration
-	Objects              int64 // list items, or events
+	Objects              int64 // the number of list items, or of events
 }
 
-// Noted is an error, and how often it came.
+// Noted is an error with the number of its occurrences.
 type Noted struct {
 	Text        string
 	First, Last time.Time
 	Count       int64
 }
 
-// Outage is a time in which the reflector was blind because its server was out of reach.
+// Outage is a time in which the reflector was out of date because its server was out of reach.
 type Outage struct {
 	Began  time.Time
 	Length time.Duration // so far, if it is not over
@@ -113,22 +112,22 @@ type Outage struct {
 }
 
 const (
-	keptErrors  = 32
-	keptOutages = 16
-	keptPast    = 32
-	// maxNoted bounds the text of an error that is noted, in bytes.
+	maxErrors  = 32
+	maxOutages = 16
+	maxPast    = 32
+	// maxNoted bounds the text of a recorded error, in bytes.
 	maxNoted = 300
 )
 
-// kept returns the last n of all and one more.
-func kept[T any](all []T, one T, n int) []T {
+// appendBounded appends one to all and drops the first element if there are more than n.
+func appendBounded[T any](all []T, one T, n int) []T {
 	if len(all) == n {
 		all = slices.Delete(all, 0, 1)
 	}
 	return append(all, one)
 }
 
-// count adds n to what is counted under a word.
+// count adds n to the count of a word.
 func count(counts *map[string]int64, word string, n int64) {
 	if *counts == nil {
 		*counts = map[string]int64{}
@@ -136,10 +135,10 @@ func count(counts *map[string]int64, word string, n int64) {
 	(*counts)[word] += n
 }
 
-// noteRequest notes a request that is over now.
+// noteRequest records a request that has just ended.
 func (h *History) noteRequest(p Past, now time.Time) {
 	p.Began = now.Add(-p.Took)
-	h.Past = kept(h.Past, p, keptPast)
+	h.Past = appendBounded(h.Past, p, maxPast)
 	if p.Reason != "" {
 		count(&h.WatchEnds, p.Reason, 1)
 	}
@@ -151,7 +150,7 @@ func (h *History) noteRequest(p Past, now time.Time) {
 	all.Objects += int64(p.Objects)
 }
 
-// notedText returns the beginning of what an error says, in memory of its own.
+// notedText returns the beginning of an error's text, copied.
 func notedText(err error) string {
 	text := err.Error()
 	if len(text) <= maxNoted {
@@ -160,7 +159,7 @@ func notedText(err error) string {
 	return strings.ToValidUTF8(text[:maxNoted-len("...")], "") + "..."
 }
 
-// noteError notes the text of an error. One that is noted already counts again.
+// noteError records the text of an error. A repeated text increases its count.
 func (h *History) noteError(text string, now time.Time) {
 	again := Noted{Text: text, First: now}
 	if i := slices.IndexFunc(h.Errors, func(n Noted) bool { return n.Text == text }); i >= 0 {
@@ -169,10 +168,10 @@ func (h *History) noteError(text string, now time.Time) {
 	}
 	again.Count++
 	again.Last = now
-	h.Errors = kept(h.Errors, again, keptErrors)
+	h.Errors = appendBounded(h.Errors, again, maxErrors)
 }
 
-// lastOutage returns the last outage, as it is now; zero: there was none.
+// lastOutage returns the last outage with its current length, or zero.
 func (h *History) lastOutage() (last Outage) {
 	if n := len(h.Outages); n > 0 {
 		last = h.Outages[n-1]
@@ -183,17 +182,17 @@ func (h *History) lastOutage() (last Outage) {
 	return last
 }
 
-// endOutage notes that the last outage is over.
+// endOutage records that the last outage is over.
 func (h *History) endOutage(now time.Time) {
 	last := &h.Outages[len(h.Outages)-1]
 	last.Length, last.Over = now.Sub(last.Began), true
 }
 
-// Phase is what a reflector does at a moment, and a state of its machine.
+// Phase is a state of a reflector's machine.
 type Phase string
 
 const (
-	// Unstarted: nothing was done yet. No machine is in it.
+	// Unstarted: the reflector was not run. No machine is in this phase.
 	Unstarted Phase = "new"
 	// Waiting: a machine in Listing or Streaming waits for its turn. Only its Journal is in this
 	// phase.
@@ -203,39 +202,39 @@ const (
 	// Streaming: a watch-list stream fills a staging area, which replaces the store's content at
 	// the end mark.
 	Streaming Phase = "streaming"
-	// Watching: a watch is being opened or followed; its events go to the store in their order, in
-	// batches if it takes those.
+	// Watching: a watch is being opened or followed; its events are passed to the store in their
+	// order, in batches if the store takes batches.
 	Watching Phase = "watching"
-	// BackingOff: nothing is in flight; the machine waits for pause.length, then goes to
+	// BackingOff: no request is in flight; the machine waits for pause.length, then enters
 	// pause.resume.
 	BackingOff Phase = "backing off"
-	// Stopped: the context ended, a decision wants it, or the only round is over. The last state.
+	// Stopped: the context ended, a Decision says so, or the only round is over. The last phase.
 	Stopped Phase = "stopped"
 )
 
-// Mode is how a reflector takes over the whole state.
+// Mode is the way in which a reflector lists the collection.
 type Mode string
 
 const (
-	// ByChoice: by watch-list if the feature gate is on and the client does not deny it, unless
-	// watch-lists turn out not to come to their end, else by LIST.
+	// ByChoice: by watch-list if the feature gate is on and the client does not deny support,
+	// unless watch-lists turn out not to reach their end mark, else by LIST.
 	ByChoice Mode = ""
 	// ByList: by LIST.
 	ByList Mode = "list"
-	// ByWatchList: by watch-list, and by LIST in a round in which that fails.
+	// ByWatchList: by watch-list, and by LIST in a round in which the watch-list fails.
 	ByWatchList Mode = "watch-list"
 )
 
-// outcome is what the work in a phase has led to.
+// outcome is the result of the work in a phase.
 type outcome struct {
-	next  Phase // where the round goes on; "": it is over
-	after bool  // the backoff
-	err   error // why, if the round is over or waits; nil: for no reason that anybody has to hear of
+	next  Phase // the next phase of the round; "" if the round is over
+	after bool  // whether next follows after the backoff
+	err   error // why the round is over or waits; nil if there is nothing to report
 }
 
-// goOn is the outcome of a phase after which the round goes on in another one, tryLater of one that
-// failed, so that it does after the backoff, and endRound of one after which the whole state is
-// needed again.
+// goOn is the outcome of a phase after which the round goes on in another phase; tryLater, of a
+// phase that failed, so that the round goes on after the backoff; endRound, of a phase after which
+// a new list is needed.
 func goOn(next Phase) outcome { return outcome{next: next} }
 
 func tryLater(next Phase, err error) outcome { return outcome{next: next, after: true, err: err} }

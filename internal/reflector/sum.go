@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Add adds what another reflector has done, which may be over or go on.
+// Add adds the history of another reflector, which may still be running.
 func (h *History) Add(other *History) {
 	h.Lists.add(&other.Lists)
 	h.Streams.add(&other.Streams)
@@ -27,9 +27,9 @@ func (h *History) Add(other *History) {
 	if since := other.FailingSince; h.FailingSince.IsZero() || !since.IsZero() && since.Before(h.FailingSince) {
 		h.FailingSince = since
 	}
-	h.Past = merged(h.Past, other.Past, func(p Past) time.Time { return p.Began.Add(p.Took) }, keptPast)
-	h.Errors = merged(h.Errors, other.Errors, func(n Noted) time.Time { return n.Last }, keptErrors)
-	h.Outages = merged(h.Outages, other.Outages, func(o Outage) time.Time { return o.Began.Add(o.Length) }, keptOutages)
+	h.Past = merged(h.Past, other.Past, func(p Past) time.Time { return p.Began.Add(p.Took) }, maxPast)
+	h.Errors = merged(h.Errors, other.Errors, func(n Noted) time.Time { return n.Last }, maxErrors)
+	h.Outages = merged(h.Outages, other.Outages, func(o Outage) time.Time { return o.Began.Add(o.Length) }, maxOutages)
 }
 
 func (r *Requests) add(other *Requests) {
@@ -38,14 +38,14 @@ func (r *Requests) add(other *Requests) {
 	r.Last = cmp.Or(other.Last, r.Last)
 }
 
-// merged returns the last n of both, in the order of their times.
+// merged returns the last n elements of a and b, ordered by time.
 func merged[T any](a, b []T, at func(T) time.Time, n int) []T {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(a, b T) int { return at(a).Compare(at(b)) })
 	return slices.Clone(all[max(0, len(all)-n):])
 }
 
-// Absorb adds what another journal has counted, whose reflector is over.
+// Absorb adds the counts of the journal of a reflector that has ended.
 func (j *Journal) Absorb(over *Journal) {
 	counted, past := over.Status(), over.History()
 	past.FailingSince = time.Time{}
@@ -53,8 +53,8 @@ func (j *Journal) Absorb(over *Journal) {
 		past.Outages[i].Over = true
 	}
 	j.decoding.Absorb(&over.decoding)
-	past.ListBytes, past.WatchBytes = 0, 0 // which the ledger has
-	j.write(func(p *pages) {
+	past.ListBytes, past.WatchBytes = 0, 0 // counted by the ledger
+	j.write(func(p *journalState) {
 		p.History.Add(&past)
 		p.Status.Lists, p.Status.Watches = p.Status.Lists+counted.Lists, p.Status.Watches+counted.Watches
 		p.Left, p.Reconnects = p.Left+counted.Left, p.Reconnects+counted.Reconnects

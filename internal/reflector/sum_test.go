@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestHistoryAdd: counts are summed, and of what is listed the last ones of both are kept, in the order
-// of time.
+// TestHistoryAdd: counts are summed, and of lists the latest elements of both are kept, ordered by
+// time.
 func TestHistoryAdd(t *testing.T) {
 	began := time.Unix(1000, 0)
 	var a, b History
-	for i := range 2 * keptPast {
+	for i := range 2 * maxPast {
 		of, at := &a, began.Add(time.Duration(i)*time.Second)
 		if i%2 == 1 {
 			of = &b
@@ -36,16 +36,16 @@ func TestHistoryAdd(t *testing.T) {
 	assert.Equal(t, []int64{1, 2, 3}, []int64{a.Events, a.ListBytes, a.WatchBytes})
 	assert.Equal(t, began, a.FailingSince)
 	assert.Equal(t, b.Outages, a.Outages)
-	assert.Len(t, a.Past, keptPast)
-	assert.Len(t, a.Errors, keptErrors)
+	assert.Len(t, a.Past, maxPast)
+	assert.Len(t, a.Errors, maxErrors)
 	for i, e := range a.Errors {
-		assert.Equal(t, strconv.Itoa(keptErrors+i), e.Text)
+		assert.Equal(t, strconv.Itoa(maxErrors+i), e.Text)
 	}
 	a.Add(&History{FailingSince: began.Add(time.Hour)})
 	assert.Equal(t, began, a.FailingSince, "for longer")
 }
 
-// TestEndIsLast: what a reflector goes on with for a moment after the end is of no interest.
+// TestEndIsLast: nothing that a reflector does after the end is recorded.
 func TestEndIsLast(t *testing.T) {
 	j := NewJournal()
 	j.enter(Watching)
@@ -54,10 +54,10 @@ func TestEndIsLast(t *testing.T) {
 	assert.Equal(t, Stopped, j.Status().Phase)
 }
 
-// TestAbsorb: a journal goes on with the counts of another, and not with its troubles.
+// TestAbsorb: a journal takes over the counts of another one, but not its errors.
 func TestAbsorb(t *testing.T) {
 	over, j := NewJournal(), NewJournal()
-	over.write(func(p *pages) {
+	over.write(func(p *journalState) {
 		p.Status.Lists, p.Status.Watches, p.Left, p.Reconnects = 1, 2, 3, 4
 		p.Outages, p.FailingSince = []Outage{{Began: time.Unix(1000, 0)}}, time.Unix(1000, 0)
 	})

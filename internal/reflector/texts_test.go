@@ -47,13 +47,13 @@ func directly(t *testing.T, open func() error) watchesOf {
 	return watchesOf{direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), open}
 }
 
-// TestTextsAreGivenBack: a reflector uses the table of texts while it runs, and however it ends not
-// any more.
+// TestTextsAreGivenBack: a reflector uses the table of texts while it runs, and releases it however
+// it ends.
 func TestTextsAreGivenBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	for name, c := range map[string]struct {
 		open func() error
-		run  func(*Reflector) // until the end
+		run  func(*Reflector) // runs the reflector to its end
 	}{
 		"context": {
 			func() error { cancel(); return ctx.Err() },

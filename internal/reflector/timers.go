@@ -16,11 +16,11 @@ import (
 
 // alarm rings once while it is armed.
 type alarm struct {
-	timer clock.Timer      // nil: not armed
-	rings <-chan time.Time // delivers when it is time; nil, and so never ready, unless armed
+	timer clock.Timer      // nil if not armed
+	rings <-chan time.Time // receives when the alarm rings; nil, and so never ready, unless armed
 }
 
-// arm arms it on real time.
+// arm arms the alarm on real time.
 func (a *alarm) arm(after time.Duration) { a.armBy(clock.RealClock{}, after) }
 
 func (a *alarm) armBy(c clock.Clock, after time.Duration) {
@@ -36,22 +36,22 @@ func (a *alarm) disarm() {
 	}
 }
 
-// resyncTimer rings every resync period while it is armed, in the machine's goroutine, so that a
-// Resync never runs next to another call of the store.
+// resyncTimer rings every resync period while it is armed. It belongs to the machine's goroutine,
+// so a Resync never runs concurrently with another call of the store.
 type resyncTimer struct {
 	options *Options
 	alarm   alarm
 }
 
-// begin starts a period. Without a resync period it does nothing.
+// begin starts a period. Without a resync period it only disarms the alarm.
 func (t *resyncTimer) begin() {
 	if t.alarm.disarm(); t.options.ResyncPeriod != 0 {
 		t.alarm.armBy(t.options.Clock, t.options.ResyncPeriod)
 	}
 }
 
-// fire serves a period that is over: the sink is resynced if ShouldResync agrees, and the next
-// period starts afterwards. The error is a *resyncError.
+// fire handles the end of a period: it resyncs the sink if ShouldResync agrees, and starts the next
+// period. The error is a *resyncError.
 func (t *resyncTimer) fire(ctx context.Context) error {
 	if t.options.ShouldResync == nil || t.options.ShouldResync() {
 		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.options.Name)
@@ -63,21 +63,21 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 	return nil
 }
 
-// silence looks at a stream at regular steps and gives it up when nothing came for limit. A look
-// that comes late shows that the reflector itself was held up, by its store or with the whole
-// process; then it begins anew, as it does after an event. The zero value never gives up.
+// silence checks a stream at regular intervals and gives it up if no event arrived for limit. A
+// check that comes late shows that the reflector itself was delayed, by its store or with the whole
+// process; the silence then starts again, as after an event. The zero value never gives up.
 type silence struct {
-	alarm // for a look
+	alarm // for the next check
 	clock clock.Clock
 	step  time.Duration
 	limit time.Duration
-	armed func() bool                                                  // nil: always
-	still func(ctx context.Context, received int, quiet time.Duration) // a step passed without events; nil: nothing to do
+	armed func() bool                                                  // nil means always
+	still func(ctx context.Context, received int, quiet time.Duration) // called after a step without events; may be nil
 	err   error
 
 	due   time.Time     // when the alarm rings
-	seen  int           // events received at the last look
-	quiet time.Duration // since when that did not change, in whole steps
+	seen  int           // the number of events received at the last check
+	quiet time.Duration // the time without a new event, in whole steps
 }
 
 func (s *silence) begin() {
@@ -85,7 +85,7 @@ func (s *silence) begin() {
 	s.armBy(s.clock, s.step)
 }
 
-// restart begins anew.
+// restart starts the silence again.
 func (s *silence) restart(received int) {
 	if s.timer != nil {
 		s.begin()
@@ -93,7 +93,7 @@ func (s *silence) restart(received int) {
 	}
 }
 
-// check takes a look. It returns err when the limit is reached.
+// check checks the stream. It returns s.err when the limit is reached.
 func (s *silence) check(ctx context.Context, received int) error {
 	late := s.clock.Now().Sub(s.due) > s.step/4
 	s.begin()
@@ -111,29 +111,28 @@ func (s *silence) check(ctx context.Context, received int) error {
 	return nil
 }
 
-// hangLook is the time between two looks at what hangs, for the line that it goes on.
+// hangLook is the time between two checks while something hangs, to notice that it goes on.
 const hangLook = 10 * time.Second
 
-// hangTimer rings when what a server has to send is overdue. The log then hears of that, as it does
-// when it is over, and the list slot, if one is held, goes to others. It belongs to the machine's
-// goroutine.
+// hangTimer rings when an answer of the server is overdue. It logs this, and logs the end of it,
+// and releases the list slot if the reflector holds one. It belongs to the machine's goroutine.
 type hangTimer struct {
 	options *Options
-	alarm   alarm         // for the next look
-	slot    chan struct{} // where the list slot belongs that is held; nil: none is
+	alarm   alarm         // for the next check
+	slot    chan struct{} // the channel to which the held list slot returns; nil if none is held
 
-	since  time.Time // when what hangs gave its last sign of life; zero: nothing hangs
-	warned bool      // of what hangs, by this reflector
-	ticket uint64    // of the line about it
+	since  time.Time // the last sign of life of the hanging request; zero if nothing hangs
+	warned bool      // whether this reflector has logged a warning about it
+	ticket uint64    // this reflector's place among the lines of the process; 0 if it has none
 }
 
-// asks notes that a request of a kind is in hand from now on; "": none that can hang.
+// asks records that a request of a kind is pending; "" means none that can hang.
 func (h *hangTimer) asks(ctx context.Context, kind string) {
-	h.options.Journal.write(func(p *pages) { p.asked, p.askedAt = kind, p.clock.Now() })
+	h.options.Journal.write(func(p *journalState) { p.asked, p.askedAt = kind, p.clock.Now() })
 	h.look(ctx)
 }
 
-// giveBack gives the list slot back, if one is held.
+// giveBack releases the list slot if the reflector holds one.
 func (h *hangTimer) giveBack() {
 	if h.slot != nil {
 		h.slot <- struct{}{}
@@ -141,13 +140,13 @@ func (h *hangTimer) giveBack() {
 	}
 }
 
-// look does what there is to do now, and arms the timer for the next look.
+// look checks for a hanging request, and arms the timer for the next check.
 func (h *hangTimer) look(ctx context.Context) {
 	hang, again := h.options.Journal.hang()
 	switch {
 	case hang.what != "":
 		h.giveBack()
-		again = h.tellOf(ctx, hang)
+		again = h.logHang(ctx, hang)
 	case !h.since.IsZero():
 		h.over(ctx)
 	}
@@ -156,26 +155,26 @@ func (h *hangTimer) look(ctx context.Context) {
 	}
 }
 
-// tellOf tells the log what hangs, once, and returns when to look again.
-func (h *hangTimer) tellOf(ctx context.Context, hang awaited) (again time.Duration) {
+// logHang logs once that a request hangs, and returns the time until the next check.
+func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Duration) {
 	if h.since.IsZero() {
-		h.options.tell(ctx, stateHangs, "reason", hang.what)
+		h.options.logState(ctx, stateHangs, "reason", hang.what)
 		h.since = hang.since
 	}
 	wait, others, mine := h.options.Servers.hangs.turn(&h.ticket, time.Now())
 	if h.warned = h.warned || mine; mine {
-		h.options.say(ctx, 0, "Warning: a request hangs, and the cache gets old", "reason", hang.what,
+		h.options.log(ctx, 0, "Warning: a request hangs, and the cache gets old", "reason", hang.what,
 			"hangs", h.options.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
 	}
 	return cmp.Or(wait, hangLook)
 }
 
-// over tells the log that nothing hangs any more: everybody, if that has the warning.
+// over logs that nothing hangs any more, at level 0 if the warning was logged.
 func (h *hangTimer) over(ctx context.Context) {
 	level := h.options.stateLevel()
 	if h.warned {
 		level = 0
 	}
-	h.options.tellAt(ctx, level, stateGoesOn, "hung", h.options.Clock.Since(h.since).Round(time.Millisecond))
+	h.options.logStateAt(ctx, level, stateGoesOn, "hung", h.options.Clock.Since(h.since).Round(time.Millisecond))
 	h.since, h.warned, h.ticket = time.Time{}, false, 0
 }

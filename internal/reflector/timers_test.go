@@ -26,8 +26,8 @@ func resyncs(store *testkit.StoreLog) (count int) {
 	return count
 }
 
-// TestResyncBetweenEvents: a resync takes its turn between events, and goes on while the reflector
-// backs off from a watch and over the end of a watch.
+// TestResyncBetweenEvents: a resync runs between events, and also while the reflector backs off
+// from a watch and across the end of a watch.
 func TestResyncBetweenEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, store := testkit.NewScriptedWatch(0), &testkit.StoreLog{}
@@ -39,7 +39,7 @@ func TestResyncBetweenEvents(t *testing.T) {
 		w.Events <- testkit.Added("a", "6")
 		time.Sleep(10 * time.Second)
 		w.Events <- testkit.Added("b", "7")
-		close(w.Events) // the next watch finds no connection
+		close(w.Events) // the next watch gets no connection
 		time.Sleep(18 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:", "add a@6", "resync", "add b@7", "resync", "resync"}, store.Entries())
@@ -47,14 +47,14 @@ func TestResyncBetweenEvents(t *testing.T) {
 	})
 }
 
-// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and anew in each
-// round.
+// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and starts again
+// in each round.
 func TestResyncOnlyWhileWatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &testkit.StoreLog{}
 		server := newDeafServer(25*time.Second, 0, testkit.ErrForbidden).streamless()
 		stop := testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(store), ResyncPeriod: 10 * time.Second, Backoff: testkit.Second()}).Run)
-		time.Sleep(52 * time.Second) // list to 25 s, refused, list again from 26 to 51 s
+		time.Sleep(52 * time.Second) // a list up to 25 s, refused, and a list from 26 s to 51 s
 		synctest.Wait()
 		assert.Zero(t, resyncs(store))
 		time.Sleep(10 * time.Second)
@@ -64,7 +64,7 @@ func TestResyncOnlyWhileWatching(t *testing.T) {
 	})
 }
 
-// TestResyncByTheClock: the period is one of the reflector's clock.
+// TestResyncByTheClock: the period uses the reflector's clock.
 func TestResyncByTheClock(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	var asked atomic.Int32
@@ -83,8 +83,8 @@ func TestResyncByTheClock(t *testing.T) {
 	assert.EqualValues(t, 2, asked.Load())
 }
 
-// TestIdleTimeoutNotForPauses: time in which the reflector waits for its store is no silence of the
-// server.
+// TestIdleTimeoutNotForPauses: the time in which the reflector waits for its store does not count
+// as silence of the server.
 func TestIdleTimeoutNotForPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -98,7 +98,7 @@ func TestIdleTimeoutNotForPauses(t *testing.T) {
 		r := New(Options{ListerWatcher: server, Sink: Foreign(store), IdleTimeout: 4 * time.Minute})
 		stop := testkit.InBackground(t, r.Run)
 		w.Events <- testkit.Bookmark("8")
-		w.Events <- testkit.Added("b", "9") // takes an hour
+		w.Events <- testkit.Added("b", "9") // the store takes an hour for it
 		time.Sleep(time.Hour + time.Minute)
 		w.Events <- testkit.Added("c", "10")
 		time.Sleep(3 * time.Minute)

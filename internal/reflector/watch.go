@@ -13,8 +13,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// watch is the phase watching: open a watch at the position unless one is open, and follow it to
-// its end.
+// watch is the phase watching: it opens a watch at the position unless one is open, and follows it
+// to its end.
 func (r *round) watch(ctx context.Context) outcome {
 	watching, done := r.options.Relister.interruptible(ctx)
 	defer done()
@@ -49,8 +49,9 @@ func (r *round) watch(ctx context.Context) outcome {
 	return r.watchEnded(ctx, err)
 }
 
-// idleWatchdog watches over a watch, if the user wants that, from the first bookmark on. Two looks
-// without an event end it: the second one had the reflector's full attention.
+// idleWatchdog returns the watchdog that IdleTimeout asks for. It is armed by the first bookmark.
+// Two looks without an event end the watch; two, so that the reflector was not busy during the
+// second interval.
 func (r *round) idleWatchdog() *silence {
 	limit := r.options.IdleTimeout
 	if limit <= 0 {
@@ -61,20 +62,19 @@ func (r *round) idleWatchdog() *silence {
 	return s
 }
 
-// expired is told that the version of a watch has expired. If that is the version that the
-// reflector was at before it listed, such a list will not help: a server that lists in pages gives
-// exactly the version that it is asked for, as long as it has it, and the watch would expire for
-// ever. The next list is then for the newest.
+// expired is called when the version of a watch has expired. If the reflector was at that version
+// before its list, another list at that version does not help: a server that lists in pages returns
+// exactly the requested version while it has it, and the watch would expire again. The next list
+// then asks for the most recent state.
 func (r *round) expired() {
 	if r.still != "" && r.still == r.state.Version() {
 		r.state.refuse(true)
 	}
 }
 
-// missed is the outcome of a watch that the server has not served: the same again, because a server
-// that is back may well go on where it was, and a list costs it much. After some in a row the whole
-// state is asked for at once, since there may be a server, or a proxy before it, that serves only
-// that.
+// missed returns the outcome of a watch that the server did not serve. The watch is repeated,
+// because a server that is back can often continue it, and a list is expensive. After watchMisses
+// in a row the round ends: the server, or a proxy before it, may serve only lists.
 func (r *round) missed(err error) outcome {
 	if r.misses++; r.misses < watchMisses {
 		return tryLater(Watching, err)
@@ -82,8 +82,8 @@ func (r *round) missed(err error) outcome {
 	return endRound(err)
 }
 
-// watchNotOpened decides what follows a watch that could not be started: the same again later if
-// the server is busy or out of reach, else another round, and its caller hears of the error.
+// watchNotOpened returns what follows a watch that could not be started: the same request later if
+// the server is busy or out of reach, else another round after err was reported.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	r.state.again, r.state.short = againAfter(err), false
 	if errors.Is(err, errStopped) || isA[*resyncError](err) {
@@ -98,7 +98,7 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 	switch {
 	case isBusy(err):
-		r.options.say(ctx, 4, "Watch failed, backing off", "err", err)
+		r.options.log(ctx, 4, "Watch failed, backing off", "err", err)
 		return tryLater(Watching, err)
 	case isOutOfReach(err):
 		return r.missed(err)
@@ -107,10 +107,10 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	}
 }
 
-// watchEnded decides what follows an established watch. One that has lost the server is opened
-// again. None of the errors leaves the round: the next one shows whether anything is wrong. An
-// expired version in particular does not yet mark the position as refused, because a list at that
-// version asks for something at least as new and may well succeed; see expired.
+// watchEnded returns what follows the end of an established watch. A watch that lost its server is
+// opened again. No error is returned from the round: the next round shows whether something is
+// wrong. An expired version does not yet mark the position as refused, because a list asks for a
+// state at least as new as the version and may succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
 	switch {
@@ -119,8 +119,8 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case errors.Is(err, errClosed):
 		return goOn(Watching)
 	case errors.Is(err, errIdle):
-		r.options.say(ctx, 0, "Warning: the watch is silent, opening it anew")
-		r.options.Journal.write(func(p *pages) { p.Silent = true })
+		r.options.log(ctx, 0, "Warning: the watch is silent, opening another one")
+		r.options.Journal.write(func(p *journalState) { p.Silent = true })
 		return goOn(Watching)
 	case errors.Is(err, errAsked), r.doubted(ctx, err):
 		return endRound(nil)
@@ -129,20 +129,20 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	switch {
 	case isExpired(err):
 		r.expired()
-		r.options.say(ctx, 4, "Watch expired", "err", err)
+		r.options.log(ctx, 4, "Watch expired", "err", err)
 	case apierrors.IsTooManyRequests(err):
-		r.options.say(ctx, 4, "Watch returned 429, backing off")
+		r.options.log(ctx, 4, "Watch returned 429, backing off")
 		return tryLater(Watching, err)
 	case apierrors.IsInternalError(err) && r.retryDeadline.ShouldRetry():
-		r.options.say(ctx, 2, "Watching again after an internal error", "err", err)
+		r.options.log(ctx, 2, "Watching again after an internal error", "err", err)
 		return goOn(Watching)
 	case isBroken(err):
-		r.options.say(ctx, 4, "Watch lost, backing off", "err", err)
+		r.options.log(ctx, 4, "Watch lost, backing off", "err", err)
 		if again := r.missed(err); again.next != "" {
 			return again
 		}
 	default:
-		r.options.say(ctx, 0, "Warning: watch ended with an error", "err", err)
+		r.options.log(ctx, 0, "Warning: watch ended with an error", "err", err)
 	}
 	return endRound(nil)
 }
@@ -155,5 +155,5 @@ func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 		r.misses = 0
 	}
 	r.state.short = isA[*clientgo.VeryShortWatchError](err) && !r.state.short
-	r.options.say(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
+	r.options.log(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
 }

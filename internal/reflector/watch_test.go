@@ -22,14 +22,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// watched is what came of running a reflector for a minute.
+// watched has the requests and the store's calls of a reflector that ran for a minute.
 type watched struct {
 	asked, stored []string
 	handled       []error
 	version       string
 }
 
-// watchedFor runs a reflector in a bubble against the given watch answers for a minute. The list
+// watchedFor runs a reflector in a bubble for a minute, with the given watch answers. The list
 // answers version 5.
 func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watched) {
 	t.Helper()
@@ -52,7 +52,7 @@ func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watche
 	return got
 }
 
-// toldTo has h hear of the errors of a reflector.
+// toldTo returns an OnError that passes the errors of a reflector to h.
 func toldTo(h *testkit.Handled) func(context.Context, Failure) {
 	return func(ctx context.Context, f Failure) { h.Handle(ctx, nil, f.Err) }
 }
@@ -64,15 +64,16 @@ func (j *fullStoreLog) Bookmark(version string) error { return j.Note("bookmark 
 
 func (j *fullStoreLog) UpdateResourceVersion(version string) { _ = j.Note("version " + version) }
 
-// TestWatchTellsStoreOfVersions: the optional interfaces of the store, after the change is in it.
+// TestWatchTellsStoreOfVersions: the optional interfaces of the store are called after the change
+// is stored.
 func TestWatchTellsStoreOfVersions(t *testing.T) {
 	store := &fullStoreLog{}
 	watchedFor(t, func(c *Options) { c.Sink = Foreign(store) }, testkit.Sent(testkit.Added("b", "7"), testkit.Bookmark("12")))
 	assert.Equal(t, []string{"replace 5: a@1", "add b@7", "version 7", "bookmark 12", "version 12"}, store.Entries())
 }
 
-// TestWatchStoreErrors: an error of the store is reported with the key, costs its own event only,
-// and holds nobody up.
+// TestWatchStoreErrors: an error of the store is reported with the key. It drops only its own event
+// and does not delay others.
 func TestWatchStoreErrors(t *testing.T) {
 	reported := testkit.Reports(t)
 	store := &fullStoreLog{}
@@ -90,7 +91,7 @@ func TestWatchStoreErrors(t *testing.T) {
 	assert.Contains(t, reported()[0], "ns/b")
 }
 
-// TestWatchOptions: bookmarks are allowed and the timeout is drawn from 5 to 10 minutes, or from a
+// TestWatchOptions: bookmarks are allowed, and the timeout is drawn from 5 to 10 minutes, or from a
 // longer range.
 func TestWatchOptions(t *testing.T) {
 	for least, want := range map[time.Duration][2]int64{
@@ -118,7 +119,7 @@ func TestWatchOptions(t *testing.T) {
 }
 
 // TestWatchSyntheticEvents: a watch without a version begins with Added events in any order of
-// versions, which must not become the position; whatever is not Added ends them.
+// versions, which must not become the position; the first other event ends them.
 func TestWatchSyntheticEvents(t *testing.T) {
 	for _, listVersion := range []string{"", "0"} {
 		store := &fullStoreLog{}
@@ -140,16 +141,16 @@ func TestWatchSyntheticEvents(t *testing.T) {
 	}
 }
 
-// TestWatchOfNothing: neither a watch nor an error ends the round, and the handler hears of it.
+// TestWatchOfNothing: a nil watch without an error ends the round, and OnError is called.
 func TestWatchOfNothing(t *testing.T) {
 	got := watchedFor(t, nil, (*testkit.ScriptedWatch)(nil))
 	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, got.asked)
 	assert.Equal(t, []error{errNoStream}, got.handled)
 }
 
-// TestWatchDelays: a busy server is asked again after growing delays, of a series of its own where
-// it does not answer. The first answer after that leads to the next round within a second, the
-// others to one after a delay.
+// TestWatchDelays: requests to a busy server follow after growing delays, and those to a server
+// that does not answer have a series of their own. The first answer after that leads to the next
+// round within a second, later ones to one after a delay.
 func TestWatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -171,8 +172,8 @@ func TestWatchDelays(t *testing.T) {
 	})
 }
 
-// TestWatchRetriesInternalErrors: they lead to another watch for the given time, counted from the
-// first of a series, and then to another round.
+// TestWatchRetriesInternalErrors: internal errors lead to another watch for the configured time,
+// counted from the first error of a series, and then to another round.
 func TestWatchRetriesInternalErrors(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
 	opened := 0
@@ -186,7 +187,7 @@ func TestWatchRetriesInternalErrors(t *testing.T) {
 	assert.Equal(t, 12, opened, "0 to 10 s after the first, and the one that was too late")
 }
 
-// TestWatchContext: the context of a watch request lasts as long as the watch, and no longer.
+// TestWatchContext: the context of a watch request ends with the watch.
 func TestWatchContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -210,8 +211,8 @@ func TestWatchContext(t *testing.T) {
 	})
 }
 
-// TestWatchErrorTextsHaveNoObjects: an Error event with an object that is no Status tells its type
-// only.
+// TestWatchErrorTextsHaveNoObjects: the error for an Error event whose object is not a Status has
+// only the object's type.
 func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	hush := testkit.PodAt("a", "1")
 	hush.Spec.Hostname = "hush"
@@ -221,9 +222,9 @@ func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	assert.Error(t, errorOf((*metav1.Status)(nil)))
 }
 
-// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages answers with exactly the
-// version that it is asked for. If the watch expires there, the same list again would be followed
-// by the same watch for ever.
+// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages returns exactly the
+// requested version. If the watch expires at that version, repeating the list would lead to the
+// same watch for ever.
 func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
 	for name, expired := range map[string]any{"by an event": testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), "when opened": testkit.ErrExpired} {
 		t.Run(name, func(t *testing.T) {

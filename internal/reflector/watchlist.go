@@ -18,8 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// streamList is the phase streaming: collect a watch-list stream up to its end mark, publish what
-// was collected, and go on to watching with the same stream.
+// streamList is the phase streaming: it stages a watch-list up to its end mark, publishes the
+// stage, and goes on to watching with the same stream.
 func (r *round) streamList(ctx context.Context) outcome {
 	done, err := r.takeTurn(ctx, Streaming)
 	if err != nil {
@@ -27,9 +27,9 @@ func (r *round) streamList(ctx context.Context) outcome {
 	}
 	defer done()
 	r.begins()
-	started, asked := r.options.Clock.Now(), r.state.Version() // at least the last one seen
+	started, asked := r.options.Clock.Now(), r.state.Version() // at least the last version seen
 	if r.state.newest {
-		asked = "" // the newest
+		asked = "" // the most recent state
 	}
 	r.asks(ctx, ByWatchList, r.state.again)
 	objects, err := r.takeStream(ctx, asked)
@@ -49,8 +49,8 @@ func (r *round) streamList(ctx context.Context) outcome {
 	return next
 }
 
-// takeStream opens a stream, which stays open, and publishes what it brings up to its end mark. It
-// returns how many objects that are.
+// takeStream opens a stream and publishes its objects up to the end mark. The stream stays open.
+// objects is the number of events with an object.
 func (r *round) takeStream(ctx context.Context, asked string) (objects int, err error) {
 	r.askWhetherSharded(ctx)
 	s, err := r.open(ctx, KindWatchList, r.streamOptions(asked))
@@ -73,11 +73,11 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
-	return s.understood - s.others - 1, r.publish(staged, version, "watch-list") // but for the end mark
+	return s.understood - s.others - 1, r.publish(staged, version, "watch-list") // without the end mark
 }
 
-// askWhetherSharded finds out by a list of one object whether the server divides what it sends, which
-// no stream tells. Without an answer it is not known.
+// askWhetherSharded finds out by a list of one object whether the server restricts what it sends to
+// the requested shard; a stream does not say. Without an answer the status stays as it is.
 func (r *round) askWhetherSharded(ctx context.Context) {
 	if r.reader.expects.part == nil {
 		return
@@ -91,8 +91,8 @@ func (r *round) askWhetherSharded(ctx context.Context) {
 	}
 }
 
-// streamOptions asks for a state at least as new as version, as synthetic Added events, a bookmark
-// as the end mark, and then what happens.
+// streamOptions returns the options of a watch-list: a state at least as new as version as
+// synthetic Added events, a bookmark as the end mark, and then the events that follow.
 func (r *round) streamOptions(version string) metav1.ListOptions {
 	sendInitialEvents := true
 	return metav1.ListOptions{
@@ -104,7 +104,7 @@ func (r *round) streamOptions(version string) metav1.ListOptions {
 	}
 }
 
-// collect fills staged from the open stream up to the end mark, and returns the version of that.
+// collect fills staged from the open stream up to the end mark, and returns the end mark's version.
 func (r *round) collect(ctx context.Context, staged Stage) (version string, err error) {
 	quiet := r.streamWatchdog()
 	defer quiet.disarm()
@@ -131,7 +131,7 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 		err = refused
 	case errors.Is(err, errClosed) && r.options.Clock.Since(r.stream.opened) >= veryShortWatch: // else the server was busy
 		r.markless++
-	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // nothing but the end mark
+	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // only the end mark
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
 	}
 	if err == nil {
@@ -140,7 +140,7 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 	return version, err
 }
 
-// streamWatchdog watches over a watch-list stream that waits for its end mark.
+// streamWatchdog returns the watchdog for a watch-list that has not reached its end mark.
 func (r *round) streamWatchdog() *silence {
 	limit := r.options.StreamSilence
 	if limit <= 0 {
@@ -148,14 +148,14 @@ func (r *round) streamWatchdog() *silence {
 	}
 	s := &silence{clock: r.options.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
 	s.still = func(ctx context.Context, received int, quiet time.Duration) {
-		r.options.say(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
+		r.options.log(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
 	}
 	s.begin()
 	return s
 }
 
-// streamFailed decides what follows a stream that gave no state. Each attempt starts with nothing
-// staged.
+// streamFailed returns what follows a watch-list that failed. Each attempt starts with an empty
+// stage.
 func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
 	if r.doubted(ctx, err) {
 		r.state.again = againDecoding
@@ -167,7 +167,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		r.timers.resync.begin()
 		return tryLater(Watching, err)
 	case isBusy(err):
-		r.options.say(ctx, 4, "Watch-list failed, backing off", "err", err)
+		r.options.log(ctx, 4, "Watch-list failed, backing off", "err", err)
 		return tryLater(Streaming, err)
 	case isRefused(err) && asked != "":
 		r.state.again = againRefused
@@ -175,26 +175,26 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		return goOn(Streaming)
 	case errors.Is(err, errClosed):
 		if r.strikes++; r.strikes < streamStrikes {
-			r.options.say(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
+			r.options.log(ctx, 2, "Watch-list closed before its end, trying again", "attempt", r.strikes)
 			return goOn(Streaming)
 		}
 	}
 	r.state.again = againFallback
 	r.state.refuse(r.state.newest || isRefused(err))
 	if r.markless == streamStrikes || errors.Is(err, errSilent) {
-		if r.options.Mode == ByChoice { // else watch-lists are what the user wants
-			r.options.Journal.write(func(p *pages) { p.ListUntil = p.clock.Now().Add(listPreference) })
+		if r.options.Mode == ByChoice { // else the user has asked for watch-lists
+			r.options.Journal.write(func(p *journalState) { p.ListUntil = p.clock.Now().Add(listPreference) })
 		}
-		r.options.say(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
+		r.options.log(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
 	} else {
-		r.options.say(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
+		r.options.log(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}
 	return goOn(Listing)
 }
 
-// compareWithList panics if a list at the same version differs from what was streamed. It is for
-// when the environment asks for it (KUBE_WATCHLIST_INCONSISTENCY_DETECTOR), which is meant for
-// continuous integration.
+// compareWithList panics if a list at the same version differs from the streamed objects. It is
+// called only if KUBE_WATCHLIST_INCONSISTENCY_DETECTOR is set, which is meant for continuous
+// integration.
 func (r *round) compareWithList(ctx context.Context, streamed []any, version string) {
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		part := r.reader.expects.part
@@ -207,13 +207,12 @@ func (r *round) compareWithList(ctx context.Context, streamed []any, version str
 		}
 		return page, err
 	}
-	// Both sides as the server sent them, less what is dropped: the store transforms later.
+	// Both sides are as the server sent them, without dropped fields; the store transforms later.
 	consistencydetector.CheckDataConsistency(ctx, r.options.Name, version, list, nil, metav1.ListOptions{}, func() []any { return streamed })
 }
 
-// recordingStage is a stage that remembers what it was given, as received: copies, because a
-// transform may change the objects. It is for the comparison of a stream with a list, which is
-// meant for continuous integration.
+// recordingStage is a stage that records copies of the received objects, because a transform may
+// change the objects. It serves compareWithList.
 type recordingStage struct {
 	Stage
 	received *collectedStage

@@ -24,9 +24,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// streamed runs a reflector in a bubble against the given watch answers until nothing more happens
-// within a minute, and returns what the server was asked and what the store got. Lists answer
-// version 50.
+// streamed runs a reflector in a bubble with the given watch answers until nothing happens for a
+// minute, and returns the requests and the store's calls. Lists answer version 50.
 func streamed(t *testing.T, change func(*Options), answers ...any) (asked, stored []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,8 +47,8 @@ func streamed(t *testing.T, change func(*Options), answers ...any) (asked, store
 	return asked, stored
 }
 
-// TestStreamedState: one Replace with the state at the end mark, then the events of the same
-// stream.
+// TestStreamedState: the store gets one Replace with the state at the end mark, then the events of
+// the same stream.
 func TestStreamedState(t *testing.T) {
 	asked, stored := streamed(t, nil, testkit.Sent(
 		testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.Added("c", "3"), testkit.Added("gone", "4"),
@@ -60,7 +59,7 @@ func TestStreamedState(t *testing.T) {
 	assert.Equal(t, []string{"replace 10: b@6 c@3 a@9", "update c@11", "add d@12", "delete b@13"}, stored)
 }
 
-// TestStreamOptions: what the request for a watch-list says besides its version.
+// TestStreamOptions: the options of a watch-list request other than the version.
 func TestStreamOptions(t *testing.T) {
 	var got metav1.ListOptions
 	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -77,8 +76,8 @@ func TestStreamOptions(t *testing.T) {
 	assert.Zero(t, got.Limit)
 }
 
-// TestStreamOnlyIfAgreed: the gate as it is during construction and the ListerWatcher both have a
-// say.
+// TestStreamOnlyIfAgreed: a watch-list needs the gate, at the time of construction, and the support
+// of the ListerWatcher.
 func TestStreamOnlyIfAgreed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gate bool
@@ -101,8 +100,8 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 	}
 }
 
-// TestStreamEndMark: only the annotation with the value true is the end mark; until then there is
-// no version and no state.
+// TestStreamEndMark: only the annotation with the value true is the end mark. Before it there is
+// neither a version nor a state.
 func TestStreamEndMark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notTrue := testkit.EndMark("5")
@@ -124,7 +123,7 @@ func TestStreamEndMark(t *testing.T) {
 	})
 }
 
-// TestStreamRetries: what the scenarios do not have.
+// TestStreamRetries: retries without a scenario.
 func TestStreamRetries(t *testing.T) {
 	asked, stored := streamed(t, nil, testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9")))
 	assert.Equal(t, []string{"stream rv=", "stream rv="}, asked)
@@ -141,7 +140,7 @@ func TestStreamRetries(t *testing.T) {
 	assert.Equal(t, []string{"stream rv=", "watch rv=9"}, asked, "it is a watch from its end mark on")
 }
 
-// TestStreamStrikesPerRound: each round has its three attempts.
+// TestStreamStrikesPerRound: each round has three attempts.
 func TestStreamStrikesPerRound(t *testing.T) {
 	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
 	asked, _ := streamed(t, nil, broken, broken, testkit.ErrForbidden, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), broken, broken, testkit.Sent(testkit.EndMark("60")))
@@ -149,15 +148,16 @@ func TestStreamStrikesPerRound(t *testing.T) {
 		"stream rv=50", "stream rv=50", "stream rv=50"}, asked)
 }
 
-// TestStreamsThatAreClosedAtOnce by a busy server do not lead to ten minutes of lists.
+// TestStreamsThatAreClosedAtOnce: watch-lists that a busy server closes at once do not lead to ten
+// minutes of lists.
 func TestStreamsThatAreClosedAtOnce(t *testing.T) {
 	cut := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
 	asked, _ := streamed(t, nil, cut, cut, cut, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("60")))
 	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
 }
 
-// TestStreamSilence: two minutes without any event end the stream, and LIST takes over; events keep
-// it alive.
+// TestStreamSilence: two minutes without an event end the stream, and LIST replaces it; events keep
+// it open.
 func TestStreamSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(1)
@@ -168,14 +168,14 @@ func TestStreamSilence(t *testing.T) {
 			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
 		}
 		assert.Len(t, server.Asked(), 1)
-		time.Sleep(3 * streamSilenceStep) // the step that saw the last event does not count
+		time.Sleep(3 * streamSilenceStep) // the step of the last event does not count
 		synctest.Wait()
 		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, server.Asked())
 		assert.Len(t, w.Stopped, 1)
 	})
 }
 
-// TestStreamStops: each stream that failed was stopped, once, before the next request.
+// TestStreamStops: each failed stream is stopped once, before the next request.
 func TestStreamStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := testkit.NewScriptedWatch(1), testkit.NewScriptedWatch(1)
@@ -192,8 +192,8 @@ func TestStreamStops(t *testing.T) {
 	})
 }
 
-// TestStreamComparedWithList: client-go's consistency detector runs when asked for, and panics on a
-// difference, but not of what is dropped.
+// TestStreamComparedWithList: client-go's consistency detector runs if it is enabled, and panics on
+// a difference, except for dropped fields.
 func TestStreamComparedWithList(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	managed := testkit.PodAt("a", "1")

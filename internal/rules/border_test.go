@@ -16,9 +16,9 @@ import (
 	"github.com/kinformer/cache/internal/minor"
 )
 
-// TestBorderOnlyPassesOn holds the border to its word: each name in its files is documented, and is
-// client-go's name, or a call to it with the same arguments in the same order. What surface_test.go
-// cannot see, such as two strings that change places, is seen here.
+// TestBorderOnlyPassesOn: each name in the border's files is documented, and is client-go's name or
+// a call to it with the same arguments in the same order. This finds errors that surface_test.go
+// cannot find, such as two exchanged strings.
 func TestBorderOnlyPassesOn(t *testing.T) {
 	paths, err := filepath.Glob("clientgo*.go")
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func TestBorderOnlyPassesOn(t *testing.T) {
 	}
 }
 
-// borderFaults returns what in a file is more than a name of client-go's, or has no comment.
-// Functions named in shaped may do more than to pass on.
+// borderFaults returns the declarations of a file that are more than a name of client-go, or have
+// no comment. Functions in shaped may do more than call.
 func borderFaults(file *ast.File, shaped ...string) (faults []string) {
 	for name, docs := range documentedNames(file) {
 		if docs[0] == nil {

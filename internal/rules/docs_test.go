@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDocumentsLeadSomewhere: links of the Markdown files lead to files and headings that are
-// there, and the files and folders, the targets of make, the programs, the tests and the names of
-// our packages that they name exist. So do the names in comments.
+// TestDocumentsLeadSomewhere: links in Markdown files lead to existing files and headings. The
+// files, folders, make targets, programs, tests and names of our packages that they mention exist.
+// The same holds for names in comments.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func checkLinks(t *testing.T, file string, text []byte) {
 	}
 }
 
-// anchors returns what GitHub calls the headings of a file.
+// anchors returns the anchors that GitHub makes for the headings of a file.
 func anchors(text []byte) (names []string) {
 	for _, heading := range found(text, `(?m)^#+ (.+)$`) {
 		name := strings.ToLower(strings.ReplaceAll(heading, " ", "-"))
@@ -96,7 +96,7 @@ func anchors(text []byte) (names []string) {
 	return names
 }
 
-// checkPaths checks the files and folders that a document names.
+// checkPaths checks the files and folders that a document mentions.
 func checkPaths(t *testing.T, file string, text []byte) {
 	paths := found(text, `(?:`+"`"+`|\s|^)(`+ourFolders+`/[\w./-]*\w)`)
 	paths = append(paths, found(text, "`(\\w+\\.(?:go|mod|md))`")...)
@@ -110,13 +110,13 @@ func checkPaths(t *testing.T, file string, text []byte) {
 	}
 }
 
-// namedPackages are the packages of this module whose names are looked up.
+// namedPackages are the packages of this module whose names in documents are checked.
 var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest", "inspect", "kinformer", "retry", "view"}
 
 // namesOfOurs matches the exported names of these packages.
 var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`
 
-// documentedSurface returns the exported names of these packages, as a document writes them.
+// documentedSurface returns the exported names of these packages in the form of documents.
 func documentedSurface(t *testing.T) (names []string) {
 	t.Helper()
 	var paths []string
@@ -133,10 +133,10 @@ func documentedSurface(t *testing.T) (names []string) {
 	return names
 }
 
-// ourFolders are those whose paths the Markdown files write from the root on.
+// ourFolders are the folders whose paths in Markdown files are relative to the root.
 const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"
 
-// found returns what the expression's group matched.
+// found returns the matches of the expression's group.
 func found(text []byte, expression string) (groups []string) {
 	for _, match := range regexp.MustCompile(expression).FindAllSubmatch(text, -1) {
 		groups = append(groups, string(match[1]))
@@ -158,8 +158,8 @@ func allTests(t *testing.T) (names []string) {
 	return names
 }
 
-// migrationCommand returns what a section of docs/migration.md says to run, apart from what the go
-// command does.
+// migrationCommand returns the commands in a section of docs/migration.md, without those of the go
+// tool.
 func migrationCommand(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile("docs/migration.md")
@@ -177,15 +177,14 @@ func migrationCommand(t *testing.T, heading string) string {
 	return strings.Join(command, "")
 }
 
-// sedOfMacOS is a sed that wants what the one of macOS and the BSDs wants: a suffix for the files
-// as they were, next to -i.
+// sedOfMacOS is a sed that requires a backup suffix after -i, as macOS and the BSDs do.
 const sedOfMacOS = `#!/bin/sh
 if [ "$1" = -i ]; then echo "sed: -i needs a suffix" >&2; exit 1; fi
 exec REAL "$@"
 `
 
-// TestMigrationCommand runs the commands of docs/migration.md, there and back: they change imports
-// and nothing else, leave vendor/ alone and no file behind, and need nothing that macOS has not.
+// TestMigrationCommand runs the commands of docs/migration.md in both directions: they change only
+// imports, leave vendor/ alone, leave no other file behind, and need nothing that macOS lacks.
 func TestMigrationCommand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command: at night")
@@ -225,8 +224,8 @@ func TestMigrationCommand(t *testing.T) {
 	assert.Equal(t, before, readTree(t, dir), "packages of ours alone stay imported")
 }
 
-// plainProgram uses package cache only, and moreProgram also what is beside it, in the lines that say
-// so.
+// plainProgram uses only package cache. moreProgram also uses packages beside it, in the lines
+// marked ours.
 const (
 	plainProgram = `package p
 
@@ -276,8 +275,8 @@ func follow(ctx context.Context, lw cache.ListerWatcher) error {
 `
 )
 
-// TestTheWayBack: a program that uses package cache only compiles with either library, and the imports
-// are all that changes. In one that uses more the compiler then names exactly the lines that do.
+// TestTheWayBack: a program that uses only package cache compiles with either library after a
+// change of imports. For a program that uses more, the compiler names exactly the lines that do.
 func TestTheWayBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the go command: at night")
@@ -331,12 +330,11 @@ func readTree(t *testing.T, dir string) map[string]string {
 
 var updateFigures = flag.Bool("figures.update", false, "take the figures of README.md over from docs/benchmarks")
 
-// figureRow is a row of a table of figures in README.md: text, three figures, and where they are
-// from.
+// figureRow is a row of a table of figures in README.md: a text, three figures, and their source.
 var figureRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\|([^|]+)\\|([^|]+)\\|([^|]+)\\| `([a-z]+/[\\w/-]+)`: ([^|]+) \\|$")
 
-// TestFiguresInReadme: the figures of README.md are those of docs/benchmarks, and the bars that it
-// shows are drawn from them. make charts brings both up to date.
+// TestFiguresInReadme: the figures of README.md are those of docs/benchmarks, and its charts are
+// drawn from them. make charts updates both.
 func TestFiguresInReadme(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -366,7 +364,7 @@ func TestFiguresInReadme(t *testing.T) {
 	}
 }
 
-// benchmarkFigures returns client-go's median, ours, and the ratio, of each "row: measure".
+// benchmarkFigures returns client-go's median, ours, and the ratio, for each "row: measure".
 func benchmarkFigures(t *testing.T) map[string][3]string {
 	t.Helper()
 	text, err := os.ReadFile("docs/benchmarks/README.md")

@@ -25,8 +25,8 @@ const (
 	mostFunctionLines = 60
 )
 
-// TestSizes: files and functions stay short enough to be read at once. Tests and what is generated
-// are exempt.
+// TestSizes: files and functions are short enough to be read at once. Tests and generated files are
+// exempt.
 func TestSizes(t *testing.T) {
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		switch {

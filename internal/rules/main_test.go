@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules_test holds what is true of all packages and documents: which names there are, how
-// long files and functions are, and that documents lead somewhere. The tests run in the root of the
-// module.
+// Package rules_test checks rules for all packages and documents: the exported names, the length of
+// files and functions, and the links of documents. The tests run in the root of the module.
 package rules_test
 
 import (

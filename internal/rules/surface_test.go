@@ -51,10 +51,10 @@ const (
 var updateSurface = flag.Bool("surface.update", false,
 	"take names that are there now off "+missingFile)
 
-// TestSurface holds the exported names of this package and its mirrors against those of client-go,
-// at the version that go.mod asks for, and no others. The two lists say what may deviate, and every
-// line of them must be true: missing.txt what is not there, which is nothing; different.txt which
-// types are our own. In the tree of an earlier minor the names of package minor are there as well.
+// TestSurface: this package and its mirrors export the names of client-go, at the version in
+// go.mod, and no others. Two lists have the exceptions, and every line of them must be true:
+// missing.txt has the names that are missing, of which there are none; different.txt has the types
+// that this module declares itself. In the tree of an earlier minor, package minor declares types, too.
 func TestSurface(t *testing.T) {
 	missing, different := readNameList(t, missingFile), readNameList(t, differentFile)
 	assert.Empty(t, missing.names(), "a drop-in has every name of client-go")
@@ -73,7 +73,7 @@ func TestSurface(t *testing.T) {
 	}
 }
 
-// totalSurface compares the three packages and returns one report, in which each name carries its
+// totalSurface compares the three packages and returns one report, in which each name has its
 // package.
 func totalSurface(t *testing.T, different *nameList) surfaceReport {
 	t.Helper()
@@ -98,8 +98,8 @@ func totalSurface(t *testing.T, different *nameList) surfaceReport {
 	return total
 }
 
-// judgeSurface returns what is wrong: every fault of the report, and each place where a list and
-// the report disagree.
+// judgeSurface returns every fault of the report, and every difference between a list and the
+// report.
 func judgeSurface(report surfaceReport, missing, different *nameList) []string {
 	faults := slices.Clone(report.faults)
 	complain := func(names []string, text string) {
@@ -118,8 +118,8 @@ func judgeSurface(report surfaceReport, missing, different *nameList) []string {
 	return faults
 }
 
-// nameList is a file of names, one a line, each followed by a reason where the list asks for one.
-// Lines that start with # are comments and stay at their place.
+// nameList is a file with one name per line, followed by a reason if the list requires one. Lines
+// that start with # are comments and keep their place.
 type nameList struct {
 	path  string
 	lines []string
@@ -183,7 +183,7 @@ func prefixed(prefix string, names []string) []string {
 	return result
 }
 
-// without returns the names that are not among others.
+// without returns the names that are not in others.
 func without(names, others []string) (rest []string) {
 	for _, name := range names {
 		if !slices.Contains(others, name) {
@@ -193,24 +193,24 @@ func without(names, others []string) (rest []string) {
 	return rest
 }
 
-// surface is what a package shows: its exported names, and which of them (or of their methods,
+// surface is the exported names of a package, and which of them (or of their methods,
 // "Type.Method") are marked deprecated.
 type surface struct {
 	pkg        *types.Package
 	deprecated map[string]bool
 }
 
-// surfaceReport is the result of comparing our surface with theirs. All names are without their
-// package, in alphabetical order.
+// surfaceReport is the difference between our surface and client-go's. Names have no package and
+// are sorted.
 type surfaceReport struct {
-	missing   []string // names that only they have
-	extra     []string // names that only we have; "Type.Member" for a member that only our own type has
-	different []string // types that both have and that are two types
-	faults    []string // differences that keep a user's code from compiling, or from meaning the same
+	missing   []string // names that only client-go has
+	extra     []string // names that only we have; "Type.Member" for a member that only our type has
+	different []string // names of types that differ
+	faults    []string // differences that break a user's code, or change its meaning
 }
 
-// comparison compares two surfaces, taking our type for theirs of the same name where own says that
-// it has an engine of its own.
+// comparison compares two surfaces. A type of ours in own counts as client-go's type of the same
+// name.
 type comparison struct {
 	theirs, ours surface
 	own          func(name string) bool
@@ -276,8 +276,8 @@ func (c *comparison) compareDeprecated(name string) {
 	}
 }
 
-// compareType reports two types of one name as different. Whoever uses only what is exported must
-// still be able to use ours for theirs: the same kind of type, and each exported field and method.
+// compareType reports two types of one name as different. Ours must still be usable for
+// client-go's: the same kind of type, and each exported field and method.
 func (c *comparison) compareType(their, our *types.TypeName) {
 	if identicalTypes(their.Type(), our.Type()) {
 		return
@@ -311,7 +311,7 @@ func (c *comparison) compareMembers(owner string, theirs, ours map[string]types.
 	}
 }
 
-// compareReceivers finds methods that a value of their type has and only a pointer to ours.
+// compareReceivers reports methods that a value of client-go's type has and only a pointer to ours.
 func (c *comparison) compareReceivers(owner string, their, our types.Type) {
 	values := types.NewMethodSet(our)
 	for method := range types.NewMethodSet(their).Methods() {
@@ -321,7 +321,7 @@ func (c *comparison) compareReceivers(owner string, their, our types.Type) {
 	}
 }
 
-// same tells whether two types are one, taking our types with an own engine for theirs at any
+// same reports whether two types are identical, if our types in own count as client-go's at any
 // depth.
 func (c *comparison) same(their, our types.Type) bool {
 	if c.substitutes(their, our) {
@@ -374,16 +374,15 @@ func (c *comparison) sameList(their, our []types.Type) bool {
 	return true
 }
 
-// substitutes tells whether our names one of our types with an own engine and their its
-// counterpart, alias or not.
+// substitutes reports whether our is a type in own and their its counterpart, alias or not.
 func (c *comparison) substitutes(their, our types.Type) bool {
 	t, o := typeName(their), typeName(our)
 	return t != nil && o != nil && t.Name() == o.Name() && t.Pkg() == c.theirs.pkg && o.Pkg() == c.ours.pkg &&
 		c.own(t.Name())
 }
 
-// identicalTypes tells whether our is their, or an alias of it. An alias of a generic type must
-// hand over its parameters one by one, under the same constraints.
+// identicalTypes reports whether our is their, or an alias of it. An alias of a generic type must
+// pass its parameters on one by one, with the same constraints.
 func identicalTypes(their, our types.Type) bool {
 	alias, ok := our.(*types.Alias)
 	if !ok || alias.TypeParams().Len() == 0 {
@@ -419,7 +418,8 @@ func kindOf(obj types.Object) string {
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", obj), "*types."))
 }
 
-// shapeOf names the kind of type that composite literals, calls and type parameters depend on.
+// shapeOf returns the kind of a type, on which composite literals, calls and type parameters
+// depend.
 func shapeOf(t types.Type) string {
 	shape := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", t.Underlying()), "*types."))
 	if generic, ok := t.(interface{ TypeParams() *types.TypeParamList }); ok && generic.TypeParams().Len() > 0 {
@@ -440,7 +440,7 @@ func fieldsOf(t types.Type) map[string]types.Type {
 	return fields
 }
 
-// methodsOf returns the exported methods of a pointer to t, or of t where t is an interface.
+// methodsOf returns the exported methods of a pointer to t, or of t if t is an interface.
 func methodsOf(t types.Type) map[string]types.Type {
 	if !types.IsInterface(t) {
 		t = types.NewPointer(t)
@@ -482,16 +482,16 @@ func elements(tuple *types.Tuple) (list []types.Type) {
 	return list
 }
 
-// listedPackage is what the go command tells of a package. Export is the file with its compiled
+// listedPackage is the go command's description of a package. Export is the file with its compiled
 // types.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 }
 
-// loadSurfaces reads the surfaces of packages, and of what they import, from the go command's build
-// cache. Types that two of them share are one type. It needs no network: everything was compiled
-// for this test already.
+// loadSurfaces reads the surfaces of packages, and of their imports, from the go command's build
+// cache. Types that two of them share are identical. It needs no network, because everything was
+// compiled for this test.
 func loadSurfaces(t *testing.T, paths ...string) map[string]surface {
 	t.Helper()
 	listed := listPackages(t, paths)
@@ -538,9 +538,8 @@ func listPackages(t *testing.T, paths []string) map[string]listedPackage {
 	}
 }
 
-// buildFlags returns the flags under which this test was built and by which the build cache tells
-// packages apart, so that the go command finds what it compiled for this test and compiles nothing
-// anew.
+// buildFlags returns the flags of this test's build that are part of the build cache's keys. With
+// them the go command finds the packages that were compiled for this test and compiles nothing.
 func buildFlags() (flags []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -582,8 +581,8 @@ func deprecatedNames(files []*ast.File) map[string]bool {
 	return deprecated
 }
 
-// documentedNames returns the exported names that a file declares, each with the comments that
-// belong to it: first its own, then that of the group it stands in, if it stands in one.
+// documentedNames returns the exported names that a file declares, each with its own comment and
+// then the comment of its group, if it is in one.
 func documentedNames(file *ast.File) map[string][]*ast.CommentGroup {
 	names := map[string][]*ast.CommentGroup{}
 	add := func(name string, docs ...*ast.CommentGroup) {
@@ -625,8 +624,8 @@ func docOf(spec ast.Spec) (doc *ast.CommentGroup, names []string) {
 	return nil, nil
 }
 
-// funcName returns the function's name, "Type.Method" for a method of an exported type, "" for any
-// other method.
+// funcName returns a function's name, "Type.Method" for a method of an exported type, and "" for
+// other methods.
 func funcName(decl *ast.FuncDecl) string {
 	if decl.Recv == nil {
 		return decl.Name.Name
@@ -659,8 +658,8 @@ func reachable(value any) (names []string) {
 	return names
 }
 
-// TestMethodsBehindInterfaces: what is handed out has the methods of its counterpart in client-go
-// and no engine's, whatever interface a user asserts.
+// TestMethodsBehindInterfaces: exported values have the methods of their counterparts in client-go
+// and no method of an engine, whatever interface a user asserts.
 func TestMethodsBehindInterfaces(t *testing.T) {
 	key := cache.MetaNamespaceKeyFunc
 	ourStore, ourController := cache.NewInformerWithOptions(cache.InformerOptions{})
@@ -683,7 +682,7 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 }
 
 // TestNamesBeside: the packages beside the root that every user meets have the names of beside.txt,
-// each with a reason, and no more than 100.
+// each with a reason, and at most 100.
 func TestNamesBeside(t *testing.T) {
 	listed := readNameList(t, besideFile)
 	var want, paths []string
@@ -702,12 +701,12 @@ func TestNamesBeside(t *testing.T) {
 	assert.Empty(t, listed.withoutReason())
 }
 
-// implementedByUsers are the interfaces that a later version cannot give more methods.
+// implementedByUsers are the interfaces to which a later version cannot add methods.
 var implementedByUsers = []string{"audit.Informer", "direct.Getter", "kinformer.ChangeHandler"}
 
-// TestNamesCanGrow: a later version can give structs more fields, and interfaces more methods,
-// without breaking what compiles. That takes a name for the type of each field that is a struct,
-// and interfaces that nobody else can implement.
+// TestNamesCanGrow: a later version can add fields to structs and methods to interfaces without
+// breaking users. This requires that the type of each struct field is named if it is a struct, and
+// that interfaces cannot be implemented by users.
 func TestNamesCanGrow(t *testing.T) {
 	count := 0
 	for name, typ := range ownTypes(t) {
@@ -720,7 +719,7 @@ func TestNamesCanGrow(t *testing.T) {
 	assert.Greater(t, count, 40, "this test finds types")
 }
 
-// ownTypes returns the exported types of this module's packages that are no aliases.
+// ownTypes returns the exported types of this module's packages, without aliases.
 func ownTypes(t *testing.T) map[string]types.Type {
 	t.Helper()
 	var paths []string
@@ -739,7 +738,7 @@ func ownTypes(t *testing.T) map[string]types.Type {
 	return all
 }
 
-// cannotGrow returns what keeps a type from growing.
+// cannotGrow returns the reasons for which a type cannot grow.
 func cannotGrow(typ types.Type) (faults []string) {
 	switch typ := typ.(type) {
 	case *types.Struct:
@@ -770,8 +769,8 @@ func hasUnnamedStruct(typ types.Type) bool {
 	return false
 }
 
-// TestTypedReadsOfStructsDoNotCompile: stores hold pointers to the types of the API, so that a read
-// whose asterisk was forgotten finds nothing.
+// TestTypedReadsOfStructsDoNotCompile: stores hold pointers to API types, so a typed read with a
+// forgotten asterisk would find nothing.
 func TestTypedReadsOfStructsDoNotCompile(t *testing.T) {
 	const core, meta, unstructured = "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	reads := path.Join(modulePath, "view")

@@ -23,44 +23,44 @@ import (
 )
 
 var (
-	// ErrUnknown says that there is no source of a name.
+	// ErrUnknown means that there is no source of a name.
 	ErrUnknown = errors.New("there is no source of this name")
 
 	errNoListerWatcher = errors.New("the ListerWatcher of the source is nil, so nothing can be listed or watched")
 )
 
-// Group is the sources of one informer, for any number of goroutines.
+// Group is the sources of one informer. It may be used by any number of goroutines.
 type Group struct {
 	kind
 	mu struct {
 		sync.Mutex
 		sources map[string]*Source
 		phase   phase
-		unfit   error // why none will ever run; nil: they may
-		follow        // once it runs
+		unfit   error // why no source will ever run; nil if they may
+		follow        // set while running
 	}
 }
 
-// phase is where in its life a group is. It only goes forward.
+// phase is the state of a Group. It only advances.
 type phase uint8
 
 const (
 	phaseNew     phase = iota // sources wait for Follow
-	phaseRunning              // a source runs as soon as it is put
-	phaseEnded                // no source runs any more
+	phaseRunning              // a source starts when it is put
+	phaseEnded                // no source runs
 )
 
-// follow is what running sources need.
+// follow has the parameters of running sources.
 type follow struct {
 	ctx     context.Context
 	options reflector.Options
 	queue   *queue.Queue
 	room    *sharedRoom
-	running *sync.WaitGroup // reflectors; grows in phaseRunning only
+	running *sync.WaitGroup // counts reflectors; grows in phaseRunning only
 }
 
-// Attach has an informer that nobody else has yet follow several sources, in the place of its
-// ListerWatcher.
+// Attach makes an informer follow several sources instead of its ListerWatcher. No other caller may
+// have the informer yet.
 func Attach(informer *door.Informer) *Group {
 	g := NewGroup(informer)
 	informer.Configure(func(c *door.Config) { c.Follower = g })
@@ -68,7 +68,7 @@ func Attach(informer *door.Informer) *Group {
 	return g
 }
 
-// NewGroup returns a group without sources, of an informer that has not run.
+// NewGroup returns a Group without sources for an informer that has not run.
 func NewGroup(whole *door.Informer) *Group {
 	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}
 	g.unsynced.Store(1)
@@ -76,8 +76,8 @@ func NewGroup(whole *door.Informer) *Group {
 	return g
 }
 
-// Put adds a source, or has the source of that name ask for something else. What that source has
-// stays until the first state of the new request is there.
+// Put adds a source, or gives an existing one a new ListerWatcher. The objects of the existing
+// source remain until the first state of the new ListerWatcher is complete.
 func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,14 +102,14 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
 	}
 }
 
-// Refuse says why no source that is put from now on will ever run.
+// Refuse sets the error for sources that are put from now on, which then never run.
 func (g *Group) Refuse(unfit error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.unfit = unfit
 }
 
-// Remove has a source and its objects go; after the end of Follow the objects stay. The error is
+// Remove removes a source and its objects; after the end of Follow the objects remain. The error is
 // ErrUnknown.
 func (g *Group) Remove(name string) error {
 	g.mu.Lock()
@@ -130,14 +130,14 @@ func (g *Group) Remove(name string) error {
 	return nil
 }
 
-// Source returns the source of a name, nil if there is none.
+// Source returns the source of a name, or nil.
 func (g *Group) Source(name string) *Source {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.sources[name]
 }
 
-// Names returns the names of the sources in their order.
+// Names returns the sorted names of the sources.
 func (g *Group) Names() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,12 +156,13 @@ func (g *Group) Parts() map[string]*door.Informer {
 	return parts
 }
 
-// HasSyncedChecker waits for the sources that Follow has begun with, but for those that were removed.
+// HasSyncedChecker reports when the sources that existed at Follow, without removed ones, have
+// synced.
 func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
 	return checker{"Sources of " + g.whole.Resource, g.synced}
 }
 
-// Version returns the version of the only source, "" if there are several.
+// Version returns the version of the only source, or "" if there are several.
 func (g *Group) Version() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,7 +174,7 @@ func (g *Group) Version() string {
 	return ""
 }
 
-// Follow runs the sources until ctx ends. It returns when all reflectors have.
+// Follow runs the sources until ctx ends. It returns when all reflectors have returned.
 func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue) {
 	room := &sharedRoom{of: o.Sink}
 	var running sync.WaitGroup
@@ -182,7 +183,7 @@ func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue)
 	g.resync(ctx, &o)
 }
 
-// begin starts the sources that there are, for which HasSynced waits.
+// begin starts the existing sources, for which HasSynced waits.
 func (g *Group) begin(f follow) {
 	g.mu.Lock()
 	g.mu.phase, g.mu.follow = phaseRunning, f
@@ -196,8 +197,8 @@ func (g *Group) begin(f follow) {
 	g.oneLess()
 }
 
-// end has no more sources start, and says of those that there are that nothing more comes, once it
-// does not.
+// end prevents further starts, waits for the running reflectors, and ends the journals of the
+// sources.
 func (g *Group) end(running *sync.WaitGroup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,7 +214,7 @@ func (g *Group) end(running *sync.WaitGroup) {
 	}
 }
 
-// resync has all that is in the store told again, from time to time, until ctx ends.
+// resync delivers the store's content again, each resync period, until ctx ends.
 func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 	if o.ResyncPeriod <= 0 {
 		<-ctx.Done()
@@ -237,7 +238,7 @@ func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 	}
 }
 
-// startLocked runs the present session of a source.
+// startLocked runs the current session of a source.
 func (g *Group) startLocked(s *Source) {
 	f, number := &g.mu.follow, s.number
 	ctx, stop := context.WithCancel(f.ctx)
@@ -257,7 +258,7 @@ func (g *Group) startLocked(s *Source) {
 	})
 }
 
-// retireLocked ends the session of a source. What it has counted goes on counting for the informer.
+// retireLocked ends the session of a source. Its counts are added to the informer's.
 func (g *Group) retireLocked(s *Source) {
 	s.stop()
 	if s.transform != nil { // else it has not run
@@ -266,8 +267,8 @@ func (g *Group) retireLocked(s *Source) {
 	}
 }
 
-// ended notes that all that a source has brought is in the store, and no more comes, unless it has
-// another session. The end of Follow does so, too, after which nobody empties the queue.
+// ended ends the journal of a source whose last records are in the store, unless it has another
+// session. The end of Follow does the same, because the queue is not emptied afterwards.
 func (g *Group) ended(s *Source, number uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// sink takes what the reflector of one session brings, and has a reader of its own, since several
-// reflectors read at once.
+// sink receives the changes of one session. It has a reader of its own, because several reflectors
+// read concurrently.
 type sink struct {
 	session *store.Session
 	reader  *event.Reader
@@ -21,7 +21,7 @@ type sink struct {
 	room    *sharedRoom
 }
 
-// Put takes changes of a watch.
+// Put passes changes of a watch to the queue.
 func (s *sink) Put(changes []event.Record) (refused []event.Refused) {
 	for i := range changes {
 		changes[i].State = s.session
@@ -29,7 +29,7 @@ func (s *sink) Put(changes []event.Record) (refused []event.Refused) {
 	return s.queue.PutBatchOf(s.reader, changes)
 }
 
-// Stage returns the next state of the source. It gets into the store by way of the queue.
+// Stage returns a stage for the next state of the source, which passes through the queue.
 func (s *sink) Stage(size int, streamed bool) reflector.Stage {
 	if streamed {
 		size = s.session.Len()
@@ -37,23 +37,23 @@ func (s *sink) Stage(size int, streamed bool) reflector.Stage {
 	return store.NewPartStage(s.reader, s.session, size, s.queue.PutState)
 }
 
-// Resync does nothing: the Group has one timer for all.
+// Resync does nothing: the Group has one timer for all sources.
 func (*sink) Resync() error { return nil }
 
 func (s *sink) Room() (changes int, freed <-chan struct{}) { return s.room.ask() }
 
-// sharedRoom is the room of an informer for the reflectors of its sources. Each may take all of the
-// room, so that sources together may go beyond a bound by one batch each.
+// sharedRoom shares the room of an informer among the reflectors of its sources. Each of them may
+// take all of it, so that together they may exceed a bound by one batch each.
 type sharedRoom struct {
-	of reflector.Sink // which one goroutine may ask at a time
+	of reflector.Sink // its Room may be called by one goroutine at a time
 
 	mu struct {
 		sync.Mutex
-		freed <-chan struct{} // the last that was not closed yet; nil: none
+		freed <-chan struct{} // the last one, while it is not closed; nil if there is none
 	}
 }
 
-// ask is Sink.Room. All who find no room wait for the same channel.
+// ask implements Sink.Room. All callers without room wait for the same channel.
 func (r *sharedRoom) ask() (changes int, freed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Source is one of the sources of a Group, and, for those who look at it, an informer that cannot be
-// run. It lasts until it is removed; a replacement is another session of it.
+// Source is one of the sources of a Group. To observers it is an informer that cannot be run. It
+// lasts until it is removed; a replacement starts another session of it.
 type Source struct {
 	door.Seat[door.Look]
 	of     *kind
@@ -26,40 +26,40 @@ type Source struct {
 	synced chan struct{} // closed by sync
 
 	once     sync.Once
-	awaited  atomic.Bool // by the Group's HasSynced
+	awaited  atomic.Bool // whether the Group's HasSynced waits for it
 	observed door.Observed
 
-	mu      sync.Locker // of the Group
+	mu      sync.Locker // the Group's
 	session             // guarded by mu
 }
 
-// kind is what the sources of a Group have in common.
+// kind is the state that the sources of a Group share.
 type kind struct {
-	whole *door.Informer // before it ran
+	whole *door.Informer // the informer before it ran
 
-	synced   chan struct{} // closed when no source is awaited any more
-	unsynced atomic.Int64  // sources that are, and one until Follow knows them all
+	synced   chan struct{} // closed when HasSynced waits for no more source
+	unsynced atomic.Int64  // the number of awaited sources, plus one until Follow knows all of them
 }
 
-// oneLess notes that one of the sources is not awaited any more.
+// oneLess records that one source is no longer awaited.
 func (k *kind) oneLess() {
 	if k.unsynced.Add(-1) == 0 {
 		close(k.synced)
 	}
 }
 
-// session is one request of a source, and what is told of it.
+// session is a ListerWatcher of a source, with the status of its reflector.
 type session struct {
 	number        uint64
 	listerWatcher clientgo.ListerWatcher
 	report        *reflector.Journal
 	relister      *reflector.Relister
 	transform     *event.Transformer       // nil before it runs
-	requests      func() reflector.Options // the same
+	requests      func() reflector.Options // nil before it runs
 	stop          context.CancelFunc       // never nil
 }
 
-// next returns the session that follows.
+// next returns the session that replaces s.
 func (s session) next(lw clientgo.ListerWatcher) session {
 	return session{
 		number: s.number + 1, listerWatcher: lw,
@@ -74,26 +74,26 @@ func newSource(name string, of *kind, mu sync.Locker) *Source {
 	return s
 }
 
-// sync notes that the first state is in the store and the handlers have it.
+// sync records that the store and the handlers have the first state.
 func (s *Source) sync() {
 	s.once.Do(func() { close(s.synced) })
 	s.ignore()
 }
 
-// await has the Group's HasSynced wait for the source.
+// await makes the Group's HasSynced wait for the source.
 func (s *Source) await() {
 	s.of.unsynced.Add(1)
 	s.awaited.Store(true)
 }
 
-// ignore has the Group's HasSynced not wait for the source any more.
+// ignore makes the Group's HasSynced stop waiting for the source.
 func (s *Source) ignore() {
 	if s.awaited.CompareAndSwap(true, false) {
 		s.of.oneLess()
 	}
 }
 
-// Look shows the source to those beside the root package.
+// Look returns the source as an informer for observers.
 func (s *Source) Look() *door.Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Source) Look() *door.Informer {
 	}
 }
 
-// label is what logs and errors call the source.
+// label returns the name of the source for logs and errors.
 func (s *Source) label() string { return s.of.whole.Resource + " of source " + s.name }
 
 // Run does nothing: the Group runs the source.
@@ -118,15 +118,15 @@ func (*Source) RunWithContext(context.Context) {}
 // HasSynced reports whether the first state of the source is in the store.
 func (s *Source) HasSynced() bool { return clientgo.IsDone(s.HasSyncedChecker()) }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns a checker for HasSynced.
 func (s *Source) HasSyncedChecker() clientgo.DoneChecker {
 	return checker{"Source " + s.label(), s.synced}
 }
 
-// LastSyncResourceVersion returns the version to which the store has come for the source.
+// LastSyncResourceVersion returns the version of the source that the store has reached.
 func (s *Source) LastSyncResourceVersion() string { return s.part.Version() }
 
-// checker is the DoneChecker of a source or a group, which it does not keep alive.
+// checker is the DoneChecker of a source or a group. It does not keep either alive.
 type checker struct {
 	name string
 	done <-chan struct{}

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exact lists what an informer follows as it was at a version, for an audit.
+// Package exact lists the collection of an informer at an exact version, for audits.
 package exact
 
 import (
@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	// pageSize is how many objects a page has: the next one is asked for when they are looked at,
-	// so that this is all that there is of a list at any time.
+	// pageSize is the number of objects of a page. The next page is requested when they were
+	// processed, so that at most one page is in memory at any time.
 	pageSize = 500
-	// patience is how long a page may take: far longer than 500 objects do, and short for a list
-	// that keeps its slot meanwhile. As a deadline it lifts the bound of what waits to be decoded,
-	// which is a page.
+	// patience is how long a page may take: far longer than 500 objects need, and short enough for
+	// a list that holds a slot. As a deadline it lifts the bound on the bytes that wait to be
+	// decoded, which are then at most a page.
 	patience = time.Minute
 )
 
@@ -40,34 +40,36 @@ var (
 	errNoWatch = errors.New("not for watches")
 )
 
-// Lister lists what a reflector follows, beside the reflector, of whose options it is made. Any
-// number of goroutines may use it.
+// Lister lists the collection that a reflector follows, independently of the reflector. It may be
+// used by any number of goroutines.
 type Lister struct {
 	options reflector.Options
 	admits  func(runtime.Object) error
 
-	// As our own decoders make them: whole objects, less what the reflector drops, and objects with
-	// nothing but their identity.
+	// whole decodes objects without the fields that the reflector drops, and bare only their
+	// identities, if the direct decoders support the type.
 	whole, bare *tap.Source
 }
 
-// New makes one of the options of a reflector. Status tells nothing of what it does.
+// New returns a Lister for a reflector of the given options. Its requests do not appear in the
+// reflector's status.
 func New(o reflector.Options) *Lister {
 	all, part := shard.Of(o.ListerWatcher)
 	lists := clientgo.ToListerWatcherWithContext(all)
 	whole := o.Decoding
 	whole.Part = part
-	whole.Share, whole.Ledger = false, nil // somebody may have written to what it would share with the stored objects
+	whole.Share, whole.Ledger = false, nil // a caller may have modified parts that it would share with stored objects
 	return &Lister{o, o.Admits(), tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, identifying(whole))}
 }
 
-// identifying decodes identities only, which takes less time than reading them from a network.
+// identifying returns options that decode only identities, which takes less time than reading from
+// a network.
 func identifying(o tap.Options) tap.Options {
 	o.Make, o.Compared, o.Ahead = identityDecoders, bare, -1
 	return o
 }
 
-// Inexact says that a server does not list as of a version.
+// Inexact means that a server does not list at a given version.
 type Inexact struct{ Why error }
 
 func (e *Inexact) Error() string {
@@ -76,16 +78,16 @@ func (e *Inexact) Error() string {
 
 func (e *Inexact) Unwrap() error { return e.Why }
 
-// List calls take for each object of the collection at version that the reflector would admit, less
-// what it drops, and returns how many there are that it would not. An error of take ends it. It
-// waits for its turn, as a reflector does.
+// List calls take for each object of the collection at version that the reflector would admit,
+// without dropped fields, and returns the number of objects that it would not admit. An error of
+// take ends the list. List waits for a slot, as a reflector does.
 func (l *Lister) List(ctx context.Context, version string, take func(runtime.Object) error) (foreign int, err error) {
 	return l.list(ctx, l.whole, l.admits, version, take)
 }
 
-// ListIdentities is List for objects that may have nothing but what tells them in their state from
-// all others: name, namespace, UID, resourceVersion and kind. With from, which may be nil, the
-// requests go to another lister, and objects may be of any type.
+// ListIdentities is List for objects that may have only their identity: name, namespace, UID,
+// resourceVersion and kind. If from is not nil, it is requested instead of the informer's
+// ListerWatcher, and objects may be of any type.
 func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithContext, version string, take func(runtime.Object) error) (foreign int, err error) {
 	if from == nil {
 		return l.list(ctx, l.bare, l.admits, version, take)
@@ -134,15 +136,14 @@ func (l *Lister) list(ctx context.Context, from *tap.Source, admits func(runtime
 	}
 }
 
-// page asks for a page, and waits for the answer until ctx ends, even if the lister does not heed
-// that.
+// page requests a page, and returns when ctx ends even if the lister ignores ctx.
 func (l *Lister) page(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
 	defer cancel()
 	return l.options.Call(ctx, func(ctx context.Context) (runtime.Object, error) { return ask(ctx, from, options) })
 }
 
-// listsOnly is a lister that nobody asks to watch.
+// listsOnly makes a ListerWatcher of a lister; its watches fail.
 type listsOnly struct{ clientgo.ListerWithContext }
 
 func (l listsOnly) List(o metav1.ListOptions) (runtime.Object, error) {
@@ -155,8 +156,8 @@ func (listsOnly) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 	return nil, errNoWatch
 }
 
-// ask asks for a page, and again if what was decoded directly is in doubt: from then on the
-// client decodes.
+// ask requests a page, and again if directly decoded objects are in doubt: the client then decodes
+// the second answer.
 func ask(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
 	page, err := from.ListWithContext(ctx, options)
 	if doubt := (*tap.Doubt)(nil); errors.As(err, &doubt) {
@@ -175,8 +176,8 @@ func ask(ctx context.Context, from clientgo.ListerWithContext, options metav1.Li
 	return page, nil
 }
 
-// eachOf calls take for the objects of a page, which has to be of the version, and returns how the
-// next one is asked for, "" if there is none.
+// eachOf calls take for the objects of a page, which must have the given version, and returns the
+// continue token, or "" for the last page.
 func eachOf(page runtime.Object, version string, take func(runtime.Object) error) (next string, err error) {
 	list, direct := page, []runtime.Object(nil)
 	if p, ok := page.(*tap.Page); ok {

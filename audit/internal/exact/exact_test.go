@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// exactly lists at version 5 what a server answers, and returns the names that were taken.
+// exactly lists at version 5 from a server, and returns the names that take got.
 func exactly(t *testing.T, answer func(n int, o metav1.ListOptions) (runtime.Object, error), refuse error) (names []string, foreign int, err error) {
 	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) { return answer(n, o) }}
 	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Namespace: "ns"})
@@ -35,7 +35,7 @@ func exactly(t *testing.T, answer func(n int, o metav1.ListOptions) (runtime.Obj
 	return names, foreign, err
 }
 
-// TestExact: the pages of one version are taken in their order, less what a reflector drops.
+// TestExact: the pages of one version are taken in order, without dropped fields.
 func TestExact(t *testing.T) {
 	names, foreign, err := exactly(t, func(n int, o metav1.ListOptions) (runtime.Object, error) {
 		want := metav1.ListOptions{Limit: 500, ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact}
@@ -53,7 +53,7 @@ func TestExact(t *testing.T) {
 	assert.Equal(t, 1, foreign)
 }
 
-// TestExactIdentities: so are identities, by the reflector's lister. Those of another one may be of
+// TestExactIdentities: identities are listed by the reflector's lister, or by another one with
 // objects of any type.
 func TestExactIdentities(t *testing.T) {
 	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "x", "1")))}
@@ -76,7 +76,7 @@ func TestExactIdentities(t *testing.T) {
 	}
 }
 
-// TestExactErrors: whose fault it is can be told, and who takes may end it.
+// TestExactErrors: errors show their cause, and an error of take ends the list.
 func TestExactErrors(t *testing.T) {
 	stop, inexact := errors.New("stop"), (*Inexact)(nil)
 	full := func(int, metav1.ListOptions) (runtime.Object, error) {
@@ -102,7 +102,7 @@ func TestExactErrors(t *testing.T) {
 	}
 }
 
-// TestExactEnds: a server that answers with the continue token that it was asked with has no end.
+// TestExactEnds: a server that repeats the continue token of the request leads to an error.
 func TestExactEnds(t *testing.T) {
 	names, _, err := exactly(t, func(n int, o metav1.ListOptions) (runtime.Object, error) {
 		page := testkit.PodList("5", testkit.PodAt(fmt.Sprint("p", n), "1"))
@@ -116,7 +116,7 @@ func TestExactEnds(t *testing.T) {
 	assert.Equal(t, []string{"p1", "p2"}, names)
 }
 
-// TestExactInDoubt: what was decoded directly and may be wrong is asked for again.
+// TestExactInDoubt: a page whose direct decoding is in doubt is requested again.
 func TestExactInDoubt(t *testing.T) {
 	names, _, err := exactly(t, func(n int, _ metav1.ListOptions) (runtime.Object, error) {
 		if n == 1 {

@@ -18,7 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// maxItem bounds an item of a list, and what is besides the items. Objects of etcd have 1.5 MiB.
+// maxItem bounds an item of a list, and the bytes between items. Objects in etcd have at most 1.5
+// MiB.
 const maxItem = 8 << 20
 
 var (
@@ -26,8 +27,8 @@ var (
 	errOnlyLists   = errors.New("a decoder of lists only")
 )
 
-// identityDecoders makes decoders of lists that read nothing but identities; none for types that
-// keep these in ways of their own.
+// identityDecoders returns a decoder of lists that reads only identities, or nil for types with
+// unusual metadata.
 func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
 	plan, err := decode.PlanOf(reflect.TypeFor[identity](), e)
 	if err != nil {
@@ -44,8 +45,8 @@ func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
 	return nil
 }
 
-// hasUsualMetadata reports whether a pointer is one to a struct that embeds its metadata, itself,
-// with a tag that begins so.
+// hasUsualMetadata reports whether t is a pointer to a struct that directly embeds ObjectMeta with
+// a tag that begins with begin.
 func hasUsualMetadata(t reflect.Type, tag, begin string) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
@@ -55,14 +56,13 @@ func hasUsualMetadata(t reflect.Type, tag, begin string) bool {
 	return has && len(field.Index) == 1 && field.Type == reflect.TypeFor[metav1.ObjectMeta]() && ok && (first == "" || first[0] == ',')
 }
 
-// isOfKubernetes reports whether the tags of a type are those that its Unmarshal was generated
-// from.
+// isOfKubernetes reports whether the protobuf tags of a type agree with its generated Unmarshal.
 func isOfKubernetes(t reflect.Type) bool {
 	path := t.Elem().PkgPath()
 	return strings.HasPrefix(path, "k8s.io/api/") || strings.HasPrefix(path, "k8s.io/apimachinery/")
 }
 
-// identities makes objects of a type, which is a pointer.
+// identities decodes objects of type t, which is a pointer.
 type identities struct {
 	t      reflect.Type
 	coding tap.Encoding

@@ -30,7 +30,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// somePod has fields of every kind before and behind those of its identity.
+// somePod returns a pod with fields of every kind before and after those of its identity.
 func somePod(name, namespace, uid, version string) *v1.Pod {
 	seconds := int64(30)
 	now := metav1.Now()
@@ -44,8 +44,8 @@ func somePod(name, namespace, uid, version string) *v1.Pod {
 	}
 }
 
-// TestBeginsOfIdentities: a message that is cut is read only where client-go reads it too, and a
-// document nowhere.
+// TestBeginsOfIdentities: a truncated message is read only where client-go reads it, too, and a
+// truncated document never.
 func TestBeginsOfIdentities(t *testing.T) {
 	pod := somePod("name", "namespace", "uid", "1")
 	message, err := pod.Marshal()
@@ -73,7 +73,7 @@ func TestBeginsOfIdentities(t *testing.T) {
 	}
 }
 
-// kindless is an object with metadata of its own making.
+// kindless is an object with metadata of its own type.
 type kindless struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"about"`
@@ -81,7 +81,7 @@ type kindless struct {
 
 func (k *kindless) DeepCopyObject() runtime.Object { return k }
 
-// podWithin has a pod's metadata, further in.
+// podWithin embeds a pod's metadata more deeply.
 type podWithin struct {
 	v1.Pod `json:"pod"`
 }
@@ -94,15 +94,15 @@ type podByPointer struct {
 
 func (p *podByPointer) DeepCopyObject() runtime.Object { return p }
 
-// podByValue is an object that is no pointer.
+// podByValue is an object that is not a pointer.
 type podByValue struct{ *v1.Pod }
 
-// ownJSONPod reads itself.
+// ownJSONPod has its own UnmarshalJSON.
 type ownJSONPod struct{ v1.Pod }
 
 func (p *ownJSONPod) UnmarshalJSON([]byte) error { return nil }
 
-// TestIdentityDecoders: there is none for types that keep their metadata in ways of their own.
+// TestIdentityDecoders: there is no decoder for types with unusual metadata.
 func TestIdentityDecoders(t *testing.T) {
 	for _, c := range []struct {
 		obj      runtime.Object
@@ -130,7 +130,7 @@ func TestIdentityDecoders(t *testing.T) {
 	}
 }
 
-// TestIdentityInJSON: an object is read, or given up.
+// TestIdentityInJSON: an object is decoded or given up.
 func TestIdentityInJSON(t *testing.T) {
 	d := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), tap.JSON).(identities)
 	for data, want := range map[string]string{
@@ -159,7 +159,7 @@ func TestIdentityInJSON(t *testing.T) {
 	}
 }
 
-// TestBare: what has no identity stays as it is.
+// TestBare: a value without an identity is returned unchanged.
 func TestBare(t *testing.T) {
 	pod := somePod("a", "b", "c", "d")
 	want := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", UID: "c", ResourceVersion: "d"}}
@@ -175,7 +175,7 @@ var (
 	identitySeed   = flag.Uint64("seed", 0, "of TestRandomIdentities; 0: by the clock")
 )
 
-// author writes lists, of which a part is odd.
+// author writes lists with random faults.
 type author struct {
 	bytes.Buffer
 	r *rand.Rand
@@ -185,7 +185,7 @@ func (a *author) one(n int) bool { return a.r.IntN(n) == 0 }
 
 func (a *author) pick(from ...string) string { return from[a.r.IntN(len(from))] }
 
-// object writes members, now and then in another order, some not and some twice.
+// object writes members, at times in another order, with some omitted or repeated.
 func (a *author) object(members ...func()) {
 	a.WriteByte('{')
 	wrote := false
@@ -204,7 +204,7 @@ func (a *author) object(members ...func()) {
 	a.WriteByte('}')
 }
 
-// member writes a name, now and then oddly, and a value, now and then another one.
+// member writes a name and a value, at times oddly encoded, or another value.
 func (a *author) member(name string, value func()) func() {
 	return func() {
 		switch a.r.IntN(80) {
@@ -274,7 +274,7 @@ func (a *author) list() {
 		}))
 }
 
-// tag writes the tag of a field, now and then oddly.
+// tag writes the tag of a field, at times oddly encoded.
 func (a *author) tag(b []byte, number, wire uint64) []byte {
 	switch a.r.IntN(500) {
 	case 0:
@@ -287,7 +287,7 @@ func (a *author) tag(b []byte, number, wire uint64) []byte {
 	return a.varint(b, number<<3|wire)
 }
 
-// varint writes a number, now and then in more bytes than it needs.
+// varint writes a number, at times in more bytes than necessary.
 func (a *author) varint(b []byte, n uint64) []byte {
 	b = binary.AppendUvarint(b, n)
 	if a.one(50) {
@@ -310,7 +310,7 @@ func (a *author) field(number uint64, value []byte) []byte {
 	return append(a.varint(b, n), value...)
 }
 
-// message puts fields into any order, and some in twice or not at all, and others between.
+// message writes fields in any order, with some omitted or repeated, and others in between.
 func (a *author) message(fields ...[]byte) (b []byte) {
 	if a.one(4) {
 		a.r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
@@ -326,7 +326,7 @@ func (a *author) message(fields ...[]byte) (b []byte) {
 	return b
 }
 
-// unknown is a field that may be of any wire type.
+// unknown returns an unknown field of any wire type.
 func (a *author) unknown() []byte {
 	number := uint64(20 + a.r.IntN(1000))
 	switch a.r.IntN(6) {
@@ -350,7 +350,7 @@ func (a *author) textField(number uint64, texts ...string) []byte {
 	return a.field(number, []byte(text))
 }
 
-// itemMessage is an object in protobuf.
+// itemMessage returns an object in protobuf.
 func (a *author) itemMessage(spec, status []byte) []byte {
 	metadata := a.field(1, a.message(a.textField(1, "a", "name"), a.textField(2, "g"), a.textField(3, "ns"), a.textField(5, "u-"), a.textField(6, "1"),
 		a.varint(a.tag(nil, 7, 0), 12), a.field(8, a.varint(a.tag(nil, 1, 0), 1767600000)),
@@ -377,7 +377,7 @@ func (a *author) damage(data []byte) []byte {
 	return data
 }
 
-// identityKind is a kind of lists, and how client-go decodes them.
+// identityKind is a kind of lists, with client-go's decoder for it.
 type identityKind struct {
 	name      string
 	example   runtime.Object
@@ -392,7 +392,7 @@ func jsonBody(a *author) []byte {
 	return bytes.Clone(a.Bytes())
 }
 
-// protobufBody writes lists in protobuf.
+// protobufBody returns a function that writes lists in protobuf.
 func protobufBody(t testing.TB) func(*author) []byte {
 	pod := somePod("", "", "", "")
 	spec, err := pod.Spec.Marshal()
@@ -462,13 +462,13 @@ func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.O
 	}
 }
 
-// identityTally is what was compared.
+// identityTally counts comparisons.
 type identityTally struct {
-	Lists, GivenUp, Refused int // lists that could not be taken apart, or that client-go refuses
-	Items, ItemsGivenUp     int // of lists that both take
+	Lists, GivenUp, Refused int // lists that could not be split, or that client-go refuses
+	Items, ItemsGivenUp     int // of lists that both decode
 }
 
-// compare reads a list by both.
+// compare reads a list with both decoders.
 func (k identityKind) compare(t testing.TB, body []byte, c *identityTally) {
 	c.Lists++
 	ours, err := k.identitiesIn(t, body)
@@ -482,7 +482,7 @@ func (k identityKind) compare(t testing.TB, body []byte, c *identityTally) {
 		return
 	}
 	i := 0
-	if _, none := list.(*unstructured.Unstructured); none { // for want of items
+	if _, none := list.(*unstructured.Unstructured); none { // client-go returns this for a list without items
 		require.Empty(t, ours, "%q", body)
 		return
 	}
@@ -500,8 +500,8 @@ func (k identityKind) compare(t testing.TB, body []byte, c *identityTally) {
 	require.Len(t, ours, i, "%q", body)
 }
 
-// TestRandomIdentities: what is read of the items of lists, as they are and odd in many ways, is
-// what client-go reads, or they are given up.
+// TestRandomIdentities: from items of valid and odd lists the decoder reads what client-go reads,
+// or gives the items up.
 func TestRandomIdentities(t *testing.T) {
 	seed := *identitySeed
 	if seed == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// identity is what tells an object in a state from all others, and of what kind it is, as far as it
-// says that.
+// identity identifies an object in one state. It also has the object's kind if the object names
+// one.
 type identity struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -29,7 +29,7 @@ type identity struct {
 	} `json:"metadata"`
 }
 
-// object makes an object of a type, which has to be a pointer, that has nothing else.
+// object returns an object of type t, which must be a pointer, with only this identity.
 func (i *identity) object(t reflect.Type) (runtime.Object, error) {
 	if t.Kind() != reflect.Pointer {
 		return nil, errNoIdentity
@@ -50,8 +50,8 @@ func (i *identity) object(t reflect.Type) (runtime.Object, error) {
 	return obj, nil
 }
 
-// bare returns an object that has nothing but the identity of obj, kind left out, which items of
-// lists need not name; or obj if it has none.
+// bare returns an object with only the identity of obj, without the kind, which items of lists need
+// not name. If obj has no metadata it returns obj.
 func bare(obj runtime.Object) runtime.Object {
 	if event.IsNil(obj) {
 		return obj
@@ -63,17 +63,17 @@ func bare(obj runtime.Object) runtime.Object {
 	var i identity
 	i.Metadata.Name, i.Metadata.Namespace = of.GetName(), of.GetNamespace()
 	i.Metadata.UID, i.Metadata.ResourceVersion = string(of.GetUID()), of.GetResourceVersion()
-	made, err := i.object(reflect.TypeOf(obj))
+	identified, err := i.object(reflect.TypeOf(obj))
 	if err != nil {
 		return obj
 	}
-	return made
+	return identified
 }
 
 var errNoIdentity = errors.New("an object without metadata")
 
-// read reads the message of an object. It reports false if that is not as it is known, or has
-// anything twice.
+// read reads an object in protobuf. It reports whether the metadata has the expected form and no
+// field twice.
 func (i *identity) read(object []byte) bool {
 	seen := false
 	return eachField(object, func(number, wire uint64, value []byte) bool {
@@ -86,7 +86,7 @@ func (i *identity) read(object []byte) bool {
 	})
 }
 
-// readMetadata takes a field of the metadata.
+// readMetadata reads a field of the metadata.
 func (i *identity) readMetadata(number, wire uint64, value []byte) bool {
 	var to *string
 	switch m := &i.Metadata; number {
@@ -108,8 +108,8 @@ func (i *identity) readMetadata(number, wire uint64, value []byte) bool {
 	return true
 }
 
-// eachField calls take with each field of a message: its number, its wire type, and the bytes that
-// have a length of their own. It reports whether the message is one, and take has always reported
+// eachField calls take with the number, the wire type and the bytes of each field of a message;
+// bytes are empty for numbers. It reports whether the message is valid and take has always returned
 // true.
 func eachField(message []byte, take func(number, wire uint64, value []byte) bool) bool {
 	for len(message) > 0 {
@@ -128,14 +128,15 @@ func eachField(message []byte, take func(number, wire uint64, value []byte) bool
 }
 
 const (
-	// wireBytes is the wire type of what has a length of its own.
+	// wireBytes is the wire type of values with a length prefix.
 	wireBytes = 2
-	// mostField is the largest number of a field. Of larger ones client-go takes the lower 32 bits.
+	// mostField is the largest number of a field. client-go reduces larger numbers to 32 bits.
 	mostField = 1<<29 - 1
 )
 
-// extentOf returns how many bytes the value of a field has that data begins with, and how many are
-// before it, if it is all there. Of numbers all bytes are before it.
+// extentOf returns the size of the field value at the start of data, and the size of the head
+// before it. For numbers all bytes belong to the head. ok reports whether data has all of the
+// value.
 func extentOf(wire uint64, data []byte) (head, size int, ok bool) {
 	switch wire {
 	case 0:

@@ -29,12 +29,12 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// decoderErrors are errors of decoders, that quote what they found.
+// decoderErrors returns errors of decoders that quote their input.
 func decoderErrors() map[string]error {
 	_, timeErr := time.Parse(time.RFC3339, testkit.Secret)
 	_, numberErr := strconv.Atoi(testkit.Secret)
 	_, durationErr := time.ParseDuration("1" + testkit.Secret)
-	quoted := string([]byte{58}) + testkit.Secret // no URL
+	quoted := string([]byte{58}) + testkit.Secret // not a URL
 	_, urlErr := url.Parse(quoted)
 	return map[string]error{
 		"time": timeErr, "number": numberErr, "duration": durationErr, "url": urlErr,
@@ -45,25 +45,25 @@ func decoderErrors() map[string]error {
 	}
 }
 
-// assertDiscreet fails if the text of err has the secret, or err is not what it is made of any
-// more.
-func assertDiscreet(t *testing.T, err, cause error) {
+// assertRedacted fails if the text of err has the secret, or if err no longer wraps cause.
+func assertRedacted(t *testing.T, err, cause error) {
 	t.Helper()
 	assert.NotContains(t, err.Error(), testkit.Secret)
 	assert.NotContains(t, err.Error(), "31337")
 	assert.ErrorIs(t, err, cause, "the value stays")
 }
 
-// TestAnswersAreNotQuoted: what decoders found is not in texts, however it was wrapped.
+// TestAnswersAreNotQuoted: the texts of errors do not quote the input of decoders, however they
+// wrap the decoder's error.
 func TestAnswersAreNotQuoted(t *testing.T) {
 	for name, err := range decoderErrors() {
 		t.Run(name, func(t *testing.T) {
 			require.Regexp(t, testkit.Secret+"|31337", err.Error(), "what this is about")
 			server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }}
-			assertDiscreet(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), err)
-			assertDiscreet(t, event.DiscreetAnswer(err), err)
-			assertDiscreet(t, event.DiscreetAnswer(fmt.Errorf("unable to decode: %w", err)), err)
-			assertDiscreet(t, event.DiscreetAnswer(errors.Join(err, fmt.Errorf("and again: %w", err))), err)
+			assertRedacted(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), err)
+			assertRedacted(t, event.DiscreetAnswer(err), err)
+			assertRedacted(t, event.DiscreetAnswer(fmt.Errorf("unable to decode: %w", err)), err)
+			assertRedacted(t, event.DiscreetAnswer(errors.Join(err, fmt.Errorf("and again: %w", err))), err)
 
 			event := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding").AsObject(fmt.Errorf("unable to decode an event: %w", err))
 			watched := errorOf(event)
@@ -75,7 +75,7 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeSaid: errors that help, and quote no object, stay what they are, to the value.
+// TestWhatMayBeSaid: errors that do not quote an object are returned unchanged.
 func TestWhatMayBeSaid(t *testing.T) {
 	for _, err := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrTooManyRequests, testkit.ErrRefused,

@@ -21,28 +21,29 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// kept holds the lists of which there are further pages.
-type kept struct {
+// openLists holds the lists with further pages.
+type openLists struct {
 	mu     sync.Mutex
 	lists  map[string]*pages // by number
-	number uint64            // of the last
-	turn   uint64            // of the list that was put back last
+	number uint64            // the number of the last list
+	turn   uint64            // the turn of the list that was put back last
 }
 
-// pages is a list in pages. The lock of kept guards what changes.
+// pages is a list in pages. Its mutable fields are guarded by openLists.mu.
 type pages struct {
 	kind     schema.GroupVersionKind
 	list     reflect.Type
 	snapshot *view.Snapshot
-	users    int    // the requests that read the snapshot, and kept.lists; the last one closes it
-	number   string // "" while it was never kept
-	turn     uint64 // when it was put back last
+	users    int    // the number of requests that read the snapshot, plus one while in openLists.lists; the last user closes the snapshot
+	number   string // "" if it was never kept
+	turn     uint64 // when it was last put back
 	expiry   *time.Timer
 }
 
-// take returns the list that a request is for, and the object after which it goes on: nil for a new one.
-// The caller puts the list back. The snapshot of the request is that of a new list, or closed.
-func (k *kept) take(q *request, list reflect.Type) (of *pages, after *entry, err error) {
+// take returns the list for a request, and the object after which it continues, or nil for a new
+// list. The caller must put the list back. The request's own snapshot becomes that of a new list,
+// or is closed.
+func (k *openLists) take(q *request, list reflect.Type) (of *pages, after *entry, err error) {
 	if q.options.Continue == "" {
 		return &pages{kind: q.kind, list: list, snapshot: q.snapshot, users: 1}, nil, nil
 	}
@@ -51,20 +52,21 @@ func (k *kept) take(q *request, list reflect.Type) (of *pages, after *entry, err
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if of = k.lists[number]; of == nil {
-		return nil, nil, apierrors.NewResourceExpired(fmt.Sprintf("the list of continue %q is not kept any more: begin it anew", q.options.Continue))
+		return nil, nil, apierrors.NewResourceExpired(fmt.Sprintf("the list of continue token %q has expired: start it again without a token", q.options.Continue))
 	}
 	last, _ := of.snapshot.Get(key)
 	object, is := last.(client.Object)
 	if !is || of.kind != q.kind || of.list != list {
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("continue %q is of no list of %s in a %v", q.options.Continue, q.kind.Kind, list))
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("continue token %q does not belong to a list of %s in a %v", q.options.Continue, q.kind.Kind, list))
 	}
 	of.users++
 	return of, &entry{Key: key, Object: object}, nil
 }
 
-// putBack ends the use of a list by a request. One that goes on is kept for another KeptFor, in the place
-// of the one that was not asked for longest if there are too many; putBack returns its number.
-func (k *kept) putBack(of *pages, goesOn bool) (number string) {
+// putBack ends the use of a list by a request, and returns the number of the list. A list that
+// continues is kept for another KeptFor; if there are too many, the one that was unused for the
+// longest time is dropped.
+func (k *openLists) putBack(of *pages, goesOn bool) (number string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if goesOn {
@@ -76,7 +78,7 @@ func (k *kept) putBack(of *pages, goesOn bool) (number string) {
 	return of.number
 }
 
-func (k *kept) keepLocked(of *pages) {
+func (k *openLists) keepLocked(of *pages) {
 	if of.number == "" {
 		k.number++
 		of.number = strconv.FormatUint(k.number, 10)
@@ -98,7 +100,7 @@ func (k *kept) keepLocked(of *pages) {
 }
 
 // expire removes a list, unless it was put back after that turn.
-func (k *kept) expire(of *pages, turn uint64) {
+func (k *openLists) expire(of *pages, turn uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if of.turn == turn {
@@ -106,8 +108,8 @@ func (k *kept) expire(of *pages, turn uint64) {
 	}
 }
 
-// removeLocked does nothing if the list is not kept.
-func (k *kept) removeLocked(of *pages) {
+// removeLocked removes a list if it is kept.
+func (k *openLists) removeLocked(of *pages) {
 	if k.lists[of.number] == of {
 		of.expiry.Stop()
 		delete(k.lists, of.number)
