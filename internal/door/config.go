@@ -60,10 +60,10 @@ type Faults []string
 // Add appends a fault.
 func (f *Faults) Add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// As returns a one-line error that wraps what, or nil if there are no faults.
-func (f Faults) As(what error) error {
+// As returns a one-line error that wraps base, or nil if there are no faults.
+func (f Faults) As(base error) error {
 	if len(f) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", what, strings.Join(f, "; "))
+	return fmt.Errorf("%w: %s", base, strings.Join(f, "; "))
 }

@@ -198,15 +198,15 @@ type Registry[T any] struct {
 	}
 }
 
-// Enter adds what and returns its number. Numbers start at 1 and are not reused.
-func (r *Registry[T]) Enter(what T) (number uint64) {
+// Enter adds element and returns its number. Numbers start at 1 and are not reused.
+func (r *Registry[T]) Enter(element T) (number uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.running == nil {
 		r.mu.running = map[uint64]T{}
 	}
 	r.mu.last++
-	r.mu.running[r.mu.last] = what
+	r.mu.running[r.mu.last] = element
 	return r.mu.last
 }
 
@@ -218,11 +218,11 @@ func (r *Registry[T]) Leave(number uint64) {
 }
 
 // Find returns the element of a number, and whether it exists.
-func (r *Registry[T]) Find(number uint64) (what T, found bool) {
+func (r *Registry[T]) Find(number uint64) (element T, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	what, found = r.mu.running[number]
-	return what, found
+	element, found = r.mu.running[number]
+	return element, found
 }
 
 // All returns the elements in the order of Enter, in a new slice.
@@ -239,18 +239,18 @@ func (r *Registry[T]) All() []T {
 // Seat is embedded in a type that the root package exports, and holds the internal value behind it.
 // Its method is unexported, so that only Held reads the value, also from types of users that embed
 // such a type.
-type Seat[T any] struct{ held T }
+type Seat[T any] struct{ value T }
 
-// Seated returns a Seat that holds held.
-func Seated[T any](held T) Seat[T] { return Seat[T]{held} }
+// Seated returns a Seat that holds value.
+func Seated[T any](value T) Seat[T] { return Seat[T]{value} }
 
-func (s Seat[T]) seated() T { return s.held }
+func (s Seat[T]) seated() T { return s.value }
 
 // Held returns the value of the Seat[T] in v, and whether v has one.
-func Held[T any](v any) (held T, ok bool) {
+func Held[T any](v any) (value T, ok bool) {
 	seat, ok := v.(interface{ seated() T })
 	if ok {
-		held = seat.seated()
+		value = seat.seated()
 	}
-	return held, ok
+	return value, ok
 }

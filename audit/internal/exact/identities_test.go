@@ -500,8 +500,8 @@ func (k identityKind) compare(t testing.TB, body []byte, c *identityTally) {
 	require.Len(t, ours, i, "%q", body)
 }
 
-// TestRandomIdentities: from items of valid and odd lists the decoder reads what client-go reads,
-// or gives the items up.
+// TestRandomIdentities: in valid and odd lists the decoder reads the same identities as client-go's,
+// or refuses the item.
 func TestRandomIdentities(t *testing.T) {
 	seed := *identitySeed
 	if seed == 0 {
