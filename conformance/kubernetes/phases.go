@@ -42,7 +42,8 @@ type run struct {
 func scenario(ctx context.Context, o options, v variant, round int, say func(string, ...any)) (f figures, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	c, err := newCluster(o.bin, filepath.Join(o.bin, "run", fmt.Sprintf("%s-%d", v.name, round)), v)
+	dir := filepath.Join(o.bin, "run", fmt.Sprintf("%s-%d", v.name, round))
+	c, err := newCluster(o.bin, dir, v)
 	if err != nil {
 		return f, err
 	}
@@ -56,10 +57,10 @@ func scenario(ctx context.Context, o options, v variant, round int, say func(str
 		{"delete a namespace", r.deleteNamespace}, {"cold start", r.coldStart}, {"outage", r.loseServer},
 	} {
 		if err := r.phase(ctx, phase.name, phase.do); err != nil {
-			return f, fmt.Errorf("phase %q: %w", phase.name, err)
+			return f, fmt.Errorf("phase %q: %w\nlogs are in %s", phase.name, err, dir)
 		}
 	}
-	err = r.addErrors()
+	err = r.addTotals(ctx)
 	return r.figures, err
 }
 
@@ -80,9 +81,6 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 		r.figures.add("CPU s of "+p.name()+": "+phase, "%.2f", (after[i].cpu - before[i].cpu).Seconds())
 		r.figures.add("RSS MiB of "+p.name()+": "+phase, "%d", after[i].rss>>20)
 	}
-	if phase == "nodes fail" || phase == "outage" { // before they are killed, and at the end
-		return r.addTotals(ctx, after, "until "+phase)
-	}
 	return nil
 }
 
@@ -101,16 +99,19 @@ func (r *run) use() (all []usage) {
 	return all
 }
 
-func (r *run) addTotals(ctx context.Context, all []usage, until string) error {
+// addTotals adds what is measured once, at the end.
+func (r *run) addTotals(ctx context.Context) error {
+	all := r.use()
 	for i, p := range r.programs()[:2] {
 		n, err := p.goroutines(ctx)
 		if err != nil {
 			return err
 		}
-		r.figures.add("goroutines of "+p.name()+": "+until, "%d", n)
-		r.figures.add("peak MiB of "+p.name()+": "+until, "%d", all[i].peak>>20)
+		r.figures.add("CPU s of "+p.name(), "%.2f", all[i].cpu.Seconds())
+		r.figures.add("peak MiB of "+p.name(), "%d", all[i].peak>>20)
+		r.figures.add("goroutines of "+p.name(), "%d", n)
 	}
-	return nil
+	return r.addErrors()
 }
 
 // converge waits until the state is what it has to be.
