@@ -21,6 +21,8 @@ import (
 const (
 	// patience is how long a phase may take to converge: several times what the slowest one takes.
 	patience = 10 * time.Minute
+	// calm is how long it then has to stay so: caches of programs that have just started become warm.
+	calm = 5 * time.Second
 	// outage is how long the API server is gone.
 	outage = 12 * time.Second
 	// failures is how many nodes fail at most.
@@ -64,7 +66,7 @@ func scenario(ctx context.Context, o options, v variant, round int, say func(str
 	return r.figures, err
 }
 
-// phase runs a phase, waits until all is as it has to be, and measures.
+// phase runs a phase, waits until all is as it has to be, requires that it stays so, and measures.
 func (r *run) phase(ctx context.Context, phase string, do func(context.Context) error) error {
 	began, before := time.Now(), r.use()
 	if err := do(ctx); err != nil {
@@ -73,13 +75,17 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 	if err := r.converge(ctx); err != nil {
 		return err
 	}
-	wall := time.Since(began)
-	r.say("%s: %.0f s", phase, wall.Seconds())
-	r.figures.add("wall s: "+phase, "%.1f", wall.Seconds())
-	after := r.use()
-	for i, p := range r.programs() {
-		r.figures.add("CPU s of "+p.name()+": "+phase, "%.2f", (after[i].cpu - before[i].cpu).Seconds())
-		r.figures.add("RSS MiB of "+p.name()+": "+phase, "%d", after[i].rss>>20)
+	took := time.Since(began).Seconds()
+	sleep(ctx, calm)
+	if err := r.converge(ctx); err != nil {
+		return err
+	}
+	r.say("%s: %.0f s", phase, took)
+	r.figures.add("time, s", phase, "%.1f", took)
+	for i, after := range r.use() {
+		name := r.programs()[i].name()
+		r.figures.add("CPU of "+name+", s", phase, "%.2f", (after.cpu - before[i].cpu).Seconds())
+		r.figures.add("RSS of "+name+", MiB", phase, "%d", after.rss>>20)
 	}
 	return nil
 }
@@ -107,9 +113,9 @@ func (r *run) addTotals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.figures.add("CPU s of "+p.name(), "%.2f", all[i].cpu.Seconds())
-		r.figures.add("peak MiB of "+p.name(), "%d", all[i].peak>>20)
-		r.figures.add("goroutines of "+p.name(), "%d", n)
+		r.figures.add("CPU of "+p.name()+", s", "all", "%.2f", all[i].cpu.Seconds())
+		r.figures.add("RSS of "+p.name()+", MiB", "peak", "%d", all[i].peak>>20)
+		r.figures.add("goroutines of "+p.name(), "at the end", "%d", n)
 	}
 	return r.addErrors()
 }

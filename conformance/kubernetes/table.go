@@ -16,15 +16,22 @@ import (
 
 // figures are what was measured in a run, by what it is.
 type figures struct {
-	labels []string // in order
+	labels []string // those of a measure side by side
 	values map[string]string
 }
 
-func (f *figures) add(label, format string, value any) {
+// add adds the value that a measure has when, or for what.
+func (f *figures) add(measure, when, format string, value any) {
 	if f.values == nil {
 		f.values = map[string]string{}
 	}
-	f.labels = append(f.labels, label)
+	label, at := measure+": "+when, len(f.labels)
+	for i := range f.labels {
+		if strings.HasPrefix(f.labels[i], measure+": ") {
+			at = i + 1
+		}
+	}
+	f.labels = slices.Insert(f.labels, at, label)
 	f.values[label] = fmt.Sprintf(format, value)
 }
 
@@ -51,9 +58,9 @@ func (r *run) addErrors() error {
 		for _, n := range counts {
 			all += n
 		}
-		r.figures.add("errors and warnings of "+p.name(), "%d", all)
+		r.figures.add("errors and warnings of "+p.name(), "all", "%d", all)
 		for _, kind := range slices.Sorted(maps.Keys(counts)) {
-			r.figures.add("of "+p.name()+": "+kind, "%d", counts[kind])
+			r.figures.add("errors and warnings of "+p.name(), kind, "%d", counts[kind])
 		}
 	}
 	return nil

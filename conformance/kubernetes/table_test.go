@@ -21,15 +21,19 @@ E1126 17:51:03.000001   12 a_b.go:12] another
 `))
 }
 
-// TestTable: a row that only one run has stands where that run has it.
+// TestTable: what belongs to a measure is side by side, and a row that only one run has stands where that
+// run has it.
 func TestTable(t *testing.T) {
 	var a, b figures
-	a.add("first", "%d", 1)
-	a.add("last", "%d", 2)
-	b.add("first", "%d", 3)
-	b.add("E x.go:1", "%d", 4)
-	b.add("last", "%d", 5)
+	a.add("CPU", "create", "%d", 1)
+	a.add("RSS", "create", "%d", 2)
+	a.add("CPU", "roll", "%d", 3)
+	b.add("CPU", "create", "%d", 4)
+	b.add("CPU", "roll", "%d", 7)
+	b.add("errors", "E x.go:1", "%d", 5)
+	b.add("RSS", "create", "%d", 6)
 	var out strings.Builder
 	require.NoError(t, writeTable(&out, []string{"a", "b"}, []figures{a, b}))
-	assert.Equal(t, "| | a | b |\n| --- | ---: | ---: |\n| first | 1 | 3 |\n| E x.go:1 | 0 | 4 |\n| last | 2 | 5 |\n", out.String())
+	assert.Equal(t, "| | a | b |\n| --- | ---: | ---: |\n| CPU: create | 1 | 4 |\n| CPU: roll | 3 | 7 |\n| errors: E x.go:1 | 0 | 5 |\n"+
+		"| RSS: create | 2 | 6 |\n", out.String())
 }
