@@ -165,7 +165,7 @@ soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly,
 
 KUBERNETES_FLAGS ?=
 
-kubernetes: ## the controllers and the scheduler of Kubernetes, by client-go and by us, through create, roll, failures and restarts on 100 fake nodes; the first build takes an hour (KUBERNETES_FLAGS=-h for more)
+kubernetes: ## the controllers and the scheduler of Kubernetes, by client-go and by us, through create, roll, failures and restarts on 100 fake nodes; the first build takes minutes (KUBERNETES_FLAGS=-h for more)
 	@GO=$(GO) conformance/kubernetes/build/programs $(BIN)/kubernetes
 	@cd conformance && $(GO) run ./kubernetes -bin $(BIN)/kubernetes $(KUBERNETES_FLAGS)
 

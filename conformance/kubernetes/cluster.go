@@ -111,7 +111,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.etcd.start(ctx); err != nil {
 		return err
 	}
-	if err := c.startServer(ctx); err != nil {
+	if err := c.startServer(ctx, func(err error) bool { return err == nil }); err != nil {
 		return err
 	}
 	return c.startVariant(ctx)
@@ -125,13 +125,16 @@ func (c *cluster) startVariant(ctx context.Context) error {
 	return c.scheduler.start(ctx)
 }
 
-// startServer starts the API server and waits until it says that it is ready.
-func (c *cluster) startServer(ctx context.Context) error {
+// startServer starts the API server, and asks whether it is ready until the answer is enough.
+func (c *cluster) startServer(ctx context.Context, isEnough func(error) bool) error {
 	if err := c.server.start(ctx); err != nil {
 		return err
 	}
 	return await(ctx, 20*time.Millisecond, func(ctx context.Context) error {
 		_, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(time.Second).DoRaw(ctx)
+		if isEnough(err) {
+			err = nil
+		}
 		return errors.Join(err, c.check())
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -278,13 +279,15 @@ func (r *run) coldStart(ctx context.Context) error {
 	return r.probe(ctx, "a cold start")
 }
 
-// loseServer kills the API server, and starts it again later.
+// loseServer kills the API server, and starts it again later. The first answer, be it that the server is
+// not ready yet, ends the outage.
 func (r *run) loseServer(ctx context.Context) error {
 	if err := r.server.kill(); err != nil {
 		return err
 	}
 	sleep(ctx, outage)
-	if err := r.startServer(ctx); err != nil {
+	var status apierrors.APIStatus
+	if err := r.startServer(ctx, func(err error) bool { return err == nil || errors.As(err, &status) }); err != nil {
 		return err
 	}
 	return r.probe(ctx, "the outage")

@@ -23,7 +23,7 @@ func (r *run) probe(ctx context.Context, after string) error {
 	one, template := int32(1), r.template(n)
 	set := &appsv1.ReplicaSet{ObjectMeta: meta(n), Spec: appsv1.ReplicaSetSpec{Replicas: &one, Selector: selector(n), Template: template}}
 	pod := &corev1.Pod{ObjectMeta: meta(n), Spec: template.Spec}
-	err := await(ctx, 20*time.Millisecond, func(ctx context.Context) error { // admission may not be ready yet
+	err := await(ctx, 20*time.Millisecond, func(ctx context.Context) error { // the server may not be ready yet
 		_, err1 := sets.Create(ctx, set, metav1.CreateOptions{})
 		_, err2 := pods.Create(ctx, pod, metav1.CreateOptions{})
 		return errors.Join(r.check(), unlessExists(err1), unlessExists(err2))
