@@ -38,7 +38,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredRe
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|DraftModel|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported test nightly interleave conformance foreign bench bench-cluster bench-cluster-all charts screenshots clean
+.PHONY: $(GATE) $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported test nightly interleave conformance foreign bench bench-cluster bench-cluster-all kubernetes charts screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -166,6 +166,12 @@ cluster:
 
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
+
+KUBERNETES_FLAGS ?=
+
+kubernetes: ## the controllers and the scheduler of Kubernetes, by client-go and by us, through create, roll, failures and restarts on 100 fake nodes; the first build takes minutes (KUBERNETES_FLAGS=-h for more)
+	@GO=$(GO) conformance/kubernetes/build/programs $(BIN)/kubernetes
+	@cd conformance && $(GO) run ./kubernetes -bin $(BIN)/kubernetes $(KUBERNETES_FLAGS)
 
 charts: ## take the figures of README.md over from docs/benchmarks, and draw them, and docs/pictures/demo.txt
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' ./internal/rules -figures.update

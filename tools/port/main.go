@@ -8,7 +8,8 @@
 // A build tag cannot tell the version of a dependency, so an earlier minor needs a tree of its own.
 // That tree is this one, with five differences:
 //
-//   - files named _v037.go or _v037_test.go, which need the later client-go, are left out
+//   - files named _v037.go or _v037_test.go, which need the later client-go, are left out, and the module that
+//     builds programs of Kubernetes
 //   - go.mod files require the versions of the earlier minor
 //   - internal/minor has the names that the earlier client-go lacks, cut out of the later one's source
 //   - go generate has run
@@ -31,6 +32,9 @@ import (
 	"path/filepath"
 	"strings"
 )
+
+// kubernetes is the folder of a module that builds the programs of one release of Kubernetes.
+const kubernetes = "conformance/kubernetes/build/"
 
 // mostPatches is how many patches a port may have: what differs belongs into internal/minor.
 const mostPatches = 5
@@ -99,7 +103,8 @@ func (p *port) copy(ctx context.Context) error {
 		return err
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(listed, "\x00"), "\x00") {
-		if strings.HasSuffix(strings.TrimSuffix(name, "_test.go"), "_v037") || strings.HasSuffix(name, "_v037.go") {
+		isLater := strings.HasSuffix(strings.TrimSuffix(name, "_test.go"), "_v037") || strings.HasSuffix(name, "_v037.go")
+		if isLater || strings.HasPrefix(name, kubernetes) {
 			continue
 		}
 		if err := copyFile(filepath.Join(p.from, name), filepath.Join(p.to, name)); err != nil {

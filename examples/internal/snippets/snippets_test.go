@@ -63,6 +63,7 @@ var packages = map[string]string{
 	"runtime":       "k8s.io/apimachinery/pkg/runtime",
 	"sources":       "github.com/kinformer/cache/sources",
 	"time":          "time",
+	"typedcorev1":   "k8s.io/client-go/kubernetes/typed/core/v1",
 	"workqueue":     "k8s.io/client-go/util/workqueue",
 }
 
@@ -81,8 +82,10 @@ var given = map[string]string{
 	"podsOf":         "func(namespace string, selectors ...string) cache.ListerWatcher",
 	"queue":          "workqueue.TypedRateLimitingInterface[cache.ObjectName]",
 	"registry":       "*prometheus.Registry",
+	"share":          "factory.Option",
 	"snapshot":       "*view.Snapshot",
 	"transport":      "http.RoundTripper",
+	"trimmed":        "cache.TransformFunc",
 	"typedHandler":   "cache.TypedResourceEventHandler[*corev1.Pod]",
 	"typedInformer":  "cache.TypedSharedIndexInformer[*corev1.Pod]",
 	"urgent":         "workqueue.TypedRateLimitingInterface[string]",

@@ -1,0 +1,107 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubernetes runs kube-apiserver, kube-controller-manager and kube-scheduler, as make
+// kubernetes has built them in bin/kubernetes, with etcd and kubelets that have no containers, through
+// a scenario that a seed determines. docs/kubernetes.md tells what it does.
+//
+//	scenario   one variant: phases, and what they cost
+//	  cluster    the processes of the control plane
+//	  kubelets   all nodes, in this process
+//	  want       what there has to be after each phase
+//	  state      what the server has, and how it differs
+//
+// It prints a table, and fails if a phase does not end in what there has to be.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// variant is a way to run the controller manager and the scheduler.
+type variant struct {
+	name, folder string
+	env          []string
+}
+
+// variants are all of them: the unchanged programs, and those with user.patch, which read the variables.
+var variants = []variant{
+	{name: "client-go", folder: "unchanged"},
+	{name: "ours", folder: "patched", env: []string{"KINFORMER_DIRECT=off", "SHARE_PARTS=off"}},
+	{name: "direct", folder: "patched", env: []string{"SHARE_PARTS=off"}},
+	{name: "shared", folder: "patched"},
+}
+
+// options are what the command line says.
+type options struct {
+	bin                 string
+	nodes, pods, rounds int
+	seed                uint64
+	variants            []variant
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := parse(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = runAll(ctx, o, os.Stdout, os.Stderr)
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "kubernetes:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string, stderr io.Writer) (o options, err error) {
+	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.bin, "bin", "../bin/kubernetes", "the `folder` with the programs; logs are in its folder run")
+	flags.IntVar(&o.nodes, "nodes", 100, "number of nodes, 10 to 1000")
+	flags.IntVar(&o.pods, "pods", 2000, "number of pods, 5 to 50 for each node")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often each variant runs")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the scenario")
+	chosen := flags.String("variants", "client-go,shared", "which `variants` of client-go, ours, direct, shared")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 || o.nodes < 10 || o.nodes > 1000 || o.pods < 5*o.nodes || o.pods > 50*o.nodes || o.rounds < 1 {
+		return o, fmt.Errorf("there are no arguments (%q), -nodes is from 10 to 1000, -pods from 5 to 50 times that, and -rounds at least 1", flags.Args())
+	}
+	for name := range strings.SplitSeq(*chosen, ",") {
+		i := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
+		if i < 0 {
+			return o, fmt.Errorf("-variants: %q is none of client-go, ours, direct, shared", name)
+		}
+		o.variants = append(o.variants, variants[i])
+	}
+	return o, nil
+}
+
+// runAll runs the variants one after the other, round by round, and writes the table.
+func runAll(ctx context.Context, o options, stdout, stderr io.Writer) error {
+	var columns []string
+	var runs []figures
+	for round := range o.rounds {
+		for _, v := range o.variants {
+			column := fmt.Sprint(v.name, " ", round+1)
+			say := func(format string, args ...any) { fmt.Fprintf(stderr, column+": "+format+"\n", args...) }
+			f, err := scenario(ctx, o, v, round+1, say)
+			if err != nil {
+				return fmt.Errorf("%s: %w", column, err)
+			}
+			columns, runs = append(columns, column), append(runs, f)
+		}
+	}
+	fmt.Fprintf(stdout, "Kubernetes %s, %d nodes, %d pods, seed %d\n\n", "v1.37.2", o.nodes, o.pods, o.seed)
+	return writeTable(stdout, columns, runs)
+}

@@ -1,0 +1,294 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// patience is how long a phase may take to converge: several times what the slowest one takes.
+	patience = 10 * time.Minute
+	// calm is how long it then has to stay so: caches of programs that have just started become warm.
+	calm = 5 * time.Second
+	// outage is how long the API server is gone.
+	outage = 12 * time.Second
+	// failures is how many nodes fail at most.
+	failures = 5
+)
+
+// run is one run of the scenario by one variant.
+type run struct {
+	*cluster
+	options  options
+	kubelets *kubelets
+	want     *want
+	random   *rand.Rand
+	say      func(format string, args ...any)
+	figures  figures
+}
+
+// scenario runs a variant, and returns what was measured.
+func scenario(ctx context.Context, o options, v variant, round int, say func(string, ...any)) (f figures, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	dir := filepath.Join(o.bin, "run", fmt.Sprintf("%s-%d", v.name, round))
+	c, err := newCluster(o.bin, dir, v)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	r := &run{cluster: c, options: o, kubelets: newKubelets(c.client), want: &want{}, random: rand.New(rand.NewPCG(o.seed, 0)), say: say}
+	for _, phase := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"start", r.startAll}, {"create", r.create}, {"roll", r.roll}, {"scale", r.scale}, {"nodes fail", r.failNodes}, {"delete", r.delete},
+		{"delete a namespace", r.deleteNamespace}, {"cold start", r.coldStart}, {"outage", r.loseServer},
+	} {
+		if err := r.phase(ctx, phase.name, phase.do); err != nil {
+			return f, fmt.Errorf("phase %q: %w\nlogs are in %s", phase.name, err, dir)
+		}
+	}
+	err = r.addTotals(ctx)
+	return r.figures, err
+}
+
+// phase runs a phase, waits until all is as it has to be, requires that it stays so, and measures.
+func (r *run) phase(ctx context.Context, phase string, do func(context.Context) error) error {
+	began, before := time.Now(), r.use()
+	if err := do(ctx); err != nil {
+		return err
+	}
+	if err := r.converge(ctx); err != nil {
+		return err
+	}
+	took := time.Since(began).Seconds()
+	sleep(ctx, calm)
+	if err := r.converge(ctx); err != nil {
+		return err
+	}
+	r.say("%s: %.0f s", phase, took)
+	r.figures.add("time, s", phase, "%.1f", took)
+	for i, after := range r.use() {
+		name := r.programs()[i].name()
+		r.figures.add("CPU of "+name+", s", phase, "%.2f", (after.cpu - before[i].cpu).Seconds())
+		r.figures.add("RSS of "+name+", MiB", phase, "%d", after.rss>>20)
+	}
+	return nil
+}
+
+// programs returns those that are measured.
+func (r *run) programs() []*program { return []*program{r.manager, r.scheduler, r.server} }
+
+// use reads what they have used; nothing of one that does not run.
+func (r *run) use() (all []usage) {
+	for _, p := range r.programs() {
+		var u usage
+		if p.ended != nil {
+			u, _ = p.use() // converge says which has ended
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// addTotals adds what is measured once, at the end.
+func (r *run) addTotals(ctx context.Context) error {
+	all := r.use()
+	for i, p := range r.programs()[:2] {
+		n, err := p.goroutines(ctx)
+		if err != nil {
+			return err
+		}
+		r.figures.add("CPU of "+p.name()+", s", "all", "%.2f", all[i].cpu.Seconds())
+		r.figures.add("RSS of "+p.name()+", MiB", "peak", "%d", all[i].peak>>20)
+		r.figures.add("goroutines of "+p.name(), "at the end", "%d", n)
+	}
+	return r.addErrors()
+}
+
+// converge waits until the state is what it has to be.
+func (r *run) converge(ctx context.Context) error {
+	return await(ctx, time.Second, func(ctx context.Context) error {
+		if err := r.check(); err != nil {
+			return err
+		}
+		s, err := read(ctx, r.client)
+		if err != nil {
+			return err
+		}
+		if f := s.check(r.want, r.kubelets.alive()); len(f) > 0 {
+			slices.Sort(f)
+			return fmt.Errorf("%d faults:\n\t%s", len(f), strings.Join(f[:min(10, len(f))], "\n\t"))
+		}
+		return nil
+	})
+}
+
+// await calls done every so often until it returns nil, or errEnded, or patience ends.
+func await(ctx context.Context, every time.Duration, done func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var last error
+	for {
+		err := done(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("not done until the time was over (%w): %w", ctx.Err(), errors.Join(last, err))
+		case errors.Is(err, errEnded):
+			return err
+		}
+		last = err
+		sleep(ctx, every)
+	}
+}
+
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+func (r *run) startAll(ctx context.Context) error {
+	if err := r.cluster.start(ctx); err != nil {
+		return err
+	}
+	go r.kubelets.run(ctx)
+	for i := range r.options.nodes {
+		if err := r.kubelets.addNode(ctx, fmt.Sprint("node-", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roll gives every second Deployment another template.
+func (r *run) roll(ctx context.Context) error {
+	all := names(r.want.deployments, r.random)
+	for _, n := range all[:len(all)/2] {
+		if err := r.patch(ctx, n, `{"spec":{"template":{"metadata":{"annotations":{"release":"2"}}}}}`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scale makes half of the Deployments half as large again, and then small.
+func (r *run) scale(ctx context.Context) error {
+	all := names(r.want.deployments, r.random)
+	for _, percent := range []int32{150, 50} {
+		for _, n := range all[:len(all)/2] {
+			r.want.deployments[n] = max(1, r.want.deployments[n]*percent/100)
+			if err := r.patch(ctx, n, fmt.Sprintf(`{"spec":{"replicas":%d}}`, r.want.deployments[n])); err != nil {
+				return err
+			}
+		}
+		if err := r.converge(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) patch(ctx context.Context, deployment name, patch string) error {
+	_, err := r.client.AppsV1().Deployments(deployment.Namespace).
+		Patch(ctx, deployment.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// failNodes has nodes fail, and deletes them when their pods have been evicted, but for those of the
+// DaemonSet, which stay.
+func (r *run) failNodes(ctx context.Context) error {
+	failed := r.kubelets.alive()
+	slices.Sort(failed)
+	r.random.Shuffle(len(failed), func(i, j int) { failed[i], failed[j] = failed[j], failed[i] })
+	failed = failed[:min(failures, max(1, len(failed)/10))]
+	for _, node := range failed {
+		r.kubelets.fail(node)
+	}
+	err := await(ctx, time.Second, func(ctx context.Context) error {
+		pods, err := r.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		for i := 0; err == nil && i < len(pods.Items); i++ {
+			p := &pods.Items[i]
+			if slices.Contains(failed, p.Spec.NodeName) && p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodRunning && p.Labels["app"] != r.want.daemonSet.Name {
+				err = fmt.Errorf("pod %s on node %s, which has failed, is not evicted", nameOf(p), p.Spec.NodeName)
+			}
+		}
+		return errors.Join(err, r.check())
+	})
+	for _, node := range failed {
+		err = errors.Join(err, r.client.CoreV1().Nodes().Delete(ctx, node, metav1.DeleteOptions{}))
+	}
+	return err
+}
+
+// delete deletes a third of the Deployments, one in the foreground and the next in the background, and
+// their Services.
+func (r *run) delete(ctx context.Context) error {
+	all := names(r.want.deployments, r.random)
+	for i, n := range all[:(len(all)+2)/3] {
+		how := []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationBackground}[i%2]
+		delete(r.want.deployments, n)
+		err := errors.Join(r.client.AppsV1().Deployments(n.Namespace).Delete(ctx, n.Name, metav1.DeleteOptions{PropagationPolicy: &how}),
+			r.client.CoreV1().Services(n.Namespace).Delete(ctx, n.Name, metav1.DeleteOptions{}))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) deleteNamespace(ctx context.Context) error {
+	delete(r.want.namespaces, doomed)
+	for _, m := range []map[name]int32{r.want.deployments, r.want.statefulSets, r.want.jobs} {
+		for n := range m {
+			if n.Namespace == doomed {
+				delete(m, n)
+			}
+		}
+	}
+	return r.client.CoreV1().Namespaces().Delete(ctx, doomed, metav1.DeleteOptions{})
+}
+
+// coldStart kills the controller manager and the scheduler, and starts them again.
+func (r *run) coldStart(ctx context.Context) error {
+	if err := errors.Join(r.manager.kill(), r.scheduler.kill()); err != nil {
+		return err
+	}
+	if err := r.startVariant(ctx); err != nil {
+		return err
+	}
+	return r.probe(ctx, "a cold start")
+}
+
+// loseServer kills the API server, and starts it again later. The first answer, be it that the server is
+// not ready yet, ends the outage.
+func (r *run) loseServer(ctx context.Context) error {
+	if err := r.server.kill(); err != nil {
+		return err
+	}
+	sleep(ctx, outage)
+	var status apierrors.APIStatus
+	if err := r.startServer(ctx, func(err error) bool { return err == nil || errors.As(err, &status) }); err != nil {
+		return err
+	}
+	return r.probe(ctx, "the outage")
+}
