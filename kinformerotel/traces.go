@@ -19,24 +19,24 @@ import (
 // scope is the name of the instrumentation.
 const scope = "github.com/kinformer/cache/kinformerotel"
 
-// TraceOptions say how requests are traced.
+// TraceOptions configure the tracing of requests.
 type TraceOptions struct {
-	// Every is the time between two looks at the informers; 0 means 10 seconds. If an informer ends
-	// more than 32 requests between two looks, only the last 32 are traced.
+	// Every is the interval at which the informers are polled; 0 means 10 seconds. If an informer ends
+	// more than 32 requests in one interval, only the last 32 are traced.
 	Every time.Duration
 }
 
 const (
 	defaultEvery = 10 * time.Second
-	// mostWaiting bounds the requests that wait for the first success of their informer.
+	// mostWaiting is the maximum number of requests that wait for the first success of their informer.
 	mostWaiting = 32
 )
 
-// RunTraces makes spans of the requests of all informers of package cache that run in the process,
+// RunTraces makes spans for the requests of all informers of package cache that run in the process,
 // until the context ends. It makes a span after its request has ended, with the times at which the
-// request began and ended. It looks at the informers from time to time, and costs their events and
-// requests nothing. It keeps an informer that has stopped in memory until the next look. Requests
-// that ended before the call are traced as far as they are known.
+// request began and ended. It polls the informers, and adds no cost to their events and requests. It
+// keeps an informer that has stopped in memory until the next poll. Requests that ended before the call
+// are traced if the informer still has them.
 //
 // The package documentation lists the spans.
 func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOptions) {
@@ -57,18 +57,18 @@ func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOption
 	}
 }
 
-// tracer knows how far the informers were traced.
+// tracer has the progress of tracing each informer.
 type tracer struct {
 	to    trace.Tracer
 	known map[uint64]*traced
 }
 
-// traced is an informer.
+// traced is the progress of tracing one informer.
 type traced struct {
 	informer cache.Controller
-	requests int64     // that were traced, or wait
-	synced   bool      // the first success was traced, or will not be
-	began    time.Time // the first request; zero: there was none
+	requests int64     // the number of requests that were traced, or wait
+	synced   bool      // the first success was traced, or never will be
+	began    time.Time // the beginning of the first request, or zero
 	waiting  []request
 }
 
@@ -82,7 +82,7 @@ type request = struct {
 	Reason  string
 }
 
-// look traces what has ended since the last look.
+// look traces the requests that have ended since the last call.
 func (t *tracer) look() {
 	running := map[uint64]bool{}
 	for informer := range inspect.All() {
@@ -102,7 +102,7 @@ func (t *tracer) look() {
 	}
 }
 
-// end traces the last requests of an informer that does not run any more.
+// end traces the last requests of an informer that no longer runs.
 func (t *tracer) end(known *traced) {
 	i, err := inspect.Of(known.informer)
 	if err != nil {
@@ -129,7 +129,7 @@ func (t *tracer) trace(known *traced, i *inspect.Inspection) {
 	}
 }
 
-// before keeps a request of an informer until one has brought the whole state.
+// before keeps a request of an informer until a list or watch-list has succeeded.
 func (t *tracer) before(known *traced, i *inspect.Inspection, r request) {
 	if known.began.IsZero() {
 		known.began = r.Began
@@ -143,7 +143,8 @@ func (t *tracer) before(known *traced, i *inspect.Inspection, r request) {
 	}
 }
 
-// sync makes the span of the time until the first state was there, with the requests that waited.
+// sync makes the span of the time until the first complete list or watch-list, with the requests that
+// waited for it.
 func (t *tracer) sync(known *traced, i *inspect.Inspection, end time.Time, failure string) {
 	ctx, span := t.to.Start(context.Background(), "kinformer.sync", trace.WithTimestamp(known.began), trace.WithAttributes(attributesOf(metrics.LabelsOf(i))...))
 	for _, r := range known.waiting {
@@ -156,7 +157,7 @@ func (t *tracer) sync(known *traced, i *inspect.Inspection, end time.Time, failu
 	known.synced, known.waiting = true, nil
 }
 
-// request makes the span of one.
+// request makes the span of one request.
 func (t *tracer) request(ctx context.Context, i *inspect.Inspection, r request) {
 	attributes := append(attributesOf(metrics.LabelsOf(i)), attribute.Int("objects", r.Objects))
 	if r.Reason != "" {

@@ -109,7 +109,7 @@ type lister struct {
 	listed func() // called after a list, unless nil
 
 	streams bool // watch-lists are served
-	shards  bool // the server sends what the shardSelector selects
+	shards  bool // the server supports the shardSelector
 }
 
 func (r *rig) asks(namespace, app string) *lister {
