@@ -356,7 +356,7 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	assert.Len(t, *errs, 2, "a hook takes the place of the report")
 }
 
-// TestPulledLoopsHoldTheirState: a loop with iter.Pull yields the state of its beginning, and keeps it
+// TestPulledLoopsHoldTheirState: a loop with iter.Pull yields the state at its beginning, and keeps it
 // until it is stopped.
 func TestPulledLoopsHoldTheirState(t *testing.T) {
 	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})

@@ -268,7 +268,7 @@ func (m *watchModel) compact(t *rapid.T) {
 	m.compacted = max(m.compacted, rv)
 }
 
-// write does a random write, and adds it to the streams.
+// write does a random write, and adds it to the expected events of the open streams.
 func (m *watchModel) write(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 	event := watch.Event{Type: watch.Added}

@@ -43,14 +43,14 @@ func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOption
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
-	t := tracer{to: provider.Tracer(scope), known: map[uint64]*traced{}}
+	t := tracer{to: provider.Tracer(scope), informers: map[uint64]*traced{}}
 	ticker := time.NewTicker(o.Every)
 	defer ticker.Stop()
 	for {
-		t.look()
+		t.poll()
 		select {
 		case <-ctx.Done():
-			t.look()
+			t.poll()
 			return
 		case <-ticker.C:
 		}
@@ -59,8 +59,8 @@ func RunTraces(ctx context.Context, provider trace.TracerProvider, o TraceOption
 
 // tracer has the progress of tracing each informer.
 type tracer struct {
-	to    trace.Tracer
-	known map[uint64]*traced
+	to        trace.Tracer
+	informers map[uint64]*traced
 }
 
 // traced is the progress of tracing one informer.
@@ -82,79 +82,79 @@ type request = struct {
 	Reason  string
 }
 
-// look traces the requests that have ended since the last call.
-func (t *tracer) look() {
+// poll traces the requests that have ended since the last call.
+func (t *tracer) poll() {
 	running := map[uint64]bool{}
 	for informer := range inspect.All() {
 		if i, err := inspect.Of(informer); err == nil {
 			running[i.ID] = true
-			if t.known[i.ID] == nil {
-				t.known[i.ID] = &traced{informer: informer}
+			if t.informers[i.ID] == nil {
+				t.informers[i.ID] = &traced{informer: informer}
 			}
-			t.trace(t.known[i.ID], &i)
+			t.trace(t.informers[i.ID], &i)
 		}
 	}
-	for id, known := range t.known {
+	for id, state := range t.informers {
 		if !running[id] {
-			t.end(known)
-			delete(t.known, id)
+			t.end(state)
+			delete(t.informers, id)
 		}
 	}
 }
 
 // end traces the last requests of an informer that no longer runs.
-func (t *tracer) end(known *traced) {
-	i, err := inspect.Of(known.informer)
+func (t *tracer) end(state *traced) {
+	i, err := inspect.Of(state.informer)
 	if err != nil {
 		return
 	}
-	t.trace(known, &i)
-	if n := len(known.waiting); n > 0 {
-		last := known.waiting[n-1]
-		t.sync(known, &i, last.Began.Add(last.Took), "stopped")
+	t.trace(state, &i)
+	if n := len(state.waiting); n > 0 {
+		last := state.waiting[n-1]
+		t.sync(state, &i, last.Began.Add(last.Took), "stopped")
 	}
 }
 
 // trace traces the requests of an informer that were not traced before.
-func (t *tracer) trace(known *traced, i *inspect.Inspection) {
+func (t *tracer) trace(state *traced, i *inspect.Inspection) {
 	ended := i.Lists.Ended + i.Streams.Ended + i.Watches.Ended
-	fresh := min(ended-known.requests, int64(len(i.Requests)))
-	known.requests = ended
+	fresh := min(ended-state.requests, int64(len(i.Requests)))
+	state.requests = ended
 	for _, r := range i.Requests[int64(len(i.Requests))-fresh:] {
-		if known.synced {
+		if state.synced {
 			t.request(context.Background(), i, r)
 		} else {
-			t.before(known, i, r)
+			t.before(state, i, r)
 		}
 	}
 }
 
 // before keeps a request of an informer until a list or watch-list has succeeded.
-func (t *tracer) before(known *traced, i *inspect.Inspection, r request) {
-	if known.began.IsZero() {
-		known.began = r.Began
+func (t *tracer) before(state *traced, i *inspect.Inspection, r request) {
+	if state.began.IsZero() {
+		state.began = r.Began
 	}
-	if len(known.waiting) == mostWaiting {
-		known.waiting = known.waiting[1:]
+	if len(state.waiting) == mostWaiting {
+		state.waiting = state.waiting[1:]
 	}
-	known.waiting = append(known.waiting, r)
+	state.waiting = append(state.waiting, r)
 	if r.Kind != "watch" && !r.Failed {
-		t.sync(known, i, r.Began.Add(r.Took), "")
+		t.sync(state, i, r.Began.Add(r.Took), "")
 	}
 }
 
 // sync makes the span of the time until the first complete list or watch-list, with the requests that
 // waited for it.
-func (t *tracer) sync(known *traced, i *inspect.Inspection, end time.Time, failure string) {
-	ctx, span := t.to.Start(context.Background(), "kinformer.sync", trace.WithTimestamp(known.began), trace.WithAttributes(attributesOf(metrics.LabelsOf(i))...))
-	for _, r := range known.waiting {
+func (t *tracer) sync(state *traced, i *inspect.Inspection, end time.Time, failure string) {
+	ctx, span := t.to.Start(context.Background(), "kinformer.sync", trace.WithTimestamp(state.began), trace.WithAttributes(attributesOf(metrics.LabelsOf(i))...))
+	for _, r := range state.waiting {
 		t.request(ctx, i, r)
 	}
 	if failure != "" {
 		span.SetStatus(codes.Error, failure)
 	}
 	span.End(trace.WithTimestamp(end))
-	known.synced, known.waiting = true, nil
+	state.synced, state.waiting = true, nil
 }
 
 // request makes the span of one request.

@@ -247,7 +247,7 @@ func TestFromHandler(t *testing.T) {
 	})
 }
 
-// TestResync: the informer has one timer, regardless of the number of sources.
+// TestResync: the informer has one timer for resyncs, regardless of the number of sources.
 func TestResync(t *testing.T) {
 	inBubble(t, kinformer.Options{ResyncPeriod: time.Minute}, func(r *rig) {
 		r.write("a", "1", "x")
