@@ -18,14 +18,14 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// TestBorderErrorsAreTheSameValues lets errors.Is find an error of either package by the name of
-// the other.
+// TestBorderErrorsAreTheSameValues: errors.Is finds an error of either package with the variable of the
+// other.
 func TestBorderErrorsAreTheSameValues(t *testing.T) {
 	assert.Same(t, clientgo.ErrFIFOClosed, cache.ErrFIFOClosed)
 	assert.Same(t, clientgo.ErrZeroLengthDeltasObject, cache.ErrZeroLengthDeltasObject)
 }
 
-// TestWaitForLogsItsCaller shows that the function in between does not show in the log.
+// TestWaitForLogsItsCaller: log lines have the position of the caller, not of this package's function.
 func TestWaitForLogsItsCaller(t *testing.T) {
 	var out bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))
@@ -38,7 +38,7 @@ func TestWaitForLogsItsCaller(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(out.String(), fmt.Sprintf("clientgo_test.go:%d]", line+1)), out.String())
 }
 
-// doneChecker is a DoneChecker of that name that is done.
+// doneChecker is a DoneChecker with this name that is done.
 type doneChecker string
 
 func (c doneChecker) Name() string { return string(c) }

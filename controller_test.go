@@ -37,7 +37,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// runController runs c in a bubble and stops it when the test is over.
+// runController runs c in a bubble and stops it at the end of the test.
 func runController(t *testing.T, c cache.Controller) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -46,7 +46,7 @@ func runController(t *testing.T, c cache.Controller) {
 	synctest.Wait()
 }
 
-// reported collects what utilruntime.HandleError is told until the test ends.
+// reported collects the errors of utilruntime.HandleError until the test ends.
 func reported(t *testing.T) *[]error {
 	var errs []error
 	handlers := utilruntime.ErrorHandlers
@@ -57,8 +57,8 @@ func reported(t *testing.T) *[]error {
 	return &errs
 }
 
-// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in a
-// goroutine of their own, so they may wait until the reflector has read what they send.
+// TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in their own
+// goroutine, so they may wait until the reflector has read the events that they send.
 func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	for name, build := range map[string]func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller{
 		"Process": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
@@ -96,7 +96,7 @@ func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	}
 }
 
-// feedingController hands each object on, from Process or from both functions.
+// feedingController passes each object to heard, from Process or from both functions.
 func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool) cache.Controller {
 	hearAll := func(deltas []cache.Delta, _ bool) error {
 		for _, d := range deltas {
@@ -118,7 +118,7 @@ func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool
 	return cache.New(config)
 }
 
-// lookingHandler compares what it is told of an object with what the store has at that moment.
+// lookingHandler compares the object of each call with the store at that moment.
 type lookingHandler struct {
 	t     *testing.T
 	store cache.Store
@@ -143,8 +143,8 @@ func (h *lookingHandler) OnDelete(obj any) {
 	assert.False(h.t, exists)
 }
 
-// randomServer lists some of a few pods, and then sends so many events of them that they reach the
-// store in one batch.
+// randomServer lists some of a few pods, and then sends enough events for them to reach the store in
+// one batch.
 type randomServer struct {
 	*testkit.Server
 	rng     *rand.Rand
@@ -179,7 +179,7 @@ func (s *randomServer) event() watch.Event {
 	return watch.Event{Type: kind, Object: obj}
 }
 
-// listed is the state after some events that nobody heard of.
+// listed returns the state after some events that were not sent.
 func (s *randomServer) listed(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	for range s.rng.IntN(5) {
 		s.event()
@@ -193,7 +193,7 @@ func (s *randomServer) listed(int, context.Context, metav1.ListOptions) (runtime
 	return list, nil
 }
 
-// watched sends events, and then twice that the watch is too old.
+// watched sends events, and then two errors that the watch is too old.
 func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 	var events []watch.Event
 	for range s.rng.IntN(20) {
@@ -205,8 +205,8 @@ func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (
 	return testkit.Sent(events...).Open(), nil
 }
 
-// TestStoreOfNewInformerIsWhereTheHandlerIs: whatever waits in the queue, in a call for an object
-// the store has just what the call tells.
+// TestStoreOfNewInformerIsWhereTheHandlerIs: regardless of the length of the queue, the store has
+// exactly the object of the call during that call.
 func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 }
 
 // TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and
-// so it is asked for in pages, as client-go asks for it, also after a list that was not. Where
-// whole states are streamed, it is streamed.
+// therefore requested in pages, as client-go does, also after a list that was not. If collections are
+// streamed, it is streamed.
 func TestTheNewestStateComesInPages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		noStream bool
@@ -268,8 +268,8 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 	}
 }
 
-// TestRoomForAShortPage: a page of one item that announces all items there can be costs next to
-// nothing.
+// TestRoomForAShortPage: a page of one item with the largest possible remaining item count allocates
+// next to nothing.
 func TestRoomForAShortPage(t *testing.T) {
 	testkit.Reports(t)
 	var before, after goruntime.MemStats
@@ -292,8 +292,8 @@ func TestRoomForAShortPage(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
 
-// TestStatusOfForeignObjects: what was left out shows until a whole state comes without any; the
-// count stays.
+// TestStatusOfForeignObjects: the status reports dropped objects until a list has none; the count
+// stays.
 func TestStatusOfForeignObjects(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -316,20 +316,20 @@ func TestStatusOfForeignObjects(t *testing.T) {
 
 		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
 		w.Events <- testkit.FailedWith(testkit.ErrExpired)
-		time.Sleep(2 * time.Second) // the backoff
+		time.Sleep(2 * time.Second) // longer than the backoff
 		assert.EqualValues(t, 3, status().Dropped)
 		assert.Empty(t, informers.Texts(status()))
 	})
 }
 
-// anError is something that goes wrong, and what is reported of it.
+// anError is an error, and its report.
 type anError struct {
 	set     func(cache.SharedIndexInformer) error
 	happens func(*cachetest.Source)
 	told    string
 }
 
-// someErrors are reported from several goroutines and functions of an informer.
+// someErrors returns errors that are reported by several goroutines and functions of an informer.
 func someErrors() map[string]anError {
 	nothing := func(cache.SharedIndexInformer) error { return nil }
 	failsLists := func(s *cachetest.Source) {
@@ -356,14 +356,14 @@ func someErrors() map[string]anError {
 	}
 }
 
-// TestFirstErrorInABubble: in a program that left apimachinery's error handlers as they are, and
-// added one, an informer in a bubble goes on at once after an error, and the program's handler
-// hears of it. The last error of the process was on the real clock, decades after the bubble's.
+// TestFirstErrorInABubble: in a program that has kept apimachinery's error handlers and added one, an
+// informer in a bubble continues at once after an error, and the program's handler receives the error.
+// The last error of the process was on the real clock, decades after the bubble's.
 func TestFirstErrorInABubble(t *testing.T) {
 	for name, failure := range someErrors() {
 		t.Run(name, func(t *testing.T) {
 			utilruntime.HandleError(errors.New("the last error, of the real clock"))
-			told := alsoTold(t)
+			told := alsoReported(t)
 			synctest.Test(t, func(t *testing.T) {
 				source := cachetest.Of(testkit.Pod("a", ""))
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
@@ -382,9 +382,9 @@ func TestFirstErrorInABubble(t *testing.T) {
 	}
 }
 
-// alsoTold adds an error handler to those that there are, until the test ends, and returns what it
-// was told.
-func alsoTold(t *testing.T) func() []string {
+// alsoReported adds an error handler until the test ends. The returned function returns the errors that it
+// has received.
+func alsoReported(t *testing.T) func() []string {
 	var mu sync.Mutex
 	var messages []string
 	before := utilruntime.ErrorHandlers
@@ -401,7 +401,7 @@ func alsoTold(t *testing.T) func() []string {
 	}
 }
 
-// within fails the test if do takes so long that it waits for something that does not come.
+// within fails the test if do does not return in time.
 func within(t *testing.T, what string, do func()) {
 	done := make(chan struct{})
 	go func() {
@@ -415,8 +415,8 @@ func within(t *testing.T, what string, do func()) {
 	}
 }
 
-// TestWatchIsReadWhileIndexersAreAdded, although nothing can be written to the store: events, the
-// end of the watch, a list.
+// TestWatchIsReadWhileIndexersAreAdded: while AddIndexers blocks writes to the store, the watch is
+// still read: events, its end, and a list.
 func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	const events = 100
 	first, second := watch.NewFake(), watch.NewFake()
@@ -467,7 +467,7 @@ func TestWatchIsReadWhileIndexersAreAdded(t *testing.T) {
 	assert.Len(t, found, 1)
 }
 
-// slowIndex is an index function that takes its time.
+// slowIndex is an index function with an adjustable duration.
 type slowIndex struct {
 	takes atomic.Int64
 	calls atomic.Int64
@@ -480,17 +480,15 @@ func (i *slowIndex) values(obj any) ([]string, error) {
 	return []string{version}, nil
 }
 
-// informerOnSlow runs an informer in a bubble with an index of that function.
+// informerOnSlow runs an informer in a bubble with this index function.
 func informerOnSlow(t *testing.T, server *testkit.Server, index *slowIndex) (s cache.SharedIndexInformer, stop func()) {
 	return informers.On(t, server, func(s cache.SharedIndexInformer) {
 		require.NoError(t, s.AddIndexers(cache.Indexers{"version": index.values}))
-	}, kinformer.
-
-		// TestSlowIndexFunctionsDoNotHoldUpTheWatch for more calls than a block has, of those that tell
-		// that they are slow.
-		Options{})
+	}, kinformer.Options{})
 }
 
+// TestSlowIndexFunctionsDoNotHoldUpTheWatch: slow index functions delay the watch by the calls for at most one
+// block of the table.
 func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	const events = 5 * table.BlockLen
 	for name, list := range map[string]*corev1.PodList{"empty list": testkit.PodList("1"), "list": testkit.PodList("1", testkit.PodAt("x", "1"))} {
@@ -517,8 +515,8 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	}
 }
 
-// TestSlowIndexFunctionsOnABatch that the watch channel holds: the reader takes no part in it,
-// however quick they were.
+// TestSlowIndexFunctionsOnABatch: for a batch from the watch channel, the reflector's goroutine does
+// not help with index functions, even if they were quick before.
 func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		index, events := &slowIndex{}, []watch.Event(nil)
@@ -527,7 +525,7 @@ func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 		}
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("x", "1")))}
 		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-			index.takes.Store(int64(time.Second)) // the list is in
+			index.takes.Store(int64(time.Second)) // the list is already stored
 			return testkit.Sent(events...).Open(), nil
 		}
 		s, stop := informerOnSlow(t, server, index)
@@ -539,7 +537,7 @@ func TestSlowIndexFunctionsOnABatch(t *testing.T) {
 	})
 }
 
-// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows after one call.
+// TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows the list after one call.
 func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	const objects = 200
 	list := testkit.PodList("1")
@@ -578,8 +576,8 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	})
 }
 
-// TestIndexFailuresShow in one report of each write and index, and in the status as long as objects
-// are missing.
+// TestIndexFailuresShow: failures are reported once for each write and index, and shown in the status
+// while objects are missing.
 func TestIndexFailuresShow(t *testing.T) {
 	texts := testkit.Reports(t)
 	const bad = 100

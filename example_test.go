@@ -26,7 +26,7 @@ func newConfigMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// runInformer runs an informer until the function that it returns is called.
+// runInformer runs an informer until the returned function is called.
 func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// What package cache_test compares with, or steps by hand.
+// Identifiers that the tests of package cache_test use.
 var (
 	ErrAlreadyStarted  = errAlreadyStarted
 	ErrAlreadyStopped  = errAlreadyStopped
@@ -19,10 +19,10 @@ var (
 	SinkOf             = sinkOf
 )
 
-// EngineOf returns what is inside a queue of ours.
+// EngineOf returns the queue inside a queue of this package.
 func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queue }
 
-// WrapDetector changes the mutation detector of an informer that does not run yet.
+// WrapDetector replaces the mutation detector of an informer that is not running yet.
 func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
 	s := informer.(*sharedIndexInformer)
 	s.mutations.detector = wrap(s.mutations.detector)
@@ -38,7 +38,7 @@ func IndexesAreQuick(informer SharedIndexInformer) bool {
 	return informer.(*sharedIndexInformer).store.contents.AllowsReader(1)
 }
 
-// AtomicFIFO returns a queue as informers have it, but for the store.
+// AtomicFIFO returns a queue like that of an informer, except for the store.
 func AtomicFIFO() *RealFIFO {
 	return NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})
 }

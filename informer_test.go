@@ -35,8 +35,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// page makes a page of a list with the pods named first and on, n of them, and another page behind
-// it unless it is the last.
+// page returns a page of a list with n pods, named from first on, and a continue token unless it is the
+// last page.
 func page(first, n int, last bool) *v1.PodList {
 	list := testkit.PodList("50")
 	for i := first; i < first+n; i++ {
@@ -49,8 +49,8 @@ func page(first, n int, last bool) *v1.PodList {
 	return list
 }
 
-// inPages is a list function that gives pages of size out of total pods, as each is asked for by
-// arrived.
+// inPages returns a list function that serves total pods in pages of size. arrived is called with each
+// page.
 func inPages(total, size int, arrived func(*v1.PodList)) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		first := 0
@@ -65,8 +65,9 @@ func inPages(total, size int, arrived func(*v1.PodList)) func(int, context.Conte
 	}
 }
 
-// TestPagesAreLetGo: when a page is asked for, the one before is gone, array and all; after the
-// sync the last one is. Each item passed the transform once, and what was listed is in the store.
+// TestPagesAreLetGo: when a page is requested, the array of the previous one is unreachable; after the
+// sync so is that of the last one. Each item passes the transform once, and the listed objects are in
+// the store.
 func TestPagesAreLetGo(t *testing.T) {
 	for _, size := range []int{40, 1000} {
 		var before weak.Pointer[v1.Pod]
@@ -98,8 +99,8 @@ func TestPagesAreLetGo(t *testing.T) {
 	}
 }
 
-// TestForeignStoreKeepsNoPage: nor does a store that is not ours, which gets everything by one
-// Replace.
+// TestForeignStoreKeepsNoPage: with the user's own store, which receives all objects in one Replace, no
+// page is kept either.
 func TestForeignStoreKeepsNoPage(t *testing.T) {
 	var before weak.Pointer[v1.Pod]
 	server := &testkit.Server{NoStream: true, OnList: inPages(20, 20, func(list *v1.PodList) { before = weak.Make(&list.Items[0]) }), OnWatch: testkit.Watches(testkit.ErrForbidden)}
@@ -109,8 +110,8 @@ func TestForeignStoreKeepsNoPage(t *testing.T) {
 	assert.Len(t, store.List(), 20)
 }
 
-// TestListsAreNotWritten: a list that the ListerWatcher keeps stays as it was, whatever the
-// transform does to its objects' fields.
+// TestListsAreNotWritten: a list that the ListerWatcher keeps is not modified, even if the transform
+// modifies fields of its objects.
 func TestListsAreNotWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := page(0, 10, true)
@@ -127,8 +128,8 @@ func TestListsAreNotWritten(t *testing.T) {
 	})
 }
 
-// TestExpiredPagesAreDiscarded: nothing of pages that led nowhere is seen, also by the transform's
-// results.
+// TestExpiredPagesAreDiscarded: objects of pages whose list expired are not stored, nor are their
+// transformed forms.
 func TestExpiredPagesAreDiscarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
@@ -159,8 +160,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 	})
 }
 
-// TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, as it
-// comes.
+// TestStreamTransformsOnArrival: each object of a watch-list passes the transform once, on arrival.
 func TestStreamTransformsOnArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(0)
@@ -188,7 +188,8 @@ func TestStreamTransformsOnArrival(t *testing.T) {
 	})
 }
 
-// TestOverriddenReplace: a queue that embeds ours is called by the methods it has.
+// TestOverriddenReplace: for a queue that embeds one of this package, its overriding methods are
+// called.
 func TestOverriddenReplace(t *testing.T) {
 	queue := &replaceCounter{RealFIFO: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})}
 	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("7", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(testkit.Sent(testkit.Added("b", "8"), testkit.FailedWith(testkit.ErrExpired)))}
@@ -213,7 +214,7 @@ func (q *replaceCounter) Replace(items []any, version string) error {
 	return q.RealFIFO.Replace(items, version)
 }
 
-// TestStopWhileStaging: a list that is being staged when the context ends is not published.
+// TestStopWhileStaging: a list that is complete but not published yet when the context ends is discarded.
 func TestStopWhileStaging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -230,17 +231,16 @@ func TestStopWhileStaging(t *testing.T) {
 	})
 }
 
-// TestReflectorModel lets a server do legal things in any order to an informer: writes, bookmarks,
-// closed and broken streams, errors of every kind, pages, duplicates, old versions, forgotten
-// history. Whatever that was, in the end
+// TestReflectorModel makes a server perform legal actions in any order: writes, bookmarks, closed and
+// broken streams, errors of every kind, pages, duplicates, old versions, compactions. In the end
 //
-//   - the store is what the server has,
-//   - the handler was told, step by step, how it came to that: no addition of what it knew, no
-//     change of what it did not (a deletion that the server sends twice reaches handlers twice, as
-//     in client-go),
-//   - every version that was asked for is one that the server gave before.
+//   - the store equals the server,
+//   - the handler has received consistent changes: no addition of an object that it had, no
+//     change of one that it had not (a deletion that the server sends twice is delivered twice,
+//     as in client-go),
+//   - every version in a request was sent by the server before.
 //
-// A failure shrinks to the shortest way there.
+// A failure shrinks to the shortest sequence of actions.
 func TestReflectorModel(t *testing.T) {
 	testkit.Reports(t)
 	rapid.Check(t, func(r *rapid.T) {
@@ -262,10 +262,9 @@ func TestReflectorModel(t *testing.T) {
 	})
 }
 
-// modelStep is something that the server does. Names and versions are drawn small, so that they
-// meet.
+// modelStep is one action of the server. Few names and versions are drawn, so that they coincide.
 type modelStep struct {
-	what string
+	op   string
 	name string
 	err  string
 	verb cachetest.Verb
@@ -274,10 +273,10 @@ type modelStep struct {
 func anyStep() *rapid.Generator[modelStep] {
 	return rapid.Custom(func(r *rapid.T) modelStep {
 		return modelStep{
-			what: rapid.SampledFrom([]string{
+			op: rapid.SampledFrom([]string{
 				"put", "put", "put", "put", "delete", "delete", "tick", "bookmark", "cut", "break", "compact", "resend", "fail", "fail", "cut short",
 				"error", "garbage", "forget", "pause", "pass",
-			}).Draw(r, "what"),
+			}).Draw(r, "op"),
 			name: rapid.StringMatching("[a-e]").Draw(r, "name"),
 			err:  rapid.SampledFrom([]string{"429", "410", "500", "refused", "403", "404", "timeout"}).Draw(r, "error"),
 			verb: rapid.SampledFrom([]cachetest.Verb{cachetest.VerbList, cachetest.VerbWatch, cachetest.VerbWatchList}).Draw(r, "verb"),
@@ -285,7 +284,7 @@ func anyStep() *rapid.Generator[modelStep] {
 	})
 }
 
-// playModel performs the steps and returns what is wrong in the end.
+// playModel performs the steps and returns the faults at the end.
 func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
 	server := &modelServer{Source: cachetest.New(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
@@ -295,13 +294,13 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	stop := informers.Run(t, informer)
 	for i, s := range steps {
 		server.perform(t, i, s)
-		if s.what != "pause" {
+		if s.op != "pause" {
 			synctest.Wait()
 		}
 	}
-	// Old events may have left the store with old objects; a list that is needed sets that right.
+	// Old events may have left the store with old objects, which the next list corrects.
 	server.forget()
-	time.Sleep(5 * time.Minute) // faults that are queued are used up, one a second, or two minutes of silence each
+	time.Sleep(5 * time.Minute) // queued faults are used up, one each second, or each two minutes without data
 	synctest.Wait()
 
 	known, problems, _ := view.State()
@@ -319,7 +318,7 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 	return faults
 }
 
-// modelServer keeps what it has given and what it was asked for beyond that.
+// modelServer records the versions that it has sent and the requests for other versions.
 type modelServer struct {
 	*cachetest.Source
 
@@ -331,7 +330,7 @@ type modelServer struct {
 }
 
 func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
-	switch do.what {
+	switch do.op {
 	case "put":
 		pod := testkit.PodAt(do.name, "")
 		pod.Labels = map[string]string{"v": strconv.Itoa(i)}
@@ -370,8 +369,8 @@ func (s *modelServer) perform(t *testing.T, i int, do modelStep) {
 	}
 }
 
-// resend sends the write again, and an older one, unless they were compacted, at which
-// Source.Resend panics.
+// resend sends the write again, and an older one. It ignores the panic of Source.Resend for compacted
+// writes.
 func (s *modelServer) resend(version string) {
 	defer func() { _ = recover() }()
 	rv, err := strconv.ParseUint(version, 10, 64)
@@ -382,7 +381,8 @@ func (s *modelServer) resend(version string) {
 	s.Resend(rv - 1)
 }
 
-// forget makes every client list again: it finds the history gone, and itself behind.
+// forget makes every client list again: its watch fails with 410, and its state is older than the
+// server's.
 func (s *modelServer) forget() {
 	heal := s.Partition()
 	s.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "z", Labels: map[string]string{"v": strconv.FormatUint(s.ResourceVersion(), 10)}}})

@@ -12,8 +12,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// letGo reports whether the garbage collector can take what p points to. Another goroutine, on its
-// way to its end, may have it for a moment longer.
+// letGo reports whether the garbage collector frees the object of p. It retries, because a goroutine
+// that is about to end may still refer to it.
 func letGo[T any](p weak.Pointer[T]) bool {
 	for end := time.Now().Add(testkit.Patience); p.Value() != nil && time.Now().Before(end); {
 		runtime.GC()

@@ -39,7 +39,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// addLoud adds a handler whose log is kept.
+// addLoud adds a handler whose log lines are collected.
 func addLoud(e *informers.Exact, handler cache.ResourceEventHandler, delivery kinformer.Delivery) (informers.Registration, *testkit.Logged) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
@@ -55,8 +55,8 @@ const (
 	caughtUp    = "The event handler has caught up"
 )
 
-// TestStuckHandlerWithoutBacklog: that nothing much waits for it is no reason to keep silent. What
-// comes next, a bookmark at the latest, brings it to light.
+// TestStuckHandlerWithoutBacklog: a stuck handler is logged even with few pending notifications. The
+// next event, at the latest a bookmark, causes the line.
 func TestStuckHandlerWithoutBacklog(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
@@ -86,7 +86,8 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 	})
 }
 
-// TestLaggingHandler: calls that are too quick to be worth a line add up.
+// TestLaggingHandler: a handler is logged if many calls that are too quick to be logged add up to a
+// delay.
 func TestLaggingHandler(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler := &testkit.Journal{On: func(string) { time.Sleep(50 * time.Millisecond) }}
@@ -104,8 +105,8 @@ func TestLaggingHandler(t *testing.T) {
 	})
 }
 
-// TestLagLinesAreFew: a handler that lags again and again says so once a minute at most, and always
-// that it has caught up if it had said that it lags.
+// TestLagLinesAreFew: a handler that lags repeatedly is logged at most once a minute. A line that it
+// has caught up follows each line that it lags.
 func TestLagLinesAreFew(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler := &testkit.Journal{On: func(line string) {
@@ -126,8 +127,8 @@ func TestLagLinesAreFew(t *testing.T) {
 	})
 }
 
-// TestLagLineOfSeveralGoroutines is one for all of them, and so is that of the last that has caught
-// up.
+// TestLagLineOfSeveralGoroutines: the goroutines of a handler share one line that it lags, and one line
+// when the last has caught up.
 func TestLagLineOfSeveralGoroutines(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		release := make(chan struct{}, 100)
@@ -158,7 +159,8 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 	})
 }
 
-// TestStuckHandlerThatHoldsTheWatch: nothing comes then with which it could be noticed.
+// TestStuckHandlerThatHoldsTheWatch: a stuck handler that blocks the watch is logged, although no event
+// arrives.
 func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
@@ -181,7 +183,7 @@ func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
 	})
 }
 
-// TestRemovedHandlerSaysNothing more, however it had lagged.
+// TestRemovedHandlerSaysNothing: a removed handler is not logged, even if it lagged.
 func TestRemovedHandlerSaysNothing(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
@@ -198,7 +200,7 @@ func TestRemovedHandlerSaysNothing(t *testing.T) {
 	})
 }
 
-// TestLagLinesOfManyHandlers do not come all at once.
+// TestLagLinesOfManyHandlers: the lines of many handlers are spread over time.
 func TestLagLinesOfManyHandlers(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		release := make(chan struct{})
@@ -211,7 +213,7 @@ func TestLagLinesOfManyHandlers(t *testing.T) {
 		for _, want := range []int{8, 16, 20, 20} {
 			e.Source.Bookmark()
 			synctest.Wait()
-			e.Source.Bookmark() // too early to look again
+			e.Source.Bookmark() // too early for the next check
 			synctest.Wait()
 			said := 0
 			for _, lines := range all {
@@ -228,8 +230,8 @@ func TestLagLinesOfManyHandlers(t *testing.T) {
 	})
 }
 
-// TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in
-// client-go, and the log, its statistics and WaitForSync say so, which handler it is, and why.
+// TestHandlerThatLosesACallOfItsInitialList: its registration never counts as synced, as in client-go,
+// and the log, its statistics and the error of WaitForSync name the handler and the reason.
 func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	for how, lose := range map[string]func(){"panicked": func() { panic("cannot take it") }, "ended its goroutine": runtime.Goexit} {
@@ -277,7 +279,8 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 	})
 }
 
-// TestOneLineForAHandlerThatFailsAllOfItsInitialList: however often, it has failed only once.
+// TestOneLineForAHandlerThatFailsAllOfItsInitialList: a handler that fails in each call of the initial
+// list is logged once.
 func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	informers.InBubble(t, func(e *informers.Exact) {
@@ -293,7 +296,8 @@ func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 	})
 }
 
-// TestHandlerThatWasRemovedBeforeItSynced: nothing of that is worth a line in the log.
+// TestHandlerThatWasRemovedBeforeItSynced: a handler that is removed before it has synced is not
+// logged.
 func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 	for name, end := range map[string]func(e *informers.Exact, r cache.ResourceEventHandlerRegistration){
 		"removed": func(e *informers.Exact, r cache.ResourceEventHandlerRegistration) {
@@ -327,8 +331,7 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 	}
 }
 
-// TestWaitForSyncOfRegistrations: it waits for handlers, and says what they do when it waits no
-// longer.
+// TestWaitForSyncOfRegistrations: WaitForSync waits for handlers, and its error has their state.
 func TestWaitForSyncOfRegistrations(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		slow := e.AddNow(&testkit.Journal{On: func(string) { time.Sleep(10 * time.Second) }}, kinformer.Delivery{Name: "slow"})
@@ -370,8 +373,8 @@ var everyDelivery = map[string]kinformer.Delivery{
 	"disconnect":        {Overflow: kinformer.OverflowDisconnect, Max: 1000},
 }
 
-// TestStuckHandlerHasOneResyncOutstanding: however many periods pass, the store has one snapshot
-// open for it, and when it goes on it hears of all objects once more.
+// TestStuckHandlerHasOneResyncOutstanding: after any number of resync periods, the store has one
+// snapshot open for a stuck handler. When the handler continues, it receives all objects once.
 func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 	for name, delivery := range everyDelivery {
 		t.Run(name, func(t *testing.T) {
@@ -398,8 +401,8 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 	}
 }
 
-// endsSlowly stops what runs and lets go of its functions after hold. It returns what was said
-// until just before patience was over, and until the end.
+// endsSlowly stops run and closes release after hold. It returns the log lines until just before the
+// patience ends, and those until run returns.
 func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, hold time.Duration, release chan struct{}) (early, late []string) {
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 	ended := make(chan struct{})
@@ -417,8 +420,8 @@ func endsSlowly(t *testing.T, run func(context.Context), lines *testkit.Logged, 
 	return early, lines.Take()
 }
 
-// TestStopNamesTheHandlerItWaitsFor, once, and none that returns soon; also one that was removed
-// before.
+// TestStopNamesTheHandlerItWaitsFor: a stopping informer logs each handler that it waits for once, also
+// a removed one, and none that returns soon.
 func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hold    time.Duration
@@ -445,7 +448,7 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 				require.NoError(t, err)
 				early, late := endsSlowly(t, func(ctx context.Context) {
 					time.AfterFunc(time.Second/2, func() {
-						_ = informer.RemoveEventHandler(gone) // in the middle of its call
+						_ = informer.RemoveEventHandler(gone) // during its call
 						if tc.removed {
 							_ = informer.RemoveEventHandler(slow)
 						}
@@ -462,7 +465,7 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestStopNamesOnDisconnect: that is a function of the user's, too.
+// TestStopNamesOnDisconnect: a stopping informer also logs an OnDisconnect function.
 func TestStopNamesOnDisconnect(t *testing.T) {
 	lines := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -475,7 +478,7 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 			time.AfterFunc(time.Second/2, func() {
 				for _, name := range []string{"a", "b", "c"} {
 					source.Put(testkit.Pod(name, "1"))
-					time.Sleep(time.Millisecond) // of the bubble: each is distributed on its own
+					time.Sleep(time.Millisecond) // in fake time, so that each is distributed separately
 				}
 				close(returned)
 			})
@@ -487,7 +490,8 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 	})
 }
 
-// TestStopNamesWhatRunCalls: the handler of NewInformer*, a process function, a transform.
+// TestStopNamesWhatRunCalls: Run logs which of the user's functions it waits for: the handler of
+// NewInformer*, a process function, a transform.
 func TestStopNamesWhatRunCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, release := testkit.NewPods(), make(chan struct{})
@@ -521,7 +525,7 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 	})
 }
 
-// secondRun is a mutation detector that finds something when it is run for a second time.
+// secondRun is a mutation detector that panics in its second run.
 type secondRun struct {
 	cache.MutationDetector
 	runs atomic.Int32
@@ -534,7 +538,7 @@ func (d *secondRun) Run(stop <-chan struct{}) {
 	<-stop
 }
 
-// suspected runs an informer of that name, with handlers of these names, until the test ends.
+// suspected runs an informer with this name, with handlers with these names, until the test ends.
 func suspected(t *testing.T, name string, lw cache.ListerWatcher, options kinformer.Options, handlers ...string) (cache.SharedIndexInformer, []cache.ResourceEventHandlerRegistration) {
 	options.Requests.Mode, options.ObjectDescription = kinformer.ListModeList, name
 	informer := kinformer.New(lw, &corev1.Pod{}, options)
@@ -549,15 +553,15 @@ func suspected(t *testing.T, name string, lw cache.ListerWatcher, options kinfor
 	return informer, registrations
 }
 
-// accusation is what is logged before the panic of a detector goes on, as it is.
+// accusation returns the log line before the panic of a detector, which is passed on unchanged.
 func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
 	ctx, lines := informers.Verbose(t, 0)
 	assert.PanicsWithValue(t, "cache modified", func() { cache.DetectMutations(ctx, informer) })
 	return strings.Join(lines.Take(), "\n")
 }
 
-// TestSuspectsOfAMutation: where the mutation detector panics, one error names the handlers of the
-// informer, and if its objects share parts, those of all informers whose do.
+// TestSuspectsOfAMutation: when the mutation detector panics, one error names the handlers of the
+// informer or, if its objects share parts, those of all informers whose objects do.
 func TestSuspectsOfAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pods := func() cache.ListerWatcher {
@@ -585,7 +589,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 	})
 }
 
-// TestNoSuspectsWithoutAMutation: a detector that has found nothing accuses nobody.
+// TestNoSuspectsWithoutAMutation: without a mutation no handlers are logged.
 func TestNoSuspectsWithoutAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, lines := informers.Verbose(t, 0)
@@ -598,8 +602,8 @@ func TestNoSuspectsWithoutAMutation(t *testing.T) {
 	})
 }
 
-// TestAnIdleInformerHasTwoGoroutines: that of Run, and the reflector's, however many handlers there
-// are. A watch that has none of its own shows that.
+// TestAnIdleInformerHasTwoGoroutines: an idle informer has the goroutine of Run and that of the
+// reflector, for any number of handlers. The watch of this test has no goroutine of its own.
 func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 	const many = 20
 	synctest.Test(t, func(t *testing.T) {
@@ -626,14 +630,14 @@ func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 	})
 }
 
-// goroutinesInBubble returns how many goroutines are in synctest's bubbles, of which there is one.
+// goroutinesInBubble returns the number of goroutines in synctest's bubbles, of which there is one.
 func goroutinesInBubble() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return strings.Count(string(stacks), "synctest bubble")
 }
 
-// quietPods lists one pod, and watches nothing.
+// quietPods lists one pod, and its watches send nothing.
 func quietPods() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
@@ -646,8 +650,8 @@ func quietPods() *cache.ListWatch {
 	}
 }
 
-// TestNothingOfAStoppedInformerIsKept: neither by a registration nor by what says whether it, or
-// the informer, has synced, which programs may hold for ever.
+// TestNothingOfAStoppedInformerIsKept: neither a registration nor a DoneChecker, which programs may
+// keep forever, refers to the objects of a stopped informer.
 func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 	for name, keep := range map[string]func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any{
 		"registration": func(_ cache.SharedIndexInformer, r cache.ResourceEventHandlerRegistration) any { return r },
@@ -662,7 +666,7 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				kept, objects := runAndStop(t, keep)
 				alive := 0
-				synctest.Wait() // a goroutine that has nothing more to do may still have objects on its stack
+				synctest.Wait() // an idle goroutine may still have objects on its stack
 				runtime.GC()
 				for _, obj := range objects {
 					if obj.Value() != nil {
@@ -676,8 +680,8 @@ func TestNothingOfAStoppedInformerIsKept(t *testing.T) {
 	}
 }
 
-// runAndStop returns what keep chooses of an informer that has synced and stopped, and weak
-// pointers to its 200 objects.
+// runAndStop runs an informer with 200 objects until it has synced, stops it, and returns the result of
+// keep and weak pointers to the objects.
 func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration) any) (kept any, objects []weak.Pointer[corev1.Pod]) {
 	source := testkit.NewPods()
 	for i := range 200 {
@@ -697,9 +701,9 @@ func runAndStop(t *testing.T, keep func(cache.SharedIndexInformer, cache.Resourc
 	return kept, objects
 }
 
-// TestInformerAnswersWhileAHandlerWaitsToJoin: a handler joins between two batches, and so waits
-// for an index function that takes its time. Those who ask the informer something do not, also the
-// index function itself.
+// TestInformerAnswersWhileAHandlerWaitsToJoin: a handler is added between two batches, and so waits for
+// a slow index function. Other calls of the informer do not wait, even those of the index function
+// itself.
 func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	inside, held := make(chan struct{}), make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })
@@ -740,7 +744,8 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 	<-asked
 }
 
-// TestMutationDetector runs itself again, because client-go reads the environment when it starts.
+// TestMutationDetector runs the test binary again, because client-go reads the environment variable at
+// start.
 func TestMutationDetector(t *testing.T) {
 	if os.Getenv("KUBE_CACHE_MUTATION_DETECTOR") == "" {
 		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMutationDetector$", "-test.v")

@@ -69,8 +69,8 @@ func (k knownItems) GetByKey(key string) (any, bool, error) {
 	return it, ok, nil
 }
 
-// impatientServer has a history of n updates of one pod, and ends a watch after slots events that
-// nobody has read yet, as a server does with slow watchers.
+// impatientServer has a history of n updates of one pod. It ends a watch when more than slots events
+// are unread, as a server does with slow watchers.
 func impatientServer(n, slots int) *testkit.Server {
 	return &testkit.Server{
 		NoStream: true,
@@ -93,8 +93,8 @@ func impatientServer(n, slots int) *testkit.Server {
 	}
 }
 
-// TestSlowConsumerWithALimit reaches the final state without another list, although the server ends
-// its watches, and no more than the limit ever waits.
+// TestSlowConsumerWithALimit: a queue with a limit reaches the final state without another list,
+// although the server ends its watches, and its length never exceeds the limit.
 func TestSlowConsumerWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, events = 7, 200
@@ -129,8 +129,8 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 	})
 }
 
-// TestFullQueueIsNotInTheWay of a list, a resync, or the end of the reflector; and a higher limit
-// lets it go on.
+// TestFullQueueIsNotInTheWay: a full queue does not delay a list, a resync, or the end of the
+// reflector; with a higher limit the reflector continues.
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
@@ -162,8 +162,8 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAPause: a closed queue takes everything, so that nobody waits for a consumer that
-// has gone.
+// TestCloseEndsAPause: a closed queue accepts everything, so that no reflector waits for a consumer
+// that has ended.
 func TestCloseEndsAPause(t *testing.T) {
 	queue := cache.AtomicFIFO()
 	limited(t, queue, 1)
@@ -182,8 +182,8 @@ func depthOf(queue any) int {
 	return stats.Depth
 }
 
-// TestPauseIsNoSilenceOfTheServer: the idle watchdog, once armed, counts only the time in which the
-// reflector would have read.
+// TestPauseIsNoSilenceOfTheServer: the idle timeout, after the first bookmark, counts only the time in
+// which the reflector reads the watch.
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
@@ -209,15 +209,15 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 
 var errTransform = errors.New("cannot transform")
 
-// badPod is a pod that cannot be transformed.
+// badPod returns a pod that the transform refuses.
 func badPod(name, version string) *corev1.Pod {
 	p := testkit.PodAt(name, version)
 	p.Labels = map[string]string{"v": "bad"}
 	return p
 }
 
-// TestListsWithoutSomeOfTheirObjects: to the queues that send a list object by object, what cannot
-// be transformed is listed all the same.
+// TestListsWithoutSomeOfTheirObjects: for queues that send a list object by object, objects that cannot
+// be transformed still count as listed.
 func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 	testkit.Reports(t)
 	known := knownItems{"a": {"a", 1}, "gone": {"gone", 1}}
@@ -242,8 +242,8 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletionsOfTheUnknown: a deletion that a DeltaFIFO would leave out is left out if it
-// cannot be transformed, too, and no deletion leaves its object behind.
+// TestRefusedDeletionsOfTheUnknown: a DeltaFIFO skips a deletion of an unknown object also if it cannot
+// be transformed, and no refused deletion leaves its object in the queue.
 func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	failing := func(any) (any, error) { return nil, errTransform }
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
@@ -256,9 +256,9 @@ func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
 	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
 }
 
-// TestRefusedDeletionsInQueues: a deletion of a watch that cannot be transformed is queued with the
-// last object that the queue has or knows, if there is one, and in an atomic queue, which knows
-// none, without. One that somebody else puts is not queued.
+// TestRefusedDeletionsInQueues: a deletion from a watch that cannot be transformed is queued with the
+// last object that the queue has or knows, if there is one. An atomic queue, which knows none, queues
+// it without an object. A deletion from another caller is not queued.
 func TestRefusedDeletionsInQueues(t *testing.T) {
 	refuses := false
 	transform := func(obj any) (any, error) {
@@ -296,7 +296,7 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 	}
 }
 
-// popped returns what waits in the queue.
+// popped returns the pending deltas of the queue.
 func popped(t *testing.T, q cache.Queue) (deltas []string) {
 	for q.Close(); ; {
 		_, err := q.Pop(func(obj any, _ bool) error {
@@ -326,8 +326,8 @@ func itemOf(obj any) string {
 	}
 }
 
-// TestRefusedUntilReplaced: an object that was refused counts as behind until a Replace that has it
-// succeeds, not while one fails for another object.
+// TestRefusedUntilReplaced: a refused object counts as behind until a Replace with the object succeeds,
+// even if one fails for another object.
 func TestRefusedUntilReplaced(t *testing.T) {
 	refused := item{"a", 1}
 	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, Transformer: func(obj any) (any, error) {
@@ -346,8 +346,8 @@ func TestRefusedUntilReplaced(t *testing.T) {
 	assert.Empty(t, behind())
 }
 
-// TestPanicOfAProcessFunctionIsReported with the key of what it was called for, and counted,
-// whatever takes from the queue.
+// TestPanicOfAProcessFunctionIsReported: a panic is reported with the key of the item, and counted, for
+// each function that takes items from the queue.
 func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 	texts, panics := testkit.Reports(t), testkit.QuietPanics(t)
 	for name, queue := range map[string]cache.Queue{
@@ -379,7 +379,7 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 	}
 }
 
-// foreignQueue is a Queue of which this package knows nothing.
+// foreignQueue is a Queue that is unknown to this package.
 type foreignQueue struct{ inner cache.Queue }
 
 func (q foreignQueue) Add(obj any) error { return q.inner.Add(obj) }
@@ -402,8 +402,8 @@ func (q foreignQueue) HasSyncedChecker() cache.DoneChecker { return q.inner.HasS
 
 func (q foreignQueue) Close() { q.inner.Close() }
 
-// TestProcessErrorHandlerOfAnInformer hears of a batch that did not reach the store, from whichever
-// goroutine; the informer goes on.
+// TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store, in
+// any goroutine; the informer continues.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -416,7 +416,7 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		defer stop()
 		require.Len(t, heard, 1)
 		assert.ErrorContains(t, heard[0], "a batch of 1")
-		time.Sleep(2 * time.Second) // the pause after a panic
+		time.Sleep(2 * time.Second) // longer than the pause after a panic
 		stream.Events <- testkit.Added("b", "2")
 		synctest.Wait()
 		require.Len(t, heard, 2)
@@ -457,12 +457,11 @@ func TestStatsOfOtherThings(t *testing.T) {
 	assert.Equal(t, inspect.Queue{Depth: 1}, stats)
 }
 
-// probe is an index function that reads the store, each time that it is called, so that it reads it
-// in the middle of whatever is on its way into it.
+// probe is an index function that reads the store on each call, that is, during writes.
 type probe struct {
 	mu    sync.Mutex
 	store cache.Store
-	seen  []string // states, each as often as it was seen
+	seen  []string // the observed states, in order
 }
 
 func (p *probe) index(obj any) ([]string, error) {
@@ -485,8 +484,8 @@ func (p *probe) index(obj any) ([]string, error) {
 	return []string{"all"}, err
 }
 
-// TestReadersSeeABatchWhole: what waits at the watch is one batch, and a list is one Replace. Who
-// reads in the middle of either sees the state before it.
+// TestReadersSeeABatchWhole: pending events of the watch are one batch, and a list is one Replace. A
+// read during either returns the state before it.
 func TestReadersSeeABatchWhole(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -526,7 +525,7 @@ var refusals = map[string]func() (any, error){
 	"nil pointer": func() (any, error) { return (*corev1.Pod)(nil), nil },
 }
 
-// refusing returns a transform that fails, in that way, for objects with the label v=bad.
+// refusing returns a transform that fails in this way for objects with the label v=bad.
 func refusing(way func() (any, error)) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if obj.(*corev1.Pod).Labels["v"] == "bad" {
@@ -536,8 +535,8 @@ func refusing(way func() (any, error)) cache.TransformFunc {
 	}
 }
 
-// refusedCase runs do with a synced informer, which has an index by label, for each kind of queue
-// and each way to refuse.
+// refusedCase runs do with a synced informer, which has an index by label, for each kind of queue and
+// each kind of failure.
 func refusedCase(t *testing.T, do func(*testing.T, *informers.Relisting)) {
 	for kind, options := range map[string]kinformer.Options{
 		"arrivals": {}, "limited": {Queue: kinformer.Queue{Limit: 1}},
@@ -561,14 +560,14 @@ func refusedCase(t *testing.T, do func(*testing.T, *informers.Relisting)) {
 
 func byLabelV(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Labels["v"]}, nil }
 
-// refuses makes the object one that is refused from now on.
+// refuses updates the object so that the transform fails for it.
 func refuses(r *informers.Relisting, name string) {
 	cachetest.PatchAs(r.Source, "ns", name, func(p *corev1.Pod) { p.Labels = map[string]string{"v": "bad"} })
 	synctest.Wait()
 }
 
-// requireRight requires that all that the informer says of itself is about so many objects that are
-// behind, and that the store is as far as the server.
+// requireRight requires that the informer reports the given number of objects behind, and that the
+// store has reached the version of the server.
 func requireRight(r *informers.Relisting, t *testing.T, behind int) {
 	t.Helper()
 	synctest.Wait()
@@ -583,7 +582,8 @@ func requireRight(r *informers.Relisting, t *testing.T, behind int) {
 	require.Equal(t, fmt.Sprint(r.ResourceVersion()), r.LastSyncResourceVersion())
 }
 
-// TestRefusedObjectsThatComeAndGo leave nothing behind, and no handler hears of them.
+// TestRefusedObjectsThatComeAndGo: refused objects that are deleted leave nothing behind, and are not
+// delivered to handlers.
 func TestRefusedObjectsThatComeAndGo(t *testing.T) {
 	testkit.Reports(t)
 	refusedCase(t, func(t *testing.T, r *informers.Relisting) {
@@ -600,8 +600,8 @@ func TestRefusedObjectsThatComeAndGo(t *testing.T) {
 	})
 }
 
-// TestRefusedDeletion: the cached object leaves, with the last state that anybody knows, and comes
-// back when it is created again.
+// TestRefusedDeletion: the cached object is deleted, with the last known state, and added when it is
+// created again.
 func TestRefusedDeletion(t *testing.T) {
 	texts := testkit.Reports(t)
 	refusedCase(t, func(t *testing.T, r *informers.Relisting) {
@@ -625,8 +625,8 @@ func TestRefusedDeletion(t *testing.T) {
 	})
 }
 
-// TestRefusedAtRandom: whatever is refused, at rest the informer has what passed last of each
-// object that is on the server, nothing else, says how many of them are behind, and has told that.
+// TestRefusedAtRandom: after random refusals the idle informer has exactly the last accepted state of
+// each object on the server, reports how many of them are behind, and has delivered that state.
 func TestRefusedAtRandom(t *testing.T) {
 	testkit.Reports(t)
 	for kind, options := range map[string]kinformer.Options{
@@ -676,8 +676,8 @@ func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.
 	}
 }
 
-// requireAsPassed requires that the store, its index and the handler agree, have nothing that is
-// not on the server, and that what differs otherwise is counted.
+// requireAsPassed requires that the store, its index and the handler agree, have only objects that are
+// on the server, and that objects in another version are counted.
 func requireAsPassed(t *testing.T, source *cachetest.Source, informer cache.SharedIndexInformer, mirror *testkit.Mirror) {
 	held, behind := map[string]string{}, 0
 	for _, obj := range informer.GetStore().List() {
@@ -695,13 +695,13 @@ func requireAsPassed(t *testing.T, source *cachetest.Source, informer cache.Shar
 	require.Equal(t, behind, stats.Untransformed)
 	known, problems, _ := mirror.State()
 	problems = slices.DeleteFunc(slices.Clone(problems), func(p string) bool {
-		return strings.HasPrefix(p, "delete of unknown") // as in client-go: handlers hear of a deletion that passes
+		return strings.HasPrefix(p, "delete of unknown") // as in client-go: the deletion of an unknown object is delivered
 	})
 	require.Empty(t, problems)
 	require.Equal(t, testkit.StateOfPods(slices.Values(informer.GetStore().List())), known)
 }
 
-// nothings are what a transform may return in place of an object and an error.
+// nothings are values that a transform may return instead of an object and an error.
 var nothings = map[string]any{
 	"nil":         nil,
 	"nil pointer": (*corev1.Pod)(nil),
@@ -709,7 +709,7 @@ var nothings = map[string]any{
 	"nil slice":   []any(nil),
 }
 
-// losing is a transform that returns nothing for bad pods.
+// losing returns a transform that returns nothing for bad pods.
 func losing(nothing any) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if obj.(*corev1.Pod).Labels["v"] == "bad" {
@@ -719,8 +719,7 @@ func losing(nothing any) cache.TransformFunc {
 	}
 }
 
-// TestQueuesRefuseANilTransformed: whatever call it comes with, nothing is queued, and the error is
-// counted.
+// TestQueuesRefuseANilTransformed: in each call nothing is queued, and the error is counted.
 func TestQueuesRefuseANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
 		for name, q := range map[string]interface {
@@ -760,8 +759,8 @@ func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
 	return store
 }
 
-// TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the object stays
-// as it is cached, which handlers hear of as little as readers, and the informer says so.
+// TestInformerWhoseTransformReturnsNil: by list, in pages, by stream or by watch, the cached object is
+// kept, neither handlers nor readers notice anything, and the informer reports it.
 func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 	texts := testkit.Reports(t)
 	for what, nothing := range nothings {
@@ -801,7 +800,7 @@ func TestInformerWhoseTransformReturnsNil(t *testing.T) {
 	}
 }
 
-// waysOf are the ways in which a server can tell of the objects.
+// waysOf returns servers that send the objects in each possible way.
 func waysOf(pods ...*corev1.Pod) map[string]func() *testkit.Server {
 	list, events, initial := testkit.PodList("5"), []watch.Event(nil), []watch.Event(nil)
 	for _, pod := range pods {
@@ -825,7 +824,7 @@ func waysOf(pods ...*corev1.Pod) map[string]func() *testkit.Server {
 	}
 }
 
-// itemByItem answers with one item of the list at a time.
+// itemByItem returns a list function with pages of one item.
 func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(_ int, _ context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page := testkit.PodList(list.ResourceVersion)
@@ -837,7 +836,7 @@ func itemByItem(list *corev1.PodList) func(int, context.Context, metav1.ListOpti
 	}
 }
 
-// TestStoreRefusesANilTransformed: a call of a store WithTransformer changes nothing then.
+// TestStoreRefusesANilTransformed: calls of a store WithTransformer then change nothing.
 func TestStoreRefusesANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
 		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(losing(nothing)))

@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestDefaultName: the caller's file:line, for client-go's reflectors.
+// TestDefaultName: reflectors are named by the caller's file:line, as in client-go.
 func TestDefaultName(t *testing.T) {
 	const here = `reflector_test\.go:\d+$`
 	assert.Regexp(t, here, NewReflector(&ListWatch{}, nil, &testkit.StoreLog{}, 0).Name())
@@ -31,8 +31,8 @@ func TestDefaultName(t *testing.T) {
 	assert.Equal(t, "n", NewNamedReflector("n", &ListWatch{}, nil, &testkit.StoreLog{}, 0).Name())
 }
 
-// TestStandIn: it tells what it stands for and where that is, and asks nobody for it. Before the
-// first list there is no version.
+// TestStandIn: a stand-in has the name and the description of its reflector, without any request.
+// Before the first list it has no version.
 func TestStandIn(t *testing.T) {
 	server := &testkit.Server{}
 	o := reflector.Options{
@@ -54,8 +54,8 @@ func TestStandIn(t *testing.T) {
 	assert.Empty(t, server.Asked())
 }
 
-// TestHandlerSeesTheStandIn: the reflector that the handler gets tells who it is and how far it
-// came.
+// TestHandlerSeesTheStandIn: the reflector that the watch-error handler receives has the name, the type
+// and the version of the informer's.
 func TestHandlerSeesTheStandIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type seen struct{ name, typ, version string }
@@ -86,8 +86,8 @@ func TestHandlerSeesTheStandIn(t *testing.T) {
 	})
 }
 
-// TestErrorsWithoutAHandler: who has set no handler has client-go's, which reports what is not
-// expected.
+// TestErrorsWithoutAHandler: without a watch-error handler client-go's is used, which reports
+// unexpected errors.
 func TestErrorsWithoutAHandler(t *testing.T) {
 	reported := testkit.Reports(t)
 	o := reflector.Options{Name: "n", Journal: reflector.NewJournal()}
@@ -100,7 +100,8 @@ func TestErrorsWithoutAHandler(t *testing.T) {
 	assert.Contains(t, reported()[0], "reflector n")
 }
 
-// TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, by namespace.
+// TestNewNamespaceKeyedIndexerAndReflector: the reflector fills the indexer, which has an index by
+// namespace.
 func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches()}
@@ -120,9 +121,9 @@ func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	})
 }
 
-// TestNamesOfInformersReflectors: the name tells what is reflected, by the resource where the
-// informer knows it, and where it was started. Errors such as that of a very short watch have
-// nothing else.
+// TestNamesOfInformersReflectors: the name has the resource if the informer knows it, otherwise the
+// type, and the file and line of the start. Errors such as that of a very short watch have no other
+// information.
 func TestNamesOfInformersReflectors(t *testing.T) {
 	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	widgets := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})

@@ -39,8 +39,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRefusedHandlerLeavesTheResyncPeriod: who is not added does not have the others resynced more
-// often.
+// TestRefusedHandlerLeavesTheResyncPeriod: a handler that is refused does not shorten the resync period
+// of others.
 func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	informer := NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, time.Hour, nil).(*sharedIndexInformer)
 	_, err := informer.AddEventHandlerWithResyncPeriod(fanout.Delivered{ResourceEventHandler: &testkit.Journal{}, Err: fanout.ErrBadDelivery}, time.Minute)
@@ -51,7 +51,8 @@ func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	assert.Equal(t, time.Minute, informer.life.resyncCheckPeriod)
 }
 
-// TestStopNamesWhatThePolicyWaitsFor: also when the policy ends the informer.
+// TestStopNamesWhatThePolicyWaitsFor: a stopping informer names the function that it waits for, also if
+// its policy stops it.
 func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
 	})
 }
 
-// TestScarcity: memory is scarce if there is a limit, and what is in use does not fit in twice.
+// TestScarcity: memory is scarce if there is a limit, and the memory in use does not fit into it twice.
 func TestScarcity(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	assert.False(t, store.MemoryIsScarce())
@@ -76,8 +77,8 @@ func TestScarcity(t *testing.T) {
 	assert.True(t, store.MemoryIsScarce())
 }
 
-// TestNamesOfInformers: an informer, its handlers and its queue are called by the resource where
-// that is known. Of several that hold unstructured objects the type says nothing.
+// TestNamesOfInformers: an informer, its handlers and its queue are named by the resource if that is
+// known. The type does not distinguish informers of unstructured objects.
 func TestNamesOfInformers(t *testing.T) {
 	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	widget := &unstructured.Unstructured{}
@@ -107,9 +108,8 @@ func TestNamesOfInformers(t *testing.T) {
 	}
 }
 
-// whatIsAt returns the line of this package's source that a name of the form package/file:line
-// stands for.
-func whatIsAt(t *testing.T, name string) string {
+// sourceLineAt returns the line of this package's source for a name of the form package/file:line.
+func sourceLineAt(t *testing.T, name string) string {
 	file, line, ok := strings.Cut(strings.TrimPrefix(name, "github.com/kinformer/cache/"), ":")
 	require.True(t, ok, name)
 	number, err := strconv.Atoi(line)
@@ -133,16 +133,16 @@ func TestFunctionsAreNamedByFileAndLine(t *testing.T) {
 		"twice filtered": &FilteringResourceEventHandler{Handler: &FilteringResourceEventHandler{Handler: ResourceEventHandlerFuncs{AddFunc: add}}},
 		"delivered":      fanout.Delivered{ResourceEventHandler: ResourceEventHandlerFuncs{AddFunc: add}},
 	} {
-		assert.Contains(t, whatIsAt(t, fanout.NameOf(handler)), "// the add function", name)
+		assert.Contains(t, sourceLineAt(t, fanout.NameOf(handler)), "// the add function", name)
 	}
-	assert.Contains(t, whatIsAt(t, fanout.NameOf(updateFunc(update))), "// the update function")
+	assert.Contains(t, sourceLineAt(t, fanout.NameOf(updateFunc(update))), "// the update function")
 	for comment, handler := range map[string]TypedResourceEventHandler[*corev1.Pod]{
 		"// the typed function":    TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: nil, AddFunc: typed},
 		"// the detailed function": &TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{AddFunc: typedAdd},
 	} {
 		filtered := TypedFilteringResourceEventHandler[*corev1.Pod]{Handler: handler}
 		for _, untyped := range []ResourceEventHandler{fanout.Delivered{ResourceEventHandler: fanout.Typed[*corev1.Pod]{Handler: handler}}, testkit.AsClientGoAdaptsIt(t, handler), testkit.AsClientGoAdaptsIt(t, filtered)} {
-			assert.Contains(t, whatIsAt(t, fanout.NameOf(untyped)), comment)
+			assert.Contains(t, sourceLineAt(t, fanout.NameOf(untyped)), comment)
 		}
 	}
 }
@@ -163,12 +163,12 @@ func (f updateFunc) updateMethod(_, _ any) {}
 // handlerOf is like controller-runtime's EventHandler, whose name is longer than a line.
 type handlerOf[T, R any] struct{ ResourceEventHandlerFuncs }
 
-// TestNamesOfOtherHandlers: the values of methods are in no file, so that the methods are named;
-// what is no function has a type.
+// TestNamesOfOtherHandlers: method values have no file, so they are named by their method; handlers
+// that are not functions are named by their type.
 func TestNamesOfOtherHandlers(t *testing.T) {
 	one := func(any) {} // the only function
 	receiver, place := updateFunc(nil), fanout.NameOf(ResourceEventHandlerFuncs{AddFunc: one})
-	assert.Contains(t, whatIsAt(t, place), "// the only function")
+	assert.Contains(t, sourceLineAt(t, place), "// the only function")
 	for want, handler := range map[string]ResourceEventHandler{
 		"internal/testkit.Journal":                           &testkit.Journal{},
 		"github.com/kinformer/cache.updateFunc.method":       ResourceEventHandlerFuncs{AddFunc: receiver.method, DeleteFunc: one},
@@ -187,8 +187,8 @@ func TestNamesOfOtherHandlers(t *testing.T) {
 	assert.Equal(t, "<nil>", fanout.NameOf(nil))
 }
 
-// TestNamespaceIndexByWhateverName: stores know the usual index function, and call a cheaper one in
-// its place. The index is the same as with a function that they do not know.
+// TestNamespaceIndexByWhateverName: stores recognize the usual index function, and call a cheaper one
+// instead. The index equals that of an equivalent function that they do not recognize.
 func TestNamespaceIndexByWhateverName(t *testing.T) {
 	unknown := func(obj any) ([]string, error) { return MetaNamespaceIndexFunc(obj) }
 	require.Nil(t, singleValued(unknown))
@@ -237,7 +237,7 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 }
 
 // TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue
-// keeps the reflector from its resyncs, its watchdog and the end of its context.
+// keeps the reflector from its resyncs, its idle timeout and the end of its context.
 func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	for name, hold := range map[string]struct {
 		limit    int
@@ -298,8 +298,8 @@ func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may ask the
-// informer, and others need not wait for it.
+// TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may call the
+// informer, and other callers of the informer need not wait for it.
 func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 	informer := NewSharedIndexInformer(&testkit.Server{}, &corev1.Pod{}, 0, nil).(*sharedIndexInformer)
 	require.NoError(t, informer.store.Add(testkit.PodAt("a", "1")))
@@ -324,8 +324,8 @@ func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
 	assert.True(t, q.HasSynced())
 }
 
-// TestProducerHandsOverWhatCannotBeDoneAtOnce: something waits already, a handler is joining, or
-// the queue is closed.
+// TestProducerHandsOverWhatCannotBeDoneAtOnce: the producer leaves a batch to the consumer if an item
+// is already waiting, a handler is being added, or the queue is closed.
 func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(s *sharedIndexInformer, q *queue.Queue)
@@ -346,12 +346,12 @@ func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 	}
 }
 
-// panickingDetector is a part of the informer that fails.
+// panickingDetector is a mutation detector that panics.
 type panickingDetector struct{ MutationDetector }
 
 func (panickingDetector) AddObject(any) { panic("cannot take it") }
 
-// TestPanicInTheProducer: it is reported as in the consumer, and neither lock is left held.
+// TestPanicInTheProducer: the panic is reported as in the consumer, and both locks are released.
 func TestPanicInTheProducer(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	s, q := informerAndQueue()
@@ -364,7 +364,7 @@ func TestPanicInTheProducer(t *testing.T) {
 	assert.Len(t, s.store.List(), 2)
 }
 
-// updatesOf are updates of n pods, as a reflector collects them.
+// updatesOf returns updates of n pods in the form that a reflector collects.
 func updatesOf(n int) []event.Record {
 	batch := make([]event.Record, n)
 	for i := range batch {
@@ -375,7 +375,7 @@ func updatesOf(n int) []event.Record {
 	return batch
 }
 
-// informerAndQueue are an informer with the namespace index, started as far as its controller, and
+// informerAndQueue returns an informer with the namespace index, started as far as its controller, and
 // its queue.
 func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
 	s := NewSharedIndexInformerWithOptions(nil, &corev1.Pod{}, SharedIndexInformerOptions{
@@ -385,8 +385,8 @@ func informerAndQueue() (*sharedIndexInformer, *queue.Queue) {
 	return s, s.pipeline.Queue
 }
 
-// TestAllocationsOfAnUpdate: one event on its own from the reflector's hands into the store, with
-// the namespace index and without handlers, allocates nothing.
+// TestAllocationsOfAnUpdate: a single event, from the reflector to the store, with the namespace index
+// and without handlers, allocates nothing.
 func TestAllocationsOfAnUpdate(t *testing.T) {
 	_, q := informerAndQueue()
 	events, batch, next := updatesOf(100), make([]event.Record, 1), 0
@@ -409,7 +409,7 @@ func readerOf(keyFunc KeyFunc) *event.Keys {
 	return r
 }
 
-// TestUsualKeys are those of MetaNamespaceKeyFunc, however they are come by.
+// TestUsualKeys: keys equal those of MetaNamespaceKeyFunc, regardless of how they are obtained.
 func TestUsualKeys(t *testing.T) {
 	cluster := testkit.PodAt("node", "1")
 	cluster.Namespace = ""
@@ -438,7 +438,7 @@ func TestUsualKeys(t *testing.T) {
 	}
 }
 
-// TestKnownKeysAreTheStores: an event for an object that the store has allocates no key.
+// TestKnownKeysAreTheStores: an event for a stored object allocates no key.
 func TestKnownKeysAreTheStores(t *testing.T) {
 	s := newStore(MetaNamespaceKeyFunc, nil)
 	long := testkit.PodAt(strings.Repeat("x", 256), "1")

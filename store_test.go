@@ -28,8 +28,8 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// byValue indexes an item under its value modulo 3 and 5; some values have none, and some fail one
-// way or the other.
+// byValue indexes an item under its value modulo 3 and 5; for some values it returns nothing, and for
+// some it fails, by an error or a panic.
 func byValue(obj any) ([]string, error) {
 	switch v := obj.(item).value; {
 	case v%10 == 7:
@@ -43,8 +43,8 @@ func byValue(obj any) ([]string, error) {
 	}
 }
 
-// TestReadsGoOnWhileAnIndexFunctionBlocks: whatever a write is busy with, and however long, every
-// read answers at once, and from the state before it.
+// TestReadsGoOnWhileAnIndexFunctionBlocks: during any write, regardless of its duration, every read
+// returns at once, with the state before the write.
 func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
 	for name, write := range map[string]func(i cache.Indexer, slow cache.IndexFunc) error{
 		"Add":    func(i cache.Indexer, _ cache.IndexFunc) error { return i.Add(item{"c", 2}) },
@@ -87,7 +87,7 @@ func TestReadsGoOnWhileAnIndexFunctionBlocks(t *testing.T) {
 	}
 }
 
-// blockingIndex files everything under "all", and waits at the first object of value 2.
+// blockingIndex indexes all items under "all", and blocks at the first item with value 2.
 type blockingIndex struct {
 	once             sync.Once
 	entered, release chan struct{}
@@ -100,7 +100,7 @@ func (b *blockingIndex) index(obj any) ([]string, error) {
 	return []string{"all"}, nil
 }
 
-// requireFormerState asks an indexer everything that can be asked; it holds a and b of value 1.
+// requireFormerState requires that all reads of an indexer return a and b with value 1.
 func requireFormerState(t *testing.T, indexer cache.Indexer) {
 	t.Helper()
 	a, b := item{"a", 1}, item{"b", 1}
@@ -172,7 +172,7 @@ func TestUndeltaStorePushesItsContent(t *testing.T) {
 	assert.Equal(t, [][]any{{item{"a", 1}}, {}}, pushed)
 }
 
-// TestNilPointersAreNoObjects: they are refused like nil itself, and change nothing.
+// TestNilPointersAreNoObjects: nil pointers are refused like nil itself, and change nothing.
 func TestNilPointersAreNoObjects(t *testing.T) {
 	s := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	require.NoError(t, s.Add(testkit.Pod("a", "1")))
@@ -190,7 +190,7 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 	}
 }
 
-// TestNilOptionOfAStore is refused with a text that says which one it is.
+// TestNilOptionOfAStore: the text of the panic names the position of the option.
 func TestNilOptionOfAStore(t *testing.T) {
 	const second = "option 2 of 2 is nil: leave it out"
 	assert.PanicsWithValue(t, "NewStore or NewIndexer: "+second, func() { cache.NewStore(itemKey, cache.WithTransformer(nil), nil) })
@@ -200,7 +200,7 @@ func TestNilOptionOfAStore(t *testing.T) {
 	})
 }
 
-// even and odd items, in a store of ours and in one of client-go.
+// bothStores returns stores of this package and of client-go with even and odd items.
 func bothStores(t *testing.T) map[string]cache.Indexer {
 	byParity := cache.Indexers{"parity": func(obj any) ([]string, error) {
 		return []string{[]string{"even", "odd"}[obj.(item).value%2]}, nil
@@ -255,8 +255,8 @@ func TestTypedReads(t *testing.T) {
 	}
 }
 
-// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not
-// pointers; for the others each read says once why it finds nothing.
+// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers;
+// for the others each read reports once why it finds nothing.
 func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	itemPointerKey := func(obj any) (string, error) { return obj.(*item).key, nil }
 	byAll := cache.Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
@@ -356,8 +356,8 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	assert.Len(t, *errs, 2, "a hook takes the place of the report")
 }
 
-// TestPulledLoopsHoldTheirState: a loop through iter.Pull shows the state that it began with, and
-// holds it until it is stopped.
+// TestPulledLoopsHoldTheirState: a loop with iter.Pull yields the state at its beginning, and keeps it
+// until it is stopped.
 func TestPulledLoopsHoldTheirState(t *testing.T) {
 	s := cache.NewIndexer(itemKey, cache.Indexers{"value": byValue})
 	require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
@@ -379,8 +379,8 @@ func TestPulledLoopsHoldTheirState(t *testing.T) {
 	}
 }
 
-// FuzzResourceVersions gives a store any resourceVersions: it takes all, never fails, and its own
-// never goes back among those that can be compared.
+// FuzzResourceVersions gives a store arbitrary resourceVersions: it accepts all, never fails, and its
+// own version never decreases among comparable ones.
 func FuzzResourceVersions(f *testing.F) {
 	for _, versions := range [][3]string{
 		{"1", "2", "10"}, {"10", "9", ""}, {"0", "", "00"}, {"-1", "+1", "1e3"}, {"18446744073709551615", "18446744073709551616", "9"},
@@ -416,7 +416,8 @@ func podOfVersion(name, version string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version}}
 }
 
-// TestNilFunctionsOfStores: each write says what is missing, and none panics.
+// TestNilFunctionsOfStores: each write returns an error that names the missing function, and none
+// panics.
 func TestNilFunctionsOfStores(t *testing.T) {
 	s := cache.NewStore(nil)
 	for name, write := range map[string]func(any) error{

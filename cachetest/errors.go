@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ErrNothingTracked is what Settle returns when no handler is tracked.
+// ErrNothingTracked is returned by Settle if no handler is tracked.
 var ErrNothingTracked = errors.New("cachetest: no handler is tracked")
 
-// resource names what is served in the errors of writers.
+// resource is the resource in the errors of writers.
 var resource = schema.GroupResource{Resource: "objects"}
 
 // TooManyRequests returns a 429 with a Retry-After of retryAfter, rounded up to whole seconds.
@@ -37,8 +37,8 @@ func Expired() error {
 	return apierrors.NewResourceExpired("scripted: the resourceVersion was compacted")
 }
 
-// TooLargeResourceVersion returns the 504 for a resourceVersion that the server has not reached,
-// with the cause that clients look for.
+// TooLargeResourceVersion returns the 504 for a resourceVersion that the server has not reached, with
+// the cause that clients check.
 func TooLargeResourceVersion(asked, current uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("resourceVersion %d is ahead of the current %d", asked, current), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
@@ -53,7 +53,7 @@ func InternalError() error {
 	return apierrors.NewInternalError(errors.New("scripted: internal error"))
 }
 
-// ConnectionRefused returns the error of a dial to a port on which nobody listens.
+// ConnectionRefused returns the error of a dial to a port without a listener.
 func ConnectionRefused() error {
 	return &net.OpError{
 		Op:   "dial",
@@ -74,9 +74,9 @@ func ErrorEvent(err error) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &s}
 }
 
-// Garbage returns events that no API server should send, for a stream of objects like the stored
-// object example: no object, objects of the wrong type (one without metadata, one with), a Table,
-// and an unknown event type. None of them may stop a client or reach its handlers.
+// Garbage returns events that no API server should send, for a stream of objects of the type of
+// example, which is a stored object: no object, objects of the wrong type (one without metadata, one
+// with), a Table, and an unknown event type. None of them may stop a client or reach its handlers.
 func Garbage(example runtime.Object) []watch.Event {
 	events := []watch.Event{
 		{Type: watch.Added, Object: nil},
@@ -94,8 +94,8 @@ func expired(rv, compacted uint64) *apierrors.StatusError {
 	return apierrors.NewResourceExpired(fmt.Sprintf("resourceVersion %d was compacted, the oldest held is %d", rv, compacted))
 }
 
-// unversioned is what an API server makes of a watch from a version that is no
-// number: an error that it did not expect.
+// unversioned returns the response of an API server to a watch from a version that is not a number: an
+// internal error.
 func unversioned(cause error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -104,7 +104,7 @@ func unversioned(cause error) error {
 	}}
 }
 
-// nameless is the refusal of an object without a name.
+// nameless returns the error for an object without a name.
 func nameless(obj runtime.Object) error {
 	return apierrors.NewInvalid(obj.GetObjectKind().GroupVersionKind().GroupKind(), "", field.ErrorList{
 		field.Required(field.NewPath("metadata", "name"), "the source makes no names from generateName"),

@@ -17,8 +17,7 @@ import (
 	"github.com/kinformer/cache/cachetest"
 )
 
-// startConfigMaps runs an informer on src with one handler, and returns what
-// stops it.
+// startConfigMaps runs an informer on src with one handler, and returns a function that stops it.
 func startConfigMaps(src *cachetest.Source, handler clientgo.ResourceEventHandler) (stop func()) {
 	informer := clientgo.NewSharedIndexInformer(src, &corev1.ConfigMap{}, 0, clientgo.Indexers{})
 	if _, err := informer.AddEventHandler(handler); err != nil {
@@ -37,7 +36,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// A handler is told the state, then each change.
+// A handler receives the state, then each change.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -63,8 +62,8 @@ func Example() {
 	// delete default/a 5
 }
 
-// The connection is lost, and the server forgets what happened meanwhile: the
-// informer has to list again, and learns of the deletion only from that.
+// The connection is lost, and the server forgets the changes that happened meanwhile: the informer has
+// to list again, and detects the deletion only in the list.
 func ExampleSource_Compact() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -93,7 +92,7 @@ func ExampleSource_Compact() {
 	// delete default/a 2 unknown
 }
 
-// A request fails once, and is tried again.
+// A request fails once, and is repeated.
 func ExampleSource_FailNext() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -113,7 +112,7 @@ func ExampleSource_FailNext() {
 	// watch-list rv="" match=NotOlderThan bookmarks
 }
 
-// Settle says what is missing to whom.
+// The error of Settle names the handlers that have not received the state, and the difference.
 func ExampleSource_Settle() {
 	src := cachetest.Of(configMap("a"))
 	src.Track(nil).Named("a handler that was never registered")

@@ -12,33 +12,33 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault describes what happens to one request, in the order of the fields. The zero value serves
-// the request.
+// Fault scripts the handling of one request, in the order of the fields. The zero value is a request
+// without faults.
 type Fault struct {
-	// Delay passes first.
+	// Delay is the time before anything else.
 	Delay time.Duration
-	// Until, if not nil, is waited for next, until it is closed or a value can be received.
+	// Until, if not nil, delays the request further, until it is closed or a value can be received.
 	Until <-chan struct{}
-	// IgnoreContext makes these waits, and the stream of a watch, outlive the request's context:
-	// the answer comes late, after the client has gone.
+	// IgnoreContext makes these delays, and the stream of a watch, outlive the request's context: the
+	// response is late, after the client has given up.
 	IgnoreContext bool
-	// Panic, if not nil, is what the call panics with.
+	// Panic, if not nil, is the value of a panic of the call.
 	Panic any
-	// Err, if not nil, is what the call returns.
+	// Err, if not nil, is returned by the call.
 	Err error
-	// Stream shapes the stream of a watch.
+	// Stream scripts the stream of a watch.
 	Stream StreamScript
 }
 
-// StreamScript describes what happens on one stream. The zero value is a stream without faults.
+// StreamScript scripts one stream. The zero value is a stream without faults.
 type StreamScript struct {
 	// First are sent before everything else.
 	First []watch.Event
-	// Cut makes the source end the stream when CutAfter events, bookmarks
-	// included, have been delivered: before the first one if 0.
+	// Cut makes the source end the stream when CutAfter events, including bookmarks, have been
+	// delivered: before the first one if 0.
 	Cut      bool
 	CutAfter int
-	// OmitInitialEventsEnd leaves out the bookmark that ends the initial events.
+	// OmitInitialEventsEnd omits the bookmark that ends the initial events.
 	OmitInitialEventsEnd bool
 }
 
@@ -49,16 +49,17 @@ func (s *Source) Script(verb Verb, faults ...Fault) {
 	s.mu.faults[verb] = append(s.mu.faults[verb], faults...)
 }
 
-// FailNext makes the next requests of the verb fail, one for each error, after those for which
-// faults are queued already. A nil error serves a request.
+// FailNext makes the next requests of the verb fail, one for each error, after the faults that are
+// already queued. A nil error means a request without faults.
 func (s *Source) FailNext(verb Verb, errs ...error) {
 	for _, err := range errs {
 		s.Script(verb, Fault{Err: err})
 	}
 }
 
-// Outage breaks all open streams, and makes every request without a queued fault fail with err,
-// until end is called. Of overlapping outages the last one counts, and the first end ends it.
+// Outage breaks all open streams, and makes every request without a queued fault fail with err, until
+// end is called. If outages overlap, the last error applies, and the first call of an end ends the
+// outage.
 func (s *Source) Outage(err error) (end func()) {
 	s.setOutage(err)
 	return sync.OnceFunc(func() { s.setOutage(nil) })
@@ -73,10 +74,9 @@ func (s *Source) setOutage(err error) {
 	}
 }
 
-// Partition breaks all open streams, and makes every request hang, until heal is called, like a
-// network that drops everything. What is scripted for a request happens after that. So clients that
-// come back find all that a test has done meanwhile. Overlapping partitions last until all are
-// healed.
+// Partition breaks all open streams, and makes every request block, until heal is called, like a
+// network that drops everything. Scripted faults of a request follow after that, so returning clients
+// see all changes that the test has made meanwhile. Overlapping partitions last until all are healed.
 func (s *Source) Partition() (heal func()) {
 	s.partition(1)
 	return sync.OnceFunc(func() { s.partition(-1) })
@@ -92,7 +92,7 @@ func (s *Source) partition(n int) {
 	s.notifyLocked()
 }
 
-// begin records the request and takes the fault that is meant for it.
+// begin records the request and removes its fault from the queue.
 func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
 	request := Request{Verb: verb, Options: *options.DeepCopy(), At: time.Now()}
 	s.mu.Lock()
@@ -107,8 +107,8 @@ func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
 	return queue[0]
 }
 
-// hold does what the fault says short of its stream. It returns the context
-// that the rest of the request is bound to.
+// hold applies the fault to a request, except for its stream. It returns the context of the rest of the
+// request.
 func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
 	if f.IgnoreContext {
 		ctx = context.WithoutCancel(ctx)

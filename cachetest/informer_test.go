@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/cachetest"
 )
 
-// modes are the ways in which client-go's informers can get their state, and
-// the requests that they make for it.
+// modes are the ways in which client-go's informers can get their state, and the requests that they
+// make for it.
 var modes = []struct {
 	name  string
 	mode  cachetest.WatchListMode
@@ -33,7 +33,7 @@ var modes = []struct {
 		`watch-list rv="" match=NotOlderThan bookmarks`, `list rv="0" limit=500`, `watch rv="3" bookmarks`}},
 }
 
-// started runs an informer of a source with a and b, and returns both once it has heard of these.
+// started runs an informer of a source with a and b, and returns when the handler has received both.
 func started(t *testing.T, opts cachetest.Options) (*cachetest.Source, clientgo.SharedIndexInformer, *cachetest.Recorder) {
 	t.Helper()
 	opts.NewList, opts.Objects = podList, pods("a", "b")
@@ -45,8 +45,7 @@ func started(t *testing.T, opts cachetest.Options) (*cachetest.Source, clientgo.
 	return src, informer, recorder
 }
 
-// TestInformerFollows: an informer hears of what happens to a source, and asks no more than it has
-// to.
+// TestInformerFollows: an informer receives the changes of a source, with the fewest possible requests.
 func TestInformerFollows(t *testing.T) {
 	for name, c := range map[string]struct {
 		do           func(src *cachetest.Source)
@@ -69,7 +68,7 @@ func TestInformerFollows(t *testing.T) {
 		}, []string{
 			"update default/a 2 -> 4",
 			"update default/a 4 -> 4",
-			"update default/a 4 -> 2", // client-go believes whatever comes
+			"update default/a 4 -> 2", // client-go accepts any order
 			"update default/a 2 -> 4",
 		}, nil},
 	} {
@@ -173,7 +172,7 @@ func TestInformerRelistsAfterCompaction(t *testing.T) {
 		for _, mode := range modes {
 			synctest.Test(t, func(t *testing.T) {
 				src, _, recorder := started(t, cachetest.Options{WatchList: mode.mode, FailAtStart: failAtStart})
-				<-time.After(time.Minute) // else the watch is "very short"
+				<-time.After(time.Minute) // otherwise client-go treats the watch as "very short"
 
 				heal := src.Partition()
 				relabel(src, "a", "1")
@@ -201,7 +200,7 @@ func TestInformerGoesOnWithoutTheEndOfItsInitialEvents(t *testing.T) {
 	})
 }
 
-// unsettled is Settle's error once nothing more happens. In a bubble only.
+// unsettled returns Settle's error after all goroutines are idle. In a bubble only.
 func unsettled(t *testing.T, src *cachetest.Source) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -287,8 +286,8 @@ func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestSettleTellsAGivenVersionFromTheSameGivenAgain: after a Rewind the next
-// writes get versions that handlers have heard of with other content.
+// TestSettleTellsAGivenVersionFromTheSameGivenAgain: after a Rewind the next writes get versions that
+// handlers have received with other content.
 func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
@@ -318,8 +317,8 @@ func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
 	})
 }
 
-// TestSettleAfterARewindOfAHandlerThatIsBehind: what a handler hears late of the
-// time before the Rewind is not what the source holds now.
+// TestSettleAfterARewindOfAHandlerThatIsBehind: a state from before the Rewind that a handler receives
+// late does not count as the current state.
 func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of()
@@ -341,8 +340,8 @@ func TestSettleAfterARewindOfAHandlerThatIsBehind(t *testing.T) {
 	})
 }
 
-// TestSettleAfterARewindBehindATransform: where content cannot be compared, what
-// was heard before the Rewind does not count, and what is heard after it does.
+// TestSettleAfterARewindBehindATransform: if content cannot be compared, states that were received
+// before the Rewind do not count, and those received after it do.
 func TestSettleAfterARewindBehindATransform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// exampleFromList returns a new object of the type that list holds, nil when
-// the list's type does not tell.
+// exampleFromList returns a new object of the type of the items of list, or nil if the type of list
+// does not determine it.
 func exampleFromList(list runtime.Object) runtime.Object {
 	if u, ok := list.(*unstructured.UnstructuredList); ok {
 		return exampleFromUnstructuredList(u)
@@ -61,8 +61,8 @@ func newList(example runtime.Object) runtime.Object {
 	return list
 }
 
-// newBookmark returns an object of example's type and kind that carries nothing
-// but rv, and the mark of the end of the initial events if asked for.
+// newBookmark returns an object of example's type and kind that has only rv and, if initialEventsEnd,
+// the mark of the end of the initial events.
 func newBookmark(example runtime.Object, rv uint64, initialEventsEnd bool) runtime.Object {
 	obj := reflect.New(reflect.TypeOf(example).Elem()).Interface().(runtime.Object)
 	if gvk := example.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
@@ -76,8 +76,7 @@ func newBookmark(example runtime.Object, rv uint64, initialEventsEnd bool) runti
 	return obj
 }
 
-// accessor returns the metadata of obj. It panics when there is none: only
-// API objects can be served.
+// accessor returns the metadata of obj. It panics if obj has none: only API objects can be served.
 func accessor(obj runtime.Object) metav1.Object {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -86,7 +85,7 @@ func accessor(obj runtime.Object) metav1.Object {
 	return m
 }
 
-// keyOf is "namespace/name", or "name" for what has no namespace.
+// keyOf returns "namespace/name", or "name" for an object without a namespace.
 func keyOf(m metav1.Object) string { return joinKey(m.GetNamespace(), m.GetName()) }
 
 func joinKey(namespace, name string) string {

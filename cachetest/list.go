@@ -24,19 +24,17 @@ func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
-// ListWithContext answers as an API server does. The objects come in the order
-// of their keys.
+// ListWithContext responds as an API server does. The objects are ordered by key.
 //
-//   - resourceVersion "": the current state; with a limit in pages, which all
-//     show the state of the first one;
-//   - "0": the current state, whole (see Options.NoWatchCache);
+//   - resourceVersion "": the current state; with a limit in pages, all of which
+//     have the state of the first one;
+//   - "0": the current state, in one page (see Options.NoWatchCache);
 //   - N with resourceVersionMatch Exact, or with a limit and no match: the
-//     state as of N, 410 if that was compacted;
-//   - N else: the current state;
+//     state as of N, 410 if N was compacted;
+//   - N otherwise: the current state;
 //   - N greater than the counter: 504 with the cause ResourceVersionTooLarge.
 //
-// Selectors are for labels, and for metadata.name, metadata.namespace and
-// Options.Fields.
+// Selectors may use labels, metadata.name, metadata.namespace and Options.Fields.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	fault := s.begin(VerbList, options)
 	if _, err := s.hold(ctx, fault); err != nil {
@@ -49,24 +47,24 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return s.listOf(page)
 }
 
-// query is what a list request asks for.
+// query has the parameters of a list request.
 type query struct {
-	// rv is the state to show.
+	// rv is the version of the state.
 	rv uint64
-	// after is the last key of the page before, "" for the first page.
+	// after is the last key of the previous page, "" for the first page.
 	after string
-	// limit is the greatest number of objects, 0 for all.
+	// limit is the maximum number of objects, 0 for all.
 	limit int64
-	// selected are those to show.
+	// selected is the selection of the request.
 	selected selection
 }
 
-// page is the answer to a query. Its objects are the stored ones.
+// page is the response to a query. Its objects are the stored ones.
 type page struct {
 	rv        uint64
 	objects   []runtime.Object
 	next      string
-	remaining *int64 // nil: not told
+	remaining *int64 // nil: omitted
 	example   runtime.Object
 }
 
@@ -123,8 +121,8 @@ func (s *Source) queryLocked(options metav1.ListOptions) (query, error) {
 	return q, nil
 }
 
-// tooLargeLocked is TooLargeResourceVersion as this server says it: who has no
-// cache does not ask to come back.
+// tooLargeLocked returns this server's TooLargeResourceVersion: without a watch cache it has no retry
+// delay.
 func (s *Source) tooLargeLocked(asked uint64) error {
 	err := TooLargeResourceVersion(asked, s.mu.rv)
 	if status, ok := err.(*apierrors.StatusError); ok && s.opts.NoWatchCache {
@@ -133,8 +131,8 @@ func (s *Source) tooLargeLocked(asked uint64) error {
 	return err
 }
 
-// isExact reports whether options ask for the state as of the resourceVersion
-// asked: by name, or because a paged list has to stay at one version.
+// isExact reports whether options request the state as of the resourceVersion asked: explicitly, or
+// because a paged list has to stay at one version.
 func isExact(options metav1.ListOptions, asked uint64) bool {
 	if asked == 0 {
 		return false
@@ -143,8 +141,8 @@ func isExact(options metav1.ListOptions, asked uint64) bool {
 	return match == metav1.ResourceVersionMatchExact || match == "" && options.Limit > 0
 }
 
-// pageLocked answers a query. As with an API server, a page that is full says
-// that there is more as long as there are keys, selected or not.
+// pageLocked returns the page of a query. As with an API server, a full page has a continue token while
+// there are further keys, selected or not.
 func (s *Source) pageLocked(q query) page {
 	keys, then := s.keysAtLocked(q.rv)
 	first, found := slices.BinarySearch(keys, q.after)
@@ -169,8 +167,8 @@ func (s *Source) pageLocked(q query) page {
 	return p
 }
 
-// remaining is what a page tells of the n keys behind it: nothing if the answer
-// is selected, because the server has not looked at them.
+// remaining returns the remaining item count of a page that n keys follow: nil for a selection, because
+// the server has not evaluated it on these keys.
 func (q query) remaining(n int) *int64 {
 	if !q.selected.all() {
 		return nil
@@ -179,8 +177,8 @@ func (q query) remaining(n int) *int64 {
 	return &count
 }
 
-// keysAtLocked returns the keys that existed at rv in order, and the objects of
-// then in whose place others are today.
+// keysAtLocked returns the keys that existed at rv in order, and the objects at rv that were changed
+// since.
 func (s *Source) keysAtLocked(rv uint64) ([]string, map[string]runtime.Object) {
 	now := s.keysLocked()
 	if rv == s.mu.rv {
@@ -202,7 +200,7 @@ func (s *Source) keysAtLocked(rv uint64) ([]string, map[string]runtime.Object) {
 	return keys, then
 }
 
-// listOf makes the answer's list object.
+// listOf returns the list object of a page.
 func (s *Source) listOf(p page) (runtime.Object, error) {
 	var list runtime.Object
 	if s.opts.NewList != nil {
@@ -228,7 +226,7 @@ func (s *Source) listOf(p page) (runtime.Object, error) {
 	return list, nil
 }
 
-// validate applies the API server's own rules to options.
+// validate applies the validation of an API server to options.
 func validate(options metav1.ListOptions, isWatch, watchListServed bool) error {
 	errs := validation.ValidateListOptions(&internalversion.ListOptions{
 		Watch:                isWatch,
@@ -255,8 +253,8 @@ func parseRV(rv string) (uint64, error) {
 	return n, nil
 }
 
-// continuation is what a continue token says: the list goes on behind the key
-// From as of the version RV, or as of now if that is 0.
+// continuation is the content of a continue token: the list continues after the key From at the version
+// RV, or at the current version if that is 0.
 type continuation struct {
 	RV   uint64 `json:"rv"`
 	From string `json:"from"`

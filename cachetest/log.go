@@ -11,58 +11,52 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// entryKind says what a log entry makes a stream do.
+// entryKind is the effect of a log entry on a stream.
 type entryKind int
 
 const (
-	// change is a write: streams deliver it, lists are rebuilt from it, and
-	// watches started later replay it.
+	// change is a write: streams deliver it, lists are rebuilt from it, and later watches replay it.
 	change entryKind = iota
-	// injected is a scripted event: only streams that were open when it was
-	// appended deliver it.
+	// injected is a scripted event: only streams that were open when it was appended deliver it.
 	injected
-	// bookmark tells the open streams that asked for bookmarks how far the
-	// counter has come.
+	// bookmark sends the current counter to the open streams that requested bookmarks.
 	bookmark
-	// cut ends the open streams, after everything before it.
+	// cut ends the open streams after all earlier entries.
 	cut
 )
 
-// entry is one position of the log. Objects are never changed after they were
-// put in.
+// entry is one position of the log. Its objects are immutable.
 type entry struct {
 	kind entryKind
-	// seq is the position in the log; each entry's is one greater than the
-	// one's before.
+	// seq is the position in the log, which is contiguous.
 	seq uint64
-	// rv is the source's counter once the entry was appended. It does not
-	// decrease along the log, and no two changes share one.
+	// rv is the source's counter after the entry was appended. It does not decrease along the log, and
+	// no two changes have the same.
 	rv uint64
 
-	// event is what a change or an injected entry delivers.
+	// event is the event that a change or an injected entry delivers.
 	event watch.Event
-	// key and prev belong to changes, and to what is sent again of them: prev is
-	// the object that the change replaced or removed, nil when there was none.
+	// key and prev belong to changes and to resent ones: prev is the object that the change replaced or
+	// removed, nil if there was none.
 	key  string
 	prev runtime.Object
-	// lost says of a change that no stream delivers it.
+	// lost marks a change that no stream delivers.
 	lost bool
 }
 
-// isWrite reports whether the entry is a write, or one that is sent again.
+// isWrite reports whether the entry is a write, or a resent one.
 func (e *entry) isWrite() bool { return e.key != "" }
 
-// eventLog holds the entries in order. It has no lock and no goroutine: Source
-// guards it.
+// eventLog has the entries in order. It has no lock and no goroutine: Source guards it.
 //
-// Invariants: entries[i].seq == entries[0].seq+i; the rv's do not decrease;
-// every change after compacted is in entries.
+// Invariants: entries[i].seq == entries[0].seq+i; the rv's do not decrease; every change after
+// compacted is in entries.
 type eventLog struct {
 	entries []entry
-	// next is the seq of the entry appended next.
+	// next is the seq of the next entry.
 	next uint64
-	// compacted is the oldest resourceVersion that a reader can start from.
-	// Older entries may still be there, for the streams that are open.
+	// compacted is the oldest resourceVersion from which a reader can start. Older entries may be kept
+	// for open streams.
 	compacted uint64
 }
 
@@ -73,7 +67,7 @@ func (l *eventLog) append(e entry) {
 	l.entries = append(l.entries, e)
 }
 
-// first is the seq of the oldest entry held, next when there is none.
+// first returns the seq of the oldest entry, or next if there is none.
 func (l *eventLog) first() uint64 {
 	return l.next - uint64(len(l.entries))
 }
@@ -83,8 +77,7 @@ func (l *eventLog) at(seq uint64) *entry {
 	return &l.entries[seq-l.first()]
 }
 
-// after returns the position where a reader starts who knows everything up to
-// and with rv.
+// after returns the position from which a reader continues that has everything up to and including rv.
 func (l *eventLog) after(rv uint64) uint64 {
 	return l.first() + uint64(l.indexAfter(rv))
 }
@@ -93,12 +86,12 @@ func (l *eventLog) indexAfter(rv uint64) int {
 	return sort.Search(len(l.entries), func(i int) bool { return l.entries[i].rv > rv })
 }
 
-// replayable reports whether everything after rv is still held.
+// replayable reports whether all entries after rv are kept.
 func (l *eventLog) replayable(rv uint64) bool { return rv >= l.compacted }
 
-// compact refuses readers from before rv, and forgets the entries up to and
-// with rv that lie before the position inUse. It leaves them where they are
-// while they are the smaller half: moving the rest costs as much as it frees.
+// compact refuses readers from before rv, and removes the entries up to and including rv that lie
+// before the position inUse. It keeps them while they are the smaller half, so that moving the rest
+// costs no more than it frees.
 func (l *eventLog) compact(rv, inUse uint64) {
 	l.compacted = max(l.compacted, rv)
 	forget := min(l.after(l.compacted), inUse) - l.first()
@@ -107,7 +100,7 @@ func (l *eventLog) compact(rv, inUse uint64) {
 	}
 }
 
-// rewind takes the entries after rv out, and returns them.
+// rewind removes and returns the entries after rv.
 func (l *eventLog) rewind(rv uint64) []entry {
 	keep := l.indexAfter(rv)
 	undone := slices.Clone(l.entries[keep:])
@@ -117,9 +110,8 @@ func (l *eventLog) rewind(rv uint64) []entry {
 	return undone
 }
 
-// undo returns what has to be put into the current state to get the state as
-// of rv: for each key changed since, the object of then, nil for none. The
-// caller has checked that rv is replayable.
+// undo returns the changes to the current state that restore the state as of rv: for each key that was
+// changed since, the object at rv, or nil. rv must be replayable.
 func (l *eventLog) undo(rv uint64) map[string]runtime.Object {
 	then := map[string]runtime.Object{}
 	for i := len(l.entries) - 1; i >= 0 && l.entries[i].rv > rv; i-- {
@@ -130,8 +122,7 @@ func (l *eventLog) undo(rv uint64) map[string]runtime.Object {
 	return then
 }
 
-// changeAt returns the change that was given rv, nil when there is none or it
-// was compacted.
+// changeAt returns the change with version rv, or nil if there is none or it was compacted.
 func (l *eventLog) changeAt(rv uint64) *entry {
 	for i := l.indexAfter(rv - 1); i < len(l.entries) && l.entries[i].rv == rv; i++ {
 		if l.entries[i].kind == change {

@@ -29,11 +29,11 @@ func (l *eventLog) check() error {
 	return nil
 }
 
-// history is the reference for a log: the whole state after each write.
+// history is the reference for a log: the complete state after each write.
 type history map[uint64]map[string]runtime.Object
 
-// TestLogAgainstHistory does random writes, compactions and rewinds, and
-// compares every state that the log can still tell with the recorded one.
+// TestLogAgainstHistory does random writes, compactions and rewinds, and compares every state that the
+// log can still restore with the recorded one.
 func TestLogAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New(Options{})

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// silenceKlog drops what client-go logs about the faults that tests script.
+// silenceKlog drops client-go's log lines about scripted faults.
 func silenceKlog() {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
@@ -74,7 +74,7 @@ func startPods(t *testing.T, src *cachetest.Source, recorder *cachetest.Recorder
 	return informer
 }
 
-// run runs f until the test ends, and waits for it then.
+// run runs f until the test ends, and then waits for it.
 func run(t *testing.T, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -85,14 +85,14 @@ func run(t *testing.T, f func(ctx context.Context)) {
 	})
 }
 
-// settle waits for the handlers, and for all that goes on behind them.
+// settle waits for the handlers, and until all goroutines are idle.
 func settle(t *testing.T, src *cachetest.Source) {
 	t.Helper()
 	require.NoError(t, src.Settle(t.Context()))
 	synctest.Wait()
 }
 
-// requests are the requests of src in one line each.
+// requests returns the requests of src in one line each.
 func requests(src *cachetest.Source) []string {
 	var lines []string
 	for _, r := range src.Requests() {
@@ -101,7 +101,7 @@ func requests(src *cachetest.Source) []string {
 	return lines
 }
 
-// open starts a watch that the test's end stops.
+// open starts a watch that is stopped at the end of the test.
 func open(t *testing.T, src *cachetest.Source, options metav1.ListOptions) watch.Interface {
 	t.Helper()
 	w, err := src.WatchWithContext(t.Context(), options)
@@ -144,7 +144,7 @@ func requireEnd(t *testing.T, w watch.Interface) {
 	require.False(t, ok, "unexpected %s", line(event))
 }
 
-// requireSilent requires that nothing more comes at this moment. In a bubble only.
+// requireSilent requires that no event is pending. In a bubble only.
 func requireSilent(t *testing.T, w watch.Interface) {
 	t.Helper()
 	synctest.Wait()

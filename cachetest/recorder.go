@@ -14,8 +14,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Recorder is a handler that writes down each call in one line, in the order of
-// the calls, to be compared with what was expected:
+// Recorder is a handler that records each call as a line, in the order of the calls, for comparison
+// with the expected lines:
 //
 //	add default/a 2 initial
 //	add default/b 5
@@ -23,14 +23,14 @@ import (
 //	delete default/a 7
 //	delete default/b 5 unknown
 //
-// The numbers are resourceVersions. "initial" is isInInitialList, "unknown" is
-// a DeletedFinalStateUnknown.
+// The numbers are resourceVersions. "initial" is isInInitialList, "unknown" is a
+// DeletedFinalStateUnknown.
 //
-// The zero value is ready. It must not be copied, and in a synctest bubble it
-// must be used inside only.
+// The zero value is ready to use. A Recorder must not be copied, and one of a synctest bubble must be
+// used only inside the bubble.
 type Recorder struct {
-	// Describe writes an object, in place of its key and resourceVersion. Set
-	// it before the first call. In an update both objects are written with it.
+	// Describe formats an object, instead of its key and resourceVersion. Set it before the first call.
+	// It formats both objects of an update.
 	Describe func(obj any) string
 
 	mu struct {
@@ -77,7 +77,7 @@ func (r *Recorder) Events() []string {
 	return slices.Clone(r.mu.lines)
 }
 
-// Take returns the lines so far, and starts over.
+// Take returns the lines so far, and removes them.
 func (r *Recorder) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *Recorder) String() string {
 	return b.String()
 }
 
-// Wait waits until there are n lines, and returns all that there are.
+// Wait waits until there are n lines, and returns all lines.
 func (r *Recorder) Wait(ctx context.Context, n int) ([]string, error) {
 	for {
 		lines, changed := r.snapshot()
@@ -146,8 +146,7 @@ func (r *Recorder) describe(obj any) string {
 	return key + " " + rv
 }
 
-// describe returns the key and the resourceVersion, or the type of what has no
-// metadata.
+// describe returns the key and the resourceVersion, or the type of an object without metadata.
 func describe(obj any) (key, rv string) {
 	m, err := meta.Accessor(obj)
 	if err != nil {

@@ -19,7 +19,7 @@ type Verb string
 const (
 	// VerbList is a list, or a page of one.
 	VerbList Verb = "list"
-	// VerbWatch is a watch that does not ask for initial events.
+	// VerbWatch is a watch that does not request initial events.
 	VerbWatch Verb = "watch"
 	// VerbWatchList is a watch with SendInitialEvents true.
 	VerbWatchList Verb = "watch-list"
@@ -29,13 +29,12 @@ const (
 type Request struct {
 	Verb    Verb
 	Options metav1.ListOptions
-	// At is when the call came in.
+	// At is the time of the call.
 	At time.Time
 }
 
-// String names the options that decide what the answer is, in a fixed order and
-// without TimeoutSeconds, which clients draw at random: for instance
-// `list rv="0" limit=500`, or `watch rv="7" bookmarks`.
+// String returns the options that determine the response, in a fixed order and without TimeoutSeconds,
+// which clients choose at random: for instance `list rv="0" limit=500`, or `watch rv="7" bookmarks`.
 func (r Request) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s rv=%q", r.Verb, r.Options.ResourceVersion)
@@ -60,15 +59,15 @@ func (r Request) String() string {
 	return b.String()
 }
 
-// Requests returns all requests so far, in the order in which they came.
+// Requests returns all requests so far, in order.
 func (s *Source) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mu.requests)
 }
 
-// WaitRequests waits until n requests have come since the start, and returns all that have. A
-// request counts when it comes in, before anything that a script makes it wait for.
+// WaitRequests waits until the source has received n requests since its start, and returns all of them.
+// A request counts on arrival, before the delays of a script.
 func (s *Source) WaitRequests(ctx context.Context, n int) ([]Request, error) {
 	err := s.await(ctx, func() bool { return len(s.mu.requests) >= n })
 	requests := s.Requests()
@@ -102,11 +101,11 @@ func (s *Source) WaitNotWatching(ctx context.Context) error {
 	return nil
 }
 
-// mostNamed is how many of the things that are missing an error names: enough
-// to find the cause, few enough to read.
+// mostNamed is the maximum number of items in the text of an error: enough to find the cause, few
+// enough to read.
 const mostNamed = 5
 
-// bounded lists the first few of items, and how many more there are.
+// bounded formats the first items, and the number of the others.
 func bounded[T any](items []T, text func(T) string) string {
 	named := make([]string, 0, mostNamed+1)
 	for i, item := range items {

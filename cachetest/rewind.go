@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Rewind takes the source back to what it was at rv, counter included, as the
-// restore of a backup does: what was written since is gone, resourceVersions
-// are given again, and the open streams break. It panics if rv was compacted
-// or is yet to come.
+// Rewind restores the state of the source at rv, including the counter, as the restore of a backup
+// does: later writes are lost, their resourceVersions are used again, and the open streams break. It
+// panics if rv was compacted or is greater than the counter.
 //
-// A client that comes back with a version that was given again by then does not
-// notice that it means another write: no watch tells it. Settle does, by name.
+// A client that resumes from a version that was used again does not notice that it now belongs to
+// another write: no watch reports it. Settle does, with the name of the handler.
 func (s *Source) Rewind(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +35,8 @@ func (s *Source) Rewind(rv uint64) {
 	s.breakLocked()
 }
 
-// undoLocked remembers the write e as one that a Rewind undid: its version will
-// be given to another one, and handlers have heard of it, or will.
+// undoLocked records e as a write that a Rewind undid: its version will be used again, and handlers
+// have received it, or will.
 func (s *Source) undoLocked(e entry) {
 	if e.kind != change || e.event.Type == watch.Deleted {
 		return
@@ -51,9 +50,8 @@ func (s *Source) undoLocked(e entry) {
 	}
 }
 
-// undoneLocked returns the write that a Rewind undid and that obj comes from, nil
-// when it comes from none. What a transform has changed equals neither such a
-// write nor the state, and counts as the state.
+// undoneLocked returns the undone write that obj is a copy of, or nil. An object that a transform has
+// changed equals neither an undone write nor the state, and counts as the state.
 func (s *Source) undoneLocked(key, version string, obj any) runtime.Object {
 	all := s.mu.undone[key]
 	if len(all) == 0 {
@@ -70,15 +68,15 @@ func (s *Source) undoneLocked(key, version string, obj any) runtime.Object {
 	return nil
 }
 
-// sighting is what a handler was told last of a key.
+// sighting is the last state of a key that a handler has received.
 type sighting struct {
 	version string
-	// undone is the write that a Rewind undid, if it was one, else nil: then the
-	// version alone does not tell whether the state is the same.
+	// undone is the write if a Rewind undid it, else nil: then an equal version does not imply an equal
+	// state.
 	undone runtime.Object
 }
 
-// shows reports whether who was told this knows the state now.
+// shows reports whether the sighting is the current state.
 func (v sighting) shows(now stored) bool {
 	return v.version == now.version && (v.undone == nil || equality.Semantic.DeepEqual(v.undone, now.obj))
 }

@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Inject sends events on every open stream, after everything written before and before everything
-// written later. They are not in the log: no watch replays them, no selector leaves them out, and
-// the state does not change. Objects are delivered as they are (copied, unless Options.Share), also
-// nil.
+// Inject sends events on every open stream, after all earlier writes and before all later ones. They
+// are not written to the state or replayed by watches, and no selector excludes them. Objects are
+// delivered unchanged (copied, unless Options.Share is set), also if nil.
 func (s *Source) Inject(events ...watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,9 +21,9 @@ func (s *Source) Inject(events ...watch.Event) {
 	}
 }
 
-// Resend sends the events of the writes with these resourceVersions once more: a duplicate if the
-// write is the last one of its object, otherwise an old version, and a resourceVersion that goes
-// backwards. It panics if a write is not in the log.
+// Resend sends the events of the writes with these resourceVersions again: a duplicate if the write is
+// the last one of its object, otherwise an old version, and a decreasing resourceVersion. It panics if
+// a write is not in the log.
 func (s *Source) Resend(rvs ...uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,8 +36,8 @@ func (s *Source) Resend(rvs ...uint64) {
 	}
 }
 
-// Bookmark sends a bookmark with the current counter on every open stream that
-// asked for bookmarks, after all that was written before.
+// Bookmark sends a bookmark with the current counter on every open stream that requested bookmarks,
+// after all earlier writes.
 func (s *Source) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,16 +46,16 @@ func (s *Source) Bookmark() {
 	}
 }
 
-// Cut ends every open stream after everything written before, like a server whose watch times out:
-// clients lose nothing. A stream counts as open (Watching) until it has come to its end.
+// Cut ends every open stream after all earlier writes, like a server whose watch times out: clients
+// lose nothing. A stream counts as open (Watching) until it has reached its end.
 func (s *Source) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.appendLocked(entry{kind: cut})
 }
 
-// Break ends every open stream at once, like a broken connection: what was not delivered yet is
-// lost.
+// Break ends every open stream at once, like a broken connection: events that were not delivered yet
+// are lost.
 func (s *Source) Break() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +70,10 @@ func (s *Source) breakLocked() {
 	s.notifyLocked()
 }
 
-// Lose keeps what is written until end is called from all streams, also from those that open later,
-// like a fault in a server's watch cache. A client that lists finds it, a client that watches never
-// hears of it, and bookmarks say that there was nothing. Overlapping losses last until all have
-// ended. Settle waits until a list has told handlers of what was lost.
+// Lose withholds all writes until end is called from all streams, including those that are opened
+// later, like a fault in a server's watch cache. Lists include the writes, watches never do, and
+// bookmarks skip them. Overlapping losses last until all have ended. Settle waits until handlers have
+// received the lost writes by a list.
 func (s *Source) Lose() (end func()) {
 	s.lose(1)
 	return sync.OnceFunc(func() { s.lose(-1) })
@@ -86,8 +85,8 @@ func (s *Source) lose(n int) {
 	s.mu.losing += n
 }
 
-// Stall holds back the events of all streams, including those that open later, until release is
-// called. An event that already waits for its reader may still be delivered. Overlapping stalls
+// Stall withholds the events of all streams, including those that are opened later, until release is
+// called. An event that is already waiting for its reader may still be delivered. Overlapping stalls
 // last until all are released.
 func (s *Source) Stall() (release func()) {
 	s.stall(1)

@@ -23,8 +23,8 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// selection is what the selectors of a request let through. The zero value lets
-// everything through.
+// selection is the set of objects that the selectors of a request match. The zero value is the set of
+// all objects.
 type selection struct {
 	labels labels.Selector
 	fields fields.Selector
@@ -61,13 +61,13 @@ func (s *Source) namesOfFields() (text string) {
 	return text
 }
 
-// all reports whether nothing is selected out.
+// all reports whether all objects are selected.
 func (sel selection) all() bool {
 	return sel.labels == nil || sel.labels.Empty() && sel.fields.Empty()
 }
 
-// named returns the keys of those objects that can be selected by their name:
-// all, unless the selector says it.
+// named returns the keys with the name that the field selector requires, or all keys if it requires
+// none.
 func (sel selection) named(keys []string) []string {
 	if sel.all() {
 		return keys
@@ -79,7 +79,7 @@ func (sel selection) named(keys []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key[strings.LastIndexByte(key, '/')+1:] != name })
 }
 
-// has reports whether obj is selected. nil never is.
+// has reports whether obj is selected. It is false for nil.
 func (sel selection) has(obj runtime.Object) bool {
 	if obj == nil {
 		return false
@@ -95,16 +95,15 @@ func (sel selection) has(obj runtime.Object) bool {
 	return sel.labels.Matches(labels.Set(m.GetLabels())) && sel.fields.Matches(set)
 }
 
-// seen are the event types of a write, by whether the object was selected
-// before it and whether it is after it.
+// seen has the event types of a write, by whether the object was selected before it and whether it is
+// after it.
 var seen = map[[2]bool]watch.EventType{
 	{false, true}: watch.Added,
 	{true, true}:  watch.Modified,
 	{true, false}: watch.Deleted,
 }
 
-// typeOf returns the type of the event that a write is to who sees the
-// selection only, "" for none.
+// typeOf returns the type of the event of a write for a watch with this selection, "" for none.
 func (sel selection) typeOf(e *entry) watch.EventType {
 	if e.event.Type == watch.Deleted {
 		return seen[[2]bool{sel.has(e.prev), false}]
@@ -112,8 +111,8 @@ func (sel selection) typeOf(e *entry) watch.EventType {
 	return seen[[2]bool{sel.has(e.prev), sel.has(e.event.Object)}]
 }
 
-// eventOf returns that event. What leaves the selection is deleted as it was
-// before, at the version of the write.
+// eventOf returns the event of a write for a watch with this selection. An object that leaves the
+// selection is deleted in its previous state, at the version of the write.
 func (sel selection) eventOf(e *entry) watch.Event {
 	event := watch.Event{Type: sel.typeOf(e), Object: e.event.Object}
 	if event.Type == watch.Deleted && e.event.Type != watch.Deleted {

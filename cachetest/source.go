@@ -19,31 +19,30 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Source is one resource of a scripted API server: the objects, the counter of
-// resourceVersions and the log of what happened to them. Give it to an informer
-// or a reflector as its ListerWatcher, write to it, and script its faults.
+// Source is one resource of a scripted API server: the objects, the counter of resourceVersions and the
+// log of changes. Use it as the ListerWatcher of an informer or a reflector, write to it, and script
+// its faults.
 //
 //	Create ... Delete ──▶ state, tracked handlers ──▶ Settle
 //	                  └─▶ log ──▶ a cursor in each stream ──▶ ResultChan
 //	Inject, Cut, Bookmark ─▶ log      ▲
 //	Script, FailNext ──▶ queue per verb ──▶ the next List or Watch
 //
-// All methods may be called at any time from any goroutine. No method but the
-// Wait methods, Settle, and the requests that a script makes wait, blocks.
+// All methods may be called at any time from any goroutine. Only the Wait methods, Settle, and requests
+// that a script delays block.
 //
-// Writers need no context and return the object as stored. A write that the
-// server would refuse is a mistake of the test, not a case to be handled: it
-// panics with the API's error.
+// Writers need no context and return the object as stored. A write that the server would refuse is a
+// mistake of the test, not a case to be handled: it panics with the API's error.
 type Source struct {
 	opts Options
 
-	// mu is the only lock. It is never held while something is waited for, and
-	// of the user's code only Options.Version and Options.Fields run under it.
+	// mu is the only lock. It is never held while waiting, and the only functions of the user that are
+	// called with it are Options.Version and Options.Fields.
 	mu struct {
 		sync.Mutex
 		rv    uint64
 		state map[string]stored
-		// keys are those of state in order, nil when that has to be redone.
+		// keys has the keys of state in order, nil if it must be rebuilt.
 		keys    []string
 		log     eventLog
 		example runtime.Object
@@ -57,21 +56,20 @@ type Source struct {
 		outage     error
 		partitions int
 
-		// undone are the objects written that a Rewind took away, by key.
+		// undone has the written objects that a Rewind undid, by key.
 		undone map[string][]stored
 
 		tracked []*Tracked
-		// unsettled counts the keys in which tracked handlers differ from state.
+		// unsettled is the number of keys in which tracked handlers differ from state.
 		unsettled int
 
-		// changed is closed at the next change of anything that somebody waits
-		// for, nil while nobody waits.
+		// changed is closed at the next change of anything that a caller of await waits for. It is nil
+		// while there is no such caller.
 		changed chan struct{}
 	}
 }
 
-// stored is an object of the state, which is never changed, and what
-// Options.Version says of it.
+// stored is an object of the state, which is immutable, and its Options.Version.
 type stored struct {
 	obj     runtime.Object
 	version string
@@ -82,13 +80,12 @@ var (
 	_ clientgo.ListerWatcherWithContext = (*Source)(nil)
 )
 
-// Of returns a source with default options that holds objects.
+// Of returns a source with default options and the given objects.
 func Of(objects ...runtime.Object) *Source {
 	return New(Options{Objects: objects})
 }
 
-// New returns a source. One that is used in a synctest bubble must be
-// made there.
+// New returns a source. A source for use in a synctest bubble must be made in the bubble.
 func New(opts Options) *Source {
 	opts.setDefaults()
 	s := &Source{opts: opts}
@@ -105,16 +102,16 @@ func New(opts Options) *Source {
 	return s
 }
 
-// Create stores a new object, with a UID and a creationTimestamp if it has none,
-// and panics if it exists.
+// Create stores a new object, with a UID and a creationTimestamp if it has none. It panics if the
+// object exists.
 func (s *Source) Create(obj runtime.Object) runtime.Object {
 	return s.out(must(s.put(obj, ifAbsent)))
 }
 
-// Update replaces an object, whatever resourceVersion the new one carries, and
-// panics if there is none. UID and creationTimestamp are kept, unless the new
-// object has another UID. An update that changes nothing is no write: it gets
-// no version, and no stream delivers it. So it is with Put and Patch.
+// Update replaces an object, regardless of the resourceVersion of the new one. It panics if there is
+// none. UID and creationTimestamp are kept, unless the new object has another UID. An update that
+// changes nothing is not a write: it gets no version, and no stream delivers it. The same holds for Put
+// and Patch.
 func (s *Source) Update(obj runtime.Object) runtime.Object {
 	return s.out(must(s.put(obj, ifPresent)))
 }
@@ -124,8 +121,8 @@ func (s *Source) Put(obj runtime.Object) runtime.Object {
 	return s.out(must(s.put(obj, always)))
 }
 
-// Patch updates an object to what change makes of a copy of it, and panics if
-// there is none. change may be called again when other writers are faster.
+// Patch applies change to a copy of an object and stores the copy. It panics if there is no such
+// object. change may be called again if there are concurrent writes.
 func (s *Source) Patch(namespace, name string, change func(obj runtime.Object)) runtime.Object {
 	key := joinKey(namespace, name)
 	for {
@@ -148,14 +145,13 @@ func PatchAs[T runtime.Object](s *Source, namespace, name string, change func(ob
 	return s.Patch(namespace, name, func(obj runtime.Object) { change(obj.(T)) }).(T)
 }
 
-// Delete removes an object, and panics if there is none. It returns what the
-// DELETED event carries: the last state, with the resourceVersion of the
-// deletion.
+// Delete removes an object. It panics if there is none. It returns the object of the DELETED event: the
+// last state, with the resourceVersion of the deletion.
 func (s *Source) Delete(namespace, name string) runtime.Object {
 	return s.out(must(s.remove(joinKey(namespace, name))))
 }
 
-// Get returns the object, nil if there is none.
+// Get returns the object, or nil if there is none.
 func (s *Source) Get(namespace, name string) runtime.Object {
 	s.mu.Lock()
 	obj := s.mu.state[joinKey(namespace, name)].obj
@@ -166,8 +162,7 @@ func (s *Source) Get(namespace, name string) runtime.Object {
 	return s.out(obj)
 }
 
-// Versions returns the state as the resourceVersion of each key
-// ("namespace/name", or "name").
+// Versions returns the resourceVersions of the state, by key ("namespace/name", or "name").
 func (s *Source) Versions() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,15 +173,14 @@ func (s *Source) Versions() map[string]string {
 	return versions
 }
 
-// ResourceVersion is the counter: that of the last write.
+// ResourceVersion returns the counter: the version of the last write or Tick.
 func (s *Source) ResourceVersion() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.rv
 }
 
-// Tick advances the counter, as a write to another resource of the same server
-// does, and returns it.
+// Tick advances the counter, as a write to another resource of the same server does, and returns it.
 func (s *Source) Tick() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,10 +188,9 @@ func (s *Source) Tick() uint64 {
 	return s.mu.rv
 }
 
-// Compact forgets the log up to and with rv: a watch or an exact list from
-// before rv, and the rest of a paged list begun before it, get a 410. The
-// streams that are open go on: to end one so, Inject ErrorEvent(Expired()) and
-// Cut.
+// Compact removes the log up to and including rv: a watch or an exact list from before rv, and the rest
+// of a paged list that began before it, get a 410. Open streams continue: to end one with a 410, Inject
+// ErrorEvent(Expired()) and Cut.
 func (s *Source) Compact(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +201,7 @@ func (s *Source) Compact(rv uint64) {
 	s.mu.log.compact(min(rv, s.mu.rv), inUse)
 }
 
-// precondition decides whether a write may go on.
+// precondition returns an error if a write must not happen.
 type precondition func(key string, exists bool) error
 
 func always(string, bool) error { return nil }
@@ -227,7 +220,7 @@ func ifPresent(key string, exists bool) error {
 	return nil
 }
 
-// put stores obj, and returns what is stored.
+// put stores obj, and returns the stored object.
 func (s *Source) put(obj runtime.Object, allowed precondition) (runtime.Object, error) {
 	m := accessor(obj)
 	key := keyOf(m)
@@ -249,8 +242,8 @@ func (s *Source) put(obj runtime.Object, allowed precondition) (runtime.Object, 
 	return s.commitLocked(watch.Added, key, obj), nil
 }
 
-// updateLocked puts obj, which the source owns, in the place of the object at
-// key, and returns what is stored then.
+// updateLocked replaces the object at key with obj, which the source owns, and returns the stored
+// object.
 func (s *Source) updateLocked(key string, obj runtime.Object) runtime.Object {
 	was := s.mu.state[key].obj
 	before, after := accessor(was), accessor(obj)
@@ -262,8 +255,8 @@ func (s *Source) updateLocked(key string, obj runtime.Object) runtime.Object {
 	return s.commitLocked(watch.Modified, key, obj)
 }
 
-// keepIdentity gives an update what only a creation gives. One that has a UID of
-// its own is another object in the same place, and may have its own time.
+// keepIdentity copies UID and creation time to an update. An update with its own UID is another object
+// at the same key, and may have its own time.
 func keepIdentity(before, after metav1.Object) {
 	if after.GetUID() == "" {
 		after.SetUID(before.GetUID())
@@ -273,8 +266,8 @@ func keepIdentity(before, after metav1.Object) {
 	}
 }
 
-// giveIdentity gives a new object a UID that rv determines, and the time, in the
-// seconds that a server stores, unless it has them.
+// giveIdentity sets the UID of a new object, which rv determines, and its creation time, in the seconds
+// that a server stores, unless the object has them.
 func giveIdentity(m metav1.Object, rv uint64) {
 	if m.GetUID() == "" {
 		m.SetUID(uidOf(rv))
@@ -284,13 +277,14 @@ func giveIdentity(m metav1.Object, rv uint64) {
 	}
 }
 
-// uidOf returns a UID that looks like those of a server, so that shards have about as many objects each.
+// uidOf returns a UID that is distributed as those of a server, so that shards have about as many
+// objects each.
 func uidOf(rv uint64) types.UID {
 	b := sha256.Sum256([]byte(formatRV(rv)))
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16]))
 }
 
-// remove takes an object out, and returns what its DELETED event carries.
+// remove deletes an object, and returns the object of its DELETED event.
 func (s *Source) remove(key string) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +295,7 @@ func (s *Source) remove(key string) (runtime.Object, error) {
 	return s.commitLocked(watch.Deleted, key, was.obj.DeepCopyObject()), nil
 }
 
-// swap replaces the object was by obj unless another writer did before.
+// swap replaces the object was with obj unless another writer has replaced it.
 func (s *Source) swap(key string, was, obj runtime.Object) (runtime.Object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,8 +305,8 @@ func (s *Source) swap(key string, was, obj runtime.Object) (runtime.Object, bool
 	return s.updateLocked(key, obj), true
 }
 
-// commitLocked gives obj, which the source owns, the next resourceVersion, and
-// puts the write into the state and the log.
+// commitLocked sets the next resourceVersion of obj, which the source owns, and adds the write to the
+// state and the log.
 func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Object) runtime.Object {
 	s.mu.rv++
 	was := s.mu.state[key].obj
@@ -335,7 +329,7 @@ func (s *Source) commitLocked(typ watch.EventType, key string, obj runtime.Objec
 	return obj
 }
 
-// storeLocked makes obj the state of key, or takes key out when obj is nil.
+// storeLocked sets the state of key to obj, or removes key if obj is nil.
 func (s *Source) storeLocked(key string, obj runtime.Object) {
 	_, had := s.mu.state[key]
 	if had != (obj != nil) {
@@ -352,15 +346,14 @@ func (s *Source) storeLocked(key string, obj runtime.Object) {
 	s.notifyLocked()
 }
 
-// appendLocked puts e into the log at the current counter, and wakes the
-// streams.
+// appendLocked adds e to the log at the current counter, and wakes the streams.
 func (s *Source) appendLocked(e entry) {
 	e.rv = s.mu.rv
 	s.mu.log.append(e)
 	s.notifyLocked()
 }
 
-// keysLocked returns the keys of the state in order, to be read only.
+// keysLocked returns the keys of the state in order. The result must not be modified.
 func (s *Source) keysLocked() []string {
 	if s.mu.keys == nil {
 		keys := make([]string, 0, len(s.mu.state))
@@ -373,7 +366,7 @@ func (s *Source) keysLocked() []string {
 	return s.mu.keys
 }
 
-// out is the copy of a stored object that users get.
+// out returns the copy of a stored object for a caller.
 func (s *Source) out(obj runtime.Object) runtime.Object {
 	if s.opts.Share {
 		return obj
@@ -381,7 +374,7 @@ func (s *Source) out(obj runtime.Object) runtime.Object {
 	return obj.DeepCopyObject()
 }
 
-// await waits until holds is true, which is called with the lock held.
+// await waits until holds returns true. holds is called with the lock held.
 func (s *Source) await(ctx context.Context, holds func() bool) error {
 	for {
 		s.mu.Lock()

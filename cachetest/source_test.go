@@ -73,11 +73,11 @@ func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 		require.Equal(t, []string{"MODIFIED a 3"}, take(t, w, 1))
 
 		src = cachetest.New(cachetest.Options{Share: true, Objects: pods("a")})
-		require.Equal(t, "3", src.Update(pod("a")).(*corev1.Pod).ResourceVersion, "who shares is believed")
+		require.Equal(t, "3", src.Update(pod("a")).(*corev1.Pod).ResourceVersion, "with Share the update counts")
 	})
 }
 
-// TestWhatIsGivenStays: a UID and a time that the test gives go before the source's.
+// TestWhatIsGivenStays: a UID and a creation time that the test sets take precedence over the source's.
 func TestWhatIsGivenStays(t *testing.T) {
 	given := pod("a")
 	given.UID, given.CreationTimestamp = "mine", metav1.Unix(1e9, 0)
@@ -170,8 +170,7 @@ func TestRewindGivesVersionsAgain(t *testing.T) {
 	require.Panics(t, func() { src.Rewind(3) })
 }
 
-// names lists src, and returns the answer's resourceVersion and its objects as
-// "name rv".
+// names lists src, and returns the resourceVersion of the list and its objects as "name rv".
 func names(t *testing.T, src *cachetest.Source, options metav1.ListOptions) (rv, next string, lines []string) {
 	t.Helper()
 	list, err := src.ListWithContext(t.Context(), options)
@@ -187,8 +186,7 @@ func names(t *testing.T, src *cachetest.Source, options metav1.ListOptions) (rv,
 	return m.GetResourceVersion(), m.GetContinue(), lines
 }
 
-// scriptedPast is a source at 7 whose state was {a 2, b 3} at 3, and is {a 4,
-// c 6} now.
+// scriptedPast returns a source at 7 whose state was {a 2, b 3} at 3, and is {a 4, c 6} now.
 func scriptedPast(opts cachetest.Options) *cachetest.Source {
 	opts.Objects = pods("a", "b")
 	src := cachetest.New(opts)
@@ -256,12 +254,12 @@ func TestListTypes(t *testing.T) {
 	require.ErrorContains(t, err, "do not fit into *v1.PodList")
 }
 
-// nodeField lets pods be selected by their node.
+// nodeField allows selecting pods by their node.
 var nodeField = map[string]func(runtime.Object) string{
 	"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
 }
 
-// labeled is a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
+// labeled returns a source at 7 with a (l=x, at 6), b (l=y, at 5) and c (no label, on node n, at 7).
 func labeled(t *testing.T) *cachetest.Source {
 	t.Helper()
 	src := cachetest.New(cachetest.Options{Objects: pods("a", "b"), Fields: nodeField, NewList: podList})
@@ -274,8 +272,8 @@ func labeled(t *testing.T) *cachetest.Source {
 	return src
 }
 
-// TestPagesOfASelection: a page has as many as were asked for, of those selected, and does not
-// count the rest.
+// TestPagesOfASelection: the limit of a page counts only selected objects, and the page does not count
+// the rest.
 func TestPagesOfASelection(t *testing.T) {
 	src := labeled(t)
 	list, err := src.List(metav1.ListOptions{Limit: 1, LabelSelector: "l"})
@@ -319,7 +317,8 @@ func TestWatchesSelect(t *testing.T) {
 	}
 }
 
-// TestWhatLeavesASelection is deleted as it was, at the version of the write that took it out.
+// TestWhatLeavesASelection: an object that leaves a selection is deleted in its previous state, at the
+// version of the write.
 func TestWhatLeavesASelection(t *testing.T) {
 	src := labeled(t)
 	w := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
@@ -330,8 +329,8 @@ func TestWhatLeavesASelection(t *testing.T) {
 	require.Equal(t, "z", src.Get("default", "a").(*corev1.Pod).Labels["l"])
 }
 
-// TestScriptsAndSelections: what is sent again goes to those who heard of it; what is injected goes
-// to all.
+// TestScriptsAndSelections: resent events are delivered only to streams that select them, injected
+// events to all.
 func TestScriptsAndSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := labeled(t)

@@ -13,28 +13,27 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Tracked is a handler that keeps account of what it has been told, so that
-// Settle can wait for it. Give it to the informer in place of the handler that
-// it wraps. It may be given to one informer only, and once.
+// Tracked is a handler that records the state it has received, so that Settle can wait for it. Register
+// it with the informer instead of the handler that it wraps, only once, and with one informer.
 type Tracked struct {
 	src     *Source
 	handler clientgo.ResourceEventHandler
 
-	// Guarded by the source's lock.
+	// The following fields are guarded by the source's lock.
 
 	name string
-	// seen is the handler's replica: what it was told last of each key.
+	// seen is the handler's replica: the last state received, by key.
 	seen map[string]sighting
-	// differs are the keys whose version in seen is not that of the state.
+	// differs has the keys whose version in seen is not that of the state.
 	differs map[string]struct{}
-	// forgotten is true once Settle no longer waits for this handler.
+	// forgotten is set by Forget: Settle no longer waits for this handler.
 	forgotten bool
 }
 
 var _ clientgo.ResourceEventHandler = (*Tracked)(nil)
 
-// Track wraps a handler of an informer on this source. handler may be nil: then
-// the Tracked only keeps account.
+// Track wraps a handler of an informer on this source. handler may be nil: then the Tracked only
+// records.
 func (s *Source) Track(handler clientgo.ResourceEventHandler) *Tracked {
 	t := &Tracked{src: s, handler: handler, seen: map[string]sighting{}, differs: map[string]struct{}{}}
 	s.mu.Lock()
@@ -47,7 +46,7 @@ func (s *Source) Track(handler clientgo.ResourceEventHandler) *Tracked {
 	return t
 }
 
-// Named gives the handler the name that Settle's error uses, and returns it.
+// Named sets the name of the handler in Settle's error, and returns the handler.
 func (t *Tracked) Named(name string) *Tracked {
 	t.src.mu.Lock()
 	defer t.src.mu.Unlock()
@@ -55,8 +54,8 @@ func (t *Tracked) Named(name string) *Tracked {
 	return t
 }
 
-// Forget makes Settle no longer wait for this handler, for instance because it was removed from its
-// informer. Events still pass through.
+// Forget makes Settle ignore this handler, for instance because it was removed from its informer.
+// Events are still passed on.
 func (t *Tracked) Forget() {
 	s := t.src
 	s.mu.Lock()
@@ -128,8 +127,7 @@ func (t *Tracked) recordedLocked(key string) {
 	}
 }
 
-// compareLocked brings differs up to date for key. The handler is not
-// forgotten.
+// compareLocked updates differs for key. The handler must not be forgotten.
 func (t *Tracked) compareLocked(key string) {
 	want, exists := t.src.mu.state[key]
 	have, seen := t.seen[key]
@@ -144,18 +142,18 @@ func (t *Tracked) compareLocked(key string) {
 	}
 }
 
-// Settle waits until every tracked handler has been told the state: its replica has the keys of the
-// source, each at the same version. If ctx ends first, the error wraps the context's cause and
-// names what is missing to which handler.
+// Settle waits until every tracked handler has received the state: its replica has the keys of the
+// source, each at the same version. If ctx ends first, the error wraps the context's cause and names
+// the handlers and the keys in which they differ.
 //
-// What leaves no trace in a replica (an object created and deleted at once, a duplicate, a
-// bookmark) may still be on its way afterwards; inside a bubble, synctest.Wait after Settle waits
-// for that as well. An empty source is settled for handlers that were told nothing: to wait for
-// their sync, use the registration's HasSynced.
+// Events without a lasting effect on a replica (for an object that is created and deleted at once, a
+// duplicate, a bookmark) may still be pending afterwards; inside a bubble, synctest.Wait after Settle
+// waits for these as well. An empty source is settled for handlers that have received nothing: to wait
+// for their sync, use the registration's HasSynced.
 //
-// After a Rewind a version may have been given twice. A handler that was told of it before, with
-// other content, has not been told the state. What a transform has changed cannot be compared: it
-// counts from the first event after the Rewind on, unless Options.Version tells the two apart.
+// After a Rewind a version may have been used twice. A handler that received the first, with other
+// content, does not have the state. Objects that a transform has changed cannot be compared: they count
+// from the first event after the Rewind, unless Options.Version distinguishes the two writes.
 func (s *Source) Settle(ctx context.Context) error {
 	untracked := false
 	err := s.await(ctx, func() bool {
@@ -171,7 +169,7 @@ func (s *Source) Settle(ctx context.Context) error {
 	return nil
 }
 
-// missing describes what tracked handlers have not been told.
+// missing describes the differences of tracked handlers from the state.
 func (s *Source) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

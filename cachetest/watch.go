@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// IsWatchListSemanticsUnSupported tells clients of client-go not to ask for
-// initial events. See WatchListUnsupported.
+// IsWatchListSemanticsUnSupported reports whether clients of client-go should not request initial
+// events. See WatchListUnsupported.
 func (s *Source) IsWatchListSemanticsUnSupported() bool {
 	return s.opts.WatchList == WatchListUnsupported
 }
@@ -30,17 +30,15 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 //
 //   - resourceVersion "" or "0": an ADDED event for each object, in the order
 //     of their keys, the bookmark that ends them if bookmarks are allowed and
-//     watch-lists are served, then what is written from now on;
-//   - N: what was written after N, then what is written from now on; 410 if
-//     that was compacted. From a version that is yet to come the stream is
-//     silent until the counter has passed it;
+//     watch-lists are served, then later writes;
+//   - N: the writes after N; 410 if N was compacted. If N is in the future, the
+//     stream is silent until the counter has passed it;
 //   - SendInitialEvents true: an ADDED event for each object, the bookmark that
-//     ends them if bookmarks are allowed, then what is written from now on; 504
-//     if N is yet to come. False: no initial events from "" and "0" either.
+//     ends them if bookmarks are allowed, then later writes; 504 if N is in the
+//     future. False: no initial events from "" and "0" either.
 //
-// With a selector (see ListWithContext) it delivers what happens to the selected
-// objects: one that an update brings into the selection is ADDED, and one that
-// an update takes out is DELETED.
+// With a selector (see ListWithContext) it delivers the changes of the selected objects: an object that
+// enters the selection by an update is ADDED, and one that leaves it is DELETED.
 //
 // The stream has one goroutine, which has ended when Stop returns.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -84,7 +82,7 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 	return w, nil
 }
 
-// admitLocked refuses what an API server refuses before it looks at versions.
+// admitLocked returns the errors of an API server that do not depend on the version.
 func (s *Source) admitLocked(options metav1.ListOptions) error {
 	served := s.opts.WatchList == WatchListServed
 	if err := validate(options, true, served); err != nil {
@@ -100,8 +98,8 @@ func (s *Source) admitLocked(options metav1.ListOptions) error {
 	return nil
 }
 
-// defaulted returns options with the API server's own defaults: a watch from ""
-// or "0" asks for its initial events.
+// defaulted returns options with the API server's defaults: a watch from "" or "0" requests its initial
+// events.
 func (s *Source) defaulted(options metav1.ListOptions) metav1.ListOptions {
 	full := internalversion.ListOptions{
 		Watch: true, ResourceVersion: options.ResourceVersion,
@@ -112,17 +110,17 @@ func (s *Source) defaulted(options metav1.ListOptions) metav1.ListOptions {
 	return options
 }
 
-// beginning is where a stream starts.
+// beginning is the start of a stream.
 type beginning struct {
 	// initial are the stored objects to send as ADDED.
 	initial []runtime.Object
-	// end is the bookmark that follows them, nil for none.
+	// end is the bookmark that follows them, or nil.
 	end runtime.Object
-	// next is the position in the log to go on from. While the stream is open
-	// it is not before the log's first: compactions keep it so, and every
-	// stream begins so, one that says no more than an error included.
+	// next is the position in the log to continue from. While the stream is open, it is at least the
+	// log's first: compactions ensure that, and every stream begins so, including one with only an
+	// error.
 	next uint64
-	// floor is the resourceVersion up to which changes are left out.
+	// floor is the resourceVersion up to which changes are skipped.
 	floor uint64
 }
 
@@ -149,10 +147,10 @@ func (s *Source) beginningLocked(options metav1.ListOptions, selected selection)
 	return beginning{next: s.mu.log.after(rv), floor: rv}, nil
 }
 
-// fromNowLocked is the beginning of a stream without a past.
+// fromNowLocked returns the beginning of a stream without a past.
 func (s *Source) fromNowLocked() beginning { return beginning{next: s.mu.log.next} }
 
-// stateLocked is the beginning with the current state.
+// stateLocked returns the beginning with the current state.
 func (s *Source) stateLocked(selected selection) beginning {
 	b := s.fromNowLocked()
 	b.initial = s.pageLocked(query{rv: s.mu.rv, selected: selected}).objects
@@ -169,15 +167,15 @@ type stream struct {
 	result    chan watch.Event
 	done      chan struct{}
 
-	// The rest belongs to the goroutine of run, but next, which Source reads:
-	// it is written under the source's lock.
+	// The following fields belong to the goroutine of run, except next, which Source reads: it is
+	// written under the source's lock.
 	beginning
 	script   StreamScript
 	selected selection
-	// born is the log's end when the stream was opened: of the entries before,
-	// it delivers changes only.
+	// born is the log's end when the stream was opened: of the entries before, only changes are
+	// delivered.
 	born uint64
-	// sent counts the events delivered.
+	// sent is the number of delivered events.
 	sent int
 }
 
@@ -198,8 +196,8 @@ func (s *Source) newStream(ctx context.Context, options metav1.ListOptions) *str
 // ResultChan returns the events. It is closed when the stream has ended.
 func (w *stream) ResultChan() <-chan watch.Event { return w.result }
 
-// Stop ends the stream, and returns when its goroutine has ended. It may be
-// called more than once, by anybody.
+// Stop ends the stream, and returns when its goroutine has ended. It may be called several times, by
+// any goroutine.
 func (w *stream) Stop() {
 	w.cancel()
 	<-w.done
@@ -224,15 +222,14 @@ func (w *stream) close() {
 	close(w.done)
 }
 
-// step is what a stream does next: the first that is set of ending, waiting, and
-// delivering the event.
+// step is the next action of a stream: the first one set of ending, waiting, and delivering the event.
 type step struct {
 	over  bool
 	wait  <-chan struct{}
 	event watch.Event
 }
 
-// do carries out a step. It returns false when the stream is over.
+// do performs a step. It returns false if the stream has ended.
 func (w *stream) do(next step) bool {
 	switch {
 	case next.over:
@@ -260,7 +257,7 @@ func (w *stream) until(ch <-chan struct{}) bool {
 	return false
 }
 
-// poll decides on the next step. An event that it returns counts as taken.
+// poll returns the next step. An event that it returns counts as taken.
 func (w *stream) poll() step {
 	s := w.src
 	s.mu.Lock()
@@ -274,8 +271,8 @@ func (w *stream) poll() step {
 	return w.takeLocked()
 }
 
-// seekLocked moves the cursor over what this stream does not deliver, and
-// reports whether there is something that it does.
+// seekLocked moves the cursor over entries that this stream does not deliver, and reports whether there
+// is one that it does.
 func (w *stream) seekLocked() bool {
 	if len(w.script.First) > 0 || len(w.initial) > 0 || w.end != nil {
 		return true
@@ -297,7 +294,7 @@ func (w *stream) delivers(e *entry) bool {
 	return !e.isWrite() || w.selected.typeOf(e) != ""
 }
 
-// takeLocked takes what seekLocked has found.
+// takeLocked takes the event that seekLocked has found.
 func (w *stream) takeLocked() step {
 	switch {
 	case len(w.script.First) > 0:
@@ -327,8 +324,8 @@ func (w *stream) takeLocked() step {
 	return step{event: e.event}
 }
 
-// copyEvent returns the event with an object that its reader owns, unless
-// objects are shared. What is no object stays as it is.
+// copyEvent returns the event with a copy of its object, unless objects are shared. A nil object is
+// kept.
 func (s *Source) copyEvent(event watch.Event) watch.Event {
 	v := reflect.ValueOf(event.Object)
 	if s.opts.Share || !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {

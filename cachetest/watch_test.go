@@ -82,7 +82,7 @@ func TestWatchRefusesVersions(t *testing.T) {
 	}
 }
 
-// TestWatchOfNothingYet: a plain watch needs no type for its bookmark.
+// TestWatchOfNothingYet: a plain watch does not need the type of the bookmark.
 func TestWatchOfNothingYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of()
@@ -162,7 +162,7 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
 		w := open(t, src, metav1.ListOptions{})
-		synctest.Wait() // the stream now waits for its reader
+		synctest.Wait() // the stream is now blocked on its reader
 		w.Stop()
 		require.Zero(t, src.Watching())
 		select {
@@ -205,8 +205,8 @@ func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 	})
 }
 
-// TestManyWatches has writers and readers at the same time: each reader, from
-// wherever it starts, must end with the source's state.
+// TestManyWatches has concurrent writers and readers: each reader, regardless of its first version,
+// must end with the source's state.
 func TestManyWatches(t *testing.T) {
 	src := cachetest.Of(pods("a", "b", "c", "d")...)
 	const writes = 200
@@ -245,16 +245,15 @@ func replicate(w watch.Interface, last string) map[string]string {
 	return replica
 }
 
-// watched is a stream of the model: what is still to come on it, and whether it
-// ends then.
+// watched is a stream of the model: the lines still to be delivered, and whether it ends after them.
 type watched struct {
 	watch.Interface
 	due  []string
 	ends bool
 }
 
-// watchModel is the reference for streams: every write in a line, and what each
-// stream that is open has still to deliver of them.
+// watchModel is the reference for streams: all writes as lines, and for each open stream those still to
+// be delivered.
 type watchModel struct {
 	src       *cachetest.Source
 	writes    []string // the first one has version 2
@@ -262,14 +261,14 @@ type watchModel struct {
 	open      []*watched
 }
 
-// compact forgets a part of the past, as far as the streams let it.
+// compact removes a part of the past, as far as the streams allow.
 func (m *watchModel) compact(t *rapid.T) {
 	rv := rapid.Uint64Range(1, m.src.ResourceVersion()).Draw(t, "rv")
 	m.src.Compact(rv)
 	m.compacted = max(m.compacted, rv)
 }
 
-// write does a random write, and tells the streams of it.
+// write does a random write, and adds it to the expected events of the open streams.
 func (m *watchModel) write(t *rapid.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
 	event := watch.Event{Type: watch.Added}
@@ -306,7 +305,7 @@ func (m *watchModel) watch(t *rapid.T) {
 	m.open = append(m.open, w)
 }
 
-// read takes what comes next on one of the streams.
+// read reads the next event of one of the streams.
 func (m *watchModel) read(t *rapid.T) {
 	if len(m.open) == 0 {
 		t.Skip("nothing is open")
@@ -332,9 +331,8 @@ func (m *watchModel) stop(i int) {
 	m.open = slices.Delete(m.open, i, i+1)
 }
 
-// TestStreamsAgainstHistory: whatever is compacted beside streams that are read slowly, each
-// delivers what was written after its beginning, or says once that it cannot, and no writer is
-// hurt.
+// TestStreamsAgainstHistory: with concurrent compactions and slow readers, each stream delivers the
+// writes after its beginning, or reports once that it cannot, and no writer fails.
 func TestStreamsAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &watchModel{src: cachetest.Of(), compacted: 1}
@@ -604,7 +602,7 @@ func TestStallHoldsAllStreams(t *testing.T) {
 	})
 }
 
-// TestLose: what is written meanwhile is in lists, and in no stream, old or new.
+// TestLose: lost writes are in lists, and in no stream, old or new.
 func TestLose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"), pod("b"))

@@ -1,37 +1,37 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package direct lets informers of github.com/kinformer/cache decode what a server sends
-// themselves, straight into the type, which costs a fraction of what client-go's decoders do. One
-// line, before clients are made:
+// Package direct lets informers of github.com/kinformer/cache decode responses of a server themselves,
+// directly into the type, at a fraction of the cost of client-go's decoders. It takes one line, before
+// clients are made:
 //
 //	config.Wrap(direct.Transport)
 //
-// That works for generated, dynamic and metadata clients, and for those of controller-runtime. An
-// existing http.Client gets direct.Transport as its Transport. NewListWatch is for ListWatches that
-// are made by hand. Other requests, and informers of client-go, are not touched.
+// The line works for generated, dynamic and metadata clients, and for those of controller-runtime. For
+// an existing http.Client set its Transport to direct.Transport(client.Transport). NewListWatch makes
+// ListWatches without a generated client. Other requests, and informers of client-go, are not affected.
 //
-// inspect.StatusOf tells whether an informer decodes directly, in which encoding, and if not, why.
+// inspect.StatusOf reports whether an informer decodes directly, in which encoding, and if not, why.
 // docs/direct.md explains each reason.
 //
-// # What stays as it is
+// # Unchanged
 //
 // Requests are client-go's: auth, retries, Retry-After, rate limits, warnings, errors. Objects are
-// deeply equal to those that it decodes. client-go decodes each event and item that this package
-// does not understand for certain. It also decodes the first ones of an informer and a sample of
-// the rest, for comparison: if the results ever differ, the informer returns to client-go's
-// decoding for good, and requests its whole state again. It does the same if it sees that a
-// ListerWatcher changes what it lists or watches. A sample does not show everything: set
-// Decoding.Off if your client has a serializer that sets defaults, converts or is strict, or if
-// your ListFunc filters by content. kinformer.Decoding has the options. KINFORMER_DIRECT=off in the
-// environment turns direct decoding off for the process.
+// deeply equal to those that client-go decodes. client-go decodes each event and item that this package
+// is not certain to understand. It also decodes the first objects of an informer and a sample of the
+// others, for comparison: if the results ever differ, the informer leaves all further decoding to
+// client-go, and requests the collection again. It does the same if it detects that a ListerWatcher
+// changes the objects that it lists or watches. A sample does not detect everything: set Decoding.Off
+// if your client has a serializer that sets defaults, converts or is strict, or if your ListFunc
+// filters by content. kinformer.Decoding has the options. KINFORMER_DIRECT=off in the environment turns
+// direct decoding off for the process.
 //
-// # What to know
+// # Limitations
 //
-// Wrap last: transports that were wrapped after this one, and client-go's metrics of response
-// sizes, see bodies of lists without most of their items; those wrapped before it see all. Wrap
-// does not change a client that exists already. Where klog writes bodies, at level 8, nothing is
-// decoded directly.
+// Wrap last: transports that were wrapped after this one, and client-go's metrics of response sizes,
+// see bodies of lists without most of their items; those that were wrapped before it see complete
+// bodies. Wrap does not change existing clients. If klog logs bodies, at level 8, nothing is decoded
+// directly.
 package direct
 
 import (
@@ -40,9 +40,9 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// Transport returns a transport that sends requests by next, nil for http.DefaultTransport, and
-// lets informers take the bodies of their lists and watches. It fits rest.Config.Wrap, and the
-// Transport of a http.Client.
+// Transport returns a transport that sends requests with next, or http.DefaultTransport if next is nil,
+// and lets informers read the bodies of their lists and watches. It can be passed to rest.Config.Wrap,
+// and its result can be the Transport of an http.Client.
 func Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -53,7 +53,7 @@ func Transport(next http.RoundTripper) http.RoundTripper {
 
 type transport struct{ next http.RoundTripper }
 
-// RoundTrip sends the request, and offers the response to the informer that it is for, if any.
+// RoundTrip sends the request, and offers the response to the informer that made the request, if any.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	taken := tap.From(req.Context())
 	if taken == nil {
@@ -75,8 +75,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport that sends the requests.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// CloseIdleConnections closes those of the transport below, or of the first one below that has any,
-// as far as those between tell what they wrap.
+// CloseIdleConnections calls CloseIdleConnections of the first transport below that has the method. The
+// search follows WrappedRoundTripper.
 func (t *transport) CloseIdleConnections() {
 	below := t.next
 	for {

@@ -38,8 +38,8 @@ func (b *below) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (b *below) CloseIdleConnections() { b.closed++ }
 
-// TestOtherRequestsAsTheyAre: a request that no informer has made passes, the same one, with its
-// error.
+// TestOtherRequestsAsTheyAre: a request of another caller than an informer is sent unchanged, and its
+// error is returned.
 func TestOtherRequestsAsTheyAre(t *testing.T) {
 	b := &below{}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1", nil)
@@ -50,7 +50,7 @@ func TestOtherRequestsAsTheyAre(t *testing.T) {
 	assert.Same(t, request, b.requests[0])
 }
 
-// TestWrapping: what is below is found, and told to close its connections.
+// TestWrapping: WrappedRoundTripper returns the transport below, and CloseIdleConnections reaches it.
 func TestWrapping(t *testing.T) {
 	b := &below{}
 	rt := Transport(b)
@@ -60,13 +60,13 @@ func TestWrapping(t *testing.T) {
 	assert.Equal(t, http.DefaultTransport, Transport(nil).(*transport).next)
 }
 
-// wrapper is a transport that only tells what it wraps.
+// wrapper is a transport whose only other method returns the transport that it wraps.
 type wrapper struct{ http.RoundTripper }
 
 func (w wrapper) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
 
-// TestIdleConnectionsBelowOthers: connections are closed below transports that have none
-// themselves; where nothing is to be found, nothing happens.
+// TestIdleConnectionsBelowOthers: CloseIdleConnections reaches a transport below others that lack the
+// method, and does nothing if there is none.
 func TestIdleConnectionsBelowOthers(t *testing.T) {
 	b := &below{}
 	(&http.Client{Transport: Transport(wrapper{wrapper{b}})}).CloseIdleConnections()
@@ -77,7 +77,8 @@ func TestIdleConnectionsBelowOthers(t *testing.T) {
 	}
 }
 
-// TestNewListWatch: it asks for protobuf if the type has it, for the resource, with the tweak.
+// TestNewListWatch: NewListWatch requests the resource, with the tweak applied, and in protobuf if the
+// type supports it.
 func TestNewListWatch(t *testing.T) {
 	for accept, example := range map[string]runtime.Object{
 		"application/vnd.kubernetes.protobuf,application/json": &v1.Pod{},

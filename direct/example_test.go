@@ -19,7 +19,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 )
 
-// One line, and the informers of all clients that are made of the config decode by themselves.
+// With one line, the informers of all clients that are made from the config decode directly.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(twoPods))
 	defer server.Close()

@@ -18,13 +18,13 @@ import (
 // Getter starts GET requests, as the REST client of an API group does.
 type Getter interface{ Get() *rest.Request }
 
-// NewListWatch returns a ListWatch for the objects of a resource in a namespace, "" for all
-// namespaces. It does what client-go's NewFilteredListWatchFromClient does, and requests protobuf,
-// as generated clients do, if the type of example supports it and the configuration of the client
-// leaves the encoding open. tweak, which may be nil, changes the options of a request, to set
+// NewListWatch returns a ListWatch for the objects of a resource in a namespace, or in all namespaces
+// if it is "". It does the same as client-go's NewFilteredListWatchFromClient. Like generated clients,
+// it also requests protobuf if the type of example supports it and the configuration of the client does
+// not specify the encoding. tweak, which may be nil, changes the options of a request, to set
 // selectors.
 //
-// The client must be made from a config that Transport was wrapped around.
+// The client must be made from a config that was wrapped with Transport.
 func NewListWatch(c Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
 	_, readsProtobuf := example.(interface{ Unmarshal([]byte) error })
 	request := func(ctx context.Context, options metav1.ListOptions, watches bool) *rest.Request {

@@ -17,7 +17,7 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-// A generated factory whose informers are those of this library, and its listers.
+// A generated factory with informers of this library, and its listers.
 func ExampleWrap() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

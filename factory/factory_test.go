@@ -45,9 +45,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestMain fails the run for a goroutine that is left. Reported errors are only logged:
-// apimachinery's second default handler sleeps until a millisecond after the last error, which is
-// years inside a synctest bubble, and client-go's informers call it.
+// TestMain fails the run if a goroutine is left. Reported errors are only logged: apimachinery's second
+// default handler, which client-go's informers call, sleeps until a millisecond after the last error.
+// In a synctest bubble that is years.
 func TestMain(m *testing.M) {
 	cache.SetInformerMetricsProvider(&askedFor)
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
@@ -60,13 +60,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// processLog is where all goes that klog is given, at V(0). The logger is never changed, because
-// goroutines that a fake client has left may use it. -v shows the log.
+// processLog receives the log of klog, at V(0). The logger is never replaced, because remaining
+// goroutines of a fake client may use it. -v prints the log.
 var processLog tap
 
 type tap struct {
 	mu    sync.Mutex
-	lines []string // nil: nobody listens
+	lines []string // nil: lines are not recorded
 }
 
 func (l *tap) write(prefix, args string) {
@@ -80,7 +80,7 @@ func (l *tap) write(prefix, args string) {
 	}
 }
 
-// about returns the lines with a text that are logged while do runs.
+// about returns the lines that contain text and are logged while do runs.
 func (l *tap) about(text string, do func()) []string {
 	l.listen([]string{})
 	do()
@@ -94,7 +94,7 @@ func (l *tap) listen(next []string) (before []string) {
 	return before
 }
 
-// isOurs says whether the informer's store is one of kinformer's. Generated accessors hide the
+// isOurs reports whether the informer's store is one of kinformer's. Generated accessors hide the
 // informer itself in a wrapper.
 func isOurs(informer cache.SharedIndexInformer) bool {
 	return reflect.TypeOf(informer.GetIndexer()).Elem().PkgPath() == reflect.TypeFor[cache.RealFIFO]().PkgPath()
@@ -120,8 +120,8 @@ func run(t *testing.T, ctx context.Context, f informers.SharedInformerFactory) {
 	require.NoError(t, synced.AsError())
 }
 
-// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that one that
-// client-go adds is noticed.
+// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that it covers those
+// that client-go adds.
 func TestEveryAccessorIsOurs(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
 	count := 0
@@ -158,7 +158,7 @@ func TestTheTableIsUpToDate(t *testing.T) {
 	assert.Equal(t, string(want), string(got), "run go generate ./factory")
 }
 
-// resourcesOfClientGo are those that client-go's generic informers know by their source.
+// resourcesOfClientGo returns the resources of client-go's generic informers, read from their source.
 func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource) {
 	dir, err := exec.CommandContext(boundedContext(t), "go", "list", "-f", "{{.Dir}}", "k8s.io/client-go/informers").Output()
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestOnlyAccessedTypesAreListed(t *testing.T) {
 	client := fake.NewClientset(pod("ns", "a"))
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
 	lister := f.Core().V1().Pods().Lister()
-	_ = f.Core().V1().Nodes() // named, but its informer is not asked for
+	_ = f.Core().V1().Nodes() // the accessor is called, but not its Informer method
 	run(t, boundedContext(t), f)
 	pods, err := lister.List(labels.Everything())
 	require.NoError(t, err)
@@ -191,8 +191,8 @@ func TestOnlyAccessedTypesAreListed(t *testing.T) {
 	assert.NotEmpty(t, client.Actions())
 }
 
-// TestObjectsOfAnotherNamespaceAreLeftOut: the namespace of a factory is known, so that what a
-// server sends of another one does not get into the cache.
+// TestObjectsOfAnotherNamespaceAreLeftOut: objects of another namespace than the factory's do not get
+// into the cache.
 func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -243,7 +243,7 @@ func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
 	f.Core().V1().Pods().Informer()
 	assert.True(t, isOurs(inner.Core().V1().Pods().Informer()), "the old holder gets the informer that exists")
 	assert.False(t, isOurs(inner.Core().V1().Nodes().Informer()))
-	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "what exists stays")
+	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "existing informers are kept")
 
 	generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
 	require.NoError(t, err)
@@ -289,7 +289,8 @@ func resourceFactories(t *testing.T, options ...factory.Option) map[string]*fact
 	}
 }
 
-// TestTransformThatComesTooLateIsReported: a constructor may return an informer that runs already.
+// TestTransformThatComesTooLateIsReported: a constructor may return an informer that is already
+// running.
 func TestTransformThatComesTooLateIsReported(t *testing.T) {
 	ctx, cancel := context.WithCancel(boundedContext(t))
 	ended := make(chan struct{})
@@ -308,8 +309,8 @@ func TestTransformThatComesTooLateIsReported(t *testing.T) {
 	assert.Contains(t, said[0], "Resource=pods")
 }
 
-// TestInformersAreCalledByTheirResource: so that logs and errors of those that hold unstructured
-// objects can be told apart.
+// TestInformersAreCalledByTheirResource: informers of unstructured objects have different names in logs
+// and errors.
 func TestInformersAreCalledByTheirResource(t *testing.T) {
 	typed, err := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).ForResource(podsResource)
 	require.NoError(t, err)

@@ -27,11 +27,12 @@ import (
 //	}
 //	go pods.RunWithContext(ctx)
 //
-// The type must be known to k8s.io/client-go/kubernetes/scheme, which has all built-in types. Types of custom
-// resources are added by the AddToScheme function of their package. For asks the server once which resource has
-// that type, and returns an error if none has. The informer has an index by namespace, decodes directly (see
-// package direct), and is not running yet. Its selectors are those of WithTweakListOptions, its resync period
-// that of WithInformerOptions. config is not changed.
+// The type must be registered with k8s.io/client-go/kubernetes/scheme, which has all built-in types.
+// The AddToScheme function of their package registers types of custom resources. For requests the
+// resource of the type from the server, once, and returns an error if there is none. The informer has
+// an index by namespace, decodes directly (see package direct), and is not running yet. Its selectors
+// are those of WithTweakListOptions, its resync period that of WithInformerOptions. config is not
+// changed.
 func For[T interface {
 	cache.Object
 	runtime.Object
@@ -83,7 +84,7 @@ func kindOf(t reflect.Type) (none schema.GroupVersionKind, err error) {
 	return kinds[0], nil
 }
 
-// clientOf returns a client of a group and version whose informers decode directly.
+// clientOf returns a client for a group and version whose informers decode directly.
 func clientOf(config *rest.Config, gv schema.GroupVersion) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &gv, "/apis"
@@ -95,7 +96,7 @@ func clientOf(config *rest.Config, gv schema.GroupVersion) (*rest.RESTClient, er
 	return rest.RESTClientFor(config)
 }
 
-// resourceOf asks the server which resource has a kind.
+// resourceOf requests the resource of a kind from the server.
 func resourceOf(ctx context.Context, client *rest.RESTClient, gvk schema.GroupVersionKind) (none metav1.APIResource, err error) {
 	served := &metav1.APIResourceList{}
 	if err := client.Get().Do(ctx).Into(served); err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// podServer answers requests for the resources of v1, of which only pods and nodes are there, and lists one pod.
-// Watches are open until the client leaves.
+// podServer returns a server with the resources pods and nodes of v1, and one pod. Watches stay open
+// until the client closes them.
 func podServer(t *testing.T) *rest.Config {
 	answer := func(body any) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func podServer(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// TestFor: the informer has the objects of a namespace, by their type, and decodes directly.
+// TestFor: the informer has the typed objects of a namespace, and decodes directly.
 func TestFor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	informer, err := factory.For[*corev1.Pod](ctx, podServer(t), factory.WithNamespace("web"),
@@ -74,7 +74,7 @@ func TestFor(t *testing.T) {
 	assert.Equal(t, "web", status.Namespace)
 }
 
-// TestForRefuses: errors name the type and the mend.
+// TestForRefuses: errors name the type and the correction.
 func TestForRefuses(t *testing.T) {
 	config := podServer(t)
 	_, err := factory.For[*corev1.Node](t.Context(), config, factory.WithNamespace("web"))

@@ -20,13 +20,13 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// api is what all clients of one resource have in common. L is the type of its lists.
+// api has the common methods of all clients of one resource. L is the type of its lists.
 type api[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// listWatchOf lists and watches through a client of one resource.
+// listWatchOf returns a ListWatch for a client of one resource.
 func listWatchOf[L runtime.Object](client api[L]) *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -36,7 +36,7 @@ func listWatchOf[L runtime.Object](client api[L]) *cache.ListWatch {
 	}
 }
 
-// tweaked returns lw with every request's options changed by tweak, which may be nil.
+// tweaked returns lw with tweak applied to the options of every request. tweak may be nil.
 func tweaked(lw *cache.ListWatch, tweak func(*metav1.ListOptions)) *cache.ListWatch {
 	if tweak == nil {
 		return lw
@@ -53,9 +53,9 @@ func tweaked(lw *cache.ListWatch, tweak func(*metav1.ListOptions)) *cache.ListWa
 	}
 }
 
-// request is what one informer is made from.
+// request has the parameters of one informer.
 type request struct {
-	client   any // asked whether it can stream lists
+	client   any // checked for its support of watch-lists
 	lw       func(namespace string) *cache.ListWatch
 	example  runtime.Object
 	gvr      schema.GroupVersionResource
@@ -63,8 +63,8 @@ type request struct {
 	resync   time.Duration
 }
 
-// newInformer makes an informer as the options say, indexed by namespace as client-go's factories
-// do.
+// newInformer makes an informer according to the options, with an index by namespace as in client-go's
+// factories.
 func (c config) newInformer(r request) cache.SharedIndexInformer {
 	listWatch := func(namespace string) cache.ListerWatcher {
 		return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
@@ -94,8 +94,7 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	return informer
 }
 
-// optionsOf returns the options of an informer: the user's, and what the factory knows where these say
-// nothing.
+// optionsOf returns the user's options of an informer, with the factory's values for empty fields.
 func (c config) optionsOf(r request) kinformer.Options {
 	o := c.options
 	if o.Identifier == (cache.InformerNameAndResource{}) {

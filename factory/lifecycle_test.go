@@ -40,8 +40,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// bubbleContext ends after a day of a bubble's time, so that what should end before fails instead
-// of hanging, and with the test, which then waits for the end of f.
+// bubbleContext ends after a day of a bubble's time, so that an operation that should end earlier fails
+// instead of hanging, and at the end of the test, which then waits for the end of f.
 func bubbleContext(t *testing.T, f interface{ Shutdown() }) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
@@ -49,7 +49,7 @@ func bubbleContext(t *testing.T, f interface{ Shutdown() }) context.Context {
 	return ctx
 }
 
-// followed is an informer of pods of a factory that runs, and its fake server.
+// followed is a running informer of pods of a factory, and its fake server.
 type followed struct {
 	informers.GenericInformer
 	*clienttesting.Fake
@@ -101,7 +101,7 @@ func follow(t *testing.T, kind string, resync time.Duration, options []factory.O
 	return f
 }
 
-// servedAs returns a pod as the server of a factory of a kind has it.
+// servedAs returns a pod in the form of the server of a factory of a kind.
 func servedAs(kind string, p *corev1.Pod) runtime.Object {
 	switch kind {
 	case "dynamic":
@@ -116,7 +116,7 @@ func servedAs(kind string, p *corev1.Pod) runtime.Object {
 	return p
 }
 
-// ofEachKind has test look at an informer of a pod, of a factory of each kind, which watches.
+// ofEachKind calls test with a watching informer of a pod, for each kind of factory.
 func ofEachKind(t *testing.T, test func(t *testing.T, pods followed), options ...factory.Option) {
 	for _, kind := range factoryKinds {
 		t.Run(kind, func(t *testing.T) {
@@ -137,7 +137,7 @@ func (f followed) asked(t *testing.T) (list, watch metav1.ListOptions) {
 	return actions[0].(clienttesting.ListActionImpl).ListOptions, actions[1].(clienttesting.WatchActionImpl).ListOptions
 }
 
-// TestOfEachKind: what informers of all factories have.
+// TestOfEachKind tests properties of the informers of all factories.
 func TestOfEachKind(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, pods followed){
 		"the namespace index, as client-go's, and more": func(t *testing.T, pods followed) {
@@ -150,7 +150,7 @@ func TestOfEachKind(t *testing.T) {
 			}}))
 			assert.Equal(t, []string{"a"}, indexer.ListIndexFuncValues("name"))
 		},
-		"listers that name what they miss": func(t *testing.T, pods followed) {
+		"listers that name missing objects": func(t *testing.T, pods followed) {
 			found, err := pods.Lister().ByNamespace("ns").Get("a")
 			require.NoError(t, err)
 			assert.Equal(t, "a", found.(metav1.Object).GetName())
@@ -202,8 +202,8 @@ func inspected(t *testing.T, pods followed) {
 	}
 }
 
-// TestTweakReachesEveryRequest: a watch without the selector of its list brings what the list has
-// left out.
+// TestTweakReachesEveryRequest: a watch needs the selector of its list, otherwise it returns objects
+// that the list has left out.
 func TestTweakReachesEveryRequest(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, pods followed) {
 		list, watch := pods.asked(t)
@@ -212,12 +212,12 @@ func TestTweakReachesEveryRequest(t *testing.T) {
 	}, factory.WithTweakListOptions(selectA))
 }
 
-// TestLastOptionCounts: of options that are given more than once the last one does, before what the
-// factory knows itself.
+// TestLastOptionCounts: if an option is given more than once the last one applies, and takes precedence
+// over the factory's own values.
 func TestLastOptionCounts(t *testing.T) {
 	var nobody *cache.InformerName
 	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
-	var limit atomic.Int64 // not every client keeps it
+	var limit atomic.Int64 // some clients do not keep the limit
 	ofEachKind(t, func(t *testing.T, pods followed) {
 		list, _ := pods.asked(t)
 		for _, action := range pods.Actions() {
@@ -239,8 +239,8 @@ func TestLastOptionCounts(t *testing.T) {
 		}))
 }
 
-// TestFactoryWithDelivery: handlers that are added to the informers of a factory are served as its
-// option says.
+// TestFactoryWithDelivery: handlers of the informers of a factory are called according to its Delivery
+// option.
 func TestFactoryWithDelivery(t *testing.T) {
 	why := make(chan error, 1)
 	option := kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }}}
@@ -267,8 +267,8 @@ func TestFactoryWithDelivery(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAnotherTypeAreLeftOut: who reads the stores of these factories may rely on the type
-// of what is there.
+// TestObjectsOfAnotherTypeAreLeftOut: readers of the stores of these factories may rely on the type of
+// the objects.
 func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unstructuredPods := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
@@ -290,7 +290,8 @@ func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForItsHandlers: when it returns, no call of a handler runs, and none will.
+// TestStopWaitsForItsHandlers: when Stop has returned, no call of a handler is running, and none
+// follows.
 func TestStopWaitsForItsHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
@@ -314,8 +315,8 @@ func TestStopWaitsForItsHandlers(t *testing.T) {
 	})
 }
 
-// TestResourceThatIsFollowedAgain: after Stop the next informer begins with what there is then, for
-// handlers that were added to it; those of the one before hear of nothing any more.
+// TestResourceThatIsFollowedAgain: after Stop the next informer begins with the current objects, for
+// its own handlers; those of the stopped informer are not called again.
 func TestResourceThatIsFollowedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
@@ -346,7 +347,7 @@ func TestResourceThatIsFollowedAgain(t *testing.T) {
 	})
 }
 
-// TestInformerWhoseContextEnded is not run again, as no informer can be.
+// TestInformerWhoseContextEnded: an informer whose context has ended is not run again.
 func TestInformerWhoseContextEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
@@ -361,7 +362,8 @@ func TestInformerWhoseContextEnded(t *testing.T) {
 	})
 }
 
-// TestShutdownWaits until the handlers of all informers have returned, and releases no name before.
+// TestShutdownWaits: Shutdown returns, and releases names, when the handlers of all informers have
+// returned.
 func TestShutdownWaits(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-shutdown")
 	require.NoError(t, err)
@@ -390,8 +392,8 @@ func TestShutdownWaits(t *testing.T) {
 	again.Release()
 }
 
-// TestEveryInformerAsksForItsResource: also where the plural is none that can be guessed, such as
-// endpoints and ingresses.
+// TestEveryInformerAsksForItsResource: each informer requests the right resource, also if its plural is
+// irregular, such as endpoints and ingresses.
 func TestEveryInformerAsksForItsResource(t *testing.T) {
 	resources := resourcesOfClientGo(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -416,7 +418,7 @@ func TestEveryInformerAsksForItsResource(t *testing.T) {
 	})
 }
 
-// TestUnknownResourceIsNamed: with its group and version, one of which is most often what is wrong.
+// TestUnknownResourceIsNamed: the error has the group and version, one of which is usually wrong.
 func TestUnknownResourceIsNamed(t *testing.T) {
 	inner := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	f := factory.Wrap(inner)
@@ -430,8 +432,8 @@ func TestUnknownResourceIsNamed(t *testing.T) {
 	}
 }
 
-// TestWrapOfAWrapper: the outer one decides what it is asked for first, and both have the same
-// informers.
+// TestWrapOfAWrapper: both wrappers have the same informers. The outer one makes those that are
+// requested from it first.
 func TestWrapOfAWrapper(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-wrappers")
 	require.NoError(t, err)
@@ -447,8 +449,8 @@ func TestWrapOfAWrapper(t *testing.T) {
 	assert.True(t, nodes.HasSynced(), "the outer one starts all")
 }
 
-// TestTypedFactoryConcurrently: whoever asks, there is one informer of a type, and all methods may
-// be called at once.
+// TestTypedFactoryConcurrently: there is one informer for each type, and all methods may be called
+// concurrently.
 func TestTypedFactoryConcurrently(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
 	ctx, cancel := context.WithCancel(boundedContext(t))
@@ -481,7 +483,7 @@ func TestTypedFactoryConcurrently(t *testing.T) {
 	assert.ElementsMatch(t, []string{"*v1.Pod", "*v1.Deployment"}, started)
 }
 
-// refusePods has a fake client answer 403 to all that is asked about pods.
+// refusePods makes a fake client answer 403 to all requests for pods.
 func refusePods(client interface {
 	PrependReactor(verb, resource string, reaction clienttesting.ReactionFunc)
 	PrependWatchReactor(resource string, reaction clienttesting.WatchReactionFunc)
@@ -491,8 +493,8 @@ func refusePods(client interface {
 	})
 }
 
-// TestWaitIsOverWhenAnInformerStops: an informer that has stopped will not sync, and the others are
-// still waited for.
+// TestWaitIsOverWhenAnInformerStops: the wait does not wait for an informer that has stopped, only for
+// the others.
 func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 	type stopper = func(f *factory.ResourceFactory, stopPods context.CancelFunc)
 	stoppers := map[string]stopper{
@@ -526,7 +528,7 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 	}
 }
 
-// TestWaitSaysWhatThePolicyStopped: the error has what the server said.
+// TestWaitSaysWhatThePolicyStopped: the error contains that of the server.
 func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
@@ -545,8 +547,8 @@ func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
 	})
 }
 
-// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context
-// that it was run with.
+// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context of
+// its run.
 func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -559,7 +561,7 @@ func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 		go pods.RunWithContext(podsCtx)
 		synctest.Wait()
 		f.StartWithContext(ctx)
-		f.Core().V1().Services().Informer() // is not started, and not waited for
+		f.Core().V1().Services().Informer() // not started, and not waited for
 		result := make(chan cache.SyncResult, 1)
 		go func() { result <- f.WaitForCacheSyncWithContext(ctx) }()
 		synctest.Wait()
@@ -576,7 +578,7 @@ func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 	})
 }
 
-// TestTypedWaitEndsWithItsContext: the cause of its end is in the error.
+// TestTypedWaitEndsWithItsContext: the error contains the cause of the context.
 func TestTypedWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -594,8 +596,7 @@ func TestTypedWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestFactoryWithBadOptions: its informers do not run, and who waits for them is told at once, and
-// why.
+// TestFactoryWithBadOptions: its informers do not run, and waits for them return the reason at once.
 func TestFactoryWithBadOptions(t *testing.T) {
 	for why, options := range map[string][]factory.Option{
 		"PageSize is -1":       {factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})},
@@ -626,8 +627,8 @@ func TestFactoryWithBadOptions(t *testing.T) {
 
 func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
 
-// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and what Wrap
-// has logged.
+// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and the lines that
+// Wrap logs.
 func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, logged []string) {
 	t.Helper()
 	var f informers.SharedInformerFactory
@@ -658,7 +659,7 @@ func TestNamespaceOfTheWrappedFactory(t *testing.T) {
 	}{
 		"is taken over":                  {limited(), nil, []string{"ns/a", "ns/b"}},
 		"also by a wrapper's wrapper":    {factory.Wrap(limited()), nil, []string{"ns/a", "ns/b"}},
-		"and what Wrap was told":         {factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespace("ns")), nil, []string{"ns/a", "ns/b"}},
+		"and the options of Wrap":        {factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespace("ns")), nil, []string{"ns/a", "ns/b"}},
 		"unless another one is given":    {limited(), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}},
 		"or all":                         {limited(), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all},
 		"where there is none, it is all": {informers.NewSharedInformerFactory(twoNamespaces(), 0), nil, all},
@@ -690,7 +691,7 @@ func TestTweakOfTheWrappedFactoryIsSaid(t *testing.T) {
 	assert.Empty(t, logged, "this is how to have it so")
 }
 
-// opaque is a factory of somebody else, whose accessors are not client-go's.
+// opaque is a factory whose accessors are not client-go's.
 type opaque struct {
 	informers.SharedInformerFactory
 	group core.Interface
@@ -726,13 +727,13 @@ func testUnreadable(t *testing.T, group core.Interface) {
 	assert.Empty(t, logged)
 }
 
-// hanging is a dynamic client whose requests go on until their context ends.
+// hanging is a dynamic client whose requests block until their context ends.
 type hanging struct {
 	dynamic.Interface
 	dynamic.NamespaceableResourceInterface
 	lists  bool // a list is answered
 	begun  chan context.Context
-	closed chan struct{} // when a request has seen the end of its context
+	closed chan struct{} // closed when a request has seen the end of its context
 }
 
 func (h *hanging) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
@@ -761,8 +762,8 @@ func (h *hanging) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interf
 	return nil, h.hang(ctx)
 }
 
-// TestRequestsEndWithTheirInformer: a request that hangs is given up when the informer is stopped,
-// and carries what the context of the start carries, such as a logger.
+// TestRequestsEndWithTheirInformer: a blocked request is canceled when the informer is stopped, and its
+// context has the values of the context of the start, such as a logger.
 func TestRequestsEndWithTheirInformer(t *testing.T) {
 	type key struct{}
 	for request, lists := range map[string]bool{"list": false, "watch": true} {
@@ -780,10 +781,10 @@ func TestRequestsEndWithTheirInformer(t *testing.T) {
 	}
 }
 
-// askedFor is the provider of the whole process: the first one that is set stays.
+// askedFor is the provider of the whole process: only the first one that is set is used.
 var askedFor recorder
 
-// recorder is a provider that notes what is published, as "name resource metric".
+// recorder is a provider that notes published metrics, as "name resource metric".
 type recorder struct{ known sync.Map }
 
 // published reports whether a metric was set since the last call.
@@ -819,8 +820,8 @@ func (m metric) Set(float64) {
 	}
 }
 
-// TestInformerNameByOption: metrics carry the name of the option, and of a resource what
-// client-go's informers call it.
+// TestInformerNameByOption: metrics have the name of the option, and the resource names of client-go's
+// informers.
 func TestInformerNameByOption(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-option")
 	require.NoError(t, err)
@@ -845,8 +846,8 @@ func TestInformerNameByOption(t *testing.T) {
 	again.Release()
 }
 
-// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the same name as the
-// one that was stopped.
+// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the name of the stopped
+// one.
 func TestMetricsGoOnAfterStop(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-stop")
 	require.NoError(t, err)
@@ -870,8 +871,8 @@ func TestMetricsGoOnAfterStop(t *testing.T) {
 	again.Release()
 }
 
-// TestNameIsNotReservedForAConstructor: informers that the name does not reach leave their
-// resources to others.
+// TestNameIsNotReservedForAConstructor: informers of a constructor, which ignore the name, do not
+// reserve their resources.
 func TestNameIsNotReservedForAConstructor(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test-constructor")
 	require.NoError(t, err)

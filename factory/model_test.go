@@ -27,11 +27,11 @@ import (
 
 var someResources = []schema.GroupVersionResource{podsResource, nodesResource, corev1.SchemeGroupVersion.WithResource("services")}
 
-// modelStep is one call of a ResourceFactory's user.
+// modelStep is one call of a method of a ResourceFactory.
 type modelStep struct {
 	op       string
 	resource schema.GroupVersionResource // of ForResource and Stop
-	which    int                         // start, counted back from the last, that ends
+	which    int                         // the start whose context ends, counted back from the last
 }
 
 var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
@@ -42,20 +42,20 @@ var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
 	}
 })
 
-// modeled is what the model knows of an informer.
+// modeled is the model of an informer.
 type modeled struct {
 	informer cache.SharedIndexInformer
-	start    int // which StartWithContext has started it; 0: none
+	start    int // the number of the StartWithContext that has started it; 0: none
 	stopped  bool
 }
 
-// model is a ResourceFactory beside what it should be like. Informers of pods never sync, because
-// the server refuses them.
+// model compares a ResourceFactory with its expected behavior. Informers of pods never sync, because
+// the server refuses their requests.
 type model struct {
 	*assert.Assertions
 	f        *factory.ResourceFactory
 	members  map[schema.GroupVersionResource]*modeled
-	starts   []context.CancelFunc // ends what one StartWithContext has started
+	starts   []context.CancelFunc // cancel the contexts of the calls of StartWithContext
 	shutdown bool
 }
 
@@ -79,7 +79,7 @@ func (m *model) play(step modelStep) {
 	m.check()
 }
 
-// ask gets an informer, which is the same as before until Stop.
+// ask gets an informer, which must stay the same until Stop.
 func (m *model) ask(gvr schema.GroupVersionResource) {
 	informer := m.f.ForResource(gvr).Informer()
 	if known, ok := m.members[gvr]; ok {
@@ -116,7 +116,8 @@ func (m *model) stop(gvr schema.GroupVersionResource) {
 	}
 }
 
-// wait has a context that has ended only if else it would wait for pods.
+// wait calls WaitForCacheSyncWithContext, with a context that has ended if the call would otherwise
+// wait for pods.
 func (m *model) wait() {
 	synctest.Wait()
 	want, complete, hopeful := map[schema.GroupVersionResource]bool{}, true, false
@@ -149,7 +150,7 @@ func (m *model) shutDown() {
 	m.shutdown = true
 }
 
-// check holds after every step.
+// check checks the informers after every step.
 func (m *model) check() {
 	synctest.Wait()
 	for gvr, known := range m.members {
@@ -159,7 +160,7 @@ func (m *model) check() {
 	}
 }
 
-// faults takes what assertions say.
+// faults collects the failures of assertions.
 type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
@@ -184,7 +185,8 @@ func TestResourceFactoryAgainstModel(t *testing.T) {
 	})
 }
 
-// TestResourceFactoryConcurrently: all methods at once, for the race detector, and for deadlocks.
+// TestResourceFactoryConcurrently calls all methods concurrently, for the race detector, and for
+// deadlocks.
 func TestResourceFactoryConcurrently(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
 	f := factory.Dynamic(client, 0)
@@ -196,7 +198,7 @@ func TestResourceFactoryConcurrently(t *testing.T) {
 			for range rounds {
 				f.ForResource(gvr)
 				f.StartWithContext(ctx)
-				synced, _ := f.WaitForCacheSyncWithContext(ctx) // an informer of another caller may have been stopped meanwhile
+				synced, _ := f.WaitForCacheSyncWithContext(ctx) // another goroutine may have stopped an informer
 				assert.NotEmpty(t, slices.Collect(maps.Keys(synced)))
 				assert.True(t, f.Stop(gvr))
 			}

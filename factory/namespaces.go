@@ -17,15 +17,15 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// Namespaces are those that informers follow, each of which is one store of the objects of all. They may
-// be added and removed at any time, by any number of goroutines, also from handlers: see package
-// sources, of which each namespace is a source by its name. The zero value is ready, and has none; it
-// must not be copied.
+// Namespaces is a set of namespaces that informers follow. Each of the informers has one store with the
+// objects of all of them. Namespaces may be added and removed at any time, by any number of goroutines,
+// also by handlers: see package sources, where each namespace is a source with the namespace as its
+// name. The zero value is an empty set. A Namespaces must not be copied.
 type Namespaces struct {
 	mu struct {
 		sync.Mutex
 		names     []string
-		informers []spread // that have not stopped, as far as is known
+		informers []spread // includes informers that have stopped since the last call of runningLocked
 	}
 }
 
@@ -36,8 +36,8 @@ type spread struct {
 	of    func(namespace string) cache.ListerWatcher
 }
 
-// Add has all informers follow a namespace, those included that are made later. It does nothing if they
-// do already.
+// Add makes all informers follow a namespace, including those that are made later. It does nothing if
+// the namespace is already in the set.
 func (n *Namespaces) Add(namespace string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,20 +50,20 @@ func (n *Namespaces) Add(namespace string) {
 	}
 }
 
-// Remove has no informer follow a namespace any more, whose objects leave the stores. It does nothing
-// if none does.
+// Remove makes all informers stop following a namespace, and its objects are removed from the stores.
+// It does nothing if the namespace is not in the set.
 func (n *Namespaces) Remove(namespace string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.names = slices.DeleteFunc(n.mu.names, func(name string) bool { return name == namespace })
 	for _, informer := range n.runningLocked() {
-		_ = informer.group.Remove(namespace) // it may not have it
+		_ = informer.group.Remove(namespace) // the error means that the informer does not follow it
 	}
 }
 
-// WaitForSync waits until all informers have the first state of a namespace, or ctx ends. The error
-// says which has not, and why, as that of kinformer.WaitForSync does. An informer that is made later is
-// not waited for.
+// WaitForSync waits until all informers have the first list of a namespace, or ctx ends. Like that of
+// kinformer.WaitForSync, the error names the informer that does not have it, and the reason. Informers
+// that are made later are not waited for.
 func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 	for _, informer := range n.running() {
 		source := informer.group.Source(namespace)
@@ -78,10 +78,10 @@ func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 }
 
 // Constructor returns a constructor for frameworks that make informers of the objects of all
-// namespaces, such as NewInformer of controller-runtime's cache: construct, such as
-// cache.NewSharedIndexInformer, makes the informers, which do not use the ListerWatcher that they are
-// given. In its place they use those that listWatch returns for a namespace and for objects like the
-// example. It is called when a namespace is added or an informer is made, and must not add or remove
+// namespaces, for example as NewInformer of controller-runtime's cache. construct, for example
+// cache.NewSharedIndexInformer, makes the informers. They do not use the ListerWatcher that the
+// framework passes, but those that listWatch returns for a namespace and for objects like the example.
+// listWatch is called when a namespace is added or an informer is made, and must not add or remove
 // namespaces itself.
 func (n *Namespaces) Constructor(construct Constructor, listWatch func(example runtime.Object, namespace string) cache.ListerWatcher) Constructor {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
@@ -89,10 +89,10 @@ func (n *Namespaces) Constructor(construct Constructor, listWatch func(example r
 	}
 }
 
-// join has a new informer follow the namespaces, with what of returns for each.
+// join makes a new informer follow the namespaces, with the ListerWatcher that of returns for each.
 func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Object, of func(namespace string) cache.ListerWatcher) cache.SharedIndexInformer {
 	own := door.Of(informer)
-	if own == nil { // it would follow all namespaces
+	if own == nil { // an informer of another package would follow all namespaces
 		refused := cache.NewSharedIndexInformer(nil, example, 0, cache.Indexers{})
 		door.Of(refused).Configure(func(c *door.Config) { c.Bad.Add("%s", foreignConstructor) })
 		return refused
@@ -114,7 +114,7 @@ func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Ob
 const (
 	foreignConstructor = "the constructor makes informers of another package, which cannot follow several namespaces: " +
 		"use cache.NewSharedIndexInformer"
-	twice = "the informer follows Namespaces already, or other sources, and would not be told of them any more: " +
+	twice = "the informer follows Namespaces already, or other sources, and would no longer follow those: " +
 		"use either WithNamespaces or Namespaces.Constructor, and each once"
 )
 
@@ -124,7 +124,7 @@ func (n *Namespaces) running() []spread {
 	return slices.Clone(n.runningLocked())
 }
 
-// runningLocked forgets informers that have stopped.
+// runningLocked removes informers that have stopped from the list, and returns the others.
 func (n *Namespaces) runningLocked() []spread {
 	n.mu.informers = slices.DeleteFunc(n.mu.informers, func(s spread) bool { return s.IsStopped() })
 	return n.mu.informers

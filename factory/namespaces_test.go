@@ -31,7 +31,7 @@ import (
 	"github.com/kinformer/cache/sources"
 )
 
-// keysOf returns the keys in a store in their order, once nothing happens any more.
+// keysOf waits until all goroutines are idle and returns the keys in a store in their order.
 func keysOf(informer cache.SharedIndexInformer) []string {
 	synctest.Wait()
 	keys := informer.GetStore().ListKeys()
@@ -39,7 +39,7 @@ func keysOf(informer cache.SharedIndexInformer) []string {
 	return keys
 }
 
-// runs runs an informer to the end of the test.
+// runs runs an informer until the end of the test.
 func runs(t *testing.T, informer cache.SharedIndexInformer) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -47,8 +47,8 @@ func runs(t *testing.T, informer cache.SharedIndexInformer) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// TestNamespaces: the informers of factories, and those of a constructor, follow the namespaces that
-// there are, which come and go while they run and before they are made.
+// TestNamespaces: the informers of factories, and those of a constructor, follow the current
+// namespaces, which are added and removed before the informers are made and while they run.
 func TestNamespaces(t *testing.T) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	objects := func() []runtime.Object {
@@ -108,8 +108,8 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestNamespacesTogether: several informers follow them, one that has stopped is forgotten, and a wait
-// says why a namespace is not there.
+// TestNamespacesTogether: several informers follow the same namespaces, an informer that has stopped is
+// removed, and the error of a wait has the reason why a namespace has not synced.
 func TestNamespacesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var namespaces factory.Namespaces
@@ -156,8 +156,8 @@ func TestNamespacesRefused(t *testing.T) {
 	require.NotErrorIs(t, namespaces.WaitForSync(t.Context(), "ns"), sources.ErrUnknown)
 }
 
-// TestNamespacesForget: informers that are made one after the other, while no namespace comes or goes, are
-// let go when they have stopped.
+// TestNamespacesForget: informers that are made one after the other, while no namespace is added or
+// removed, are removed when they have stopped.
 func TestNamespacesForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var namespaces factory.Namespaces
@@ -182,7 +182,7 @@ func TestNamespacesForget(t *testing.T) {
 	})
 }
 
-// TestNamespacesTwice: an informer that follows namespaces already does not follow others, too.
+// TestNamespacesTwice: an informer that already follows namespaces does not follow others as well.
 func TestNamespacesTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var namespaces, others factory.Namespaces
@@ -206,8 +206,8 @@ func TestNamespacesTwice(t *testing.T) {
 	})
 }
 
-// TestNamespacesOfOptions: the option that comes last counts, also of a factory that is wrapped again, and
-// a namespace that was removed is not followed by informers that are made later.
+// TestNamespacesOfOptions: the last option applies, also if the factory is wrapped twice, and informers
+// that are made later do not follow a removed namespace.
 func TestNamespacesOfOptions(t *testing.T) {
 	var namespaces factory.Namespaces
 	namespaces.Add("gone")

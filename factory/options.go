@@ -14,18 +14,18 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer, and of what
-// kinformer.Constructor returns.
+// Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer and of the
+// result of kinformer.Constructor.
 type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 
-// Option sets a property of the informers of a factory. Of several that set the same property the
-// last one counts. With a nil one the informers do not run.
+// Option sets a property of the informers of a factory. If several options set the same property, the
+// last one applies. With a nil Option the informers do not run.
 type Option func(*config)
 
-// config is all that the factories can be told. Its zero value works.
+// config has all options of the factories. Its zero value is valid.
 type config struct {
 	namespace    string
-	namespaces   *Namespaces // in the place of namespace; nil: none
+	namespaces   *Namespaces // replaces namespace unless nil
 	tweak        func(*metav1.ListOptions)
 	transform    cache.TransformFunc
 	informerName *cache.InformerName
@@ -33,7 +33,7 @@ type config struct {
 	options      kinformer.Options
 	bad          door.Faults
 
-	given struct{ namespace, tweak bool } // whether an option has set them
+	given struct{ namespace, tweak bool } // whether an option has set the field
 }
 
 func newConfig(options []Option) config {
@@ -48,15 +48,15 @@ func newConfig(options []Option) config {
 	return c
 }
 
-// WithNamespace limits the informers to one namespace: their requests, and what they take of the
-// answers; see kinformer.Requests.ExpectedNamespace. The default is all, and of Wrap the namespace that the
-// wrapped factory has.
+// WithNamespace limits the informers to one namespace: their requests, and the objects that they accept
+// from the responses; see kinformer.Requests.ExpectedNamespace. The default is all namespaces and, for
+// Wrap, the namespace of the wrapped factory.
 func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace, c.namespaces, c.given.namespace = namespace, nil, true }
 }
 
-// WithNamespaces has the informers follow several namespaces, in the place of WithNamespace. Resources
-// without namespaces would be listed once for each: ask another factory for these.
+// WithNamespaces makes the informers follow several namespaces, instead of WithNamespace. Resources
+// without namespaces would be listed once for each namespace: use another factory for them.
 func WithNamespaces(namespaces *Namespaces) Option {
 	return func(c *config) {
 		if namespaces == nil {
@@ -66,35 +66,34 @@ func WithNamespaces(namespaces *Namespaces) Option {
 	}
 }
 
-// WithTweakListOptions has tweak change the options of each list and watch, for selectors. It is
-// called concurrently. Nil is none, as without the option, and tells Wrap that a tweak of the
-// wrapped factory is left out on purpose.
+// WithTweakListOptions applies tweak to the options of each list and watch, for selectors. It is called
+// concurrently. Nil means none, as without the option, and for Wrap also that a tweak of the wrapped
+// factory is omitted on purpose.
 func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 	return func(c *config) { c.tweak, c.given.tweak = tweak, true }
 }
 
-// WithTransform sets the transform of all informers. A transform that the factory given to Wrap has
-// itself comes in its place.
+// WithTransform sets the transform of all informers. With Wrap, a transform of the wrapped factory
+// replaces it.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(c *config) { c.transform = transform }
 }
 
-// WithInformerName names the informers for their metrics, each by name and resource. The default of
-// Wrap is the name that the wrapped factory has. Shutdown of a ResourceFactory releases the name;
-// of a wrapped factory, only its own.
+// WithInformerName names the informers for their metrics, each by name and resource. For Wrap the
+// default is the name of the wrapped factory. Shutdown of a ResourceFactory releases the name; Shutdown
+// of a wrapped factory releases only the factory's own.
 func WithInformerName(name *cache.InformerName) Option {
 	return func(c *config) { c.informerName = name }
 }
 
-// WithInformerOptions sets what the informers are made with. What the factory knows itself - the
-// identifier, the description, the namespace, the resync period and the indexers - it sets unless the
-// options have it.
+// WithInformerOptions sets the options of the informers. The factory sets the identifier, the
+// description, the namespace, the resync period and the indexers unless the options have them.
 func WithInformerOptions(options kinformer.Options) Option {
 	return func(c *config) { c.options = options }
 }
 
-// WithConstructor makes all informers by construct. Neither WithInformerName nor
-// WithInformerOptions reaches them.
+// WithConstructor makes construct the constructor of all informers. WithInformerName and
+// WithInformerOptions have no effect on them.
 func WithConstructor(construct Constructor) Option {
 	return func(c *config) { c.constructor = construct }
 }

@@ -58,7 +58,7 @@ func Metadata(client metadata.Interface, resync time.Duration, options ...Option
 	})
 }
 
-// resourceKind is in what the dynamic and the metadata factory differ.
+// resourceKind has the differences between the dynamic and the metadata factory.
 type resourceKind struct {
 	client    any
 	example   func() runtime.Object
@@ -66,19 +66,19 @@ type resourceKind struct {
 	lister    func(indexer cache.Indexer, gvr schema.GroupVersionResource) cache.GenericLister
 }
 
-// ResourceFactory makes at most one informer at a time for each resource, when it is first asked
-// for. Its methods may be called concurrently.
+// ResourceFactory makes an informer for each resource on its first use, and at most one at a time. Its
+// methods may be called concurrently.
 type ResourceFactory struct {
 	kind   resourceKind
 	resync time.Duration
 	config config
 
-	running sync.WaitGroup // informers; none is added once mu.shutdown is set
+	running sync.WaitGroup // the running informers; none is added once mu.shutdown is set
 
 	mu struct {
 		sync.Mutex
 		members    map[schema.GroupVersionResource]*member
-		identities map[schema.GroupVersionResource]cache.InformerNameAndResource // kept when an informer is forgotten
+		identities map[schema.GroupVersionResource]cache.InformerNameAndResource // kept when an informer is removed
 		shutdown   bool
 	}
 }
@@ -120,8 +120,8 @@ func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers
 	return &m.genericInformer
 }
 
-// identityLocked returns the one identity of a resource: its informers, one after the other, share
-// it, because a name gives a resource to the first that asks only.
+// identityLocked returns the identity of a resource. Consecutive informers of the resource share it,
+// because an InformerName reserves each resource only once.
 func (f *ResourceFactory) identityLocked(gvr schema.GroupVersionResource) cache.InformerNameAndResource {
 	identity, ok := f.mu.identities[gvr]
 	if !ok {
@@ -136,7 +136,7 @@ func (f *ResourceFactory) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }
 
-// StartWithContext runs the informers that do not run yet until ctx ends, and returns at once.
+// StartWithContext starts the informers that are not running, until ctx ends, and returns at once.
 // After Shutdown it does nothing.
 func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
@@ -158,10 +158,10 @@ func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 	}
 }
 
-// Stop ends the informer of gvr, waits until its handlers have returned, and forgets it: a later
-// ForResource makes a new one, which goes on with the old one's metrics. Whoever holds the old one
-// can still read its last state. It returns false if there is no such informer. A handler of the
-// informer must not call it.
+// Stop stops the informer of gvr, waits until its handlers have returned, and removes it from the
+// factory: a later ForResource makes a new informer, which continues the metrics of the old one. The
+// last state of the old informer stays readable. Stop returns false if there is no such informer. A
+// handler of the informer must not call it.
 func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Lock()
 	m, ok := f.mu.members[gvr]
@@ -178,8 +178,8 @@ func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	return ok
 }
 
-// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh
-// is closed, and says which have it.
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is
+// closed, and returns which of them have synced.
 func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced, err := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
 	if err != nil {
@@ -188,9 +188,9 @@ func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.Gr
 	return synced
 }
 
-// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped,
-// or ctx ends. If one has not got it then, the error says why: the cause of ctx, and as
-// kinformer.WaitForSync does, what each of these informers suffers from.
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or
+// ctx ends. If one of them has not synced then, the error joins the cause of ctx with the reasons of
+// each of these informers, as that of kinformer.WaitForSync does.
 func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
 	return waitForSync(ctx, f.started())
 }
@@ -207,8 +207,8 @@ func (f *ResourceFactory) started() map[schema.GroupVersionResource]started {
 	return informers
 }
 
-// Shutdown lets no informer start any more and waits until those that run have ended, for which
-// their contexts must end. It may be called more than once, concurrently.
+// Shutdown keeps informers from starting and waits until the running ones have ended, for which their
+// contexts must end. It may be called several times, and concurrently.
 func (f *ResourceFactory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true

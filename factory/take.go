@@ -13,21 +13,22 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// Take has a generated factory that is not client-go's, such as one for your own resources, take an
-// informer of this module, and returns that. Call it before the factory is asked for the informer, or
-// its lister, in another way: the first request decides.
+// Take registers an informer of this module with a generated factory that is not client-go's, such as
+// one for your own resources, and returns the informer. Call it before any other use of the informer or
+// its lister: the first request determines the informer.
 //
 //	f := externalversions.NewSharedInformerFactory(client, 0)
 //	factory.Take(f.InformerFor, &v1.Widget{}, func(c versioned.Interface, namespace string) typedv1.WidgetInterface {
 //		return c.DemoV1().Widgets(namespace)
 //	})
-//	widgets := f.Demo().V1().Widgets() // its Informer() is that, and its Lister() reads it
+//	widgets := f.Demo().V1().Widgets() // Informer() returns that informer, and Lister() reads its store
 //
-// client returns the client of the resource in a namespace, "" for all: that of WithNamespace, since
-// nobody else knows to which one f is limited, nor by which list options: see WithTweakListOptions.
-// For a name in metrics, set the Identifier of WithInformerOptions; WithInformerName is refused.
+// client returns the client of the resource in a namespace, or in all if it is "". The namespace is
+// that of WithNamespace and the list options are those of WithTweakListOptions, because Take cannot see
+// the limits of f. For a name in metrics, set the Identifier of WithInformerOptions; WithInformerName
+// is refused.
 //
-// f starts the informer, and gives it its resync period, and its transform unless the options have one.
+// f starts the informer, and sets its resync period, and its transform unless the options have one.
 func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.SharedIndexInformer](
 	informerFor func(runtime.Object, F) cache.SharedIndexInformer, example runtime.Object, client func(c C, namespace string) A, options ...Option,
 ) cache.SharedIndexInformer {
@@ -42,7 +43,7 @@ func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.Sha
 			identity: func() (none cache.InformerNameAndResource) { return none },
 		})
 	})
-	if config.transform != nil { // f has put its own in the place of it, and older generated ones even none
+	if config.transform != nil { // f has replaced it with its own, which older generated factories set even if it is nil
 		if err := informer.SetTransform(config.transform); err != nil {
 			utilruntime.HandleError(fmt.Errorf("setting the transform of an informer for %T: %w", example, err))
 		}

@@ -30,7 +30,8 @@ func podsOf(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
 	return c.CoreV1().Pods(namespace)
 }
 
-// TestTake: a factory has the informer that it took, and its lister reads that; options count.
+// TestTake: a factory has the informer that it took, its lister reads that informer's store, and the
+// options apply.
 func TestTake(t *testing.T) {
 	pod := func(namespace, name string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"dropped": ""}}}
@@ -66,7 +67,7 @@ func TestTake(t *testing.T) {
 	assert.Equal(t, "ns", status.Namespace)
 }
 
-// TestTakeRefuses: what it cannot do makes the informer unfit.
+// TestTakeRefuses: with an option that Take does not support, the informer does not run.
 func TestTakeRefuses(t *testing.T) {
 	f := informers.NewSharedInformerFactory(fake.NewClientset(), time.Hour)
 	name, err := cache.NewInformerName("take")
@@ -76,7 +77,8 @@ func TestTakeRefuses(t *testing.T) {
 	require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), "Identifier of WithInformerOptions")
 }
 
-// TestNamesAreTheResources: not those by which client-go's metrics call kinds with a strange plural.
+// TestNamesAreTheResources: informers are named by their resources, not by client-go's metrics, which
+// have incorrect plurals.
 func TestNamesAreTheResources(t *testing.T) {
 	name, err := cache.NewInformerName("plural")
 	require.NoError(t, err)

@@ -23,21 +23,21 @@ import (
 
 //go:generate go run ./internal/tablegen -table typed_table.go -groups typed_groups.go
 
-// Wrap returns f with accessors that make kinformer's informers. Wrap f before anybody asks it for
-// an informer: those that exist stay what they are. When an accessor finds such an informer, the log
-// says so once for its type. Foreign lists them, and Take makes one of ours in the place of a constructor
-// that a program gives InformerFor. Start, Shutdown and InformerFor with a constructor are f's own.
+// Wrap returns f with accessors that make kinformer's informers. Call it before any informer of f is
+// requested: existing informers are kept. When an accessor finds such an informer, the log reports it
+// once for its type. Foreign returns the types of such informers, and Take replaces a constructor that
+// a program passes to InformerFor. Start, Shutdown and InformerFor with a constructor are those of f.
 //
-// The namespace that f is limited to is taken over, unless WithNamespace is among the options. What
-// Wrap cannot take over is one line in the log: a function that tweaks list options, which
-// WithTweakListOptions has to give again, and the limits of a factory that is not client-go's.
+// The namespace of f is taken over, unless WithNamespace is among the options. Wrap logs one line for
+// settings that it cannot take over: a function that tweaks list options, which must be passed with
+// WithTweakListOptions, and the limits of a factory that is not client-go's.
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
 	c := newConfig(options)
 	c.adopt(f)
 	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c, warned: &sync.Map{}}}
 }
 
-// typedFactory is f but for its accessors; those of the API groups are in typed_groups.go.
+// typedFactory is f with other accessors; those of the API groups are in typed_groups.go.
 type typedFactory struct {
 	informers.SharedInformerFactory
 	accessors accessors
@@ -46,8 +46,8 @@ type typedFactory struct {
 // InformerName returns the name under which the informers report metrics, or nil.
 func (f *typedFactory) InformerName() *cache.InformerName { return f.accessors.informerName }
 
-// ForResource returns the informer of one of the types that client-go has informers for, and an
-// error for any other.
+// ForResource returns the informer of a type that client-go has an informer for, and an error for any
+// other resource.
 func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	kind, ok := typedKinds().byResource[resource]
 	if !ok {
@@ -57,15 +57,15 @@ func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (inform
 	return &genericInformer{informer: informer, lister: cache.NewGenericLister(informer.GetIndexer(), resource.GroupResource())}, nil
 }
 
-// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh
-// is closed, and says which have it.
+// WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is
+// closed, and returns which of them have synced.
 func (f *typedFactory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool {
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh)).Synced
 }
 
-// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped,
-// or ctx ends. If one has not got it then, Err says why, as that of ResourceFactory does. Of
-// informers of other packages it is not known that they have stopped.
+// WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or
+// ctx ends. If one of them has not synced then, Err gives the reason, like the error of
+// ResourceFactory. The stop of an informer of another package is not noticed.
 func (f *typedFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	synced, err := waitForSync(ctx, f.started())
 	return cache.SyncResult{Synced: synced, Err: err}
@@ -80,7 +80,7 @@ func (f *typedFactory) started() map[reflect.Type]started {
 	return informers
 }
 
-// startedOf yields the informers that a factory has started, which only its wait tells.
+// startedOf yields the informers that a factory has started, which only the result of its wait reveals.
 func startedOf(f informers.SharedInformerFactory) iter.Seq2[reflect.Type, cache.SharedIndexInformer] {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -94,14 +94,13 @@ func startedOf(f informers.SharedInformerFactory) iter.Seq2[reflect.Type, cache.
 	}
 }
 
-// accessors is the factory that generated accessors see. Their own constructors, which make
-// client-go's informers, are used only for types that the table does not have. It is apart from
-// typedFactory so that the constructor that a user passes to InformerFor is never mistaken for
-// theirs.
+// accessors is the factory that generated accessors see. Their constructors, which make client-go's
+// informers, are used only for types that are not in the table. It is separate from typedFactory so
+// that a constructor that the user passes to InformerFor is never mistaken for one of theirs.
 type accessors struct {
 	informers.SharedInformerFactory
 	config
-	warned *sync.Map // types of informers that are of other packages, once the log has said so
+	warned *sync.Map // types of foreign informers that were logged
 }
 
 // InformerName returns the name under which the informers report metrics, or nil.

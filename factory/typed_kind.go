@@ -14,20 +14,20 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// typedKind is a type that client-go has a generated informer for.
+// typedKind describes a type that client-go has a generated informer for.
 type typedKind struct {
 	gvr       schema.GroupVersionResource
-	metric    string // the resource's name in metrics, which is client-go's: "networkpolicys", say
+	metric    string // the resource's name in client-go's metrics, for example "networkpolicys"
 	example   runtime.Object
 	listWatch func(client kubernetes.Interface, namespace string) *cache.ListWatch
 }
 
-// identity takes the kind's identity from name, which may be nil.
+// identity returns the identity of the kind for name, which may be nil.
 func (k typedKind) identity(name *cache.InformerName) cache.InformerNameAndResource {
 	return name.WithResource(k.gvr.GroupVersion().WithResource(k.metric))
 }
 
-// typedIndex finds kinds.
+// typedIndex finds kinds by their type and by their resource.
 type typedIndex struct {
 	byType     map[reflect.Type]typedKind
 	byResource map[schema.GroupVersionResource]typedKind

@@ -12,19 +12,18 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// errStopped is the cause of the end of a wait that is over because all that have not synced have
-// stopped.
+// errStopped is the cause of a wait that ended because all informers that have not synced have stopped.
 var errStopped = errors.New("an informer has stopped before it had synced")
 
-// started is an informer that runs or has run.
+// started is an informer that is or was running.
 type started struct {
 	cache.SharedIndexInformer
-	ended context.Context // done once its run has returned, or never if that is not known here
+	ended context.Context // done once its run has returned; never done if the end is not known
 }
 
 // waitForSync waits until each informer has synced or stopped, or ctx ends. If one of them has not
-// synced then, the error joins the cause of ctx, or errStopped, with what is known of each that has
-// not.
+// synced then, the error joins the cause of ctx, or errStopped, with the reasons of each of these
+// informers.
 func waitForSync[K comparable](ctx context.Context, informers map[K]started) (synced map[K]bool, err error) {
 	var waits sync.WaitGroup
 	all := make([]interface{ HasSyncedChecker() cache.DoneChecker }, 0, len(informers))
@@ -50,5 +49,5 @@ func awaitOne(ctx context.Context, informer started) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(informer.ended, cancel)()
-	_ = kinformer.WaitForSync(ctx, informer) // what it says is asked for again in the end
+	_ = kinformer.WaitForSync(ctx, informer) // waitForSync obtains the error at the end
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/door"
 )
 
-// adopt takes over what the wrapped factory was made with and Wrap was not told, and logs what
-// cannot be taken over.
+// adopt takes over settings of the wrapped factory that no option has set, and logs those that it
+// cannot take over.
 func (c *config) adopt(f informers.SharedInformerFactory) {
 	if c.informerName == nil {
 		c.informerName = f.InformerName()
@@ -36,13 +36,13 @@ func (c *config) adopt(f informers.SharedInformerFactory) {
 			"limited. Give it factory.WithNamespace and factory.WithTweakListOptions, \"\" and nil for none", "namespace", c.namespace)
 	case tweaks && !c.given.tweak:
 		klog.Background().Info("Warning: the wrapped factory changes list options, and factory.Wrap cannot take that over: its informers "+
-			"get what they were to leave out. Give it factory.WithTweakListOptions as well, nil to have it so", "namespace", c.namespace)
+			"also receive objects that the function excludes. Pass factory.WithTweakListOptions as well, nil if that is intended", "namespace", c.namespace)
 	}
 }
 
-// limitsOf returns the namespace of a factory of client-go, and whether it changes list options. A
-// factory has no methods for that, but each of its groups holds both. known is false if it is a
-// factory of somebody else.
+// limitsOf returns the namespace of a factory of client-go, and whether it tweaks list options. A
+// factory has no methods for these, but each of its groups has both. known is false if the factory is
+// not client-go's.
 func limitsOf(f informers.SharedInformerFactory) (namespace string, tweaks, known bool) {
 	group := reflect.Indirect(reflect.ValueOf(f.Core()))
 	if group.Kind() != reflect.Struct {
@@ -55,8 +55,8 @@ func limitsOf(f informers.SharedInformerFactory) (namespace string, tweaks, know
 	return limit.String(), !tweak.IsNil(), true
 }
 
-// Foreign returns the types of the objects whose informers f has started and are not of this module, in the order of
-// their names: those that were made before Wrap, or by a constructor of another package. f need not be
+// Foreign returns the types of objects for which f has started an informer of another package, sorted
+// by name: informers that were made before Wrap, or by a constructor of another package. f need not be
 // wrapped.
 func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
 	for t, informer := range startedOf(f) {
@@ -68,14 +68,14 @@ func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
 	return foreign
 }
 
-// warnOfForeign logs, once for a type, that an accessor returns an informer of another package, unless the user's
-// constructor makes them all.
+// warnOfForeign logs, once for each type, that an accessor returns an informer of another package,
+// unless the user's constructor makes all informers.
 func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example runtime.Object) {
 	if a.constructor != nil || door.Of(informer) != nil {
 		return
 	}
 	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {
-		klog.Background().Info("Warning: the wrapped factory had an informer before factory.Wrap was asked for it, and keeps that, which is of "+
-			"another package. Wrap the factory earlier, or use factory.Take where that informer is made", "type", fmt.Sprintf("%T", example))
+		klog.Background().Info("Warning: the wrapped factory already had an informer of this type, which is of another package, and keeps "+
+			"it. Wrap the factory earlier, or use factory.Take where that informer is made", "type", fmt.Sprintf("%T", example))
 	}
 }

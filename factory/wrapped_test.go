@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-// TestForeign: an informer that the factory had before Wrap, as kube-scheduler's of pods, is one line of the log
-// and is listed; with Take, or a constructor of the user's, neither.
+// TestForeign: an informer that the factory had before Wrap, such as kube-scheduler's of pods, is
+// logged once and listed. With Take, or a constructor of the user, it is neither.
 func TestForeign(t *testing.T) {
 	clientGos := func(c kubernetes.Interface, resync time.Duration) clientgo.SharedIndexInformer {
 		return coreinformers.NewFilteredPodInformer(c, metav1.NamespaceAll, resync, clientgo.Indexers{}, nil)

@@ -111,14 +111,14 @@ var (
 )
 
 func changeOf(c *event.Change) Change {
-	told := Change{Type: typesOf[c.Kind], Key: c.Key, Old: lastState(c.Old), New: c.New, Cause: causes[c.Cause]}
-	shown := told.New
+	result := Change{Type: typesOf[c.Kind], Key: c.Key, Old: lastState(c.Old), New: c.New, Cause: causes[c.Cause]}
+	shown := result.New
 	if c.Kind == event.ChangeDelete {
-		shown = told.Old
+		shown = result.Old
 	}
-	told.Version, _ = event.VersionOf(shown)
+	result.Version, _ = event.VersionOf(shown)
 	if c.Source != nil {
-		told.Source = *c.Source
+		result.Source = *c.Source
 	}
-	return told
+	return result
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/kinformer/cache/kinformerotel"
 )
 
-// Spans are made as long as the program runs.
+// Spans are made while the program runs.
 func ExampleRunTraces() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() { kinformerotel.RunTraces(ctx, otel.GetTracerProvider(), kinformerotel.TraceOptions{}) })
-	// ... all that the program does
+	// ... the work of the program
 	cancel()
 	group.Wait() // the last requests are traced
 	// Output:

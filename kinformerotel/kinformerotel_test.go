@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// follow runs an informer, and waits for all that can happen.
+// follow runs an informer, and waits until all goroutines are idle.
 func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (stop func()) {
 	t.Helper()
 	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -36,7 +36,7 @@ func serving(pods ...*corev1.Pod) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
 }
 
-// failingFirst has a server's lists take that long, and the first ones fail.
+// failingFirst makes the lists of a server take the given time, and the first ones fail.
 func failingFirst(server *testkit.Server, takes time.Duration, failures int) *testkit.Server {
 	then := server.OnList
 	server.OnList = func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -31,7 +31,7 @@ func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
 	return spans, testkit.InBackground(t, func(ctx context.Context) { RunTraces(ctx, provider, TraceOptions{}) })
 }
 
-// lines tells of spans, each with the seconds at which it began and ended.
+// lines formats the spans, each with the seconds at which it began and ended.
 func lines(spans *tracetest.InMemoryExporter, from time.Time) (all []string) {
 	names := map[string]string{}
 	for _, s := range spans.GetSpans() {
@@ -53,8 +53,8 @@ func lines(spans *tracetest.InMemoryExporter, from time.Time) (all []string) {
 	return all
 }
 
-// TestTraces: a first list that fails, one that does not, a watch that ends, one that expires, a
-// list again, and the end.
+// TestTraces: a first list that fails, one that succeeds, a watch that ends, one that expires, another
+// list, and the stop.
 func TestTraces(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestTracesWithoutSync(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
 		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
-		time.Sleep(99*time.Second + 500*time.Millisecond) // nothing is asked then
+		time.Sleep(99*time.Second + 500*time.Millisecond) // no request is made at this time
 		stop()
 		end()
 		got := lines(spans, from)
@@ -110,7 +110,7 @@ func TestTracesWithoutSync(t *testing.T) {
 	})
 }
 
-// TestTracesKeepNothing: of an informer that has stopped, after the next look.
+// TestTracesKeepNothing: an informer that has stopped is released after the next poll.
 func TestTracesKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spans, end := tracing(t)
@@ -120,7 +120,7 @@ func TestTracesKeepNothing(t *testing.T) {
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
 				require.NoError(t, err)
 			}, kinformer.Options{})
-			time.Sleep(15 * time.Second) // between two looks
+			time.Sleep(15 * time.Second) // between two polls
 			stop()
 			return of
 		}()

@@ -63,7 +63,7 @@ func serving(pods ...*corev1.Pod) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
 }
 
-// handle adds a handler whose calls take that long.
+// handle adds a handler whose calls take the given time.
 func handle(t testing.TB, informer cache.SharedIndexInformer, name string, takes time.Duration) {
 	_, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{On: func(string) { time.Sleep(takes) }}, kinformer.Delivery{Name: name}))
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func registered(t testing.TB, collectors ...prometheus.Collector) *prometheus.Re
 	return registry
 }
 
-// exposition is what a registry shows.
+// exposition returns the text exposition of a registry.
 func exposition(t testing.TB, registry prometheus.Gatherer) string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -90,7 +90,7 @@ func exposition(t testing.TB, registry prometheus.Gatherer) string {
 	return text.String()
 }
 
-// story runs informers that show nearly all that there is.
+// story runs informers that have nearly all metrics.
 func story(t *testing.T) {
 	name, err := cache.NewInformerName("golden")
 	require.NoError(t, err)
@@ -127,10 +127,10 @@ func story(t *testing.T) {
 	follow(t, down, nil, nil, kinformer.Options{ObjectDescription: "unreachable", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 }
 
-// estimates are what differs from one version of Go, or of a type, to the next.
+// estimates matches values that depend on the version of Go or of a type.
 var estimates = regexp.MustCompile(`(?m)^(kinformer_(?:memory|index)_bytes{.*}) .*$`)
 
-// TestExposition compares what is shown of a story with a file. promlint finds nothing in it.
+// TestExposition compares the exposition of story with a file, in which promlint finds no problem.
 func TestExposition(t *testing.T) {
 	const golden = "testdata/exposition.txt"
 	testkit.Reports(t)
@@ -149,11 +149,11 @@ func TestExposition(t *testing.T) {
 		problems, err := testutil.GatherAndLint(registry)
 		require.NoError(t, err)
 		assert.Empty(t, problems)
-		time.Sleep(time.Hour) // so that the handler returns
+		time.Sleep(time.Hour) // long enough for the handler to return
 	})
 }
 
-// TestHostileNames: whatever names say, the exposition can be read, and is bounded.
+// TestHostileNames: with any names, the exposition is valid, and its size is bounded.
 func TestHostileNames(t *testing.T) {
 	testkit.Reports(t)
 	hostile := []string{
@@ -198,8 +198,8 @@ func parsed(t testing.TB, text string) map[string]*dto.MetricFamily {
 
 var podResource = corev1.SchemeGroupVersion.WithResource("pods")
 
-// TestInformerMetrics: client-go's metrics of informers of ours and of client-go, under the usual
-// names, and none of those whose name was released.
+// TestInformerMetrics: informers of kinformer and of client-go have client-go's metrics, with the usual
+// names, until their name is released.
 func TestInformerMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewInformerMetrics()
@@ -215,7 +215,7 @@ func TestInformerMetrics(t *testing.T) {
 		store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(theirs.WithResource(podResource), m))
 		store.Replace(nil, "7")
 		twice := m.NewQueuedItemMetric(theirs.WithResource(podResource))
-		twice.Set(100) // it is another one's
+		twice.Set(100) // belongs to another informer
 		synctest.Wait()
 
 		problems, err := testutil.GatherAndLint(registry)
@@ -241,7 +241,7 @@ func TestInformerMetrics(t *testing.T) {
 	})
 }
 
-// TestInformerMetricsOfAnotherLife: a name that is used again begins anew.
+// TestInformerMetricsOfAnotherLife: if a name is used again, its metrics start again.
 func TestInformerMetricsOfAnotherLife(t *testing.T) {
 	m := NewInformerMetrics()
 	registry := registered(t, m)
@@ -260,7 +260,7 @@ func TestInformerMetricsOfAnotherLife(t *testing.T) {
 	assert.Equal(t, uint64(1), parsed(t, exposition(t, registry))["informer_processing_latency_seconds"].Metric[0].GetHistogram().GetSampleCount())
 }
 
-// dashboard is what the tests look at.
+// dashboard has the fields of the dashboard that the tests use.
 type dashboard struct {
 	Panels []struct {
 		ID                 int
@@ -280,7 +280,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// queries are all expressions of the dashboard.
+// queries returns all expressions of the dashboard.
 func (d dashboard) queries() (all []string) {
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
@@ -318,7 +318,7 @@ var (
 	labelNamed  = regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)`)
 )
 
-// TestNames: the dashboard and the rules ask for series, and for labels, that the collector has.
+// TestNames: all series and labels in the dashboard and the rules exist in the collector.
 func TestNames(t *testing.T) {
 	names := exported()
 	rules, err := os.ReadFile("rules.yml")
@@ -344,7 +344,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	assert.Greater(t, count, 25)
-	for _, name := range seriesNamed.FindAllString(string(rules), -1) { // in what it says, too
+	for _, name := range seriesNamed.FindAllString(string(rules), -1) { // including descriptions
 		if _, histogram := names[name+"_bucket"]; !histogram {
 			assert.Contains(t, names, name)
 		}
@@ -371,7 +371,7 @@ func TestRules(t *testing.T) {
 	promtool(t, "test", "rules", "rules_test.yml")
 }
 
-// TestEachRuleIsTested: there is an input on which each alert fires.
+// TestEachRuleIsTested: the tests of the rules contain an input on which each alert fires.
 func TestEachRuleIsTested(t *testing.T) {
 	rules, err := os.ReadFile("rules.yml")
 	require.NoError(t, err)
@@ -384,7 +384,7 @@ func TestEachRuleIsTested(t *testing.T) {
 	}
 }
 
-// TestQueries: promtool can read what the dashboard asks.
+// TestQueries: promtool accepts the queries of the dashboard.
 func TestQueries(t *testing.T) {
 	var rules strings.Builder
 	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")

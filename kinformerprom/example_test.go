@@ -18,7 +18,8 @@ import (
 	"github.com/kinformer/cache/kinformerprom"
 )
 
-// A program registers the collector once. It shows all informers, also those that are made later.
+// A program registers the collector once. It exports all informers, including those that are made
+// later.
 func Example() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))

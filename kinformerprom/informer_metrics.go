@@ -11,19 +11,18 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// InformerMetrics are the metrics that client-go has of informers, under the names that Kubernetes'
-// components give them: informer_queued_items, informer_processing_latency_seconds and
-// informer_store_resource_version, with the labels name, group, version and resource. It is a
-// provider of them and their collector:
+// InformerMetrics has client-go's metrics of informers, with the names that Kubernetes' components use:
+// informer_queued_items, informer_processing_latency_seconds and informer_store_resource_version, with
+// the labels name, group, version and resource. It is both their provider and their collector:
 //
 //	metrics := kinformerprom.NewInformerMetrics()
 //	registry.MustRegister(metrics)
 //	cache.SetInformerMetricsProvider(metrics) // before informers are made
 //
-// Informers of client-go then report to it, too. Only those with a name have these metrics: see
-// cache.NewInformerName and kinformer.Options.Identifier. They end when the name is released. A program
-// that imports k8s.io/component-base/metrics/prometheus/clientgo has them already, and needs
-// nothing of this.
+// Informers of client-go then use the provider as well. Only informers with a name have these metrics:
+// see cache.NewInformerName and kinformer.Options.Identifier. The metrics end when the name is
+// released. A program that imports k8s.io/component-base/metrics/prometheus/clientgo already has them,
+// and does not need InformerMetrics.
 type InformerMetrics struct {
 	queued, version *prometheus.GaugeVec
 	latency         *prometheus.HistogramVec
@@ -34,13 +33,13 @@ type InformerMetrics struct {
 	}
 }
 
-// labels are the values of the labels, in their order.
+// labels has the values of the labels, in their order.
 type labels [4]string
 
-// latencyBounds are those that Kubernetes has for the histogram, in seconds.
+// latencyBounds are the bucket bounds of Kubernetes for the histogram, in seconds.
 var latencyBounds = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// NewInformerMetrics returns metrics that no informer reports to yet.
+// NewInformerMetrics returns metrics without informers.
 func NewInformerMetrics() *InformerMetrics {
 	names := []string{"name", "group", "version", "resource"}
 	gauge := func(name, help string) *prometheus.GaugeVec {
@@ -51,7 +50,7 @@ func NewInformerMetrics() *InformerMetrics {
 		version: gauge("informer_store_resource_version", "The last 15 digits of the resource version of the informer's store."),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "informer_processing_latency_seconds", Buckets: latencyBounds,
-			Help: "How long it took to process what was taken from the queue of the informer at once.",
+			Help: "Time to process the items that the informer took from its queue at once.",
 		}, names),
 	}
 	m.mu.latest = map[labels]cache.InformerNameAndResource{}
@@ -91,8 +90,8 @@ func (m *InformerMetrics) gauge(vec *prometheus.GaugeVec, id cache.InformerNameA
 	return gauge
 }
 
-// enterLocked notes an identity, and returns its labels. ok is false if its name was released, or
-// another informer has it.
+// enterLocked records an identity, and returns its labels. ok is false if the identity is not reserved:
+// its name was released, or belongs to another informer.
 func (m *InformerMetrics) enterLocked(id cache.InformerNameAndResource) (of labels, ok bool) {
 	gvr := id.GroupVersionResource()
 	of = labels{id.Name(), gvr.Group, gvr.Version, gvr.Resource}
@@ -139,10 +138,10 @@ func (m *InformerMetrics) forget() {
 	}
 }
 
-// namedGauge is a gauge that is set only as long as the informer has its name.
+// namedGauge is a gauge that is set only while the informer has its name.
 type namedGauge struct {
 	id cache.InformerNameAndResource
-	of prometheus.Gauge // nil if it never had
+	of prometheus.Gauge // nil if the informer never had the name
 }
 
 func (g namedGauge) Set(value float64) {
@@ -151,7 +150,7 @@ func (g namedGauge) Set(value float64) {
 	}
 }
 
-// namedHistogram is the same of a histogram.
+// namedHistogram is a histogram that is updated only while the informer has its name.
 type namedHistogram struct {
 	id cache.InformerNameAndResource
 	of prometheus.Observer

@@ -19,7 +19,7 @@ import (
 	"github.com/kinformer/cache/retry"
 )
 
-// A controller that was made with cache.New, and whose process function may fail.
+// A controller of cache.New whose process function may fail.
 func ExampleProcess() {
 	attempts, done := 0, make(chan struct{})
 	process := retry.Process(retry.Policy{

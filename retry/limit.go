@@ -10,14 +10,14 @@ import (
 	"github.com/kinformer/cache/internal/door"
 )
 
-// SetLimit bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: once n items
-// wait, a reflector of that package reads no further from its watch until some are taken. The server
-// may end the watch meanwhile; it then goes on later from the last resourceVersion. 0 or less is no
-// bound, the default. The error is inspect.ErrForeign for any other queue. It may be called at any
-// time, from any goroutine; inspect.QueueOf returns the depth and the pauses.
+// SetLimit bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: while n items
+// wait, a reflector of that package does not read its watch. If the server ends the watch meanwhile,
+// the reflector later opens another from the last resourceVersion. A limit of 0 or less means no limit,
+// the default. The error is inspect.ErrForeign for any other queue. SetLimit may be called at any time,
+// from any goroutine; inspect.QueueOf returns the depth and the pauses.
 //
-// The limit applies to the reflectors of package cache only. Items that others put, lists, resyncs,
-// and bookmarks of a full queue exceed it. Items that are being processed do not count.
+// The limit applies only to the reflectors of package cache. Items that other callers put, lists,
+// resyncs, and bookmarks of a full queue exceed it. Items that are being processed do not count.
 func SetLimit(queue cache.Queue, n int) error {
 	own := door.QueueOf(queue)
 	if own == nil {

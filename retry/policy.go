@@ -17,29 +17,28 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Policy says how Process goes about items that fail. The zero value works.
+// Policy configures how Process retries items that fail. The zero value works.
 type Policy struct {
-	// Context ends the retries: what waits then is given up, with the context's cause, and what
-	// fails later is given up at once. nil: they end by themselves only.
+	// Context ends the retries: waiting items are given up, with the context's cause, and items that
+	// fail later are given up at once. If nil, retries end only by MaxAttempts.
 	Context context.Context
-	// MaxAttempts is how often an item is tried in all; 0: 5.
+	// MaxAttempts is the maximum number of attempts for an item; 0 means 5.
 	MaxAttempts int
-	// Backoff is the delay before each further attempt, its Steps being ignored; the zero value:
-	// 100 ms, doubling up to 30 s, with 10 % of jitter.
+	// Backoff is the delay before each further attempt; its Steps are ignored. The zero value means 100
+	// ms, doubling up to 30 s, with 10 % of jitter.
 	Backoff wait.Backoff
-	// KeyFunc distinguishes objects; nil: cache.DeletionHandlingMetaNamespaceKeyFunc. Items without
-	// a key are never retried.
+	// KeyFunc returns the key of an object; nil means cache.DeletionHandlingMetaNamespaceKeyFunc. Items
+	// without a key are never retried.
 	KeyFunc cache.KeyFunc
-	// OnGiveUp is called for each item that failed for the last time, or had to be given up; nil:
-	// it is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. It must not call the
-	// function that Process returned.
+	// OnGiveUp is called for each item whose last attempt failed or that was given up. If nil, the item
+	// is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. It must not call the function
+	// that Process returned.
 	OnGiveUp func(item any, err error)
-	// Stats is filled in, if it is set.
+	// Stats, if not nil, counts the retries.
 	Stats *Stats
 }
 
-// Stats counts what a function made by Process does. Its methods may be called at any
-// time.
+// Stats counts the retries of a function returned by Process. Its methods may be called at any time.
 type Stats struct {
 	mu      sync.Mutex
 	retries uint64
@@ -47,13 +46,13 @@ type Stats struct {
 	waiting int
 }
 
-// Retries returns the number of attempts beyond the first of an item.
+// Retries returns the number of attempts other than the first one of each item.
 func (s *Stats) Retries() uint64 { s.mu.Lock(); defer s.mu.Unlock(); return s.retries }
 
 // GivenUp returns the number of items that were given up.
 func (s *Stats) GivenUp() uint64 { s.mu.Lock(); defer s.mu.Unlock(); return s.givenUp }
 
-// Waiting returns the number of items that are to be tried later.
+// Waiting returns the number of items that wait for another attempt.
 func (s *Stats) Waiting() int { s.mu.Lock(); defer s.mu.Unlock(); return s.waiting }
 
 const (
@@ -63,7 +62,7 @@ const (
 	retryJitter     = 0.1
 )
 
-// check returns what is wrong with the policy, or with what it is for; nil if nothing is.
+// check returns the first fault of the policy or of fn, or nil.
 func (p Policy) check(fn cache.ProcessFunc) error {
 	switch b := p.Backoff; {
 	case fn == nil:

@@ -16,24 +16,23 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Process wraps a process function, for cache.Config.Process, so that items that fail are tried
-// again. The function it returns returns no errors.
+// Process wraps a process function, for cache.Config.Process, so that items that fail are retried. The
+// returned function never returns an error.
 //
-//   - A failing key holds back later items of that key only: a newer item takes the place of the
-//     one that waits, with all its attempts before it, and the time of the next attempt stays.
-//   - A Replace supersedes all that waits: ReplacedAll of a RealFIFO with AtomicEvents, which also
-//     holds back everything after it while it fails itself. Queues that send a Replace object by
-//     object show less: its first Replaced delta ends what waits since before, and a list without
-//     objects shows nothing.
+//   - A failing key delays later items of that key only: a newer item replaces the waiting one and starts with
+//     no failed attempts, at the time of the pending attempt.
+//   - A Replace supersedes all waiting items: ReplacedAll of a RealFIFO with AtomicEvents, which also delays
+//     all later items while it fails itself. Queues that send a Replace object by object reveal less: its
+//     first Replaced delta drops the items that waited before it, and a list without objects drops none.
 //   - HasSynced counts an item once, when its first attempt has ended.
-//   - An item that fails for the last time goes to OnGiveUp. So does one that panics in a retry, at
-//     once; a panic in a first attempt is the caller's.
+//   - An item whose last attempt fails is passed to OnGiveUp. So is one that panics in a retry, at once; a
+//     panic in a first attempt is the caller's.
 //
-// fn runs in the caller's goroutine and in those of timers, one call at a time. It must not call
-// the queue unless that has UnlockWhileProcessing. ProcessBatch has to be nil, since items of
-// batches do not come here.
+// fn runs in the caller's goroutine and in those of timers, one call at a time. It must not call the
+// queue unless that has UnlockWhileProcessing. ProcessBatch must be nil, because Process does not see
+// the items of batches.
 //
-// It panics if fn is nil, or a number of the policy is negative.
+// Process panics if fn is nil, or a number of the policy is negative.
 func Process(policy Policy, fn cache.ProcessFunc) cache.ProcessFunc {
 	if err := policy.check(fn); err != nil {
 		panic(err)
@@ -47,25 +46,25 @@ type retrier struct {
 	policy Policy
 	fn     cache.ProcessFunc
 
-	// mu is held while fn runs. It guards what follows.
+	// mu is held while fn runs. It guards the following fields.
 	mu      sync.Mutex
-	waiting map[string]*retry // items to be tried again, by key
-	whole   *retry            // a Replace to be tried again, or nil
-	behind  []*retry          // what came after whole, at most one item a key, in order
-	unwatch func() bool       // keeps the context from calling end; nil: nothing waits
+	waiting map[string]*retry // items that wait for an attempt, by key
+	whole   *retry            // a Replace that waits for an attempt, or nil
+	behind  []*retry          // items that arrived after whole, at most one for each key, in order
+	unwatch func() bool       // stops the context from calling end; nil if no item waits
 }
 
-// retry is an item and what is to become of it.
+// retry is an item and the state of its retries.
 type retry struct {
 	key             string
 	item            any
 	isInInitialList bool
-	attempts        int // that have failed
+	attempts        int // the number of failed attempts
 	backoff         wait.Backoff
-	timer           *time.Timer // nil: behind the Replace
+	timer           *time.Timer // nil while behind a Replace
 }
 
-// The keys of items that are about no single object. No object has them, because names are not
+// The keys of items that are not about a single object. No object has such a key, because names are not
 // empty.
 const (
 	keyOfReplace  = "/"
@@ -109,7 +108,7 @@ func (r *retrier) keyOf(item any) (string, error) {
 	return r.policy.KeyFunc(item)
 }
 
-// supersede drops what waits if the item says that it is out of date.
+// supersede drops waiting items that item makes obsolete.
 func (r *retrier) supersede(key string, item any) {
 	if key == keyOfReplace {
 		r.drop(func(*retry) bool { return true })
@@ -136,8 +135,8 @@ func (r *retrier) drop(outdated func(*retry) bool) {
 	}
 }
 
-// holdBack gives the item the place of an older one of its key, or one behind a Replace that waits.
-// It reports false if nothing holds the item back.
+// holdBack replaces a waiting item of the same key by item, or puts it behind a Replace that waits. It
+// returns false if neither applies.
 func (r *retrier) holdBack(item *retry) bool {
 	if r.whole != nil {
 		for i, old := range r.behind {
@@ -156,7 +155,7 @@ func (r *retrier) holdBack(item *retry) bool {
 	return false
 }
 
-// attempt calls fn, and arranges the next attempt if it fails.
+// attempt calls fn, and schedules the next attempt if it fails.
 func (r *retrier) attempt(item *retry) {
 	err := r.fn(item.item, item.isInInitialList)
 	if err == nil {
@@ -175,7 +174,7 @@ func (r *retrier) attempt(item *retry) {
 	item.timer = time.AfterFunc(item.backoff.Step(), func() { r.again(item) })
 }
 
-// again is what the timer of an item calls.
+// again is called by the timer of an item.
 func (r *retrier) again(item *retry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +187,7 @@ func (r *retrier) again(item *retry) {
 	r.catchUp()
 }
 
-// attemptIsolated is attempt where nobody else looks after panics.
+// attemptIsolated is attempt for callers that do not handle panics.
 func (r *retrier) attemptIsolated(item *retry) {
 	defer utilruntime.HandleCrash()
 	defer func() {
@@ -200,7 +199,7 @@ func (r *retrier) attemptIsolated(item *retry) {
 	r.attempt(item)
 }
 
-// remove takes the item out of what waits. It reports false if the item is not wanted any more.
+// remove removes a waiting item. It returns false if the item no longer waits.
 func (r *retrier) remove(item *retry) bool {
 	switch item {
 	case r.whole:
@@ -213,7 +212,7 @@ func (r *retrier) remove(item *retry) bool {
 	return true
 }
 
-// catchUp tries what came after a Replace that does not wait any more.
+// catchUp tries the items behind a Replace if that no longer waits.
 func (r *retrier) catchUp() {
 	if r.whole != nil {
 		return
@@ -225,7 +224,7 @@ func (r *retrier) catchUp() {
 	}
 }
 
-// end gives up all that waits.
+// end gives up all waiting items.
 func (r *retrier) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,8 +260,8 @@ func (r *retrier) count() {
 	r.policy.Stats.add(func(s *Stats) { s.waiting = n })
 }
 
-// watchContext has the end of the context give up what waits. While nothing does, the context
-// refers to nothing of the retrier, because it may outlive the items and their store by far.
+// watchContext makes the end of the context give up waiting items. While there are none, the context
+// does not refer to the retrier, because it may outlive the items and their store by far.
 func (r *retrier) watchContext(waits bool) {
 	switch {
 	case waits && r.unwatch == nil:

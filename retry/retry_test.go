@@ -45,12 +45,12 @@ func itemKey(obj any) (string, error) {
 
 func delta(typ cache.DeltaType, obj any) cache.Delta { return cache.Delta{Type: typ, Object: obj} }
 
-// retryRig runs Process over a function that fails for chosen items, with a delay of a second
-// between attempts.
+// retryRig runs Process with a function that fails for selected items, with a delay of a second between
+// attempts.
 type retryRig struct {
 	t       *testing.T
 	process cache.ProcessFunc
-	fails   map[string]int // attempts that are to fail, by the item's text
+	fails   map[string]int // attempts that must fail, by the item's text
 	mu      sync.Mutex     // guards calls
 	calls   []string
 	givenUp []string
@@ -80,7 +80,7 @@ func newRetryRig(t *testing.T, ctx context.Context) *retryRig {
 	return r
 }
 
-// TestBadRetryPolicyIsRefused where it is given.
+// TestBadRetryPolicyIsRefused: Process panics for an invalid policy.
 func TestBadRetryPolicyIsRefused(t *testing.T) {
 	works := func(any, bool) error { return nil }
 	for name, test := range map[string]struct {
@@ -101,7 +101,7 @@ func TestBadRetryPolicyIsRefused(t *testing.T) {
 	assert.NotPanics(t, func() { retry.Process(retry.Policy{}, works) })
 }
 
-// text tells an item: "a1" for a delta of item a with value 1, "replace 1" for a whole list.
+// text formats an item: "a1" for a delta of item a with value 1, "replace 1" for a list.
 func (r *retryRig) text(obj any) string {
 	d := obj.(cache.Deltas).Newest()
 	switch of := d.Object.(type) {
@@ -122,7 +122,7 @@ func (r *retryRig) replace(version string) {
 	require.NoError(r.t, r.process(cache.Deltas{delta(cache.ReplacedAll, cache.ReplacedAllInfo{ResourceVersion: version})}, false))
 }
 
-// after returns the calls of the seconds that pass.
+// after returns the calls during the next seconds.
 func (r *retryRig) after(seconds int) []string {
 	time.Sleep(time.Duration(seconds)*time.Second + time.Millisecond)
 	synctest.Wait()
@@ -167,8 +167,8 @@ func TestRetryGivesUp(t *testing.T) {
 	})
 }
 
-// TestFailingReplaceHoldsBackEverything: nothing may be applied and then be undone by an older
-// list.
+// TestFailingReplaceHoldsBackEverything: no later item is applied, because the older list would undo
+// it.
 func TestFailingReplaceHoldsBackEverything(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {
 		r.fails["replace 7"], r.fails["b1"] = 1, 1
@@ -217,8 +217,8 @@ func TestContextEndsTheRetries(t *testing.T) {
 	})
 }
 
-// TestRetriesThatAreOverKeepNothing: a context that goes on refers to nothing of a process function
-// for which no item waits, so the store of a controller that has ended can be collected.
+// TestRetriesThatAreOverKeepNothing: a live context does not refer to a process function for which no
+// item waits, so the store of a controller that has ended can be collected.
 func TestRetriesThatAreOverKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for what, failures := range map[string]int{"none": 0, "one retry": 1, "given up": 9} {
@@ -237,7 +237,7 @@ func TestRetriesThatAreOverKeepNothing(t *testing.T) {
 			}()
 			runtime.GC()
 			runtime.GC()
-			assert.True(t, used.Value() == nil, what) // and its bytes are not worth printing
+			assert.True(t, used.Value() == nil, what) // prints only the name: the value is not readable
 		}
 	})
 }
@@ -271,8 +271,8 @@ func TestPanicInARetry(t *testing.T) {
 	})
 }
 
-// TestRetryAgainstModel: with a function that fails now and then but not for ever, each key ends at
-// its newest item, and none goes back to an older one.
+// TestRetryAgainstModel: if the function fails occasionally but not forever, each key ends at its
+// newest item, and never returns to an older one.
 func TestRetryAgainstModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type step struct {
@@ -328,7 +328,7 @@ func TestRetryAgainstModel(t *testing.T) {
 	})
 }
 
-// TestSetLimit: of queues of ours only, others are refused.
+// TestSetLimit: only queues of package cache are accepted.
 func TestSetLimit(t *testing.T) {
 	own := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
 	type users struct{ *cache.RealFIFO }

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/sources"
 )
 
-// TestCost: an idle namespace takes two goroutines, of which one is the stream of the fake server, and
-// at most 12 KiB beside their stacks.
+// TestCost: an idle namespace uses two goroutines, one of which is the stream of the fake server, and
+// at most 12 KiB besides their stacks.
 func TestCost(t *testing.T) {
 	const namespaces = 500
 	server := cachetest.New(cachetest.Options{
@@ -49,8 +49,8 @@ func TestCost(t *testing.T) {
 	assert.LessOrEqual(t, heap, int64(12<<10))
 }
 
-// memory returns what live objects and stacks take, once stacks are as small as they get: each
-// collection halves those that are not used.
+// memory returns the bytes of live objects and of stacks, when stacks have their minimum size: each
+// collection halves unused ones.
 func memory() (heap, stacks int64) {
 	for range 5 {
 		runtime.GC()

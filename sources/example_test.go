@@ -19,7 +19,7 @@ import (
 	"github.com/kinformer/cache/sources"
 )
 
-// An informer of the pods of namespaces that come and go.
+// An informer of the pods of namespaces that are added and removed.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	client := fake.NewClientset(podIn("team-a", "web"), podIn("team-b", "db"))

@@ -22,17 +22,17 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// history is a random history of sources that are put, replaced and removed, of writes, of watches
-// that are slow or broken, and of relists.
+// history is a random history of sources that are put, replaced and removed, of writes, of watches that
+// are slow or broken, and of relists.
 type history struct {
 	*rig
 	random  *rand.Rand
 	overlap bool
-	asked   map[string]*lister // the sources that there are
+	asked   map[string]*lister // the current sources
 }
 
-// TestModel: after any history the store has what one plain map for each source says, and every
-// handler was told all of it, nothing twice and nothing that was not so.
+// TestModel: after any history the store equals a model with one plain map for each source, and every
+// handler received all changes, none twice and none that did not happen.
 func TestModel(t *testing.T) {
 	testkit.Reports(t)
 	for seed := range uint64(24) {
@@ -107,8 +107,8 @@ func (h *history) step() {
 	}
 }
 
-// put puts a source of a namespace. If sources may overlap, it may also be of all namespaces, or of
-// an app, or take the place of another.
+// put puts a source of a namespace. If sources may overlap, it may also be of all namespaces, or of an
+// app, or replace another.
 func (h *history) put(namespace, app string) {
 	name, l := namespace, h.asks(namespace, h.pick("", app))
 	if h.overlap {
@@ -128,7 +128,7 @@ func (h *history) removeOne() {
 
 func (h *history) pick(of ...string) string { return of[h.random.IntN(len(of))] }
 
-// compare compares the store, and what a handler knows, with the maps of the sources.
+// compare compares the store, and the state of a handler, with the maps of the sources.
 func (h *history) compare(handler *mirror) {
 	for _, l := range h.asked {
 		l.gate.open()
@@ -159,8 +159,9 @@ func (h *history) compare(handler *mirror) {
 	require.Empty(h, handler.problems)
 }
 
-// TestInterleavings: a replacement, a removal, a relist and the end may come in any order, each before
-// or after what the one before leads to. Nothing is told that was not so, and nothing is left running.
+// TestInterleavings: a replacement, a removal, a relist and the stop may happen in any order, each
+// before or after the effects of the previous one. Handlers receive no change that did not happen, and
+// no goroutine is left.
 func TestInterleavings(t *testing.T) {
 	testkit.Reports(t)
 	for order := range permutations(4) {
@@ -217,7 +218,7 @@ func permutations(n int) iter.Seq[[]int] {
 	}
 }
 
-// has returns what the server has for a source.
+// has returns the server's objects for a source.
 func (h *history) has(l *lister) map[string]string {
 	has := map[string]string{}
 	for key := range h.server.Versions() {

@@ -40,7 +40,7 @@ type rig struct {
 	writes   int64
 }
 
-// inBubble runs a test with an informer that does not run yet, and stops it in the end.
+// inBubble runs a test with an informer that is not running yet, and stops it at the end.
 func inBubble(t *testing.T, options kinformer.Options, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options)
@@ -61,7 +61,7 @@ func newRig(t *testing.T, options kinformer.Options) *rig {
 	return r
 }
 
-// run runs the informer until it has nothing to do.
+// run starts the informer and waits until it is idle.
 func (r *rig) run() {
 	ctx, cancel := context.WithCancel(r.Context())
 	r.stop, r.stopped = cancel, make(chan struct{})
@@ -92,7 +92,7 @@ func (r *rig) stored() []string {
 	return keys
 }
 
-// request is what a source asks for; the zero value asks for all.
+// request selects the objects of a source; the zero value selects all.
 type request struct{ namespace, app string }
 
 func (q request) selects(pod *corev1.Pod) bool {
@@ -104,12 +104,12 @@ type lister struct {
 	request
 	server *cachetest.Source
 	gate   *gate  // nil: none
-	err    error  // of all requests; nil: none
-	unseen error  // of all watches; nil: none
-	listed func() // called after a list; nil: nothing is
+	err    error  // returned by all requests, unless nil
+	unseen error  // returned by all watches, unless nil
+	listed func() // called after a list, unless nil
 
 	streams bool // watch-lists are served
-	shards  bool // the server sends what the shardSelector selects
+	shards  bool // the server supports the shardSelector
 }
 
 func (r *rig) asks(namespace, app string) *lister {
@@ -128,7 +128,7 @@ func (l *lister) narrow(o metav1.ListOptions) metav1.ListOptions {
 
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return !l.streams }
 
-// selector is what a server that shards goes by.
+// selector returns the selector of a server that supports shards.
 func (l *lister) selector(o metav1.ListOptions) sharding.Selector {
 	if !l.shards {
 		return sharding.Everything()
@@ -144,7 +144,8 @@ func (l *lister) selector(o metav1.ListOptions) sharding.Selector {
 	return sharding.NewSelector(of)
 }
 
-// divide leaves out of a list what the selector does not select, as a server that shards does.
+// divide removes the objects from a list that the selector does not select, as a server that supports
+// shards does.
 func divide(list runtime.Object, by sharding.Selector) {
 	if by.Empty() {
 		return
@@ -192,10 +193,10 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return g, nil
 }
 
-// panicking is a ListerWatcher whose every method panics.
+// panicking is a ListerWatcher whose methods panic.
 type panicking struct{ cache.ListerWatcher }
 
-// gate holds up watches while it is shut, and loses their events while it is to.
+// gate blocks watches while it is shut, and drops their events if it is set to.
 type gate struct {
 	mu    sync.Mutex
 	shut  chan struct{} // closed when the gate opens; nil: it is open
@@ -281,13 +282,13 @@ func (w *gatedWatch) Stop() {
 	<-w.ended
 }
 
-// mirror is a handler that knows what it was told, and refuses what cannot be.
+// mirror is a handler that keeps the state it has received, and reports impossible calls.
 type mirror struct {
 	mu       sync.Mutex
 	known    map[string]*corev1.Pod
 	calls    []string
 	problems []string
-	also     func(call string) // called last, without the lock; nil: nothing is
+	also     func(call string) // called last, without the lock, unless nil
 }
 
 func (m *mirror) note(obj any, call string, check func(known *corev1.Pod, key string) (problem string)) {
@@ -350,7 +351,7 @@ func (m *mirror) OnDelete(obj any) {
 	})
 }
 
-// take returns the calls since the last time, once there are no more, in the order of their texts.
+// take waits until all goroutines are idle, and returns the calls since the last take, sorted.
 func (m *mirror) take() []string {
 	synctest.Wait()
 	m.mu.Lock()
@@ -361,7 +362,7 @@ func (m *mirror) take() []string {
 	return calls
 }
 
-// versions returns what the handler knows.
+// versions returns the versions that the handler has received.
 func (m *mirror) versions() map[string]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -372,7 +373,7 @@ func (m *mirror) versions() map[string]string {
 	return known
 }
 
-// settle lets backoffs pass.
+// settle waits until backoffs are over.
 func settle() {
 	time.Sleep(2 * time.Minute)
 	synctest.Wait()

@@ -17,28 +17,28 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// ErrUnknown says that there is no source of a name.
+// ErrUnknown is the error for a name without a source.
 var ErrUnknown = sources.ErrUnknown
 
-// New returns an informer for the objects of the sources of the Set, which has none yet. The informer
-// does nothing until it is run; it may be run without a source. The options are as of kinformer.New,
-// and count for each source.
+// New returns an informer for the objects of the sources of the Set, and the Set, which is empty. The
+// informer does nothing until it is run; it may be run without sources. The options are as in
+// kinformer.New, and apply to each source.
 func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedIndexInformer, *Set) {
 	informer := kinformer.New(nil, exampleObject, options)
 	return informer, &Set{sources.Attach(door.Of(informer))}
 }
 
-// Shard returns a ListerWatcher for one of n parts of what lw lists and watches, i from 0 to n-1. The
-// parts of all n have each object once, and about as many objects each: which one has an object is
-// decided by a hash of its UID, and so does not change while the object lives. With n of 1 it is all.
-// Another i or n for a source is another request: see Set.Put.
+// Shard returns a ListerWatcher for the i-th of n parts of the objects of lw, with i from 0 to n-1.
+// Each object is in exactly one of the n parts, which have about as many objects each. A hash of the
+// UID determines the part of an object, which therefore does not change while the object exists. With n
+// of 1 the part has all objects. For a source, another i or n is another request: see Set.Put.
 //
-// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37) send nothing but the
-// part. Others ignore what they are asked for and send everything; then the informer leaves the other
-// parts out, before it decodes them where it decodes directly, and inspect.StatusOf says "the server
-// does not shard".
+// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37) send only the part.
+// Other servers ignore the selector and send everything; then the informer drops the other parts,
+// without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not
+// shard".
 //
-// If there is no i-th of n parts, each request fails with an error that says so.
+// If i is not from 0 to n-1, each request fails with an error that says so.
 func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {
 		return nil
@@ -46,26 +46,26 @@ func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	return shard.NewLister(lw, i, n)
 }
 
-// Set is the sources of an informer. Any number of goroutines may use it. No method waits for a
-// request, for a handler or for the store, so that handlers may call all of them.
+// Set is the set of sources of an informer. It may be used by any number of goroutines. No method waits
+// for a request, for a handler or for the store, so handlers may call all of them.
 type Set struct{ group *sources.Group }
 
-// Put adds a source that lists and watches with lw, before the informer runs or while it does. In the
-// place of a source of the same name it ends the requests of that, and what it had stays until the
-// first state of the new one is in the store. Then handlers hear the difference only: nothing of an
-// object that is in both in one version.
+// Put adds a source that lists and watches with lw, before the informer runs or while it does. If there
+// is a source with this name, Put replaces it: the requests of the old source end, and its objects stay
+// until the first list of the new one is in the store. Then handlers are called only for the
+// difference, and not for an object that both have in the same version.
 //
-// If lw is nil, the source never syncs, and its status says why. After the informer has stopped, the
-// call has no effect but a source that has stopped.
+// If lw is nil, the source never syncs, and its status gives the reason. After the informer has
+// stopped, the call only adds a stopped source.
 func (s *Set) Put(name string, lw cache.ListerWatcher) { s.group.Put(name, lw) }
 
-// Remove ends the requests of a source, and has its objects leave the store that no other source has,
-// in one transaction. It does not wait until they have left, and they stay if the informer has stopped.
-// The error is ErrUnknown.
+// Remove ends the requests of a source, and removes its objects that no other source has from the
+// store, in one transaction. It does not wait for the removal, and if the informer has stopped the
+// objects stay. The error is ErrUnknown.
 func (s *Set) Remove(name string) error { return s.group.Remove(name) }
 
-// Source returns a source. If there is none of this name, what it returns never syncs, and
-// kinformer.WaitForSync and inspect.StatusOf say why.
+// Source returns the source with this name. If there is none, the result never syncs, and
+// kinformer.WaitForSync and inspect.StatusOf return the reason.
 func (s *Set) Source(name string) *Source {
 	if of := s.group.Source(name); of != nil {
 		return newSource(name, of)
@@ -76,7 +76,7 @@ func (s *Set) Source(name string) *Source {
 	return newSource(name, absent.Source(name))
 }
 
-// All yields the sources by their names, in the order of these, as they are when the loop begins.
+// All yields the sources by name, in the order of their names, as of the beginning of the loop.
 func (s *Set) All() iter.Seq2[string, *Source] {
 	return func(yield func(string, *Source) bool) {
 		for _, name := range s.group.Names() {
@@ -88,15 +88,15 @@ func (s *Set) All() iter.Seq2[string, *Source] {
 }
 
 // Source is one source of a Set. kinformer.WaitForSync, kinformer.WaitForVersion, kinformer.Relist and
-// inspect.StatusOf take it as they take an informer. It stays the same when it is replaced, and is
-// over when it is removed: another one of its name has nothing to do with it.
+// inspect.StatusOf accept it like an informer. It stays valid when it is replaced, and ends when it is
+// removed: a later source with the same name is another one.
 type Source struct {
 	seat
 	name string
 	of   *sources.Source
 }
 
-// seat shows a source to packages beside this one.
+// seat gives other packages access to a source.
 type seat = door.Seat[door.Look]
 
 func newSource(name string, of *sources.Source) *Source { return &Source{of.Seat, name, of} }
@@ -104,13 +104,13 @@ func newSource(name string, of *sources.Source) *Source { return &Source{of.Seat
 // Name returns the name of the source in its Set.
 func (s *Source) Name() string { return s.name }
 
-// HasSynced reports whether the first state of the source is in the store, and the handlers have been
-// given it. They may not have been called for all of it yet.
+// HasSynced reports whether the first list of the source is in the store and was queued for the
+// handlers. They may not have been called for all of it yet.
 func (s *Source) HasSynced() bool { return s.of.HasSynced() }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns a DoneChecker that is done when HasSynced is true.
 func (s *Source) HasSyncedChecker() cache.DoneChecker { return s.of.HasSyncedChecker() }
 
-// LastSyncResourceVersion returns the resourceVersion to which the store has come for this source,
-// "" before its first state.
+// LastSyncResourceVersion returns the resourceVersion of the source that the store has reached, or ""
+// before its first list.
 func (s *Source) LastSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }

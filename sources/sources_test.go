@@ -84,7 +84,7 @@ func TestLife(t *testing.T) {
 	})
 }
 
-// TestNoSource: an informer without sources has synced, and so it stays.
+// TestNoSource: an informer without sources has synced, and stays synced.
 func TestNoSource(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.run()
@@ -109,7 +109,7 @@ func TestNoSource(t *testing.T) {
 	})
 }
 
-// TestOverlap: an object is there as long as one source has it, in its newest version.
+// TestOverlap: an object is stored while one source has it, in its newest version.
 func TestOverlap(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		slow := r.asks("", "x")
@@ -139,8 +139,8 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// TestForbidden: a source that is not allowed to list holds no other up, and is a problem of its own
-// and of the informer, which syncs when it is removed.
+// TestForbidden: a source that is not allowed to list does not delay others, and is a problem of its
+// own and of the informer, which syncs when the source is removed.
 func TestForbidden(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -208,7 +208,7 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// TestWaitersOutliveReplacement: who waits for a source waits for whatever it asks for.
+// TestWaitersOutliveReplacement: a wait for a source continues when the source is replaced.
 func TestWaitersOutliveReplacement(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -247,7 +247,7 @@ func TestFromHandler(t *testing.T) {
 	})
 }
 
-// TestResync: the informer has one timer, whatever the number of sources.
+// TestResync: the informer has one timer for resyncs, regardless of the number of sources.
 func TestResync(t *testing.T) {
 	inBubble(t, kinformer.Options{ResyncPeriod: time.Minute}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -263,7 +263,7 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestVersions: each source has a version, and can be waited for and asked again by itself.
+// TestVersions: each source has a version, and can be waited for and relisted individually.
 func TestVersions(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		first := r.write("a", "1", "x")
@@ -300,7 +300,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestRelist: what a relist lacks leaves with a tombstone.
+// TestRelist: objects that a relist lacks are deleted with a tombstone.
 func TestRelist(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -321,7 +321,7 @@ func TestRelist(t *testing.T) {
 	})
 }
 
-// TestBadSources: what is not there, and what cannot run, says so.
+// TestBadSources: errors report sources that do not exist or cannot run.
 func TestBadSources(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		require.ErrorIs(r, kinformer.WaitForSync(r.Context(), r.set.Source("none")), sources.ErrUnknown)
@@ -345,7 +345,8 @@ func TestBadSources(t *testing.T) {
 	})
 }
 
-// TestGone: what is asked of a source that there is not, or that is over, has an answer.
+// TestGone: functions that are called for a source that does not exist, or was removed, return an
+// error.
 func TestGone(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
@@ -366,20 +367,21 @@ func TestGone(t *testing.T) {
 		synctest.Wait()
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorContains(r, <-waiting, "stopped")
-		r.set.Put("a", r.asks("a", "")) // another one of its name
+		r.set.Put("a", r.asks("a", "")) // another one with its name
 		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
 		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
 	})
 }
 
-// TestVersionWithoutRemoved: who waits for a version of all does not wait for a source that is removed.
+// TestVersionWithoutRemoved: a wait for a version of all sources does not wait for a source that is
+// removed.
 func TestVersionWithoutRemoved(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.set.Put("a", r.asks("a", ""))
 		r.set.Put("b", r.asks("b", ""))
 		r.run()
-		version := r.write("a", "1", "x") // of which b hears nothing
+		version := r.write("a", "1", "x") // which b does not select
 		waiting := make(chan error, 1)
 		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
 		synctest.Wait()
@@ -389,8 +391,8 @@ func TestVersionWithoutRemoved(t *testing.T) {
 	})
 }
 
-// TestStopsBehindOthers: a source that its policy stops is over when what it has brought is in the
-// store, which others may hold up, and not before.
+// TestStopsBehindOthers: a source that its policy stops has ended only when its objects are in the
+// store, which other sources may delay.
 func TestStopsBehindOthers(t *testing.T) {
 	testkit.Reports(t)
 	stop := func(context.Context, error, int) kinformer.ErrorDecision {
@@ -426,7 +428,7 @@ func TestStopsBehindOthers(t *testing.T) {
 	})
 }
 
-// TestErrorHandler: a watch-error handler is told whose error it is.
+// TestErrorHandler: a watch-error handler receives the name of the source with the error.
 func TestErrorHandler(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -451,7 +453,7 @@ func TestErrorHandler(t *testing.T) {
 	})
 }
 
-// TestSlots: sources wait for the slots of the informer, and one that is removed gives its own back.
+// TestSlots: sources wait for the slots of the informer, and a removed source releases its slot.
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(1)}})
@@ -477,7 +479,7 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestTransform: each source transforms by itself, and the informer tells of all that was refused.
+// TestTransform: each source transforms its own objects, and the informer reports all refused objects.
 func TestTransform(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
@@ -506,7 +508,7 @@ func TestTransform(t *testing.T) {
 	})
 }
 
-// TestReplacement: of a request that is replaced handlers hear the difference, and nothing else.
+// TestReplacement: if a request is replaced, handlers receive the difference, and nothing else.
 func TestReplacement(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		for i := range 1000 {
@@ -537,7 +539,7 @@ func TestReplacement(t *testing.T) {
 	})
 }
 
-// TestLateEvent: what a request still brings that was replaced, or whose source was removed, is dropped.
+// TestLateEvent: events of a request that was replaced, or whose source was removed, are dropped.
 func TestLateEvent(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		transformed := make(chan struct{})
@@ -562,8 +564,8 @@ func TestLateEvent(t *testing.T) {
 	})
 }
 
-// TestStop: sources that have not synced when the informer stops never will, and say so, whatever
-// their servers do.
+// TestStop: sources that have not synced when the informer stops never will, and report that,
+// regardless of their servers.
 func TestStop(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.server.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
@@ -579,7 +581,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestFromPolicy: an error policy may remove its source, or put another in its place.
+// TestFromPolicy: an error policy may remove its source, or replace it.
 func TestFromPolicy(t *testing.T) {
 	testkit.Reports(t)
 	var r *rig
@@ -601,7 +603,7 @@ func TestFromPolicy(t *testing.T) {
 	})
 }
 
-// TestPanic: a ListerWatcher that panics, in a process that survives it, holds up its own source only.
+// TestPanic: a ListerWatcher that panics, in a process that survives it, delays only its own source.
 func TestPanic(t *testing.T) {
 	testkit.QuietPanics(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -617,8 +619,8 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestSameTwice: one ListerWatcher may be that of two sources, of any names, and put again. Indices
-// that are added later have what all sources have.
+// TestSameTwice: two sources, of any names, may have the same ListerWatcher, and it may be put again.
+// Indices that are added later have the objects of all sources.
 func TestSameTwice(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -640,7 +642,7 @@ func TestSameTwice(t *testing.T) {
 	})
 }
 
-// TestRoom: sources wait together for a handler that blocks, and go on together.
+// TestRoom: sources wait together for a handler that blocks, and continue together.
 func TestRoom(t *testing.T) {
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{Limit: 1}}, func(r *rig) {
 		release := make(chan struct{})
@@ -668,7 +670,7 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestDeaf: nobody waits for a ListerWatcher that ignores the end of its context.
+// TestDeaf: no call waits for a ListerWatcher that ignores the end of its context.
 func TestDeaf(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -686,8 +688,7 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
-// TestSums: an informer counts what its sources do, and goes on with what those have counted that are
-// gone.
+// TestSums: the counts of an informer are the sums of its sources, including those of removed sources.
 func TestSums(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
@@ -745,7 +746,7 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// TestReady: a source that fails for long makes the informer not ready, if that is asked for.
+// TestReady: if it is requested, a source that fails for long makes the informer not ready.
 func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -765,7 +766,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// TestDoors: what looks at informers looks at a source, too, or says that it does not.
+// TestDoors: functions that accept informers accept a source as well, or return an error.
 func TestDoors(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -782,8 +783,8 @@ func TestDoors(t *testing.T) {
 	})
 }
 
-// TestAudit: a source is compared with what its server has for it, whatever other sources have brought,
-// and repaired.
+// TestAudit: a source is compared with its own objects on the server, regardless of other sources, and
+// repaired.
 func TestAudit(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -830,16 +831,16 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// sharded lists and watches a part, as a server does that shards or one that does not.
+// sharded returns a ListerWatcher for a part, with a server that supports shards or one that does not.
 func (r *rig) sharded(i, n int, serves bool) cache.ListerWatcher {
 	all := r.asks("", "")
 	all.shards, all.streams = serves, true
 	return sources.Shard(all, i, n)
 }
 
-// TestShards: the parts have each object once, whatever the server sends, also when their number
-// changes while events come, and each is audited by itself. client-go's comparison of streams with
-// lists has nothing to say.
+// TestShards: each object is in exactly one part, regardless of the server, also when the number of
+// parts changes while events arrive, and each part can be audited. client-go's comparison of streams
+// with lists finds no difference.
 func TestShards(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
@@ -893,7 +894,7 @@ func testShards(r *rig, serves bool) {
 	assert.Equal(r, 59, parts(2))
 }
 
-// TestShardOfNothing: a shard that there is not says so, and a part may be empty.
+// TestShardOfNothing: an error reports a shard that does not exist, and a part may be empty.
 func TestShardOfNothing(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -918,8 +919,8 @@ func TestShardOfNothing(t *testing.T) {
 	})
 }
 
-// TestAuditRefused: an informer of sources has no version that could be listed; nor has a source that
-// is not there, has not synced, or is replaced during its audit.
+// TestAuditRefused: an informer of sources has no version at which it could be listed; neither has a
+// source that does not exist, has not synced, or is replaced during its audit.
 func TestAuditRefused(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -944,8 +945,9 @@ func TestAuditRefused(t *testing.T) {
 	})
 }
 
-// TestAuditReplaced: what an audit has found of a source that is replaced meanwhile is neither confirmed
-// nor repaired by the former request, whether or not the first state of the new one has come.
+// TestAuditReplaced: differences that an audit has found for a source that is replaced meanwhile are
+// neither confirmed nor repaired with the old request, whether or not the first list of the new one has
+// arrived.
 func TestAuditReplaced(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("no list")} {
 		inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -975,7 +977,7 @@ func TestAuditReplaced(t *testing.T) {
 	}
 }
 
-// TestShardCounts: history counts the objects of the part, however they come.
+// TestShardCounts: history counts the objects of the part, with lists and with streams.
 func TestShardCounts(t *testing.T) {
 	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
@@ -991,7 +993,7 @@ func TestShardCounts(t *testing.T) {
 	}
 }
 
-// TestShardServed: the status says what the server does that was asked last.
+// TestShardServed: the status describes the server of the last request.
 func TestShardServed(t *testing.T) {
 	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
@@ -1014,8 +1016,7 @@ func TestShardServed(t *testing.T) {
 	}
 }
 
-// TestShardStreamOfOthers: a stream of nothing but objects of other shards is a whole state, which is
-// empty.
+// TestShardStreamOfOthers: a stream with only objects of other shards is a complete, empty state.
 func TestShardStreamOfOthers(t *testing.T) {
 	inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}, func(r *rig) {
 		r.write("a", "1", "x")
@@ -1031,7 +1032,8 @@ func TestShardStreamOfOthers(t *testing.T) {
 	})
 }
 
-// TestChangesNameTheirSource: and say of what goes with its source that it does.
+// TestChangesNameTheirSource: changes have the name of their source, and deletions with their source
+// have its cause.
 func TestChangesNameTheirSource(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		var told []string
@@ -1050,7 +1052,7 @@ func TestChangesNameTheirSource(t *testing.T) {
 		synctest.Wait()
 		require.NoError(r, r.set.Remove("of x"))
 		synctest.Wait()
-		slices.Sort(told[2:4]) // a state is in no order
+		slices.Sort(told[2:4]) // the objects of a list have no order
 		require.Equal(r, []string{
 			`Added x/old Initial "of x"`, `Added x/new Watch "of x"`, `Deleted x/new Relist "of x"`, `Deleted x/old Relist "of x"`,
 			`Added x/web Watch "of x"`, `Deleted x/web SourceGone "of x"`,
@@ -1058,8 +1060,8 @@ func TestChangesNameTheirSource(t *testing.T) {
 	})
 }
 
-// TestUpdatesAreOfNoFirstList: a newer version in the first list of another source is no initial one, also
-// where it is merged with the Add that it follows; and an initial Add stays one with a later source.
+// TestUpdatesAreOfNoFirstList: a newer version in the first list of another source is not initial, also
+// if it is merged with an earlier Add; an initial Add stays initial with a later source.
 func TestUpdatesAreOfNoFirstList(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		slow := r.asks("", "web")

@@ -1,21 +1,20 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package framework has sources of objects for tests of informers: ListerWatchers whose content the
-// test sets. Its names and its engines are those of k8s.io/client-go/tools/cache/testing. Package
-// cachetest has a source that can do more.
+// Package framework has sources of objects for tests of informers: ListerWatchers whose objects the
+// test sets. Its names and its implementations are those of k8s.io/client-go/tools/cache/testing.
+// Package cachetest has a source with more features.
 //
 //	source := framework.NewFakeControllerSource()
 //	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0"}})
 //	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{})
 //	go informer.RunWithContext(ctx)
 //
-// A source numbers its changes, and writes the number into the object as its resourceVersion. A
-// watch from an earlier number replays what came since. Add, Modify and Delete have namesakes that
-// end in DropWatch: these change the content and tell no running watch, as if the connection had
-// lost the event. ResetWatch ends all watches and forgets the past, so that a reflector has to list
-// again. All methods may be called concurrently, but none after Shutdown, which leaves the source
-// locked.
+// A source numbers its changes, and sets the number as the resourceVersion of the object. A watch from
+// an earlier number replays the changes since. Add, Modify and Delete have variants with the suffix
+// DropWatch: these change the content without an event on running watches, as if the connection had
+// lost it. ResetWatch ends all watches and discards the past, so that a reflector has to list again.
+// All methods may be called concurrently, but none after Shutdown, which leaves the source locked.
 package framework
 
 import clientgo "k8s.io/client-go/tools/cache/testing"

@@ -34,7 +34,7 @@ func ExampleManagedFields() {
 	// Output: 0 2 <nil>
 }
 
-// A transform function that leaves out one annotation, and what it makes of a pod.
+// A transform function that removes one annotation, and its result for a pod.
 func ExampleAnnotations() {
 	transform := trim.Annotations(applied)
 	obj, err := transform(newPod("web-0"))

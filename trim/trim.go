@@ -5,20 +5,19 @@
 //
 //	err := informer.SetTransform(trim.ManagedFields)
 //
-// They take objects as clients decode them: typed, unstructured, or metadata only. Other values,
-// and tombstones, are returned unchanged. They trim the objects' own metadata, not that of
-// templates in them. The resourceVersion, and everything else that an informer needs, stays.
+// They accept objects as clients decode them: typed, unstructured, or metadata only. They return other
+// values, and tombstones, unchanged. They trim the metadata of the objects themselves, not that of
+// templates in them. The resourceVersion, and all other fields that an informer needs, are kept.
 //
-// An informer of github.com/kinformer/cache can do the same, without a transform function, by
-// Decoding.Drop, which takes both at once.
+// An informer of github.com/kinformer/cache can do the same, without a transform function, with
+// Decoding.Drop, which removes managed fields and annotations together.
 //
-// # What they write to
+// # Writes
 //
-// Like all transform functions, they may change the object that they get, and return it. They do
-// not write to an object that has nothing to trim. They write only to fields of the topmost struct,
-// or to the topmost map: they copy annotations before they leave one out, and the metadata of an
-// unstructured object. So they keep the promise of Decoding.TransformCopies, and are safe with
-// ShareParts.
+// Like all transform functions, they may modify the object that they receive, and return it. They do
+// not write to an object that needs no trimming. They write only to fields of the topmost struct, or to
+// the topmost map: they copy annotations before they remove one, and the metadata of an unstructured
+// object. So they satisfy Decoding.TransformCopies, and are safe with ShareParts.
 package trim
 
 import (
@@ -29,8 +28,8 @@ import (
 
 var managedFields = decode.NewDrop(true)
 
-// ManagedFields is a transform function that leaves out metadata.managedFields: the record of who
-// has set which field. Hardly any program uses it, and it is a fifth of a pod or more.
+// ManagedFields is a transform function that removes metadata.managedFields, the record of the manager
+// of each field. Hardly any program uses it, and it is a fifth of a pod or more.
 func ManagedFields(obj any) (any, error) {
 	managedFields.Trim(obj)
 	return obj, nil
@@ -38,9 +37,9 @@ func ManagedFields(obj any) (any, error) {
 
 var _ clientgo.TransformFunc = ManagedFields
 
-// Annotations returns a transform function that leaves out the annotations with these keys, such as
-// kubectl.kubernetes.io/last-applied-configuration, which has the whole object once more. Where no
-// other annotation is left the map is nil, and missing in an unstructured object.
+// Annotations returns a transform function that removes the annotations with these keys, such as
+// kubectl.kubernetes.io/last-applied-configuration, which contains a copy of the object. If no other
+// annotation is left, the map is nil, and missing in an unstructured object.
 func Annotations(keys ...string) clientgo.TransformFunc {
 	drop := decode.NewDrop(false, keys...)
 	return func(obj any) (any, error) {

@@ -20,7 +20,7 @@ import (
 
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// newPod returns a pod as a server sends it.
+// newPod returns a pod in the form that a server sends.
 func newPod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name,
@@ -29,7 +29,7 @@ func newPod(name string) *corev1.Pod {
 	}}
 }
 
-// forms are a pod as clients of each kind have it.
+// forms returns a pod in the form of each kind of client.
 func forms(t *testing.T) []runtime.Object {
 	pod := newPod("web-0")
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
@@ -37,7 +37,7 @@ func forms(t *testing.T) []runtime.Object {
 	return []runtime.Object{pod, &metav1.PartialObjectMetadata{ObjectMeta: *pod.ObjectMeta.DeepCopy()}, &unstructured.Unstructured{Object: content}}
 }
 
-// TestTrimmed: objects of each kind lose what the function is for, and nothing else.
+// TestTrimmed: objects of each kind lose the fields that the function removes, and no others.
 func TestTrimmed(t *testing.T) {
 	for _, obj := range forms(t) {
 		o := obj.(metav1.Object)
@@ -69,7 +69,7 @@ func TestTrimmed(t *testing.T) {
 	assert.Equal(t, map[string]any{"metadata": map[string]any{}}, bare.Object)
 }
 
-// guarded is an object that counts what is written to it.
+// guarded is an object that counts writes.
 type guarded struct {
 	corev1.Pod
 	writes int
@@ -79,7 +79,7 @@ func (g *guarded) SetManagedFields([]metav1.ManagedFieldsEntry) { g.writes++ }
 
 func (g *guarded) SetAnnotations(map[string]string) { g.writes++ }
 
-// TestNothingIsWritten to an object that has nothing to trim.
+// TestNothingIsWritten: an object that needs no trimming is not written to.
 func TestNothingIsWritten(t *testing.T) {
 	bare, other := &guarded{}, &guarded{Pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/owner": "web"}}}}
 	metadata := map[string]any{"annotations": map[string]any{"example.com/owner": "web"}}
@@ -117,7 +117,7 @@ func TestTrimCopies(t *testing.T) {
 	assert.NotEqual(t, whole, content)
 }
 
-// TestOthersPass: what is no object comes back as it is.
+// TestOthersPass: a value that is not an object is returned unchanged.
 func TestOthersPass(t *testing.T) {
 	pod := newPod("web-0")
 	for _, obj := range []any{

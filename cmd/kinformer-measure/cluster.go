@@ -25,12 +25,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// largestAnswer is the most that is read of one list, and held in memory.
+// largestAnswer is the maximum size of one list in bytes, which is held in memory.
 const largestAnswer = 32 << 20
 
-// clusterConfig returns the configuration of clients for a context of a kubeconfig, "" for the
-// current one: of that file, or else of those that kubectl would read, or else of the cluster that
-// this runs in. The error has nothing of the file.
+// clusterConfig returns the configuration of clients for a context of a kubeconfig, "" for the current
+// one. The kubeconfig is file or, if that is "", the one that kubectl would read, or else that of the
+// cluster in which the program runs. The error contains nothing of the file.
 func clusterConfig(file, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = file
@@ -42,15 +42,15 @@ func clusterConfig(file, context string) (*rest.Config, error) {
 	return config, nil
 }
 
-// cluster is where lists are read from.
+// cluster is the source of lists.
 type cluster struct {
 	config    *rest.Config
 	namespace string
-	limit     int64 // objects of a list
+	limit     int64 // the maximum number of objects of a list
 }
 
-// list returns the list of a resource as it was sent, in the encoding that generated clients ask
-// for: protobuf if there is a Go type.
+// list returns the encoded list of a resource, in the encoding that generated clients request: protobuf
+// if there is a Go type.
 func (c *cluster) list(ctx context.Context, r resource) ([]byte, error) {
 	client, err := c.client(r)
 	if err != nil {
@@ -86,8 +86,8 @@ func (c *cluster) client(r resource) (*rest.RESTClient, error) {
 	return rest.RESTClientFor(config)
 }
 
-// explained returns an error that says what happened without the names that a server, or a decoder,
-// puts into its errors.
+// explained returns an error that describes err without the names that a server, or a decoder, puts
+// into its errors.
 func explained(err error) error {
 	var failed *url.Error
 	switch reason := apierrors.ReasonForError(err); {
@@ -99,7 +99,7 @@ func explained(err error) error {
 	return fmt.Errorf("the request failed, with an error of type %T", err)
 }
 
-// resource is one that informers can follow.
+// resource is a resource that can be listed and watched.
 type resource struct {
 	schema.GroupVersionResource
 	kind       string
@@ -113,11 +113,11 @@ func (r resource) String() string {
 
 func (r resource) gvk() schema.GroupVersionKind { return r.GroupVersion().WithKind(r.kind) }
 
-// hasGoType reports whether client-go has a Go type for the objects; else they are unstructured.
+// hasGoType reports whether client-go has a Go type for the objects; otherwise they are unstructured.
 func (r resource) hasGoType() bool { return scheme.Scheme.Recognizes(r.gvk()) }
 
-// discover returns the resources of the cluster, in their preferred versions: those that are named,
-// or all that are not left out. Groups that do not answer have none.
+// discover returns the resources of the cluster, in their preferred versions: those in names, or if
+// names is empty all except those that choice excludes. It skips groups whose discovery fails.
 func discover(ctx context.Context, config *rest.Config, names []string) ([]resource, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -142,8 +142,8 @@ func discover(ctx context.Context, config *rest.Config, names []string) ([]resou
 	return choice(all, names)
 }
 
-// choice returns the resources that are named, or all but secrets, and events, which are served
-// twice.
+// choice returns the resources in names, or if names is empty all except secrets and except
+// events.k8s.io, whose events are also in the core group.
 func choice(all []resource, names []string) (chosen []resource, err error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(r resource) bool {

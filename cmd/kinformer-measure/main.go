@@ -1,14 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kinformer-measure reads a cluster once, and prints for each resource what its lists cost
-// in decoding: by client-go's decoder, by that of package direct, and by that with ShareParts.
+// Command kinformer-measure reads a cluster once, and prints for each resource the costs of decoding
+// its lists: with client-go's decoder, with that of package direct, and with the latter and ShareParts.
 //
 //	go run github.com/kinformer/cache/cmd/kinformer-measure -kubeconfig FILE
 //
-// It asks for discovery and for one list of each resource, of at most as many objects as -limit
-// says, and 32 MiB. It writes nothing to the cluster, and prints neither names nor contents of
-// objects. Secrets are left out unless -resources names them.
+// It makes discovery requests and requests one list of each resource, of at most -limit objects and 32
+// MiB. It writes nothing to the cluster, and prints neither names nor contents of objects. Secrets are
+// excluded unless -resources names them.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	klog.LogToStderr(false) // libraries would print names
+	klog.LogToStderr(false) // log lines of libraries contain names
 	klog.SetOutput(io.Discard)
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "kinformer-measure:", err)
@@ -38,19 +38,19 @@ func main() {
 }
 
 const legend = `
-CPU is microseconds for an object of a list, garbage collection included, without the network; HEAP and WIRE are bytes for an object.
-Each has client-go's decoder, that of package direct, and that with ShareParts. Measured on %d objects of a resource at most; "-" stands for figures of fewer than %d.
+CPU is in microseconds per object of a list, including garbage collection, without the network; HEAP and WIRE are in bytes per object.
+Each has three columns: client-go's decoder, that of package direct, and that with ShareParts. Measured on at most %d objects of a resource; "-" stands for measurements of fewer than %d.
 `
 
-// run is the program without its process. When the context ends, it prints what it has.
+// run is main without os. If the context ends, run prints the complete rows.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kinformer-measure", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	file := flags.String("kubeconfig", "", "`file` that says where the cluster is (default $KUBECONFIG, ~/.kube/config, or the cluster that this runs in)")
-	in := flags.String("context", "", "context of that file (default its current one)")
-	namespace := flags.String("namespace", "", "list in this namespace only (default all)")
-	names := flags.String("resources", "", "only these, separated by commas, as pods,deployments.apps (default all but secrets)")
-	limit := flags.Int64("limit", 500, "read at most so many `objects` of each resource")
+	file := flags.String("kubeconfig", "", "kubeconfig `file` of the cluster (default $KUBECONFIG, ~/.kube/config, or the cluster in which the program runs)")
+	in := flags.String("context", "", "context in the kubeconfig file (default its current context)")
+	namespace := flags.String("namespace", "", "namespace of the lists (default all)")
+	names := flags.String("resources", "", "comma-separated resources, for example pods,deployments.apps (default all except secrets)")
+	limit := flags.Int64("limit", 500, "maximum number of `objects` to read of each resource")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintf(stderr, "%d/%d %s\n", i+1, len(resources), r)
 		row := c.measure(ctx, r)
 		if ctx.Err() != nil {
-			break // the row is not complete
+			break // the row is incomplete
 		}
 		fmt.Fprintln(table, r.String()+"\t"+row)
 	}

@@ -40,8 +40,8 @@ func measured(t *testing.T, c *clusterOf, args ...string) map[string][]string {
 	return rows
 }
 
-// TestMeasuresEachResource: those that have a Go type in protobuf, others unstructured; what cannot
-// be read is a row, too.
+// TestMeasuresEachResource: resources with a Go type are decoded in protobuf, others unstructured; a
+// resource that cannot be read has a row as well.
 func TestMeasuresEachResource(t *testing.T) {
 	c := newCluster(t)
 	rows := measured(t, c)
@@ -65,7 +65,7 @@ func TestMeasuresEachResource(t *testing.T) {
 	assert.Equal(t, "25", measured(t, c, "-resources", "pods", "-limit", "25")["pods.v1"][0])
 }
 
-// TestSaysWhatIsLeftToClientGo: which part of the objects.
+// TestSaysWhatIsLeftToClientGo: the notes have the share of objects that are left to client-go.
 func TestSaysWhatIsLeftToClientGo(t *testing.T) {
 	c := newCluster(t)
 	plain := `{"metadata":{"name":"` + testkit.Secret + `"},"spec":{"podCIDR":"c"}}`
@@ -76,7 +76,7 @@ func TestSaysWhatIsLeftToClientGo(t *testing.T) {
 	assert.Equal(t, "left to client-go, 3.3 % of the objects", strings.Join(row[9:], " "))
 }
 
-// TestSecretsHaveToBeNamed: they are not even asked for.
+// TestSecretsHaveToBeNamed: without their name, secrets are not even requested.
 func TestSecretsHaveToBeNamed(t *testing.T) {
 	c := newCluster(t)
 	rows := measured(t, c, "-resources", "secrets")
@@ -84,7 +84,7 @@ func TestSecretsHaveToBeNamed(t *testing.T) {
 	assert.Equal(t, []string{"secrets 500"}, c.lists())
 }
 
-// TestEndsWhenItIsTold: with what it has.
+// TestEndsWhenItIsTold: if the context ends, the program prints its complete rows.
 func TestEndsWhenItIsTold(t *testing.T) {
 	c := newCluster(t)
 	told := errors.New("told")

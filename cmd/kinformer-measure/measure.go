@@ -24,18 +24,20 @@ import (
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// atLeast is the CPU time that a figure takes.
+// atLeast is the minimum CPU time of one measurement.
 var atLeast = 40 * time.Millisecond
 
-// fewest is the least number of objects whose cost is measured: below, what a list costs by itself hides it.
+// fewest is the minimum number of objects for a measurement: with fewer, the fixed cost of a list
+// dominates.
 const fewest = 20
 
-// decoder decodes a list. left is how many of its objects it leaves to client-go.
+// decoder decodes a list. left is the number of objects that it leaves to client-go.
 type decoder func() (list any, objects, left int, err error)
 
 var nothing = strings.Repeat("-\t", 9)
 
-// measure reads the list of a resource, decodes it each way, and returns the cells of its row.
+// measure requests the list of a resource, decodes it with each decoder, and returns the cells of its
+// row.
 func (c *cluster) measure(ctx context.Context, r resource) string {
 	body, err := c.list(ctx, r)
 	if err != nil {
@@ -78,14 +80,14 @@ func (c *cluster) measure(ctx context.Context, r resource) string {
 	return strings.Join(append(cells, notes), "\t")
 }
 
-// sample is a list that was read.
+// sample is the encoded list of a resource.
 type sample struct {
 	resource
 	body     []byte
 	encoding string
 }
 
-// byClient decodes the list by client-go's decoder.
+// byClient decodes the list with client-go's decoder.
 func (s *sample) byClient() (list any, objects, left int, err error) {
 	var by kruntime.Decoder = unstructured.UnstructuredJSONScheme
 	if s.hasGoType() {
@@ -98,7 +100,7 @@ func (s *sample) byClient() (list any, objects, left int, err error) {
 	return decoded, meta.LenList(decoded), 0, nil
 }
 
-// direct returns what decodes the list as informers do by package direct.
+// direct returns a decoder that decodes the list as informers with package direct do.
 func (s *sample) direct(o decode.Options) decoder {
 	return func() (list any, objects, left int, err error) {
 		var all []any
@@ -138,7 +140,7 @@ func (s *sample) item(data []byte, o decode.Options) (any, error) {
 	return object, plan.JSON(data, object, o)
 }
 
-// cpu returns the median CPU time of three, for an object.
+// cpu returns the median of three measurements of the CPU time for one object, in microseconds.
 func cpu(decode decoder, objects int) string {
 	var all []float64
 	for range 3 {
@@ -156,7 +158,7 @@ func cpu(decode decoder, objects int) string {
 	return fmt.Sprintf("%.1f", all[1])
 }
 
-// heap returns what an object takes in memory, with its part of what is shared.
+// heap returns the bytes of one object in memory, including its part of shared data.
 func heap(decode decoder, objects int) string {
 	var before, after runtime.MemStats
 	collected(&before)
@@ -166,7 +168,7 @@ func heap(decode decoder, objects int) string {
 	return fmt.Sprint((int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(objects))
 }
 
-// collected reads the memory that is left by two collections, of which the second empties pools.
+// collected reads the memory statistics after two collections, of which the second empties pools.
 func collected(m *runtime.MemStats) {
 	runtime.GC()
 	runtime.GC()

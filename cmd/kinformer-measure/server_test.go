@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testkit.RunTests(m)
 }
 
-// clusterOf is a server of a few resources, all of whose objects are named and filled by what
-// nobody may print.
+// clusterOf is a server with a few resources. The names and contents of their objects must not be
+// printed.
 type clusterOf struct {
 	*httptest.Server
 	pods    int
@@ -40,7 +40,7 @@ type clusterOf struct {
 	onList  func(resource string)  // may be nil
 
 	mu    sync.Mutex
-	asked []string // resources and limits of lists
+	asked []string // resources and limits of the requested lists
 }
 
 func newCluster(t *testing.T) *clusterOf {
@@ -50,7 +50,7 @@ func newCluster(t *testing.T) *clusterOf {
 	return c
 }
 
-// kubeconfig returns a file that leads to the server.
+// kubeconfig returns the name of a kubeconfig file for the server.
 func (c *clusterOf) kubeconfig(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "config")
 	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"here","clusters":[{"name":"c","cluster":{"server":%q}}],`+
@@ -148,12 +148,12 @@ func writeObject(w http.ResponseWriter, media string, obj runtime.Object) {
 	_ = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(obj, w)
 }
 
-// nodes returns a list of nodes, each of which is written as given.
+// nodes returns a list with these encoded nodes.
 func nodes(items ...string) string {
 	return `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}` + "\n"
 }
 
-// widgets returns a list of so many custom objects with these members.
+// widgets returns a list of n custom objects with these members.
 func widgets(n int, members string) func(int) string {
 	return func(limit int) string {
 		var items []string

@@ -21,13 +21,13 @@ import (
 	"strings"
 )
 
-// kind is what one generated informer says of its type.
+// kind has the properties of the type of one generated informer.
 type kind struct {
-	pkg, alias         string // of the type
+	pkg, alias         string // of the package of the type
 	name               string
-	group, version, in string // in is the resource as the API has it
-	metric             string // and as the informer names it in its metrics, with an s where the plural is another
-	api                string // the call that gives the client, from the clientset on
+	group, version, in string // in is the name of the resource in the API
+	metric             string // the name of the resource in the informer's metrics, which may be an incorrect plural
+	api                string // the call on the clientset that returns the client
 }
 
 var (
@@ -113,7 +113,7 @@ func readKinds(informers string) ([]kind, error) {
 	return kinds, nil
 }
 
-// readResources returns the names of the resources by the calls that give their clients, without
+// readResources returns the names of the resources by the calls that return their clients, without
 // arguments.
 func readResources(generic string) (map[string]string, error) {
 	src, err := os.ReadFile(generic)

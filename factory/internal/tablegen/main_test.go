@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestNothingFoundIsAnError: informers in another form than the one known here do not make an empty
+// TestNothingFoundIsAnError: generated informers in an unknown form give an error instead of an empty
 // table.
 func TestNothingFoundIsAnError(t *testing.T) {
 	dir := t.TempDir()
