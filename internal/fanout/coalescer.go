@@ -11,36 +11,39 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// coalescer holds what a handler has still to hear, merged by key: whatever happens meanwhile to an
-// object, at most two records of it wait. Records leave in the order in which they came, of each
-// key and, but for merges, of all.
+// coalescer holds the undelivered changes of a handler, merged by key. However often an object
+// changes, at most two records of it wait. Records leave in the order in which they were added,
+// those of a key strictly so, and others except for merges.
+//
+//	head ─▶ a: Update ⇄ b: Delete ⇄ c: Add ⇄ b: Add ◀─ tail
+//	                        ▲──── before ────────┘
 //
 // Invariants:
 //
-//   - of a key there is nothing, one record, or a Delete followed by an Add;
+//   - a key has no record, one record, or a Delete followed by an Add;
 //   - no Update changes the UID;
-//   - what a handler hears of a key begins with a Delete or an Update if it knows the object, else
-//     with an Add.
+//   - the first record of a key is a Delete or an Update if the handler knows the object, otherwise
+//     an Add.
 //
-// The methods of a nil coalescer answer as those of an empty one.
+// A nil coalescer is empty.
 type coalescer struct {
-	newest     map[string]*pendingRecord // of each key that has any
+	newest     map[string]*pendingRecord // the newest record of each key
 	head, tail *pendingRecord
-	count      int    // records in the list
-	initial    int    // those that belong to the initial list
-	merged     uint64 // changes that will not be delivered because others tell of them, or nothing is left to tell
+	count      int    // number of records
+	initial    int    // number of records that belong to the initial list
+	merged     uint64 // number of changes merged into others, or canceled out
 }
 
 // pendingRecord is a change in a coalescer's list.
 type pendingRecord struct {
 	event.Change
-	before     *pendingRecord // the other record of the key, if it still waits and is older: a Delete
+	before     *pendingRecord // the older record of the key, a Delete, if it still waits
 	prev, next *pendingRecord
 }
 
 func newCoalescer() *coalescer { return &coalescer{newest: map[string]*pendingRecord{}} }
 
-// add merges a change with what is there. The change has a key and is no bulk record.
+// add merges a change, which has a key and is not a bulk record, with the records of its key.
 func (q *coalescer) add(c event.Change) {
 	last := q.newest[c.Key]
 	switch {
@@ -68,8 +71,9 @@ func (q *coalescer) add(c event.Change) {
 	}
 }
 
-// replacesObject reports whether an Update is to another object than the handler knows: by its own
-// account or, as empty UIDs may stand between, with what it would be merged into.
+// replacesObject reports whether an Update is to another object than the handler knows: if the UIDs
+// of its objects differ or, because a UID in between may be empty, those of the merged Update
+// would.
 func replacesObject(c *event.Change, last *pendingRecord) bool {
 	if c.Kind != event.ChangeUpdate {
 		return false
@@ -77,7 +81,7 @@ func replacesObject(c *event.Change, last *pendingRecord) bool {
 	return !sameUID(c.Old, c.New) || last != nil && last.Kind == event.ChangeUpdate && !sameUID(last.Old, c.New)
 }
 
-// push puts a record at the end of the list, as the newest of its key.
+// push appends a record, which becomes the newest of its key.
 func (q *coalescer) push(c event.Change, before *pendingRecord) {
 	record := &pendingRecord{Change: c, before: before, prev: q.tail}
 	if q.tail == nil {
@@ -93,7 +97,7 @@ func (q *coalescer) push(c event.Change, before *pendingRecord) {
 	}
 }
 
-// remove takes a record out of the list.
+// remove removes a record from the list.
 func (q *coalescer) remove(record *pendingRecord) {
 	if record.prev == nil {
 		q.head = record.next
@@ -119,7 +123,7 @@ func (q *coalescer) remove(record *pendingRecord) {
 	}
 }
 
-// pop takes the oldest record.
+// pop removes and returns the oldest record.
 func (q *coalescer) pop() (c event.Change, ok bool) {
 	if q.empty() {
 		return event.Change{}, false
@@ -131,7 +135,7 @@ func (q *coalescer) pop() (c event.Change, ok bool) {
 
 func (q *coalescer) empty() bool { return q == nil || q.head == nil }
 
-// len counts the records.
+// len returns the number of records.
 func (q *coalescer) len() int {
 	if q == nil {
 		return 0
@@ -139,10 +143,11 @@ func (q *coalescer) len() int {
 	return q.count
 }
 
-// initialLeft reports whether any record belongs to the initial list.
+// initialLeft reports whether a record belongs to the initial list.
 func (q *coalescer) initialLeft() bool { return q != nil && q.initial > 0 }
 
-// SameUID reports whether two versions are of one object. One without a UID may be of any.
+// sameUID reports whether two versions are of one object. A version without a UID may be of any
+// object.
 func sameUID(a, b any) bool {
 	before, after := uidOf(a), uidOf(b)
 	return before == after || before == "" || after == ""

@@ -18,7 +18,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// changes of one pod "a" for tables.
+// The functions below return changes of one pod "a".
 func addedA(v, uid string) event.Change {
 	return event.Change{Kind: event.ChangeAdd, Key: "a", New: testkit.PodOf("a", v, uid)}
 }
@@ -122,7 +122,7 @@ func checkCoalescer(t require.TestingT, q *coalescer) {
 	}
 }
 
-// coalescerModel is a store, a handler that hears of it through a coalescer, and the coalescer.
+// coalescerModel is a coalescer between a store and a handler.
 type coalescerModel struct {
 	q       *coalescer
 	handler *testkit.Mirror
@@ -189,8 +189,8 @@ func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 	})
 }
 
-// TestCoalescedSource: of an initial Add and an Update, the source is that of the Update, and of a Resync
-// after them none.
+// TestCoalescedSource checks the source of merged changes: of an initial Add and an Update, that of
+// the Update; with a Resync after them, none.
 func TestCoalescedSource(t *testing.T) {
 	one, two := "one", "two"
 	q := newCoalescer()

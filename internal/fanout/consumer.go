@@ -13,21 +13,20 @@ import (
 	"github.com/kinformer/cache/internal/eventlog"
 )
 
-// consumer is one line of calls of a handler: it reads the feed and makes the calls, one at a time.
-// A handler has one consumer, or several, each of which takes the keys that hash to it and skips
-// the others.
+// consumer makes the calls of a handler for the changes in the feed, one at a time. A handler has
+// one consumer, or several, each of which delivers the keys that hash to it and skips the others.
 //
-//	parked ─── a change it wants is distributed ──▶ at work ──┐ 1. take a run of changes
-//	   ▲                                            │  ▲      │ 2. make the calls
-//	   └──────── everything is read ────────────────┘  └──────┘ 3. count them
+//	parked ── a change it wants is distributed ──▶ at work ──┐ 1. take a run of changes
+//	   ▲                                            │  ▲     │ 2. make the calls
+//	   └──────── everything is read ────────────────┘  └─────┘ 3. count them
 //
-// A parked consumer has no place in the log. One at work has, and is either idle or ready, or a
-// worker's, which owns run meanwhile (pool.go). If the handler ends the worker's goroutine
-// (runtime.Goexit), another one goes on after the call that did.
+// A parked consumer has no cursor in the log. One at work has, and is idle, ready, or served by a
+// worker, which owns run meanwhile (pool.go). If the handler ends the worker's goroutine
+// (runtime.Goexit), another one continues after that call.
 type consumer struct {
 	target   *target
 	feed     *feed
-	share    share // of the changes
+	share    share // selects its changes
 	parkedAt int   // index in pool.parked, guarded by the feed's lock
 	run      run
 
@@ -36,31 +35,32 @@ type consumer struct {
 		tally
 		state     consumerState
 		cursor    eventlog.Cursor[event.Change]
-		first     *event.Change  // what a late handler hears before anything from the log
-		resyncs   *unreadResyncs // nil if there are none
-		pending   *coalescer     // what was read ahead; only with coalesce, and until closed
-		folding   bool           // a goroutine reads ahead
-		coalesced uint64         // what pending had merged, when closed
-		lags      bool           // it is counted in target.lags
+		first     *event.Change  // initial list of a late handler, delivered before the log; or nil
+		resyncs   *unreadResyncs // nil if there is none
+		pending   *coalescer     // changes read ahead; nil unless the handler coalesces, and when closed
+		folding   bool           // fold is running
+		coalesced uint64         // pending.merged when closed
+		lags      bool           // counted in target.lags
 	}
 }
 
-// consumerState is what a consumer is doing.
+// consumerState is the activity of a consumer.
 type consumerState uint8
 
 const (
-	consumerParked consumerState = iota // nothing to do: no place in the log
-	consumerAtWork                      // a worker's, or will be
+	consumerParked consumerState = iota // nothing to do: no cursor in the log
+	consumerAtWork                      // served by a worker, ready or idle
 	consumerClosed                      // the handler is not called again
 )
 
 const (
-	// bulkRun is how many calls of a bulk record are made and counted at a time: about a
+	// bulkRun is the number of calls of a bulk record that are made and counted together: about a
 	// millisecond of quick ones.
 	bulkRun = 256
 
-	// foldAfter is how many calls a handler that coalesces may be behind before the log is read for
-	// it. It bounds what is not coalesced yet, and makes the goroutine that reads worth its start.
+	// foldAfter is the number of outstanding calls from which the log is read ahead for a handler
+	// that coalesces. It bounds the number of changes that are not merged yet, and is large enough
+	// to be worth a goroutine.
 	foldAfter = 2 * eventlog.SegmentSize
 )
 
@@ -73,8 +73,8 @@ func newConsumer(t *target, number int) *consumer {
 	return c
 }
 
-// enter puts a parked consumer at the end of the log, behind first, which it delivers before what
-// comes. The caller holds the feed's lock, and makes the consumer ready.
+// enter enters a parked consumer at the end of the log. first, if not nil, is delivered before the
+// log. The caller must hold the feed's lock, and make the consumer ready.
 func (c *consumer) enter(first *event.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,15 +86,15 @@ func (c *consumer) enter(first *event.Change) {
 	}
 }
 
-// pause counts what was delivered, and reports whether there is more. The caller holds the feed's
-// lock.
+// pause counts the delivered changes, and reports whether there are more. The caller must hold the
+// feed's lock.
 func (c *consumer) pause(now int64) (state consumerState, said *remark, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	said = c.settleLocked(now)
 	switch {
 	case c.mu.state == consumerClosed:
-		c.run = run{} // the registration may be kept, what was not delivered need not
+		c.run = run{} // the registration may be kept, but undelivered changes must not
 	case !c.hasReadAllLocked():
 		more = true
 	case c.target.lags.catchUp(&c.mu.lags):
@@ -103,8 +103,8 @@ func (c *consumer) pause(now int64) (state consumerState, said *remark, more boo
 	return c.mu.state, said, more
 }
 
-// park parks the consumer if it has read all, and returns its state. The caller holds the feed's
-// lock.
+// park parks the consumer if it has read all, and returns its state. The caller must hold the
+// feed's lock.
 func (c *consumer) park() consumerState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,14 +119,15 @@ func (c *consumer) park() consumerState {
 	return c.mu.state
 }
 
-// hasReadAllLocked is asked when work has returned: then nothing of run is left, nor first.
+// hasReadAllLocked reports whether no change is left. It must be called after work has returned,
+// when run and first are empty.
 func (c *consumer) hasReadAllLocked() bool {
 	return len(c.mu.cursor.Peek()) == 0 && (c.mu.pending == nil || c.mu.pending.empty())
 }
 
-// abandon drops everything that is still to be delivered, for ever. It does not wait for a call. It
-// reports whether a worker has the consumer, or will, and ends it. The caller holds the feed's
-// lock.
+// abandon closes the consumer and drops its undelivered changes. It does not wait for a call. It
+// reports whether a worker serves the consumer, or will, and must end it. The caller must hold the
+// feed's lock.
 func (c *consumer) abandon() (atWork bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,14 +139,14 @@ func (c *consumer) abandon() (atWork bool) {
 	if c.mu.pending != nil {
 		c.mu.coalesced = c.mu.pending.merged
 	}
-	if c.mu.first != nil && c.share.all() { // else another consumer may be reading it
+	if c.mu.first != nil && c.share.all() { // otherwise another consumer may be reading it
 		c.mu.first.Many.Release()
 	}
 	c.mu.first, c.mu.pending, c.mu.resyncs = nil, nil, nil
 	return atWork
 }
 
-// work delivers until it has read all, as far as it knows, or the handler is closed.
+// work delivers until the consumer has read all or the handler is closed.
 func (c *consumer) work() {
 	for c.take() {
 		if !c.deliver() {
@@ -159,16 +160,16 @@ func (c *consumer) work() {
 				return
 			}
 		case c.target.closed.Load():
-			return // although the consumer may not be closed yet: there would be more, and no calls
+			return // the consumer may not be closed yet, but makes no more calls
 		}
 	}
 }
 
-// take counts what was delivered, and moves what is next to run. It returns false when there is
-// nothing.
+// take counts the delivered changes, and fills run. It returns false if there is nothing to
+// deliver.
 func (c *consumer) take() bool {
 	if said := c.takeAt(c.feed.now()); said != nil {
-		said.say()
+		said.log()
 	}
 	return c.run.next < c.run.end
 }
@@ -200,7 +201,7 @@ func (c *consumer) takeAt(now int64) (said *remark) {
 	return said
 }
 
-// takeRunLocked takes from the log what may be delivered together.
+// takeRunLocked takes changes from the log that may be delivered together.
 func (c *consumer) takeRunLocked() {
 	if first := c.mu.first; first != nil {
 		c.mu.first = nil
@@ -229,8 +230,8 @@ func (c *consumer) takeRunLocked() {
 	}
 }
 
-// takePendingLocked is takeRunLocked of a consumer that coalesces: it reads everything, and takes
-// the oldest record.
+// takePendingLocked is takeRunLocked for a consumer that coalesces: it reads the whole log into
+// pending, and takes the oldest record.
 func (c *consumer) takePendingLocked() {
 	c.foldLocked()
 	if oldest, ok := c.mu.pending.pop(); ok {
@@ -240,8 +241,8 @@ func (c *consumer) takePendingLocked() {
 	}
 }
 
-// takeBulkLocked returns a bulk record of the log that is for the consumer, with its objects. It is
-// called once for each.
+// takeBulkLocked returns a bulk record of the log that is for the consumer, with its objects. It
+// must be called once for each.
 func (c *consumer) takeBulkLocked(record *event.Change) *event.Change {
 	bulk := *record
 	if bulk.Everything() {
@@ -253,7 +254,7 @@ func (c *consumer) takeBulkLocked(record *event.Change) *event.Change {
 	return &bulk
 }
 
-// foldLocked reads everything that is there into pending: nothing if the consumer is closed.
+// foldLocked reads the whole log into pending. It reads nothing if the consumer is closed.
 func (c *consumer) foldLocked() {
 	if first := c.mu.first; first != nil {
 		c.mu.first = nil
@@ -284,12 +285,12 @@ func (c *consumer) foldOneLocked(record *event.Change) {
 	}
 }
 
-// startFold reports whether the consumer has fallen behind, so that the log should be read into
-// pending: it would keep objects alive for a handler that is stuck. If so, the caller has fold
-// called.
+// startFold reports whether the consumer is so far behind that the log must be read into pending,
+// because it would keep objects alive for a handler that is stuck. If so, the caller must call
+// fold.
 func (c *consumer) startFold() (start bool) {
 	if !c.mu.TryLock() {
-		return false // the log is being read, or calls counted: the next change looks again
+		return false // busy; the next change tries again
 	}
 	defer c.mu.Unlock()
 	start = c.mu.state == consumerAtWork && !c.mu.folding && c.feed.end.Load()-c.mu.passed >= foldAfter
@@ -309,8 +310,8 @@ func (c *consumer) setRun(next run) {
 	c.run = next
 }
 
-// runLimitLocked is how many changes may be taken at a time. It is one where it matters at once
-// that a call has returned.
+// runLimitLocked returns the number of changes that may be taken together: one if each call must be
+// counted as soon as it returns.
 func (c *consumer) runLimitLocked() int {
 	bulk := c.run.bulk != nil
 	switch {
@@ -329,15 +330,14 @@ func (c *consumer) deliver() (returned bool) {
 	defer utilruntime.HandleCrashWithLogger(c.target.logger)
 	own := &c.share
 	if c.target.coalesces {
-		own = nil // what is not for the consumer did not get into pending
+		own = nil // pending has only changes for this consumer
 	}
 	c.run.deliver(c.target.handler, &c.target.closed, own)
 	return true
 }
 
-// oweResync gives the consumer a resync to deliver, or reports that it would say nothing that will
-// not be said.
-func (c *consumer) oweResync(all *event.Snapshot) (needed bool) {
+// addResync gives the consumer a resync to deliver. It returns false if the resync is redundant.
+func (c *consumer) addResync(all *event.Snapshot) (needed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.resyncs == nil {
@@ -346,7 +346,7 @@ func (c *consumer) oweResync(all *event.Snapshot) (needed bool) {
 	return c.mu.resyncs.add(all)
 }
 
-// missResync notes that an update that counts as a resync is not for the consumer.
+// missResync records that an update that counts as a resync is not for the consumer.
 func (c *consumer) missResync() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -355,18 +355,18 @@ func (c *consumer) missResync() {
 	}
 }
 
-// settle counts what was delivered.
+// settle counts the delivered changes.
 func (c *consumer) settle() {
 	c.mu.Lock()
 	said := c.settleLocked(c.feed.now())
 	c.mu.Unlock()
 	if said != nil {
-		said.say()
+		said.log()
 	}
 }
 
-// settleLocked counts what was delivered since the last time, and returns what is worth a word;
-// nil: nothing.
+// settleLocked counts the changes delivered since the last time, and returns an event to be logged,
+// or nil.
 func (c *consumer) settleLocked(now int64) (said *remark) {
 	oldest := c.mu.current.at
 	call, lost := c.mu.count(&c.run, now)
@@ -384,7 +384,8 @@ func (c *consumer) settleLocked(now int64) (said *remark) {
 	return said
 }
 
-// passLocked moves the consumer's place on. One that coalesces has passed what it has read.
+// passLocked advances the consumer's position. For a handler that coalesces, the position is that
+// of reading.
 func (c *consumer) passLocked() {
 	r := &c.run
 	if !c.target.coalesces && r.next > r.settled {
@@ -396,7 +397,7 @@ func (c *consumer) passLocked() {
 	r.settled = r.next
 }
 
-// backlogLocked is how many calls are outstanding, the current one included.
+// backlogLocked returns the number of outstanding calls, including the current one.
 func (c *consumer) backlogLocked() int64 {
 	if c.mu.state != consumerAtWork {
 		return 0
@@ -411,7 +412,7 @@ func (c *consumer) backlogLocked() int64 {
 	return behind
 }
 
-// behind is how many bounded notifications are outstanding, the current one included.
+// behind returns the number of outstanding bounded notifications, including the current one.
 func (c *consumer) behind() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -421,7 +422,7 @@ func (c *consumer) behind() int64 {
 	return c.feed.bounded.Load() - c.mu.counted
 }
 
-// call returns how long the current call has lasted, 0 without one.
+// call returns the duration of the current call, or 0 if there is none.
 func (c *consumer) call(now int64) (lasts time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,7 +432,7 @@ func (c *consumer) call(now int64) (lasts time.Duration) {
 	return lasts
 }
 
-// addFigures adds what is known of the consumer's calls.
+// addFigures adds the consumer's calls to the figures of its handler.
 func (c *consumer) addFigures(all *Figures, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -443,12 +444,12 @@ func (c *consumer) addFigures(all *Figures, now int64) {
 	}
 	if backlog := int(c.backlogLocked()); c.target.coalesces {
 		all.Pending += backlog
-	} else { // each consumer of a handler counts every notification
+	} else { // each consumer of the handler counts every notification
 		all.Pending = max(all.Pending, backlog)
 	}
 }
 
-// checkSynced finds out whether the initial list is through.
+// checkSynced updates the state of the initial list.
 func (c *consumer) checkSynced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -473,7 +474,7 @@ func (c *consumer) checkSyncedLocked() {
 	c.target.consumerSynced()
 }
 
-// lag returns how far the consumer is behind in its call, and whether that is worth a line.
+// lag returns how far the consumer is behind, and reports whether that should be logged.
 func (c *consumer) lag(now int64) (l lag, worth bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,15 +18,15 @@ import (
 	"github.com/kinformer/cache/internal/minor"
 )
 
-// Delivered is a handler with the way in which it is to be served. What only an informer knows, as
-// the resync period, is not in Options.
+// Delivered is a handler with the options of its delivery. Options that only an informer knows,
+// such as the resync period, are not set.
 type Delivered struct {
 	clientgo.ResourceEventHandler
 	Options Options
-	Err     error // why it cannot be served so
+	Err     error // why the options are invalid, or nil
 }
 
-// HasDelivered reports whether the handler is Delivered, or a filter around one that is.
+// HasDelivered reports whether the handler is a Delivered, or a filter around one.
 func HasDelivered(handler clientgo.ResourceEventHandler) bool {
 	for {
 		switch h := handler.(type) {
@@ -45,7 +45,7 @@ func HasDelivered(handler clientgo.ResourceEventHandler) bool {
 	}
 }
 
-// Typed is a typed handler as an untyped one. A call panics for an object that is no T.
+// Typed adapts a typed handler to an untyped one. A call panics for an object that is not a T.
 type Typed[T minor.Object] struct {
 	Handler minor.TypedResourceEventHandler[T]
 }
@@ -67,17 +67,17 @@ func (h Typed[T]) OnDelete(obj any) {
 }
 
 var (
-	// ErrNilHandler refuses a handler that is nil.
+	// ErrNilHandler is returned for a nil handler.
 	ErrNilHandler = errors.New("event handler is nil")
-	// ErrBadDelivery refuses a handler that cannot be served as it is to be.
+	// ErrBadDelivery is returned for a handler with invalid options.
 	ErrBadDelivery = errors.New("invalid Delivery")
 
-	errNested = fmt.Errorf("%w: Deliver is inside of another wrapper, where nobody sees it: "+
+	errNested = fmt.Errorf("%w: Deliver is inside of another wrapper, where it has no effect: "+
 		"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter", ErrBadDelivery)
 )
 
-// Unwrap returns a handler without a Delivered around it, and how it is to be served: as standard
-// says, if it has no such wrapper.
+// Unwrap returns a handler without a Delivered around it, and its options: those of standard if
+// there is no such wrapper.
 func Unwrap(handler clientgo.ResourceEventHandler, standard Delivered) (clientgo.ResourceEventHandler, Options, error) {
 	name := NameOf(handler)
 	wrapped, ok := handler.(Delivered)
@@ -98,10 +98,10 @@ func Unwrap(handler clientgo.ResourceEventHandler, standard Delivered) (clientgo
 	return AsWhole(handler), wrapped.Options, nil
 }
 
-// NameOf returns a name that a reader of a log can find in the code: for functions, also
-// those in the adapters of client-go, the file and line where the first of them is, or for the value
-// of a method that method; for any other handler its type. Filters, typed adapters and a Delivered
-// do not count.
+// NameOf returns a name of a handler by which it can be found in the source. For functions, also in
+// client-go's adapters, the name is the file and line of the first function, or the full name of a
+// method value. For other handlers it is the type. Filters, typed adapters and Delivered are
+// skipped.
 func NameOf(handler clientgo.ResourceEventHandler) string {
 	if h, ok := handler.(Delivered); ok && h.Options.Name != "" {
 		return h.Options.Name
@@ -116,19 +116,18 @@ func NameOf(handler clientgo.ResourceEventHandler) string {
 	return nameOfType(v.Type())
 }
 
-// adapters are the packages of the adapters of functions and the wrappers of handlers that are
-// looked into.
+// adapters are the packages of the function adapters and handler wrappers that NameOf looks into.
 var adapters = map[string]bool{
 	reflect.TypeFor[clientgo.ResourceEventHandlerFuncs]().PkgPath():      true,
 	reflect.TypeFor[minor.DeletedObject[*metav1.ObjectMeta]]().PkgPath(): true, // and of the typed adapters
 	reflect.TypeFor[Delivered]().PkgPath():                               true,
 }
 
-// wrappedIn are the fields in which wrappers have a handler: filters, the typed adapters,
-// Delivered.
+// wrappedIn are the names of the fields in which wrappers hold a handler: filters, the typed
+// adapters, Delivered.
 var wrappedIn = []string{"Handler", "handler", "ResourceEventHandler"}
 
-// insideOf returns the handler that is inside of wrappers. It is not valid for a nil interface.
+// insideOf returns the handler inside of wrappers. It is not valid for a nil interface.
 func insideOf(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -147,8 +146,8 @@ func isAdapter(v reflect.Value) bool {
 	return v.Kind() == reflect.Struct && adapters[v.Type().PkgPath()]
 }
 
-// functionOf returns the first function of a handler that is made of functions; not valid for one
-// that is of another kind.
+// functionOf returns the first function of a handler that consists of functions, and any other
+// handler itself. It is not valid for an adapter without a function.
 func functionOf(v reflect.Value) reflect.Value {
 	if !isAdapter(v) {
 		return v
@@ -161,8 +160,8 @@ func functionOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// placeOf returns the file and line of a function, with the path of the package; for the value of a
-// method its full name. It is empty for nil, and for what is no function.
+// placeOf returns the package path, file and line of a function, or the full name of a method
+// value. It is empty for nil, and for a value that is not a function.
 func placeOf(f reflect.Value) string {
 	if f.Kind() != reflect.Func || f.IsNil() {
 		return ""
@@ -171,14 +170,15 @@ func placeOf(f reflect.Value) string {
 	if fn == nil {
 		return ""
 	}
-	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // it is in no file
+	if method, ok := strings.CutSuffix(fn.Name(), "-fm"); ok { // a method value has no file
 		return method
 	}
 	file, line := fn.FileLine(fn.Entry())
 	return fmt.Sprintf("%s:%d", path.Join(packageOf(fn.Name(), file), path.Base(file)), line)
 }
 
-// packageOf returns the path of the package of a function, for that of a program its folder.
+// packageOf returns the package path of a function. For package main that is the folder of the
+// file.
 func packageOf(function, file string) string {
 	slash := strings.LastIndexByte(function, '/') + 1
 	name, _, _ := strings.Cut(function[slash:], ".")
@@ -188,8 +188,8 @@ func packageOf(function, file string) string {
 	return path.Base(path.Dir(file))
 }
 
-// nameOfType returns the name of a type without type arguments, behind the last two elements of the path of
-// its package.
+// nameOfType returns the name of a type without type arguments, prefixed with the last two elements
+// of its package path.
 func nameOfType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -205,8 +205,8 @@ func nameOfType(t reflect.Type) string {
 	return strings.Join(elements[max(0, len(elements)-2):], "/") + "." + name
 }
 
-// WarnOfTypedNil says of a handler that is a nil pointer, or the like, what it is. It may be meant:
-// so it is called.
+// WarnOfTypedNil logs a warning for a handler that is a typed nil. It may be intended, so the
+// handler is called nevertheless.
 func WarnOfTypedNil(logger klog.Logger, handler clientgo.ResourceEventHandler) {
 	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:

@@ -1,22 +1,29 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fanout brings the changes of one informer to its handlers, each at its own pace.
+// Package fanout delivers the changes of one informer to its handlers, to each at its own pace.
 //
 //	Distribute ──▶ Processor ──▶ feed: one log of all changes
 //	                                │
 //	                     consumer, consumer, ...   each reads the log by a cursor
 //	                                │
-//	                  pool: workers serve consumers that have something to read
+//	                  pool: workers serve consumers that have changes to read
 //	                                │
 //	                           run of calls ──▶ the user's handler
 //
 // A [Listener] is the registration of a handler. It has one consumer, or several for parallel
-// calls. [Options.Overflow] says what happens when a handler is slower than the changes come:
-// nothing, registry.go holds the watch back or removes the handler, or coalescer.go merges what
-// waits.
+// calls. [Options.Overflow] determines the treatment of a handler that is slower than the changes
+// arrive: its changes wait in memory, registry.go holds back the watch or removes the handler, or
+// coalescer.go merges the waiting changes.
 //
-// The feed's lock guards the writer's end of the log, the pool and who is registered; then comes
-// the lock of a consumer, of one at a time. No handler is called under either, and nobody waits for
-// one, except that [Processor.Stop] waits for the calls that are running.
+// Guarantees:
+//
+//   - Distribute does not wait for a handler, and a handler does not wait for the call of another.
+//   - Each consumer makes one call at a time, in the order of the changes; [Coalesce] merges some of
+//     them.
+//   - A handler is not called after [Listener.Shutdown] is closed.
+//
+// The feed's lock guards the writer's end of the log, the pool and the registrations. It is taken
+// before the lock of a consumer, of which at most one is held. No handler is called under either
+// lock, and no goroutine waits for a handler, except that [Processor.Stop] waits for running calls.
 package fanout

@@ -13,29 +13,29 @@ import (
 	"github.com/kinformer/cache/internal/eventlog"
 )
 
-// feed is what was distributed so far: the log of changes, and how far it is written. Places in it
-// are counted in calls of a handler. One goroutine at a time writes, any number of consumers read.
+// feed is the log of distributed changes, with its length. Positions are counted in calls of a
+// handler. One goroutine at a time writes, and any number of consumers read.
 type feed struct {
 	stopwatch
-	upstream clientgo.DoneChecker // says whether the first list was distributed
+	upstream clientgo.DoneChecker // reports whether the first list was distributed
 
-	end      atomic.Int64 // calls that all changes so far stand for; written under mu
-	bounded  atomic.Int64 // how many of them are bounded; written under mu
-	syncedAt atomic.Int64 // the end of the initial list; unknownPosition until all of it is written
+	end      atomic.Int64 // number of calls for all changes so far; written under mu
+	bounded  atomic.Int64 // number of bounded ones among them; written under mu
+	syncedAt atomic.Int64 // end of the initial list; unknownPosition until all of it is written
 
-	freed atomic.Pointer[chan struct{}] // closed by madeRoom; nil if room waits for nothing
+	freed atomic.Pointer[chan struct{}] // closed by madeRoom; nil if Room does not wait
 
-	// mu guards the writer's end of the log, and with it the pool and who is registered.
+	// mu guards the writer's end of the log, the pool and the registrations.
 	mu struct {
 		sync.Mutex
 		log         eventlog.Log[event.Change]
-		lastInitial int64 // end when the last change of the initial list was written
+		lastInitial int64 // value of end after the last change of the initial list
 	}
 }
 
 const unknownPosition = -1
 
-// spareSegments are the segments that no log uses.
+// spareSegments holds unused segments of all logs.
 var spareSegments sync.Pool
 
 func (f *feed) init(upstream clientgo.DoneChecker) {

@@ -10,21 +10,21 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// ErrDisconnected is what Options.OnDisconnect gets, wrapped in an error that says how far
-// the handler was behind.
+// ErrDisconnected is wrapped by the error passed to Options.OnDisconnect, which states how far the
+// handler was behind.
 var ErrDisconnected = errors.New("event handler disconnected")
 
-// Listener is one registration of a handler: the consumers that read the feed for it.
+// Listener is one registration of a handler, with the consumers that read the feed for it.
 type Listener struct {
 	target
 	consumers    []*consumer // at least one
-	place        int         // among the processor's listeners, guarded by the feed's lock
+	place        int         // index in the processor's listeners, guarded by the feed's lock
 	resync       resyncSchedule
 	max          int
 	onDisconnect func(error)
 }
 
-// newListener makes a listener that reads the feed once it is registered.
+// newListener returns a listener that is not yet registered.
 func newListener(f *feed, now time.Time, handler clientgo.ResourceEventHandler, o Options) *Listener {
 	l := &Listener{max: o.Max, onDisconnect: o.OnDisconnect}
 	l.target.init(f, handler, &o)
@@ -39,7 +39,7 @@ func newListener(f *feed, now time.Time, handler clientgo.ResourceEventHandler, 
 // returned.
 func (l *Listener) Shutdown() <-chan struct{} { return l.finished }
 
-// Figures returns what is known of the handler. It does not wait for calls.
+// Figures returns the statistics of the handler. It does not wait for calls.
 func (l *Listener) Figures() Figures {
 	all := Figures{Name: l.name, SyncError: l.syncError(), Disconnected: l.dropped.Load(), Removed: l.closed.Load()}
 	now := l.feed.now()
@@ -50,7 +50,7 @@ func (l *Listener) Figures() Figures {
 	return all
 }
 
-// refuse makes a listener that was never registered one that is removed.
+// refuse marks a listener that was never registered as removed.
 func (l *Listener) refuse() {
 	l.syncFailed.Store(&syncFailure{ErrRemovedUnsynced})
 	l.closed.Store(true)
@@ -58,8 +58,8 @@ func (l *Listener) refuse() {
 	close(l.finished)
 }
 
-// behind returns how many notifications the handler has not returned from; with several consumers
-// from the oldest of these on.
+// behind returns the number of outstanding notifications, counted from the oldest one if there are
+// several consumers.
 func (l *Listener) behind() int {
 	most := int64(0)
 	for _, c := range l.consumers {

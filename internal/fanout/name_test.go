@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPackageOf: a function is named by the path of its package, one of a program by its folder.
+// TestPackageOf checks that a function is named by the path of its package, and a function of
+// package main by its folder.
 func TestPackageOf(t *testing.T) {
 	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
 	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))
 }
 
-// TestNamesAreNumberedWhenAlike: with the first number that is free.
+// TestNamesAreNumberedWhenAlike checks that an equal name gets the first free number.
 func TestNamesAreNumberedWhenAlike(t *testing.T) {
 	r := &registry{}
 	add := func(name string) string {

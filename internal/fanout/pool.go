@@ -10,38 +10,40 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// pool are the workers, the goroutines that call handlers, and the consumers that they serve.
+// pool has the workers, which are the goroutines that call handlers, and the consumers that they
+// serve.
 //
-//	parked ──▶ ready ──▶ a worker's: it delivers until all is read ──▶ idle ──▶ parked
-//	             ▲                                                      │
-//	             └────────────── something was distributed ─────────────┘
+//	parked ──▶ ready ──▶ served by a worker until all is read ──▶ idle ──▶ parked
+//	             ▲                                                 │
+//	             └────────────── changes are distributed ──────────┘
 //
-// Most calls take less time than it takes to start a goroutine, so a worker serves one consumer
-// after the other. Yet no handler waits for a call of another: while a consumer is ready or idle, a
-// worker spins, that is, it is in no call and about to look. A worker that is about to make a call
-// starts another one, which spins. If calls are quick, the first has served all before that one
-// begins; if a call blocks, that one serves the rest.
+// Most calls take less time than the start of a goroutine, so a worker serves one consumer after
+// the other. Yet no handler waits for a call of another: while a consumer is ready or idle, a
+// worker is spinning, that is, it is in no call and about to look for a consumer. A worker that is
+// about to make a call starts another worker, which spins. If calls are quick, the first worker has
+// served all consumers before the second one begins; if a call blocks, the second worker serves the
+// rest.
 //
-// A consumer that has read all is idle, with its place in the log, until a worker has let others
-// run and nothing was distributed meanwhile: then it is parked.
+// A consumer that has read all is idle and keeps its cursor in the log. It is parked if a worker
+// has yielded and no change was distributed meanwhile.
 type pool struct {
 	feed     *feed
-	running  sync.WaitGroup // one for each worker, and for each other goroutine that may call the user
-	workFunc func()         // work, made once: a go statement with a method allocates
+	running  sync.WaitGroup // counts workers, and other goroutines that may call user code
+	workFunc func()         // the method value work, created once because a go statement with a method allocates
 
-	// Guarded by the feed's lock.
-	ready    []*consumer // those from first on
+	// The fields below are guarded by the feed's lock.
+	ready    []*consumer // ready[first:]
 	first    int
 	idle     []*consumer
 	parked   []*consumer
-	leaving  map[*consumer]struct{} // closed, and a worker's
-	spinning bool                   // a worker is in no call and about to look, or about to begin
+	leaving  map[*consumer]struct{} // closed consumers that a worker still serves
+	spinning bool                   // a worker is in no call and about to look, or was started and has not begun
 }
 
 func (w *pool) init(f *feed) { w.feed, w.workFunc, w.leaving = f, w.work, map[*consumer]struct{}{} }
 
-// push makes consumers ready. What was popped makes room for them, once it is half of the list:
-// under a load that lasts, the list never becomes empty.
+// push makes consumers ready. If more than half of the list was popped, its memory is reused: under
+// a lasting load the list never becomes empty.
 func (w *pool) push(consumers ...*consumer) {
 	if left := w.ready[w.first:]; w.first > len(left) {
 		n := copy(w.ready, left)
@@ -60,7 +62,7 @@ func (w *pool) pushIdle() {
 
 func (w *pool) anyReady() bool { return w.first < len(w.ready) }
 
-// pop returns the consumer that is ready for longest, nil if none is.
+// pop returns the consumer that became ready first, or nil if none is ready.
 func (w *pool) pop() *consumer {
 	if !w.anyReady() {
 		return nil
@@ -73,7 +75,7 @@ func (w *pool) pop() *consumer {
 	return c
 }
 
-// wakeLocked makes the parked consumers ready that want any of the changes, and the idle ones.
+// wakeLocked makes the idle consumers ready, and the parked ones that want any of the changes.
 func (w *pool) wakeLocked(changes []event.Change) {
 	w.pushIdle()
 	still := w.parked[:0]
@@ -90,7 +92,7 @@ func (w *pool) wakeLocked(changes []event.Change) {
 	w.parked = still
 }
 
-// parkLocked takes a consumer that has nothing to do.
+// parkLocked adds a consumer to the parked ones.
 func (w *pool) parkLocked(c *consumer) {
 	c.parkedAt = len(w.parked)
 	w.parked = append(w.parked, c)
@@ -104,7 +106,7 @@ func (w *pool) unparkLocked(c *consumer) {
 	w.parked = w.parked[:last]
 }
 
-// removeLocked closes a consumer. One that is in a call ends with that.
+// removeLocked closes a consumer. If it is in a call, it ends after the call.
 func (w *pool) removeLocked(c *consumer) {
 	if c.abandon() {
 		w.leaving[c] = struct{}{}
@@ -114,14 +116,14 @@ func (w *pool) removeLocked(c *consumer) {
 	}
 }
 
-// endLocked is called when no worker has a closed consumer any more.
+// endLocked is called when no worker serves a closed consumer any longer.
 func (w *pool) endLocked(c *consumer) {
 	delete(w.leaving, c)
 	c.target.consumerEndedLocked()
 }
 
-// addWorkerLocked reports whether a worker is needed. If so, the caller starts it, as a goroutine
-// with workFunc, when it has released the lock.
+// addWorkerLocked reports whether a worker is needed. If so, the caller must start a goroutine with
+// workFunc after it has released the lock.
 func (w *pool) addWorkerLocked() (start bool) {
 	if w.spinning || !w.anyReady() && len(w.idle) == 0 {
 		return false
@@ -131,10 +133,10 @@ func (w *pool) addWorkerLocked() (start bool) {
 	return true
 }
 
-// work is a worker, from its start to its end.
+// work is the body of a worker's goroutine.
 func (w *pool) work() { w.workOn(w.next(nil)) }
 
-// workOn goes on with a consumer. If a handler ends the goroutine, another one takes its place.
+// workOn continues with a consumer. If a handler ends the goroutine, a new goroutine continues.
 func (w *pool) workOn(c *consumer) {
 	defer func() {
 		if c == nil {
@@ -149,8 +151,8 @@ func (w *pool) workOn(c *consumer) {
 	}
 }
 
-// next gives a consumer back and returns the one to serve now: the same if there is more for it,
-// nil if the worker is not needed any more. A worker that has just started has none to give back.
+// next gives back the consumer that was served last, nil for a new worker, and returns the consumer
+// to serve now: the same one if it has more to deliver, or nil if the worker is no longer needed.
 func (w *pool) next(last *consumer) (c *consumer) {
 	var said *remark
 	more, start := false, false
@@ -168,12 +170,13 @@ func (w *pool) next(last *consumer) (c *consumer) {
 		go w.workFunc()
 	}
 	if said != nil {
-		said.say()
+		said.log()
 	}
 	return c
 }
 
-// pauseLocked makes a consumer idle that has read all. One with more to deliver stays the worker's.
+// pauseLocked makes a consumer idle if it has read all. If it has more to deliver, it stays with
+// the worker.
 func (w *pool) pauseLocked(c *consumer) (said *remark, more bool) {
 	state, said, more := c.pause(w.feed.now())
 	switch {
@@ -185,8 +188,8 @@ func (w *pool) pauseLocked(c *consumer) (said *remark, more bool) {
 	return said, more
 }
 
-// nextLocked returns the consumer that is next, nil if the worker is not needed, and whether
-// another worker is to be started because there may be a call.
+// nextLocked returns the next consumer, or nil if the worker is not needed. start reports whether
+// another worker must be started, because the consumer may make a call.
 func (w *pool) nextLocked() (c *consumer, start bool) {
 	if c = w.pop(); c == nil && !w.spinning && len(w.idle) > 0 {
 		c = w.spinLocked()
@@ -194,8 +197,8 @@ func (w *pool) nextLocked() (c *consumer, start bool) {
 	return c, c != nil && w.addWorkerLocked()
 }
 
-// spinLocked lets others run while nothing is ready: more may be about to be distributed. If it is
-// not, the idle consumers are parked.
+// spinLocked releases the lock and yields while no consumer is ready, because more changes may be
+// about to be distributed. If none is ready afterwards, the idle consumers are parked.
 func (w *pool) spinLocked() *consumer {
 	w.spinning = true
 	w.feed.mu.Unlock()
@@ -215,7 +218,7 @@ func (w *pool) parkIdleLocked() {
 			w.parkLocked(c)
 		case consumerClosed:
 			w.endLocked(c)
-		default: // there is more for it: distribute makes it ready, too, but this does not rely on it
+		default: // it has more to deliver; Distribute makes idle consumers ready, but this does not rely on it
 			w.push(c)
 		}
 	}

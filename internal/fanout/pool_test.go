@@ -25,14 +25,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// workersAtWork counts the workers of all processors that have begun.
+// workersAtWork returns the number of running workers of all processors.
 func workersAtWork() int {
 	stacks := make([]byte, 1<<20)
 	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*pool).workOn("))
 }
 
-// TestRemovedHandlerKeepsNoObject: neither what it was told last nor what it would have been told,
-// also if the registration is kept.
+// TestRemovedHandlerKeepsNoObject checks that a removed handler keeps neither the last delivered
+// object nor undelivered ones alive, even if the registration is kept.
 func TestRemovedHandlerKeepsNoObject(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -57,7 +57,7 @@ func TestRemovedHandlerKeepsNoObject(t *testing.T) {
 	})
 }
 
-// TestAllHandlersMayRunAtOnce: a call may wait for the calls of all other handlers.
+// TestAllHandlersMayRunAtOnce checks that a call may wait for calls of all other handlers.
 func TestAllHandlersMayRunAtOnce(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		const handlers = 64
@@ -76,11 +76,11 @@ func TestAllHandlersMayRunAtOnce(t *testing.T) {
 	})
 }
 
-// TestQuickHandlersShareAGoroutine: one worker makes all calls if none blocks. Workers run one at a
-// time here, so that it does not matter when the scheduler takes the processor away from one.
+// TestQuickHandlersShareAGoroutine checks that one worker makes all calls if none blocks. Workers
+// run one at a time here, so the result does not depend on preemption.
 func TestQuickHandlersShareAGoroutine(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		var callsBy []int // a worker each
+		var callsBy []int // one element for each worker
 		turn := make(chan struct{}, 1)
 		p.pool.workFunc = func() {
 			turn <- struct{}{}
@@ -99,8 +99,8 @@ func TestQuickHandlersShareAGoroutine(t *testing.T) {
 	})
 }
 
-// TestReadyListStaysSmall: under a load that lasts there is always somebody ready. The list takes
-// as much memory as it has consumers, however many it had before.
+// TestReadyListStaysSmall checks that the list of ready consumers, which never becomes empty under
+// a lasting load, takes only the memory of its consumers.
 func TestReadyListStaysSmall(t *testing.T) {
 	const consumers = 64
 	w := &pool{}
@@ -110,7 +110,7 @@ func TestReadyListStaysSmall(t *testing.T) {
 	}
 	for i := range 100 * consumers {
 		next := w.pop()
-		assert.Same(t, &all[i%consumers], next, "who is ready for longest")
+		assert.Same(t, &all[i%consumers], next, "the consumer that was ready first")
 		if i%3 == 0 {
 			w.push(next)
 		} else {
@@ -124,12 +124,12 @@ func TestReadyListStaysSmall(t *testing.T) {
 	}
 	assert.Nil(t, w.pop())
 	for _, left := range w.ready[:cap(w.ready)] {
-		assert.Nil(t, left, "holds nobody who is not ready")
+		assert.Nil(t, left, "holds only ready consumers")
 	}
 }
 
-// TestBlockHandsOutEveryPlace: with handlers that block the source, beside others that are stuck
-// and come and go, the source gets on as soon as there is room for one event more.
+// TestBlockHandsOutEveryPlace checks that with blocking handlers, beside others that are stuck or
+// are added and removed, the source continues as soon as there is room for one event.
 func TestBlockHandsOutEveryPlace(t *testing.T) {
 	const updates = 300
 	for seed := range uint64(40) {
@@ -177,8 +177,8 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 	}
 }
 
-// TestRoomSeesWhatIsDistributedMeanwhile: notifications that are distributed between the two looks
-// of room, at what the handler has and at what is on its way, are not overlooked by both.
+// TestRoomSeesWhatIsDistributedMeanwhile checks that notifications distributed between the two
+// counts of Room, of outstanding and of in-flight events, are not missed by both.
 func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -197,32 +197,32 @@ func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
 	})
 }
 
-// misfit is a handler that blocks, panics, ends its goroutine or removes itself in some of its
-// calls, at random.
-type misfit struct {
+// faultyHandler is a handler that blocks, panics, ends its goroutine or removes itself in some of
+// its calls, at random.
+type faultyHandler struct {
 	processor *Processor
 	listener  *Listener
-	expected  []string // what it has to hear unless it is removed
+	expected  []string // the expected calls unless it is removed
 	release   chan struct{}
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	badness int // of 1000 calls, how many go wrong; 0 at the end
+	badness int // number of faulty calls per 1000; 0 at the end
 	heard   []string
 	blocked int
-	failed  bool // some call of the initial list did not return
-	gone    bool // it was removed
+	failed  bool // a call of the initial list did not return
+	gone    bool // it was removed, or is being removed
 }
 
-func (h *misfit) OnDelete(any) {}
+func (h *faultyHandler) OnDelete(any) {}
 
-func (h *misfit) OnUpdate(_, obj any) { h.hear(obj, false) }
+func (h *faultyHandler) OnUpdate(_, obj any) { h.hear(obj, false) }
 
-func (h *misfit) OnAdd(obj any, initial bool) {
+func (h *faultyHandler) OnAdd(obj any, initial bool) {
 	h.hear(obj, initial)
 }
 
-func (h *misfit) hear(obj any, initial bool) {
+func (h *faultyHandler) hear(obj any, initial bool) {
 	h.mu.Lock()
 	h.heard = append(h.heard, testkit.Describe(obj))
 	trouble := -1
@@ -250,34 +250,34 @@ func (h *misfit) hear(obj any, initial bool) {
 	}
 }
 
-// unruly is a processor with misfits, in a bubble.
+// unruly is a processor with faulty handlers, in a bubble.
 type unruly struct {
 	*testing.T
 	processor *Processor
 	random    *rand.Rand
 	state     map[string]*corev1.Pod
 	version   int
-	misfits   []*misfit
+	faulty    []*faultyHandler
 	synced    bool
 }
 
-// join adds a misfit that first hears of all objects that there are.
+// join adds a handler whose initial list has all objects.
 func (u *unruly) join() {
-	h := &misfit{processor: u.processor, release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
+	h := &faultyHandler{processor: u.processor, release: make(chan struct{}), random: rand.New(rand.NewPCG(u.random.Uint64(), 0)), badness: u.random.IntN(30)}
 	options := Options{Parallel: 1 + u.random.IntN(3), Max: 1 << 20}
 	if u.random.IntN(3) == 0 {
 		options.Overflow = Overflow(u.random.IntN(4))
 	}
 	h.listener = newTestListener(u, u.processor, h, options)
-	var known []any
+	var initial []any
 	for _, name := range []string{"a", "b", "c", "d"} {
 		if obj := u.state[name]; obj != nil {
-			known = append(known, obj)
+			initial = append(initial, obj)
 			h.expected = append(h.expected, testkit.Describe(obj))
 		}
 	}
-	u.misfits = append(u.misfits, h)
-	u.processor.Add(h.listener, givenSnapshot(known))
+	u.faulty = append(u.faulty, h)
+	u.processor.Add(h.listener, givenSnapshot(initial))
 }
 
 func (u *unruly) distribute() {
@@ -291,7 +291,7 @@ func (u *unruly) distribute() {
 			changes[i].Old, changes[i].Kind = nil, event.ChangeAdd
 		}
 		u.state[name] = obj
-		for _, h := range u.misfits {
+		for _, h := range u.faulty {
 			h.expected = append(h.expected, testkit.Describe(obj))
 		}
 	}
@@ -302,16 +302,16 @@ func (u *unruly) step() {
 	switch op := u.random.IntN(100); {
 	case op < 10:
 		u.join()
-	case op < 14 && len(u.misfits) > 0:
-		h := u.misfits[u.random.IntN(len(u.misfits))]
+	case op < 14 && len(u.faulty) > 0:
+		h := u.faulty[u.random.IntN(len(u.faulty))]
 		go func() {
 			h.mu.Lock()
 			h.gone = true
 			h.mu.Unlock()
 			u.processor.Remove(h.listener)
 		}()
-	case op < 40 && len(u.misfits) > 0:
-		h := u.misfits[u.random.IntN(len(u.misfits))]
+	case op < 40 && len(u.faulty) > 0:
+		h := u.faulty[u.random.IntN(len(u.faulty))]
 		go func() {
 			select {
 			case h.release <- struct{}{}:
@@ -330,12 +330,12 @@ func (u *unruly) step() {
 	}
 }
 
-// settle lets everything run until nothing happens any more, and looks at what must be true then.
+// settle waits until all goroutines are blocked, and checks the state.
 func (u *unruly) settle() {
-	time.Sleep(10 * time.Minute) // beyond the pauses after panics
+	time.Sleep(10 * time.Minute) // longer than the pauses after panics
 	synctest.Wait()
 	stuck := 0
-	for _, h := range u.misfits {
+	for _, h := range u.faulty {
 		h.mu.Lock()
 		stuck += h.blocked
 		u.judge(h)
@@ -357,30 +357,30 @@ func (u *unruly) settle() {
 			}
 		}
 	}
-	assert.Equal(u, working, p.feed.mu.log.Cursors(), "who has nothing to do has no place in the log")
+	assert.Equal(u, working, p.feed.mu.log.Cursors(), "a parked consumer has no place in the log")
 }
 
-func (u *unruly) judge(h *misfit) {
+func (u *unruly) judge(h *faultyHandler) {
 	consumers := len(h.listener.consumers)
 	if h.gone {
 		assert.Equal(u, h.blocked == 0, isClosed(h.listener.finished), "finished when the last call has returned")
 		return
 	}
-	known := h.listener.Figures()
+	figures := h.listener.Figures()
 	if h.blocked > 0 {
-		assert.True(u, known.Stuck)
-		assert.Positive(u, known.Pending)
+		assert.True(u, figures.Stuck)
+		assert.Positive(u, figures.Pending)
 		assert.LessOrEqual(u, h.blocked, consumers)
 		return
 	}
-	assert.False(u, known.Working || known.Stuck)
-	assert.Zero(u, known.Pending)
+	assert.False(u, figures.Working || figures.Stuck)
+	assert.Zero(u, figures.Pending)
 	if h.listener.coalesces {
 		assert.Equal(u, latest(h.expected), latest(h.heard))
 		return
 	}
 	assert.Equal(u, u.synced && !h.failed, isClosed(h.listener.synced))
-	assert.EqualValues(u, len(h.expected), known.Times.Calls)
+	assert.EqualValues(u, len(h.expected), figures.Times.Calls)
 	if consumers == 1 {
 		assert.Equal(u, h.expected, h.heard)
 	} else {
@@ -397,14 +397,15 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// perName sorts descriptions of one-letter pods by name, and keeps the order of each.
+// perName sorts descriptions of pods with one-letter names by name, keeping the order within a
+// name.
 func perName(lines []string) []string {
 	sorted := slices.Clone(lines)
 	slices.SortStableFunc(sorted, func(a, b string) int { return int(a[0]) - int(b[0]) })
 	return sorted
 }
 
-// latest returns the last line about each name.
+// latest returns the last line for each name.
 func latest(lines []string) map[byte]string {
 	last := map[byte]string{}
 	for _, line := range lines {
@@ -413,8 +414,8 @@ func latest(lines []string) map[byte]string {
 	return last
 }
 
-// TestUnrulyHandlers: whatever handlers do, and whoever joins and leaves meanwhile, each hears of
-// everything that it has to hear, and when nothing happens any more nobody is on the way.
+// TestUnrulyHandlers checks that each handler gets all its calls, whatever the handlers do and
+// however they are added and removed, and that no worker is left when all is delivered.
 func TestUnrulyHandlers(t *testing.T) {
 	testkit.QuietPanics(t)
 	for seed := range uint64(150) {
@@ -429,7 +430,7 @@ func runUnruly(t *testing.T, seed uint64) {
 			u.step()
 		}
 		u.settle()
-		for _, h := range u.misfits {
+		for _, h := range u.faulty {
 			h.mu.Lock()
 			h.badness = 0
 			h.mu.Unlock()
@@ -442,9 +443,8 @@ func runUnruly(t *testing.T, seed uint64) {
 	})
 }
 
-// TestIdleConsumerIsParkedWhileAJoinerBlocks: a consumer that has read all keeps no place in the
-// log although the worker that would have parked it is in a call of a handler that joined
-// meanwhile.
+// TestIdleConsumerIsParkedWhileAJoinerBlocks checks that a consumer that has read all leaves the
+// log, although the worker that would have parked it is in a call of a handler added meanwhile.
 func TestIdleConsumerIsParkedWhileAJoinerBlocks(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		through := newTestListener(t, p, nothing)

@@ -18,38 +18,36 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Processor fans changes out to the listeners of one informer. It writes each change once, to the
-// log of its feed, whatever their number; each listener reads the log by the cursors of its
-// consumers. One that has read all is parked, after a moment: it has no cursor, and keeps no
-// object. So distributing is a place in the log for each parked consumer that wants a change, one
-// append, and one worker to start (pool.go); what lags behind or has nothing to do costs it
-// nothing.
+// Processor distributes changes to the listeners of one informer. It writes each change once, to
+// the log of its feed, whatever the number of listeners. Each listener reads the log by the cursors
+// of its consumers. A consumer that has read all is parked after a moment: it has no cursor, and
+// keeps no object alive. So Distribute enters each parked consumer that wants a change in the log,
+// appends once, and starts at most one worker (pool.go). Other consumers cost it nothing.
 type Processor struct {
-	feed    feed
-	pool    pool
-	guarded registry // by the feed's lock
-	clock   clock.PassiveClock
-	vigil   vigil
+	feed     feed
+	pool     pool
+	guarded  registry // guarded by the feed's lock
+	clock    clock.PassiveClock
+	watchdog watchdog
 }
 
-// NewProcessor returns a processor for what comes from upstream, which says whether its first list
-// was distributed.
+// NewProcessor returns a processor. upstream reports whether the first list was distributed.
 func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processor {
 	p := &Processor{clock: c}
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
 	p.guarded.feed, p.guarded.pool = &p.feed, &p.pool
-	p.vigil.look = p.NameLagging
+	p.watchdog.look = p.NameLagging
 	return p
 }
 
-// NewListener returns a listener that is not registered yet.
+// NewListener returns a listener that is not yet registered.
 func (p *Processor) NewListener(handler clientgo.ResourceEventHandler, o Options) *Listener {
 	return newListener(&p.feed, p.clock.Now(), handler, o)
 }
 
-// Distribute publishes the changes to the listeners, in order. It never waits for a handler. It
-// writes to the changes, and keeps a copy of them. One goroutine at a time calls it.
+// Distribute publishes the changes to the listeners, in order. It does not wait for a handler. It
+// writes to the changes, and keeps a copy of them. It must be called by one goroutine at a time.
 func (p *Processor) Distribute(changes []event.Change) {
 	if len(changes) == 0 {
 		p.NameLagging()
@@ -73,20 +71,20 @@ func (p *Processor) Distribute(changes []event.Change) {
 	if start {
 		go p.pool.workFunc()
 	}
-	sayAll(lagging)
+	logAll(lagging)
 }
 
-// NameLagging logs, as Distribute does once in a while, which handlers are stuck or lag, unless
-// that was said. Anybody may call it.
+// NameLagging logs which handlers are stuck or lag and were not logged yet, as Distribute does from
+// time to time. It is safe for any goroutine.
 func (p *Processor) NameLagging() {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
 	p.feed.mu.Unlock()
-	sayAll(lagging)
+	logAll(lagging)
 }
 
-// stampLocked notes what the changes do not know themselves, and returns those that are for any
-// consumer.
+// stampLocked sets the fields of the changes that depend on the time and the listeners, and returns
+// the changes that are for any consumer.
 func (p *Processor) stampLocked(changes []event.Change, now int64) []event.Change {
 	unwanted, missed := false, false
 	for i := range changes {
@@ -112,7 +110,7 @@ func (p *Processor) stampLocked(changes []event.Change, now int64) []event.Chang
 	return changes
 }
 
-// appendLocked writes the changes to the log, and counts them.
+// appendLocked appends the changes to the log, and counts them.
 func (p *Processor) appendLocked(changes []event.Change) {
 	f := &p.feed
 	f.mu.log.Append(changes)
@@ -130,49 +128,49 @@ func (p *Processor) appendLocked(changes []event.Change) {
 	f.bounded.Store(bounded)
 }
 
-// Room returns how many more events of the watch may be read, because the handlers that block have
-// room for them. Of that room inFlight events, which were read and are not distributed yet, take
-// theirs. If none may be read, freed is closed when it is worth asking again; until Room answers
-// otherwise, a vigil is kept. One goroutine calls it.
+// Room returns the number of events of the watch that may be read without exceeding the bound of a
+// blocking handler. Events that were read and are not yet distributed, as returned by inFlight,
+// reduce it. If no event may be read, freed is closed when it is worth calling Room again, and the
+// watchdog runs until Room returns a positive number. It must be called by one goroutine at a time.
 func (p *Processor) Room(inFlight func() int) (events int, freed <-chan struct{}) {
 	events = unbounded
 	if p.guarded.blockers.Load() > 0 {
 		events, freed = p.guarded.room(inFlight)
 	}
-	if held := freed != nil; held != p.vigil.held.Load() {
-		p.vigil.note(held)
+	if blocked := freed != nil; blocked != p.watchdog.blocked.Load() {
+		p.watchdog.note(blocked)
 	}
 	return events, freed
 }
 
-// MadeRoom makes the caller of Room ask again.
+// MadeRoom closes the channel returned by Room.
 func (p *Processor) MadeRoom() { p.feed.madeRoom() }
 
-// Add registers a listener whose handler first hears of the objects in known, as its initial list.
-// The caller keeps Distribute from running meanwhile.
-func (p *Processor) Add(listener *Listener, known *event.Snapshot) {
+// Add registers a listener. The objects in initial are its initial list. The caller must prevent a
+// concurrent Distribute.
+func (p *Processor) Add(listener *Listener, initial *event.Snapshot) {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
 	if p.guarded.stopped {
-		known.Release()
+		initial.Release()
 		listener.refuse()
 		return
 	}
-	p.guarded.addLocked(listener, known)
+	p.guarded.addLocked(listener, initial)
 	if p.pool.addWorkerLocked() {
 		go p.pool.workFunc()
 	}
 }
 
-// Remove drops what the listener had still to deliver. It does nothing for a listener that is not
-// registered.
+// Remove removes a listener and drops its undelivered changes. It does nothing for a listener that
+// is not registered.
 func (p *Processor) Remove(listener *Listener) {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
 	p.guarded.removeLocked(listener)
 }
 
-// Count returns how many listeners are registered.
+// Count returns the number of registered listeners.
 func (p *Processor) Count() int {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
@@ -186,7 +184,7 @@ func (p *Processor) Has(listener *Listener) bool {
 	return p.guarded.hasLocked(listener)
 }
 
-// UpstreamSynced notes that nothing more of the first list will come.
+// UpstreamSynced records that the whole first list was distributed.
 func (p *Processor) UpstreamSynced() {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
@@ -196,15 +194,15 @@ func (p *Processor) UpstreamSynced() {
 	}
 }
 
-// ResyncCheckPeriodChanged fits the listeners' periods to a new check period.
+// ResyncCheckPeriodChanged adjusts the listeners' periods to a new check period.
 func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 	for _, listener := range p.registered() {
 		listener.resync.fit(listener.logger, check)
 	}
 }
 
-// Figures returns what is known of each handler that is registered, in the order in which they were
-// added. It waits for no call.
+// Figures returns the statistics of each registered handler, in the order in which they were added.
+// It does not wait for calls.
 func (p *Processor) Figures() (handlers []Figures) {
 	listeners := p.registered()
 	slices.SortFunc(listeners, func(a, b *Listener) int {
@@ -217,7 +215,7 @@ func (p *Processor) Figures() (handlers []Figures) {
 	return handlers
 }
 
-// Disconnected counts the handlers that were removed because they were too slow.
+// Disconnected returns the number of handlers removed because they were too slow.
 func (p *Processor) Disconnected() int {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
@@ -231,15 +229,15 @@ func (p *Processor) registered() []*Listener {
 }
 
 // ShouldResync decides which listeners take part in the resync that is due now, and reports whether
-// there are any.
-func (p *Processor) ShouldResync() (any bool) {
+// any does.
+func (p *Processor) ShouldResync() (due bool) {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
 	now := p.clock.Now()
 	round := make(event.ResyncRound)
 	for _, listener := range p.guarded.listeners {
 		if listener.resync.decide(now) {
-			any = true
+			due = true
 			continue
 		}
 		for _, c := range listener.consumers {
@@ -247,17 +245,17 @@ func (p *Processor) ShouldResync() (any bool) {
 		}
 	}
 	p.guarded.round = round
-	return any
+	return due
 }
 
-// StopPatience is how long the end of an informer may wait for its user's functions until the log
-// says for which.
+// StopPatience is the time for which an informer that stops waits for a user's function before it
+// logs a warning.
 const StopPatience = 5 * time.Second
 
-// Stop drops what the listeners had still to deliver and returns when their running calls have. It
-// logs for which of them it waits for long.
+// Stop removes all listeners, and blocks until their running calls have returned. It logs the
+// handlers for which it waits longer than StopPatience.
 func (p *Processor) Stop() {
-	p.vigil.end()
+	p.watchdog.end()
 	p.feed.mu.Lock()
 	for len(p.guarded.listeners) > 0 {
 		p.guarded.removeLocked(p.guarded.listeners[0])
@@ -272,7 +270,7 @@ func (p *Processor) Stop() {
 	}
 }
 
-// nameLeaving logs which handlers have not returned from their last call.
+// nameLeaving logs the handlers that have not returned from their last call.
 func (p *Processor) nameLeaving() {
 	p.feed.mu.Lock()
 	leaving, now := slices.Collect(maps.Keys(p.pool.leaving)), p.feed.now()
@@ -290,52 +288,52 @@ func (p *Processor) nameLeaving() {
 	}
 }
 
-// vigilStep is how often it is looked for stuck handlers while the watch is not read.
-const vigilStep = 5 * time.Second
+// watchdogInterval is the time between checks for stuck handlers while the watch is not read.
+const watchdogInterval = 5 * time.Second
 
-// vigil looks for stuck handlers while one of them holds up the watch: then nothing comes with
-// which the processor would.
-type vigil struct {
-	look func()
-	held atomic.Bool // written with the lock
-	mu   struct {
+// watchdog checks for stuck handlers while one of them blocks the watch. Otherwise Distribute does,
+// but then no changes arrive.
+type watchdog struct {
+	look    func()
+	blocked atomic.Bool // written under mu
+	mu      struct {
 		sync.Mutex
-		timer *time.Timer // nil until the watch was held up
+		timer *time.Timer // nil until the watch is blocked
 		over  bool
 	}
 }
 
-// note is called by the reader of the watch when that is held up, or no more.
-func (v *vigil) note(held bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	switch v.held.Store(held); {
-	case v.mu.over:
-	case v.mu.timer == nil:
-		v.mu.timer = time.AfterFunc(vigilStep, v.ring)
-	case held:
-		v.mu.timer.Reset(vigilStep)
+// note is called by the reader of the watch when the watch becomes blocked or unblocked.
+func (w *watchdog) note(blocked bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.blocked.Store(blocked); {
+	case w.mu.over:
+	case w.mu.timer == nil:
+		w.mu.timer = time.AfterFunc(watchdogInterval, w.fire)
+	case blocked:
+		w.mu.timer.Reset(watchdogInterval)
 	default:
-		v.mu.timer.Stop()
+		w.mu.timer.Stop()
 	}
 }
 
-// ring looks, and lets the timer ring again. It holds the lock meanwhile, so that nobody looks who
-// has ended.
-func (v *vigil) ring() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.held.Load() && !v.mu.over {
-		v.look()
-		v.mu.timer.Reset(vigilStep)
+// fire checks, and restarts the timer. It holds the lock meanwhile, so that no check runs after
+// end.
+func (w *watchdog) fire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.blocked.Load() && !w.mu.over {
+		w.look()
+		w.mu.timer.Reset(watchdogInterval)
 	}
 }
 
-// end returns when the timer rings no more.
-func (v *vigil) end() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.mu.over = true; v.mu.timer != nil {
-		v.mu.timer.Stop()
+// end stops the watchdog. No check runs after it has returned.
+func (w *watchdog) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.over = true; w.mu.timer != nil {
+		w.mu.timer.Stop()
 	}
 }

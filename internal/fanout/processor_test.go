@@ -25,14 +25,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// neverSynced is an upstream of which nothing is told.
+// neverSynced is an upstream that is never done.
 type neverSynced struct{}
 
 func (neverSynced) Name() string { return "upstream" }
 
 func (neverSynced) Done() <-chan struct{} { return nil }
 
-// newTestListener makes a listener, with options if any are given.
+// newTestListener returns a listener, with options if any are given.
 func newTestListener(t testing.TB, p *Processor, handler clientgo.ResourceEventHandler, options ...Options) *Listener {
 	var o Options
 	if len(options) > 0 {
@@ -42,7 +42,8 @@ func newTestListener(t testing.TB, p *Processor, handler clientgo.ResourceEventH
 	return p.NewListener(handler, o)
 }
 
-// inProcessorBubble runs test with a processor inside a synctest bubble, and stops it in the end.
+// inProcessorBubble runs test with a processor inside a synctest bubble, and then stops the
+// processor.
 func inProcessorBubble(t *testing.T, test func(t *testing.T, p *Processor)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewProcessor(neverSynced{}, clock.RealClock{})
@@ -51,7 +52,7 @@ func inProcessorBubble(t *testing.T, test func(t *testing.T, p *Processor)) {
 	})
 }
 
-// givenSnapshot is a snapshot of objects under their usual keys.
+// givenSnapshot returns a snapshot of objects under their usual keys.
 func givenSnapshot(objects []any) *event.Snapshot {
 	keys := make([]string, len(objects))
 	for i, obj := range objects {
@@ -78,7 +79,7 @@ func countAlive(objects [][2]weak.Pointer[corev1.Pod]) (alive int) {
 	return alive
 }
 
-// nothing is a handler that keeps nothing.
+// nothing is a handler without functions.
 var nothing = clientgo.ResourceEventHandlerFuncs{}
 
 func TestIdleHandlersKeepNoObject(t *testing.T) {
@@ -100,10 +101,10 @@ func TestIdleHandlersKeepNoObject(t *testing.T) {
 func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
-		pending int // how many updates stay alive, of 1000
+		pending int // number of updates kept alive, of 1000
 	}{
 		"lossless": {Options{}, 1000},
-		"coalesce": {Options{Overflow: Coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, what is not read
+		"coalesce": {Options{Overflow: Coalesce}, 2 + 2*int(foldAfter)}, // the running one, a merged one, the unread ones
 	} {
 		t.Run(name, func(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *Processor) {
@@ -125,7 +126,7 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 						release <- struct{}{}
 					}
 					synctest.Wait()
-					assert.LessOrEqual(t, countAlive(objects), 500+eventlog.SegmentSize, "what it has heard is free, but for a segment")
+					assert.LessOrEqual(t, countAlive(objects), 500+eventlog.SegmentSize, "delivered objects are garbage, except a segment")
 				}
 				p.Remove(stuck)
 				assert.LessOrEqual(t, countAlive(objects), eventlog.SegmentSize, "a removed handler has no more to hear, though it is in a call")
@@ -141,7 +142,7 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 	const limit = 1100 // bytes
 	goroutines := runtime.NumGoroutine()
-	var sizes []int64 // several, because the heap is that of the whole process
+	var sizes []int64 // several, because the heap is shared by the whole process
 	for range 5 {
 		sizes = append(sizes, sizeOfIdleHandler(t))
 	}
@@ -151,7 +152,7 @@ func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }
 
-// sizeOfIdleHandler is by how much the heap grows, in bytes, for each of many handlers.
+// sizeOfIdleHandler returns the growth of the heap, in bytes, for each of many handlers.
 func sizeOfIdleHandler(t *testing.T) int64 {
 	const handlers = 1000
 	p := NewProcessor(neverSynced{}, clock.RealClock{})
@@ -183,14 +184,14 @@ func TestAddToAStoppedProcessor(t *testing.T) {
 	})
 }
 
-// listed is what a store holds: nothing but a number.
+// listed is the content of a store, of which only the size is used.
 type listed struct{ closed int }
 
 func (l *listed) Len() int { return 2 }
 
-func (l *listed) List() []any { panic("nobody reads it") }
+func (l *listed) List() []any { panic("not called") }
 
-func (l *listed) ListKeys() []string { panic("nobody reads it") }
+func (l *listed) ListKeys() []string { panic("not called") }
 
 func (l *listed) Close() { l.closed++ }
 
@@ -211,8 +212,8 @@ func newStoppedProcessor() *Processor {
 	return p
 }
 
-// TestRegisteredListeners: whoever comes and goes, those are registered that were added and not
-// removed.
+// TestRegisteredListeners checks that the registered listeners are those added and not removed, in
+// any order of additions and removals.
 func TestRegisteredListeners(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 9))
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
@@ -240,8 +241,8 @@ func TestRegisteredListeners(t *testing.T) {
 	})
 }
 
-// TestListenersOfAnother: a processor may be asked for the listener of another one, whatever that
-// does meanwhile, and to remove it, and does nothing.
+// TestListenersOfAnother checks that a processor ignores the listener of another processor in Has
+// and Remove, also while the other one uses it.
 func TestListenersOfAnother(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
@@ -269,8 +270,8 @@ func askForForeign(t *testing.T, p *Processor) {
 	assert.True(t, other.Has(foreign))
 }
 
-// TestRemovedHandlerIsNotKept: not by a look at who is due for a resync, nor by a resync that
-// another handler has to hear.
+// TestRemovedHandlerIsNotKept checks that neither a resync decision nor an undelivered resync of
+// another handler keeps a removed handler alive.
 func TestRemovedHandlerIsNotKept(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -301,7 +302,7 @@ func TestCallTimes(t *testing.T) {
 	var times callTimes
 	times.add(1, time.Microsecond)
 	times.add(32, 80*time.Microsecond)
-	times.add(10, 5*time.Millisecond) // one of the quick calls was not
+	times.add(10, 5*time.Millisecond) // one of the quick calls was slow
 	times.add(1, time.Hour)
 	assert.Equal(t, [callTimeBuckets]uint64{0: 1 + 32 + 9, 2: 1, 6: 1}, times.Histogram)
 	assert.Equal(t, uint64(44), times.Calls)

@@ -15,30 +15,30 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// registry is who is registered, and what seldom happens to them: it adds and removes listeners,
-// keeps those that are not lossless from piling up changes, and hands out resyncs. The feed's lock
-// guards it.
+// registry has the registered listeners, and the operations that are rare: it adds and removes
+// listeners, limits the backlog of listeners that are not lossless, and hands out resyncs. It is
+// guarded by the feed's lock.
 type registry struct {
 	feed *feed
 	pool *pool
 
 	stopped     bool              // Stop was called
-	listeners   []*Listener       // in no order, but each at its place
-	notLossless []*Listener       // those of listeners
-	blockers    atomic.Int64      // those that block; also read without the lock
-	round       event.ResyncRound // the last look at who is due for a resync
-	consumers   uint64            // how many there were so far
-	looked      int64             // when it was looked for handlers that lag last
+	listeners   []*Listener       // unordered; each is at its index place
+	notLossless []*Listener       // the listeners that are not lossless
+	blockers    atomic.Int64      // number of blocking listeners; also read without the lock
+	round       event.ResyncRound // result of the last ShouldResync
+	consumers   uint64            // number of consumers registered so far
+	looked      int64             // time of the last search for lagging handlers
 
-	disconnected int // listeners that were removed for being too slow, so far
+	disconnected int // number of listeners removed for being too slow
 }
 
-// addLocked registers a listener, whose consumers first hear of the objects in known.
-func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
+// addLocked registers a listener. The objects in initial are its initial list.
+func (r *registry) addLocked(listener *Listener, initial *event.Snapshot) {
 	listener.name = r.freeNameLocked(listener.name)
 	listener.place = len(r.listeners)
 	r.listeners = append(r.listeners, listener)
-	known.Keyed = listener.needsKeys()
+	initial.Keyed = listener.needsKeys()
 	if listener.overflow != Lossless {
 		r.notLossless = append(r.notLossless, listener)
 	}
@@ -49,17 +49,18 @@ func (r *registry) addLocked(listener *Listener, known *event.Snapshot) {
 	for _, c := range listener.consumers {
 		r.consumers++
 		c.share.id = r.consumers
-		if known.Len() == 0 {
+		if initial.Len() == 0 {
 			r.pool.parkLocked(c)
 		} else {
-			c.enter(&event.Change{Kind: event.ChangeAdd, Many: known, Initial: true, Cause: event.CauseInitial, At: r.feed.now()})
+			c.enter(&event.Change{Kind: event.ChangeAdd, Many: initial, Initial: true, Cause: event.CauseInitial, At: r.feed.now()})
 			r.pool.push(c)
 		}
 		c.checkSynced()
 	}
 }
 
-// freeNameLocked returns the name, with the first number from #2 on that is free if a listener has it.
+// freeNameLocked returns the name or, if a listener has it, the name with the first free number
+// from #2.
 func (r *registry) freeNameLocked(name string) string {
 	hasName := func(l *Listener) bool { return l.name == name }
 	if !slices.ContainsFunc(r.listeners, hasName) {
@@ -76,8 +77,8 @@ func (r *registry) freeNameLocked(name string) string {
 	return free
 }
 
-// removeLocked drops what a listener had still to deliver. It does nothing for one that is not
-// registered.
+// removeLocked removes a listener and drops its undelivered changes. It does nothing for one that
+// is not registered.
 func (r *registry) removeLocked(listener *Listener) {
 	if !r.hasLocked(listener) {
 		return
@@ -101,7 +102,7 @@ func (r *registry) removeLocked(listener *Listener) {
 	}
 }
 
-// hasLocked reports whether a listener, which may be that of another processor, is registered.
+// hasLocked reports whether a listener, possibly of another processor, is registered.
 func (r *registry) hasLocked(listener *Listener) bool {
 	if listener.feed != r.feed || listener.place >= len(r.listeners) {
 		return false
@@ -121,14 +122,12 @@ func (r *registry) consumersLocked() iter.Seq[*consumer] {
 	}
 }
 
-// keysNeededLocked reports whether a listener needs to know which object each call of a bulk record
-// is about.
+// keysNeededLocked reports whether a listener needs the key of each object of a bulk record.
 func (r *registry) keysNeededLocked() bool {
 	return slices.ContainsFunc(r.listeners, func(listener *Listener) bool { return listener.needsKeys() })
 }
 
-// checkOverflowLocked keeps handlers that are not lossless from letting everything pile up in the
-// log.
+// checkOverflowLocked limits the backlog of handlers that are not lossless.
 func (r *registry) checkOverflowLocked() {
 	for i := len(r.notLossless) - 1; i >= 0; i-- {
 		switch listener := r.notLossless[i]; listener.overflow {
@@ -142,7 +141,7 @@ func (r *registry) checkOverflowLocked() {
 	}
 }
 
-// foldLocked merges what waits for a handler that coalesces, if that is much.
+// foldLocked starts merging the waiting changes of a handler that coalesces, if there are many.
 func (r *registry) foldLocked(listener *Listener) {
 	for _, c := range listener.consumers {
 		if c.startFold() {
@@ -166,8 +165,8 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	})
 }
 
-// findLaggingLocked looks, once in a while, for handlers that are worth a line in the log although
-// none of their calls, as these are quick or do not return, writes one.
+// findLaggingLocked searches, at most once per stuckCall, for lagging handlers that do not log
+// themselves, because their calls are quick or do not return.
 func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	if now-r.looked < int64(stuckCall) {
 		return nil
@@ -183,15 +182,15 @@ func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	return found
 }
 
-// handOutLocked gives a resync of all objects to the consumers that take part and have none to
-// deliver yet, and leaves a record of it for the log: of size 0 if it is for none.
+// handOutLocked gives a resync of all objects to the consumers that take part and have no
+// undelivered one. c becomes the record of it for the log, of size 0 if no consumer needs it.
 func (r *registry) handOutLocked(c *event.Change) {
 	all, wanted := c.Many, false
 	var provided []uint64
 	for consumer := range r.consumersLocked() {
 		switch {
 		case r.round.Excludes(consumer.share.id):
-		case consumer.oweResync(all):
+		case consumer.addResync(all):
 			wanted = true
 		default:
 			provided = append(provided, consumer.share.id)
@@ -205,7 +204,8 @@ func (r *registry) handOutLocked(c *event.Change) {
 	}
 }
 
-// missLocked notes that an update that counts as a resync passes by those that do not take part.
+// missLocked records that an update that counts as a resync is not for the consumers that do not
+// take part.
 func (r *registry) missLocked() {
 	if len(r.round) == 0 {
 		return
@@ -217,30 +217,31 @@ func (r *registry) missLocked() {
 	}
 }
 
-// room is Processor.Room where listeners block.
+// room is Processor.Room if a listener blocks.
 func (r *registry) room(inFlight func() int) (events int, freed <-chan struct{}) {
 	if events = r.roomBeyond(inFlight); events > 0 {
 		return events, nil
 	}
 	changed := make(chan struct{})
 	r.feed.freed.Store(&changed)
-	if events = r.roomBeyond(inFlight); events > 0 { // freed does not show what changed before
+	if events = r.roomBeyond(inFlight); events > 0 { // room freed before the store does not close changed
 		return events, nil
 	}
 	return 0, changed
 }
 
-// roomBeyond is leastRoom less what is in flight, which is looked at first: what is distributed in
-// between is counted twice, and then the caller asks again, but it is not overlooked by both.
+// roomBeyond returns leastRoom minus the events in flight. inFlight is called first: an event
+// distributed in between is counted twice, and the caller asks again, but it is never missed by
+// both counts.
 func (r *registry) roomBeyond(inFlight func() int) int {
 	reserved := inFlight()
 	return r.leastRoom() - reserved
 }
 
-// unbounded is the room without handlers that block.
+// unbounded is the room if no handler blocks.
 const unbounded = math.MaxInt32
 
-// leastRoom is the room of the handler that blocks and has the least.
+// leastRoom returns the least room of the blocking handlers.
 func (r *registry) leastRoom() int {
 	least := unbounded
 	r.feed.mu.Lock()

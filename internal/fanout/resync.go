@@ -13,13 +13,13 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// resyncSchedule says when one handler is due for a resync.
+// resyncSchedule computes when a handler is due for a resync.
 type resyncSchedule struct {
-	requested time.Duration // what the user asked for
+	requested time.Duration // requested by the user
 
 	mu struct {
 		sync.Mutex
-		period time.Duration // what is possible; 0 is never
+		period time.Duration // effective period; 0 means never
 		next   time.Time
 	}
 }
@@ -30,7 +30,7 @@ func (r *resyncSchedule) init(logger klog.Logger, requested, check time.Duration
 	r.mu.next = now.Add(r.mu.period)
 }
 
-// decide reports whether the handler is due at now, and plans the next time if so.
+// decide reports whether the handler is due at now. If so, it schedules the next time.
 func (r *resyncSchedule) decide(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,15 +41,15 @@ func (r *resyncSchedule) decide(now time.Time) bool {
 	return due
 }
 
-// fit adapts the period to how often the informer checks.
+// fit adjusts the period to the interval between the informer's checks.
 func (r *resyncSchedule) fit(logger klog.Logger, check time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.period = effectiveResyncPeriod(logger, r.requested, check)
 }
 
-// effectiveResyncPeriod is how often a handler is resynced by an informer that checks every check;
-// 0 is never.
+// effectiveResyncPeriod returns the period between resyncs of a handler, given the interval between
+// the informer's checks. 0 means never.
 func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) time.Duration {
 	switch {
 	case requested == 0:
@@ -62,17 +62,18 @@ func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) t
 	}
 }
 
-// unreadResyncs are the resyncs of all objects that a consumer has not come to. The log has only a
-// record of each without the objects, so that it keeps them for none but those they are for.
+// unreadResyncs are the resyncs of all objects that a consumer has not yet reached. The log has
+// only a record of each without the objects, so that the objects are kept only for the consumers
+// that need them.
 //
-// One is enough: an object that has not changed since is in it, and what has changed is in the log
-// after it. So a consumer that has one to deliver, however late, is not given another.
+// One outstanding resync is enough: it has each object that has not changed since, and the log has
+// the changes after it. So a consumer with an undelivered resync, however late, gets no other one.
 type unreadResyncs struct {
-	unread   []*event.Snapshot // for each record in the log ahead that is for the consumer, in order
-	complete bool              // the last of them and the log after it have all that is in the store
+	unread   []*event.Snapshot // one for each record ahead in the log that is for the consumer, in order
+	complete bool              // the last of them and the log after it cover all objects of the store
 }
 
-// add appends a resync, or reports that it would say nothing that will not be said.
+// add appends a resync. It returns false if the resync is redundant.
 func (u *unreadResyncs) add(all *event.Snapshot) (needed bool) {
 	if u.complete {
 		return false
@@ -81,7 +82,7 @@ func (u *unreadResyncs) add(all *event.Snapshot) (needed bool) {
 	return true
 }
 
-// pop removes the first resync.
+// pop removes and returns the first resync.
 func (u *unreadResyncs) pop() *event.Snapshot {
 	first := u.unread[0]
 	u.unread = slices.Delete(u.unread, 0, 1)

@@ -35,8 +35,8 @@ var everyOverflow = map[string]Options{
 	"disconnect":        {Overflow: Disconnect, Max: 1000},
 }
 
-// TestLogKeepsNoResyncForStuckHandlers: what others have heard, or have been removed before they
-// did, is not kept for one that has a resync to hear already.
+// TestLogKeepsNoResyncForStuckHandlers checks that a resync that other handlers have delivered, or
+// were removed before they did, is not kept for one that has an undelivered resync.
 func TestLogKeepsNoResyncForStuckHandlers(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
@@ -66,9 +66,8 @@ func TestLogKeepsNoResyncForStuckHandlers(t *testing.T) {
 	})
 }
 
-// TestSkippedResyncLosesNothing: of each object that the store has when a handler is due for a
-// resync, the handler hears after that, and in that state or a later one, whatever else happens and
-// however slow it is.
+// TestSkippedResyncLosesNothing checks that, however slow a handler is, after it was due for a
+// resync it is called for each object of the store, in the state of that time or a later one.
 func TestSkippedResyncLosesNothing(t *testing.T) {
 	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
@@ -82,9 +81,9 @@ func TestSkippedResyncLosesNothing(t *testing.T) {
 	}
 }
 
-// TestUpdateThatWasMissedIsInTheNextResync: the second handler has the resync of second 2 to hear,
-// takes no part at second 3, so that an update without news passes it by, and is due again at
-// second 4.
+// TestUpdateThatWasMissedIsInTheNextResync has a handler with an undelivered resync of second 2,
+// which takes no part at second 3, so that an update without a change of the object is not for it,
+// and is due again at second 4.
 func TestUpdateThatWasMissedIsInTheNextResync(t *testing.T) {
 	for name, options := range everyOverflow {
 		t.Run(name, func(t *testing.T) {
@@ -103,23 +102,23 @@ func drawResyncStep(t *rapid.T) resyncStep {
 	}
 }
 
-// promise is that a handler hears of an object, in some version or a later one, in a call after the
-// first so many.
+// promise is the expectation that a handler is called for an object, in this version or a later
+// one, after its first after calls.
 type promise struct {
-	handler *tollHandler
+	handler *steppedHandler
 	name    string
 	version int
 	after   int
 }
 
-// tollHandler makes a call when it gets a token, and notes what each was about.
-type tollHandler struct {
+// steppedHandler makes a call when it gets a token, and records each.
+type steppedHandler struct {
 	tokens chan struct{}
 	mu     sync.Mutex
-	begun  []promise // only name and version
+	begun  []promise // name and version only
 }
 
-func (h *tollHandler) hear(obj any) {
+func (h *steppedHandler) hear(obj any) {
 	p := obj.(*corev1.Pod)
 	version, _ := strconv.Atoi(p.Labels["v"])
 	h.mu.Lock()
@@ -128,24 +127,24 @@ func (h *tollHandler) hear(obj any) {
 	<-h.tokens
 }
 
-func (h *tollHandler) OnAdd(obj any, _ bool) { h.hear(obj) }
+func (h *steppedHandler) OnAdd(obj any, _ bool) { h.hear(obj) }
 
-func (h *tollHandler) OnUpdate(_, current any) { h.hear(current) }
+func (h *steppedHandler) OnUpdate(_, current any) { h.hear(current) }
 
-func (h *tollHandler) OnDelete(obj any) { h.hear(obj) }
+func (h *steppedHandler) OnDelete(obj any) { h.hear(obj) }
 
-func (h *tollHandler) calls() []promise {
+func (h *steppedHandler) calls() []promise {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.begun[:len(h.begun):len(h.begun)]
 }
 
-// resyncModel is a store that is too simple to be wrong, before a processor with a handler that is
-// due at each tick, and one at every other.
+// resyncModel is a simple store with a processor and two handlers: one is due at each tick, the
+// other at every second one.
 type resyncModel struct {
 	processor *Processor
 	listeners []*Listener
-	handlers  []*tollHandler
+	handlers  []*steppedHandler
 	objects   map[string]*corev1.Pod
 	version   int
 	promises  []promise
@@ -157,7 +156,7 @@ func playResyncs(t *testing.T, options Options, schedule []resyncStep) (fault er
 	synctest.Test(t, func(t *testing.T) {
 		m := &resyncModel{processor: NewProcessor(neverSynced{}, clock.RealClock{}), objects: map[string]*corev1.Pod{}}
 		for _, period := range []time.Duration{time.Second, 2 * time.Second} {
-			handler := &tollHandler{tokens: make(chan struct{})}
+			handler := &steppedHandler{tokens: make(chan struct{})}
 			options.Resync, options.Check = period, period
 			listener := newTestListener(t, m.processor, handler, options)
 			m.processor.Add(listener, givenSnapshot(nil))
@@ -207,7 +206,7 @@ func (m *resyncModel) play(step resyncStep) {
 	}
 }
 
-// delete ends the promises about the object.
+// delete drops the promises about the object.
 func (m *resyncModel) delete(name string, old *corev1.Pod) {
 	delete(m.objects, name)
 	m.processor.Distribute([]event.Change{{Kind: event.ChangeDelete, Key: "ns/" + name, Old: old}})
@@ -220,13 +219,13 @@ func (m *resyncModel) delete(name string, old *corev1.Pod) {
 	m.promises = left
 }
 
-// tick lets a second pass and resyncs who is due. Calls that begin at once belong to what was
-// before.
+// tick advances the clock by a second and resyncs the handlers that are due. Calls that begin
+// before it belong to earlier changes.
 func (m *resyncModel) tick() {
 	synctest.Wait()
 	time.Sleep(time.Second)
 	if !m.processor.ShouldResync() {
-		m.fault = errors.Join(m.fault, errors.New("nobody is due"))
+		m.fault = errors.Join(m.fault, errors.New("no handler is due"))
 	}
 	all := []any{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -248,8 +247,8 @@ func (m *resyncModel) tick() {
 	}
 }
 
-// checkOutstanding: apart from updates that are no news, of which a handler may have missed some,
-// one resync is outstanding.
+// checkOutstanding checks that at most one resync is outstanding, unless an update without a change
+// was missed.
 func (m *resyncModel) checkOutstanding() {
 	for i, listener := range m.listeners {
 		for _, c := range listener.consumers {
@@ -296,7 +295,7 @@ func TestParkedHandlersIgnoreResyncsThatAreNotForThem(t *testing.T) {
 		p.Add(newTestListener(t, p, late), givenSnapshot(nil))
 		p.Distribute(bulk())
 		synctest.Wait()
-		assert.Len(t, late.Take(), 2, "who came after the look takes part until the next")
+		assert.Len(t, late.Take(), 2, "a handler added after the decision takes part until the next")
 		assert.False(t, p.ShouldResync())
 	})
 }

@@ -15,26 +15,31 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// run is a number of changes that were taken together: changes[next:end], or that range of a bulk
-// record.
+// run is a sequence of changes that a consumer has taken together: changes[next:end], or the same
+// range of the objects of bulk.
+//
+//	            settled   next            end
+//	               ▼        ▼              ▼
+//	changes  c c c c c c c c c c c c c c c
+//	         counted  delivered  to deliver
 type run struct {
-	changes   []event.Change // without bulk records, in memory that keeps no other changes alive
+	changes   []event.Change // without bulk records; keeps no other changes alive
 	bulk      *event.Change  // a bulk record, or nil
 	next, end int32
-	settled   int32 // up to where it is counted
-	upTo      int64 // where the consumer is when all is counted, if it reads no further ahead
-	calls     int32 // not counted yet
-	began     int64 // when the first of these was made
+	settled   int32 // changes before it are counted
+	upTo      int64 // the consumer's position after the run, unless it reads further ahead
+	calls     int32 // calls made and not counted yet
+	began     int64 // time of the first of these calls
 	initial   bool  // the current call belongs to the initial list
-	panicked  bool  // the last call did
-	quick     bool  // the last calls were quick: what follows need not be timed one by one
+	panicked  bool  // the last call panicked
+	quick     bool  // the last calls were quick, so the next ones are timed together
 	plain     bool  // all of changes are for this consumer and bounded, or all of bulk is for it
 }
 
-// more reports whether some of what was taken is not delivered.
+// more reports whether some of the run is not delivered.
 func (r *run) more() bool { return r.next < r.end || r.bulk != nil && int(r.next) < r.bulk.Many.Len() }
 
-// oldest returns the change that is delivered next, or the bulk record that it belongs to.
+// oldest returns the change to be delivered next, or its bulk record.
 func (r *run) oldest() *event.Change {
 	if r.bulk != nil {
 		return r.bulk
@@ -50,7 +55,7 @@ func (r *run) former() any {
 	return r.changes[r.next-1].New
 }
 
-// boundedSince returns how many of the changes from that one on were delivered and are bounded.
+// boundedSince returns the number of changes in [from, next) that are bounded.
 func (r *run) boundedSince(from int32) (n int) {
 	switch {
 	case r.bulk != nil:
@@ -66,8 +71,8 @@ func (r *run) boundedSince(from int32) (n int) {
 	return n
 }
 
-// deliver makes the calls, until closed is set. Where the run is not plain, only those are made
-// that belong to own; a nil own is all.
+// deliver makes the calls of the run until closed is set. If the run is not plain, it skips the
+// changes that are not for own; nil means all.
 func (r *run) deliver(handler clientgo.ResourceEventHandler, closed *atomic.Bool, own *share) {
 	if r.plain && r.bulk == nil { // nearly always
 		for r.next < r.end && !closed.Load() {
@@ -100,7 +105,7 @@ func (r *run) deliverOne(one *event.Change, handler clientgo.ResourceEventHandle
 	r.initial = false
 }
 
-// call calls the handler's method for a change that is no bulk record.
+// call calls the handler's method for a change that is not a bulk record.
 func call(c *event.Change, handler clientgo.ResourceEventHandler) {
 	if whole, is := handler.(Whole); is {
 		whole.Tell(c)
@@ -116,8 +121,8 @@ func call(c *event.Change, handler clientgo.ResourceEventHandler) {
 	}
 }
 
-// CallIsolated makes all calls that a change stands for, for a caller without a Processor, who goes
-// on after a panic of the handler.
+// CallIsolated makes all calls of a change, for a caller without a Processor. It recovers panics of
+// the handler.
 func CallIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 	if c.Many == nil {
 		callOneIsolated(c, handler)
@@ -135,14 +140,14 @@ func callOneIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 	call(c, handler)
 }
 
-// isBounded reports whether a change counts against Options.Max: it is a notification, no part of
-// an initial list or a resync.
+// isBounded reports whether a change counts against Options.Max: it does not belong to an initial
+// list or a resync.
 func isBounded(c *event.Change) bool { return !c.Initial && !c.Resync && c.Many == nil }
 
 // lostCall is a call of an initial list that did not return.
 type lostCall struct {
 	obj      any
-	panicked bool // else it has ended its goroutine
+	panicked bool // otherwise it has ended its goroutine
 }
 
 func (c *lostCall) error() error {
@@ -156,17 +161,17 @@ func (c *lostCall) error() error {
 	return fmt.Errorf("the call for the Add of %s, which belongs to its initial list, %s", what, how)
 }
 
-// share is which changes are for one of the consumers of a handler.
+// share selects the changes for one of the consumers of a handler.
 type share struct {
-	id       uint64 // of the consumer, among all of the processor so far; set before others see it
-	number   uint32 // of the consumer, among those of the handler
-	parallel uint32 // how many consumers the handler has
+	id       uint64 // number of the consumer among all of the processor so far; set before other goroutines see it
+	number   uint32 // number of the consumer among those of the handler
+	parallel uint32 // the number of consumers of the handler
 }
 
-// all reports whether the keys of all objects belong to the share.
+// all reports whether the share has all keys.
 func (s *share) all() bool { return s.parallel == 1 }
 
-// wants reports whether a change, or for a bulk record some of it, belongs to the share.
+// wants reports whether a change, or some object of a bulk record, belongs to the share.
 func (s *share) wants(c *event.Change) bool {
 	if c.Resync && c.Round.Excludes(s.id) {
 		return false
@@ -174,7 +179,8 @@ func (s *share) wants(c *event.Change) bool {
 	return s.all() || c.Many != nil || maphash.String(shareSeed, c.Key)%uint64(s.parallel) == uint64(s.number)
 }
 
-// wantsAny reports whether any of the changes belongs to the share. It may be wrong to say yes.
+// wantsAny reports whether any of the changes may belong to the share. It may return true for a
+// bulk record of which no object does.
 func (s *share) wantsAny(changes []event.Change) bool {
 	for i := range changes {
 		if changes[i].Many != nil && !changes[i].Resync || s.wants(&changes[i]) {
@@ -186,40 +192,40 @@ func (s *share) wantsAny(changes []event.Change) bool {
 
 var shareSeed = maphash.MakeSeed()
 
-// syncState is where a consumer is with its initial list.
+// syncState is the progress of a consumer with its initial list.
 type syncState uint8
 
 const (
-	syncPending syncState = iota // some of the list is not delivered, or may still come
+	syncPending syncState = iota // some of the list is not delivered, or may still arrive
 	syncDone                     // all calls have returned
 	syncFailed                   // a call did not return: the handler never counts as synced
 )
 
-// currentCall says what a consumer at work is delivering.
+// currentCall describes the calls that a consumer is making.
 type currentCall struct {
 	running bool
 	initial bool  // the call belongs to the initial list
-	since   int64 // when the calls began
-	at      int64 // when the oldest of them was distributed
+	since   int64 // start of the calls
+	at      int64 // distribution time of the oldest change
 }
 
-// tally is how far a consumer has come.
+// tally is the progress of a consumer.
 type tally struct {
-	passed  int64 // on the scale of feed.end: what is delivered, or with coalesce what is read
-	counted int64 // the same on the scale of feed.bounded
+	passed  int64 // position in units of feed.end: delivered, or read if the handler coalesces
+	counted int64 // the same in units of feed.bounded
 	sync    syncState
-	times   callTimes   // of the calls that have returned
-	current currentCall // what is delivered now
+	times   callTimes   // times of the calls that have returned
+	current currentCall // the calls in progress
 }
 
-// begin notes that the calls of a run begin.
+// begin records that the calls of a run begin.
 func (t *tally) begin(r *run, now int64) {
 	oldest := r.oldest()
 	t.current = currentCall{running: true, initial: oldest.Initial, since: now, at: oldest.At}
 }
 
-// count adds what was delivered of the run since the last time. It returns how long that took, if
-// that was slow, and the call of the initial list that did not return, if there was one.
+// count adds the calls made since the last count. It returns their duration if they were slow, and
+// the call of the initial list that did not return, if there was one.
 func (t *tally) count(r *run, now int64) (slow time.Duration, lost *lostCall) {
 	t.current = currentCall{}
 	if r.initial {
@@ -242,13 +248,13 @@ func (t *tally) count(r *run, now int64) (slow time.Duration, lost *lostCall) {
 	return slow, lost
 }
 
-// pass moves the place on behind what was delivered of the run.
+// pass advances the position past the delivered part of the run.
 func (t *tally) pass(r *run) {
 	t.passed += int64(r.next - r.settled)
 	t.counted += int64(r.boundedSince(r.settled))
 }
 
-// stopwatch says what time it is, for changes and calls, in nanoseconds since it was started.
+// stopwatch measures time in nanoseconds since its start.
 type stopwatch struct{ epoch time.Time }
 
 func startStopwatch() stopwatch { return stopwatch{time.Now()} }
@@ -256,14 +262,15 @@ func startStopwatch() stopwatch { return stopwatch{time.Now()} }
 func (s stopwatch) now() int64 { return int64(time.Since(s.epoch)) }
 
 const (
-	// quickCall is up to where calls are timed by the run, at a cost of one reading of the clock
-	// (25-40 ns) for up to eventlog.SegmentSize or bulkRun calls. Slower ones can afford one each.
+	// quickCall is the duration up to which the calls of a run are timed together, with one reading
+	// of the clock (25-40 ns) for up to eventlog.SegmentSize or bulkRun calls. Slower calls are
+	// timed one by one.
 	quickCall = 5 * time.Microsecond
 
-	// slowCall is the time from which a call may be worth a line in the log.
+	// slowCall is the duration from which a call may be logged.
 	slowCall = 100 * time.Millisecond
 
-	// stuckCall is the age from which a call counts as stuck.
+	// stuckCall is the duration from which a running call counts as stuck.
 	stuckCall = time.Second
 )
 
@@ -273,16 +280,15 @@ var CallTimeBounds = [callTimeBuckets - 1]time.Duration{
 	100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second,
 }
 
-// callTimes sums up how long calls took.
+// callTimes summarizes the durations of calls.
 type callTimes struct {
 	Calls          uint64
 	Total, Longest time.Duration
 	Histogram      [callTimeBuckets]uint64
 }
 
-// add counts calls that took that long together. All but one of several count as the quickest:
-// groups are timed together only where calls are quick, so that one that stands out is the one that
-// is counted in its place.
+// add records calls that took this long together. All but one are counted as the quickest: only
+// quick calls are timed together, so an outlier is the one counted in its own bucket.
 func (t *callTimes) add(calls int, took time.Duration) {
 	t.Calls += uint64(calls)
 	t.Total += took
@@ -295,7 +301,7 @@ func (t *callTimes) add(calls int, took time.Duration) {
 	t.Histogram[bucket]++
 }
 
-// merge counts the calls of another line of calls, too.
+// merge adds the calls of another consumer.
 func (t *callTimes) merge(other *callTimes) {
 	t.Calls += other.Calls
 	t.Total += other.Total
@@ -305,25 +311,24 @@ func (t *callTimes) merge(other *callTimes) {
 	}
 }
 
-// Figures are what is known of one handler at one time.
+// Figures are the statistics of one handler at one time.
 type Figures struct {
 	Name      string
-	SyncError error // why it will never count as synced; nil if it may yet or does
+	SyncError error // why the handler will never count as synced; otherwise nil
 
 	Working      bool // it is being called, or is about to be
-	Stuck        bool // it has not returned from a call for long
+	Stuck        bool // a call has not returned for long
 	Disconnected bool // removed because it was too slow
-	Removed      bool // for whatever reason
+	Removed      bool // for any reason
 
-	Calling   time.Duration // how long the running call has lasted, the oldest one of several; 0 if there is none
-	Oldest    time.Duration // how long ago the change was distributed that it is about
-	Pending   int           // calls that are outstanding
-	Coalesced uint64        // changes that will not be delivered because others say what they said
-	Times     callTimes     // of the calls that have returned
+	Calling   time.Duration // duration of the longest running call, or 0
+	Oldest    time.Duration // age of the change that the running call delivers
+	Pending   int           // number of outstanding calls
+	Coalesced uint64        // number of changes merged into others
+	Times     callTimes     // times of the calls that have returned
 }
 
-// addTo adds to the figures of a handler. Those of several consumers are not summed up where each
-// of them counts the same.
+// addTo adds the calls of one consumer to the figures of its handler.
 func (t *tally) addTo(all *Figures, now int64) {
 	if t.current.running {
 		all.Calling = max(all.Calling, time.Duration(now-t.current.since))

@@ -28,10 +28,10 @@ import (
 	"github.com/kinformer/cache/internal/interleave/time"
 )
 
-// The tests here run processors through all schedules: see internal/interleave. Their goroutines
-// are threads of those, and the clock stands still unless a handler is slow.
+// The tests below run processors with all schedules: see internal/interleave. The goroutines of the
+// processors are threads of the schedule, and the clock stands still unless a handler is slow.
 
-// bodies are those of the threads, by their names.
+// bodies are the threads of a configuration, with their names.
 type bodies []interleave.Thread
 
 func (b bodies) and(name string, body func()) bodies {
@@ -40,12 +40,12 @@ func (b bodies) and(name string, body func()) bodies {
 
 func thread(name string, body func()) bodies { return bodies{}.and(name, body) }
 
-// config is one configuration.
+// config is a configuration.
 type config struct {
 	name              string
-	listing           bool // the first list is still to come
+	listing           bool // the first list is not complete
 	preemptions, deep int
-	start             func(s *street) bodies
+	start             func(s *rig) bodies
 }
 
 // TestSchedules runs all configurations.
@@ -58,7 +58,7 @@ func TestSchedules(t *testing.T) {
 	var cases []schedules.Case
 	for _, c := range configs {
 		start := func(answers *int) interleave.Program {
-			s := newStreet(answers)
+			s := newRig(answers)
 			if !c.listing {
 				s.sync()
 			}
@@ -69,205 +69,205 @@ func TestSchedules(t *testing.T) {
 	schedules.Run(t, cases)
 }
 
-// configs are the configurations, those of one matter together. Under the build tag a segment of
-// the log has two entries.
+// configs are the configurations, grouped by subject. With the build tag a segment of the log has
+// two entries.
 var configs = []config{
 	// Delivery.
-	{name: "a handler", deep: 3, start: func(s *street) bodies {
+	{name: "a handler", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2 a3 a4; -a"))
 	}},
-	{name: "two handlers", deep: 3, start: func(s *street) bodies {
+	{name: "two handlers", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{})
 		s.parked(Options{}, slow)
 		return thread("distributor", s.distribute("a1; a2; a3"))
 	}},
-	{name: "bulk records", deep: 3, start: func(s *street) bodies {
+	{name: "bulk records", deep: 3, start: func(s *rig) bodies {
 		s.given("a1 b1")
 		s.aware(Options{})
 		s.aware(Options{}, slow, slow)
 		return thread("distributor", s.distribute("[a2 b2] c1; [d1 e1]"))
 	}},
-	{name: "a handler with two lines of calls", start: func(s *street) bodies {
+	{name: "a handler with two lines of calls", start: func(s *rig) bodies {
 		s.parked(Options{Parallel: 2})
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1 b1; b2; a2"))
 	}},
-	{name: "a handler with two lines of calls that leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "a handler with two lines of calls that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{Parallel: 2})
 		return thread("distributor", s.distribute("a1; b1 a2")).and("user", h.remove)
 	}},
 
 	// Join and leave.
-	{name: "a handler joins", listing: true, deep: 3, start: func(s *street) bodies {
+	{name: "a handler joins", listing: true, deep: 3, start: func(s *rig) bodies {
 		s.given("a1 b1")
 		s.aware(Options{})
 		h := s.handler(Options{})
 		return thread("distributor", s.distribute("a2; c1")).and("user", h.join)
 	}},
-	{name: "a handler joins and leaves", deep: 3, start: func(s *street) bodies {
+	{name: "a handler joins and leaves", deep: 3, start: func(s *rig) bodies {
 		s.given("a1 b1")
 		s.aware(Options{})
 		h := s.handler(Options{})
 		return thread("distributor", s.distribute("a2; c1")).and("user", func() { h.join(); h.remove() })
 	}},
-	{name: "two handlers join", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "two handlers join", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.given("a1")
 		one, other := s.handler(Options{}), s.handler(Options{Parallel: 2})
 		return thread("distributor", s.distribute("b1")).and("user", one.join).and("another", other.join)
 	}},
-	{name: "a handler leaves", start: func(s *street) bodies {
+	{name: "a handler leaves", start: func(s *rig) bodies {
 		s.parked(Options{})
 		h := s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
 	}},
-	{name: "a handler leaves, and another joins", deep: 3, start: func(s *street) bodies {
+	{name: "a handler leaves, and another joins", deep: 3, start: func(s *rig) bodies {
 		s.given("a1")
 		old, fresh := s.aware(Options{}), s.handler(Options{})
 		return thread("distributor", s.distribute("a2; b1")).and("user", func() { old.remove(); fresh.join() })
 	}},
-	{name: "a handler removes itself", start: func(s *street) bodies {
+	{name: "a handler removes itself", start: func(s *rig) bodies {
 		s.parked(Options{})
 		h := s.parked(Options{}, fine, leaves)
 		return thread("distributor", s.distribute("a1; a2 a3")).and("user", h.remove)
 	}},
-	{name: "both handlers leave", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "both handlers leave", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		one, other := s.parked(Options{}), s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", one.remove).and("another", other.remove)
 	}},
-	{name: "the first list is synced", listing: true, deep: 3, start: func(s *street) bodies {
+	{name: "the first list is synced", listing: true, deep: 3, start: func(s *rig) bodies {
 		s.given("a1 b1")
 		h, late := s.handler(Options{}), s.handler(Options{Parallel: 2}, slow)
 		return thread("distributor", func() { h.join(); s.sync(); s.distribute("a2 a3 a4")(); late.join() })
 	}},
-	{name: "the first list is empty", listing: true, start: func(s *street) bodies {
+	{name: "the first list is empty", listing: true, start: func(s *rig) bodies {
 		h := s.handler(Options{})
 		return thread("distributor", s.sync).and("user", h.join)
 	}},
-	{name: "a registration that cannot sync", listing: true, start: func(s *street) bodies {
+	{name: "a registration that cannot sync", listing: true, start: func(s *rig) bodies {
 		s.given("a1 b1")
 		one, other := s.handler(Options{}, panics), s.handler(Options{}, fine, exits)
 		return thread("distributor", func() { one.join(); s.sync() }).and("user", other.join)
 	}},
 
-	// Calls that block or end otherwise.
-	{name: "a call blocks", deep: 3, start: func(s *street) bodies {
+	// Calls that block, panic or end their goroutine.
+	{name: "a call blocks", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{}, fine, blocks)
 		other := s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2; a3")).and("user", s.releaseAfter(other))
 	}},
-	{name: "calls of both block", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "calls of both block", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.parked(Options{}, blocks)
 		s.parked(Options{}, blocks)
 		third := s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", s.releaseAfter(third))
 	}},
-	{name: "a call of a handler that joins blocks", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "a call of a handler that joins blocks", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.given("a1")
 		other, h := s.aware(Options{}), s.handler(Options{}, blocks)
 		return thread("distributor", s.distribute("a2")).and("user", h.join).and("another", s.releaseAfter(other))
 	}},
-	{name: "a handler leaves during a call", deep: 3, start: func(s *street) bodies {
+	{name: "a handler leaves during a call", deep: 3, start: func(s *rig) bodies {
 		h, other := s.parked(Options{}, blocks), s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).
 			and("user", func() { h.remove(); s.releaseAfter(other)() })
 	}},
-	{name: "calls panic", listing: true, deep: 3, start: func(s *street) bodies {
+	{name: "calls panic", listing: true, deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{}, panics, fine, panics)
 		s.parked(Options{}, fine, panics)
 		return thread("distributor", s.distribute("a1; a2 a3"))
 	}},
-	{name: "a handler that panics leaves", start: func(s *street) bodies {
+	{name: "a handler that panics leaves", start: func(s *rig) bodies {
 		h := s.parked(Options{}, panics, panics)
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
 	}},
-	{name: "calls end their goroutine", start: func(s *street) bodies {
+	{name: "calls end their goroutine", start: func(s *rig) bodies {
 		s.parked(Options{}, exits, fine, exits)
 		s.parked(Options{}, fine, exits)
 		return thread("distributor", s.distribute("a1; a2 a3"))
 	}},
-	{name: "a handler that ends goroutines leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "a handler that ends goroutines leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{}, exits, exits)
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
 	}},
 
 	// Stop.
-	{name: "stop", start: func(s *street) bodies {
+	{name: "stop", start: func(s *rig) bodies {
 		s.parked(Options{})
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2")).and("user", s.end)
 	}},
-	{name: "stop beside a join", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "stop beside a join", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.given("a1")
 		s.aware(Options{})
 		h := s.handler(Options{})
 		return thread("distributor", s.distribute("a2")).and("user", h.join).and("another", s.end)
 	}},
-	{name: "stop beside a removal", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "stop beside a removal", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{})
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1")).and("user", h.remove).and("another", s.end)
 	}},
-	{name: "stop during calls", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "stop during calls", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.parked(Options{}, blocks)
 		s.parked(Options{}, panics, exits)
 		return thread("distributor", s.distribute("a1; a2")).and("user", s.end).and("another", s.release)
 	}},
 
-	// Handlers that are slower than changes come.
-	{name: "room", deep: 3, start: func(s *street) bodies {
+	// Handlers that are slower than the changes arrive.
+	{name: "room", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Block, Max: 1})
 		return thread("reflector", s.read("a1 a2 a3"))
 	}},
-	{name: "room of two handlers", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "room of two handlers", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Block, Max: 1})
 		s.parked(Options{Overflow: Block, Max: 2}, slow)
 		return thread("reflector", s.read("a1 a2 a3"))
 	}},
-	{name: "room for what is in flight", start: func(s *street) bodies {
+	{name: "room for what is in flight", start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Block, Max: 2})
 		queue := s.queue("a1 a2 a3")
 		return thread("reflector", queue.read).and("controller", queue.distribute)
 	}},
-	{name: "room of a handler that leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "room of a handler that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Block, Max: 1}, blocks)
 		s.parked(Options{})
 		return thread("reflector", func() { s.read("a1 a2 a3")(); s.release() }).and("user", h.remove)
 	}},
-	{name: "room of a handler that joins", deep: 3, start: func(s *street) bodies {
+	{name: "room of a handler that joins", deep: 3, start: func(s *rig) bodies {
 		s.given("a1")
 		h := s.handler(Options{Overflow: Block, Max: 1})
 		return thread("reflector", s.read("a2 a3 a4")).and("user", h.join)
 	}},
-	{name: "room of a handler that panics", deep: 3, start: func(s *street) bodies {
+	{name: "room of a handler that panics", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Block, Max: 1}, panics, exits)
 		return thread("reflector", s.read("a1 a2 a3"))
 	}},
-	{name: "coalesce", start: func(s *street) bodies {
+	{name: "coalesce", start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Coalesce}, slow)
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2 -a; a3"))
 	}},
-	{name: "coalesce what is read ahead", deep: 3, start: func(s *street) bodies {
+	{name: "coalesce what is read ahead", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Coalesce}, blocks)
 		return thread("distributor", func() { s.distribute("a1 b1; a2 b2 a3 b3; -a b4")(); s.release() })
 	}},
-	{name: "coalesce and leave", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "coalesce and leave", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Coalesce}, blocks)
 		return thread("distributor", func() { s.distribute("a1 b1 a2 b2 a3; a4")(); s.release() }).and("user", h.remove)
 	}},
-	{name: "coalesce and stop", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "coalesce and stop", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Coalesce})
 		return thread("distributor", s.distribute("a1 b1 a2 b2 a3; a4")).and("user", s.end)
 	}},
-	{name: "disconnect", deep: 3, start: func(s *street) bodies {
+	{name: "disconnect", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Disconnect, Max: 1})
 		s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2; a3"))
 	}},
-	{name: "disconnect who is behind", start: func(s *street) bodies {
+	{name: "disconnect who is behind", start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Disconnect, Max: 2})
 		return thread("distributor", func() {
 			s.distribute("a1 a2")()
@@ -275,7 +275,7 @@ var configs = []config{
 			s.distribute("a3 a4; a5")()
 		})
 	}},
-	{name: "disconnect during a call", start: func(s *street) bodies {
+	{name: "disconnect during a call", start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Disconnect, Max: 2}, blocks)
 		return thread("distributor", func() {
 			s.distribute("a1 a2; a3; a4")()
@@ -283,72 +283,72 @@ var configs = []config{
 			s.release()
 		}).and("user", s.end)
 	}},
-	{name: "disconnect beside a removal", deep: 3, start: func(s *street) bodies {
+	{name: "disconnect beside a removal", deep: 3, start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Disconnect, Max: 1})
 		return thread("distributor", s.distribute("a1 a2; a3")).and("user", h.remove)
 	}},
 
 	// Resyncs.
-	{name: "resync", start: func(s *street) bodies {
+	{name: "resync", start: func(s *rig) bodies {
 		s.parked(Options{Resync: time.Second, Check: time.Second}, slow, slow)
 		s.parked(Options{})
 		return thread("distributor", func() { s.distribute("a1 b1; a2")(); s.resync(); s.distribute("b2")(); s.resync() })
 	}},
-	{name: "resync of some", deep: 3, start: func(s *street) bodies {
+	{name: "resync of some", deep: 3, start: func(s *rig) bodies {
 		s.parked(Options{Resync: time.Second, Check: time.Second}, slow)
 		s.parked(Options{Resync: 2 * time.Second, Check: time.Second})
 		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync(); s.resync("a"); s.resync() })
 	}},
-	{name: "resync and leave", start: func(s *street) bodies {
+	{name: "resync and leave", start: func(s *rig) bodies {
 		h := s.parked(Options{Resync: time.Second, Check: time.Second}, slow, slow)
 		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync() }).and("user", h.remove)
 	}},
-	{name: "resync and coalesce", start: func(s *street) bodies {
+	{name: "resync and coalesce", start: func(s *rig) bodies {
 		s.parked(Options{Overflow: Coalesce, Resync: time.Second, Check: time.Second}, slow)
 		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.distribute("a2 -b")(); s.resync() })
 	}},
 
-	// Questions.
-	{name: "figures of handlers at work", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	// Figures.
+	{name: "figures of handlers at work", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		one, other := s.parked(Options{}, slow), s.parked(Options{})
 		return thread("distributor", s.distribute("a1; a2 a3")).
 			and("user", func() { one.look(); other.look(); one.look() })
 	}},
-	{name: "figures of a handler that coalesces", start: func(s *street) bodies {
+	{name: "figures of a handler that coalesces", start: func(s *rig) bodies {
 		h := s.parked(Options{Overflow: Coalesce})
 		return thread("distributor", s.distribute("a1; a2 a3")).and("user", func() { h.look(); h.look() })
 	}},
-	{name: "figures of a handler that leaves", preemptions: 1, deep: 2, start: func(s *street) bodies {
+	{name: "figures of a handler that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
 		h := s.parked(Options{}, exits)
 		return thread("distributor", s.distribute("a1; a2")).
 			and("user", h.remove).and("another", func() { h.look(); h.look() })
 	}},
 }
 
-// street is a processor in one schedule, with what comes to it and the handlers at its end.
-type street struct {
+// rig is a processor in one schedule, with its input and its handlers.
+type rig struct {
 	*Processor
-	// delivery is held, as by the informer, while changes are distributed or a handler joins.
-	delivery interleave.Mutex
-	state    []thing // what there is, by name
-	changes  []line  // what was distributed, a line for each call
-	rounds   int     // of resyncs: one each second
-	ended    bool    // nothing more will be distributed
-	synced   bool    // all of the first list was distributed
-	released bool    // calls that block may return
-	stopping bool    // Stop was called
-	stopped  bool    // Stop has returned
-	hearers  []*hearer
-	answers  *int
+	// delivery is held, as by the informer, while changes are distributed or a handler is added.
+	delivery  interleave.Mutex
+	state     []thing // the objects, ordered by name
+	changes   []line  // the distributed changes, one line for each call
+	rounds    int     // number of resyncs, one each second
+	ended     bool    // no more changes will be distributed
+	synced    bool    // the whole first list was distributed
+	released  bool    // calls that block may return
+	stopping  bool    // Stop was called
+	stopped   bool    // Stop has returned
+	recorders []*recorder
+	answers   *int
 }
 
-func newStreet(answers *int) *street {
-	s := &street{Processor: NewProcessor(neverEnds{}, stillClock{}), answers: answers}
+func newRig(answers *int) *rig {
+	s := &rig{Processor: NewProcessor(neverEnds{}, stillClock{}), answers: answers}
 	s.feed.mu.log.Spare = new(sync.Pool)
 	return s
 }
 
-// neverEnds is an upstream of which nothing is told.
+// neverEnds is an upstream that is never done.
 type neverEnds struct{}
 
 func (neverEnds) Name() string { return "upstream" }
@@ -370,7 +370,7 @@ type thing struct {
 
 func (t thing) String() string { return t.name + strconv.Itoa(t.version) }
 
-// line is one call of a handler, in words.
+// line is the description of one call of a handler.
 type line struct {
 	name, text      string
 	initial, resync bool
@@ -387,9 +387,9 @@ func updated(old, t thing) line { return line{name: t.name, text: old.String() +
 
 func deleted(t thing) line { return line{name: t.name, text: "-" + t.String()} }
 
-// parse makes batches of changes of a text such as "a1 b1; a2 -b [a3 c1]": in each batch things
-// that come or become another version, such that go, and several at once, as a bulk record.
-func (s *street) parse(batch string) (changes []event.Change) {
+// parse parses a batch of changes such as "a1 -b [a3 c1]": objects that are added or updated,
+// objects that are deleted, and several added or updated by one bulk record.
+func (s *rig) parse(batch string) (changes []event.Change) {
 	bulk := -1
 	for word := range strings.FieldsSeq(batch) {
 		if word[0] == '[' {
@@ -404,7 +404,7 @@ func (s *street) parse(batch string) (changes []event.Change) {
 }
 
 // change applies one word to the state.
-func (s *street) change(word string) event.Change {
+func (s *rig) change(word string) event.Change {
 	name, gone := strings.CutPrefix(word, "-")
 	name = name[:1]
 	at, found := slices.BinarySearchFunc(s.state, name, func(t thing, name string) int { return strings.Compare(t.name, name) })
@@ -413,8 +413,8 @@ func (s *street) change(word string) event.Change {
 		old := s.state[at]
 		s.state = slices.Delete(slices.Clone(s.state), at, at+1)
 		s.changes = append(s.changes, deleted(old))
-		for _, h := range s.hearers {
-			delete(h.owed, name) // it may hear of nothing at all, if it coalesces
+		for _, h := range s.recorders {
+			delete(h.owed, name) // a handler that coalesces may get no call
 		}
 		return event.Change{Kind: event.ChangeDelete, Key: name, Old: old}
 	case !found:
@@ -434,7 +434,7 @@ func (s *street) change(word string) event.Change {
 	return event.Change{Kind: event.ChangeUpdate, Key: name, Old: old, New: next}
 }
 
-// bulkOf makes one record of Adds, or of Updates.
+// bulkOf returns one bulk record of Adds, or of Updates.
 func bulkOf(kind event.Kind, changes []event.Change) event.Change {
 	var keys []string
 	var objects, formers []any
@@ -448,31 +448,31 @@ func bulkOf(kind event.Kind, changes []event.Change) event.Change {
 	return all
 }
 
-// given is what there is before anybody joins.
-func (s *street) given(words string) {
+// given sets the objects that exist before any handler is added.
+func (s *rig) given(words string) {
 	s.parse(words)
 	s.changes = nil
 }
 
-// handler makes one that does something in some of its calls, and is yet to join.
-func (s *street) handler(o Options, does ...act) *hearer {
-	h := &hearer{street: s, does: does, known: map[string]thing{}, owed: map[string]int{}, rounds: map[string]int{}}
-	o.Name, o.Logger = strconv.Itoa(len(s.hearers)), klog.Logger(logr.Discard())
+// handler returns a handler that is not yet added. It does does[i] in its call i.
+func (s *rig) handler(o Options, does ...act) *recorder {
+	h := &recorder{rig: s, does: does, objects: map[string]thing{}, owed: map[string]int{}, rounds: map[string]int{}}
+	o.Name, o.Logger = strconv.Itoa(len(s.recorders)), klog.Logger(logr.Discard())
 	o.OnDisconnect = h.disconnected
 	h.Listener = s.NewListener(h, o)
-	s.hearers = append(s.hearers, h)
+	s.recorders = append(s.recorders, h)
 	return h
 }
 
-// parked makes a handler that has joined and has nothing to do.
-func (s *street) parked(o Options, does ...act) *hearer {
+// parked returns a handler that was added and has nothing to do.
+func (s *rig) parked(o Options, does ...act) *recorder {
 	h := s.handler(o, does...)
 	h.join()
 	return h
 }
 
-func (h *hearer) join() {
-	s := h.street
+func (h *recorder) join() {
+	s := h.rig
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	h.from = len(s.changes)
@@ -485,20 +485,20 @@ func (h *hearer) join() {
 	h.joined = true
 }
 
-// aware makes a handler that has heard of all that there is, and has nothing to do.
-func (s *street) aware(o Options, does ...act) *hearer {
+// aware returns a handler that knows all objects, and has nothing to do.
+func (s *rig) aware(o Options, does ...act) *recorder {
 	state := s.state
 	s.state = nil
 	h := s.parked(o, does...)
 	for _, t := range state {
-		h.known[t.name] = t
+		h.objects[t.name] = t
 	}
 	s.state = state
 	return h
 }
 
-// distribute brings batches to the handlers.
-func (s *street) distribute(batches string) func() {
+// distribute returns a function that distributes batches.
+func (s *rig) distribute(batches string) func() {
 	return func() {
 		for batch := range strings.SplitSeq(batches, ";") {
 			s.distributeBatch(batch)
@@ -507,22 +507,22 @@ func (s *street) distribute(batches string) func() {
 	}
 }
 
-func (s *street) distributeBatch(batch string) {
+func (s *rig) distributeBatch(batch string) {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
-	for _, h := range s.hearers {
+	for _, h := range s.recorders {
 		h.before, h.removed = h.waiting(), isOver(h.closing)
 	}
 	before := len(s.changes)
 	s.Distribute(s.parse(batch))
-	for _, h := range s.hearers {
+	for _, h := range s.recorders {
 		h.checkBound(len(s.changes) - before)
 	}
 }
 
-// read is a reflector that distributes what it reads itself, one event at a time, where there is
-// room.
-func (s *street) read(events string) func() {
+// read returns the body of a reflector that reads and distributes one event at a time, when there
+// is room.
+func (s *rig) read(events string) func() {
 	return func() {
 		for event := range strings.FieldsSeq(events) {
 			s.awaitRoom(new(int))
@@ -531,8 +531,9 @@ func (s *street) read(events string) func() {
 	}
 }
 
-// resync tells those who are due of everything that there is, or of those things one by one.
-func (s *street) resync(names ...string) {
+// resync distributes a resync of all objects, or updates of some objects that count as a resync,
+// for the handlers that are due.
+func (s *rig) resync(names ...string) {
 	time.Sleep(time.Second)
 	s.rounds++
 	s.ShouldResync()
@@ -553,10 +554,10 @@ func (s *street) resync(names ...string) {
 	s.Distribute(changes)
 }
 
-// owe notes that those who are due have to hear of a thing: by a resync, or because there is
-// something newer.
-func (s *street) owe(t thing) {
-	for _, h := range s.hearers {
+// owe records that the handlers that are due must be called for an object: by a resync, or with a
+// newer version.
+func (s *rig) owe(t thing) {
+	for _, h := range s.recorders {
 		period := int(h.Listener.resync.requested / time.Second)
 		if h.joined && period > 0 && s.rounds%period == 0 {
 			h.owed[t.name] = t.version
@@ -565,15 +566,15 @@ func (s *street) owe(t thing) {
 	}
 }
 
-// queue is between a reflector and who distributes what it reads.
+// queue is a queue of events between a reflector and the distributor.
 type queue struct {
-	*street
+	*rig
 	events, waiting []string
-	inFlight        int // events that were read and are not through
+	inFlight        int // events read and not yet distributed
 }
 
-func (s *street) queue(events string) *queue {
-	return &queue{street: s, events: strings.Fields(events)}
+func (s *rig) queue(events string) *queue {
+	return &queue{rig: s, events: strings.Fields(events)}
 }
 
 func (q *queue) read() {
@@ -597,8 +598,8 @@ func (q *queue) distribute() {
 	}
 }
 
-// awaitRoom waits until there is room for one event.
-func (s *street) awaitRoom(inFlight *int) {
+// awaitRoom waits for room for one event.
+func (s *rig) awaitRoom(inFlight *int) {
 	for {
 		events, freed := s.Room(func() int { interleave.Point(); return *inFlight })
 		if events > 0 {
@@ -609,37 +610,37 @@ func (s *street) awaitRoom(inFlight *int) {
 }
 
 // end stops the processor.
-func (s *street) end() {
+func (s *rig) end() {
 	s.stopping = true
 	s.Stop()
 	s.stopped = true
 	if n := s.pool.running.Running(); n > 0 {
 		interleave.Fail(fmt.Errorf("%d workers are left", n))
 	}
-	for _, h := range s.hearers {
+	for _, h := range s.recorders {
 		if h.calling > 0 || h.joined && !isOver(h.finished) {
 			interleave.Fail(fmt.Errorf("handler %s is not over", h.name))
 		}
 	}
 }
 
-// releaseAfter lets calls that block return when other handlers have heard all there is to hear,
-// and have no place in the log: nobody waits for a call of another.
-func (s *street) releaseAfter(others ...*hearer) func() {
+// releaseAfter returns a function that lets blocked calls return once the other handlers have
+// delivered all changes and left the log: no handler waits for a call of another.
+func (s *rig) releaseAfter(others ...*recorder) func() {
 	return func() {
 		interleave.Await(func() bool {
-			return s.ended && !slices.ContainsFunc(others, func(h *hearer) bool { return !h.isThrough() })
+			return s.ended && !slices.ContainsFunc(others, func(h *recorder) bool { return !h.isThrough() })
 		})
 		s.release()
 	}
 }
 
-func (s *street) release() {
+func (s *rig) release() {
 	interleave.Point()
 	s.released = true
 }
 
-func (s *street) sync() {
+func (s *rig) sync() {
 	s.delivery.Lock()
 	defer s.delivery.Unlock()
 	s.UpstreamSynced()
@@ -655,8 +656,8 @@ func isOver(c <-chan struct{}) bool {
 	}
 }
 
-// check looks at everything when no thread is left.
-func (s *street) check() error {
+// check checks the processor and the handlers after all threads have ended.
+func (s *rig) check() error {
 	w := &s.pool
 	switch {
 	case s.delivery.TryLock() && (w.spinning || w.anyReady() || len(w.idle) > 0 || len(w.leaving) > 0):
@@ -667,7 +668,7 @@ func (s *street) check() error {
 	case s.feed.mu.log.Cursors() > 0:
 		return errors.New("the log is kept")
 	}
-	for _, h := range s.hearers {
+	for _, h := range s.recorders {
 		if err := h.check(); err != nil {
 			return fmt.Errorf("handler %s: %w", h.name, err)
 		}
@@ -675,87 +676,87 @@ func (s *street) check() error {
 	return nil
 }
 
-// act is what a handler does in a call.
+// act is the behavior of a handler in a call.
 type act uint8
 
 const (
 	fine   act = iota // returns
 	slow              // takes longer than a quick call
-	blocks            // until it is released
+	blocks            // until rig.released
 	panics
 	exits  // ends its goroutine
 	leaves // removes itself
 )
 
-// hearer is a handler that notes what it hears, and fails the schedule where that is wrong.
-type hearer struct {
+// recorder is a handler that records its calls, and fails the schedule at a wrong one.
+type recorder struct {
 	*Listener
-	street   *street
-	does     []act // in its calls, from the first on
-	joined   bool
-	initial  []line // what it finds
-	from     int    // of the street's changes it hears those from here on, after that
-	heard    []line
-	known    map[string]thing // what it knows, by name
-	owed     map[string]int   // the versions that it has to hear of because of a resync
-	rounds   map[string]int   // how many resyncs it may hear of, by name
-	calling  int              // calls in progress
-	returned int              // calls that have, or did what else ends one
-	lost     bool             // an initial call has not returned
-	leaving  bool             // Remove was called
-	gone     bool             // Remove has returned
-	before   int              // how many calls were outstanding when changes were distributed last
-	removed  bool             // it was removed before that
-	may      int              // calls that may begin nevertheless
-	told     int              // how often it was told that it is disconnected
+	rig         *rig
+	does        []act // by call
+	joined      bool
+	initial     []line // the expected calls of its initial list
+	from        int    // index of the first of the rig's changes that it must deliver after that
+	heard       []line
+	objects     map[string]thing // the objects that it knows, by name
+	owed        map[string]int   // the versions expected because of a resync, by name
+	rounds      map[string]int   // number of resync calls that are allowed, by name
+	calling     int              // calls in progress
+	returned    int              // calls that have returned, panicked or ended their goroutine
+	lost        bool             // an initial call has not returned
+	leaving     bool             // Remove was called
+	gone        bool             // Remove has returned
+	before      int              // number of outstanding calls at the last distribution
+	removed     bool             // it was removed before the last distribution
+	may         int              // number of calls that may still begin although it is gone
+	disconnects int              // number of calls of OnDisconnect
 }
 
-func (h *hearer) OnAdd(obj any, initial bool) {
+func (h *recorder) OnAdd(obj any, initial bool) {
 	t := obj.(thing)
-	if was, found := h.known[t.name]; found {
+	if was, found := h.objects[t.name]; found {
 		h.fail("it knows %v already", was)
 	}
 	h.hear(added(t, initial), t)
 }
 
-func (h *hearer) OnUpdate(was, is any) {
+func (h *recorder) OnUpdate(was, is any) {
 	old, t := was.(thing), is.(thing)
 	l := updated(old, t)
 	if l.resync = old == t; l.resync {
 		h.rounds[t.name]--
 	}
-	if h.known[t.name] != old || old.version > t.version || h.rounds[t.name] < 0 {
-		h.fail("it knows %v, not %v before %v", h.known[t.name], old, t)
+	if h.objects[t.name] != old || old.version > t.version || h.rounds[t.name] < 0 {
+		h.fail("it knows %v, not %v before %v", h.objects[t.name], old, t)
 	}
 	h.hear(l, t)
 }
 
-// OnDelete may tell of a version that was merged with its end.
-func (h *hearer) OnDelete(obj any) {
+// OnDelete may get a version that was merged with the deletion.
+func (h *recorder) OnDelete(obj any) {
 	t := obj.(thing)
-	if was, found := h.known[t.name]; !found || was != t && !h.coalesces {
+	if was, found := h.objects[t.name]; !found || was != t && !h.coalesces {
 		h.fail("it knows %v, not %v", was, t)
 	}
 	h.hear(deleted(t), t)
 }
 
-// learn notes what it knows now.
-func (h *hearer) learn(l line, t thing) {
-	h.known[t.name] = t
+// learn updates the known objects.
+func (h *recorder) learn(l line, t thing) {
+	h.objects[t.name] = t
 	if l == deleted(t) {
-		delete(h.known, t.name)
+		delete(h.objects, t.name)
 	}
 	if h.owed[t.name] <= t.version {
 		delete(h.owed, t.name)
 	}
 }
 
-func (h *hearer) fail(format string, args ...any) {
+func (h *recorder) fail(format string, args ...any) {
 	interleave.Fail(fmt.Errorf("handler "+h.name+": "+format+", after %v", append(args, h.heard)...))
 }
 
-// hear is one call. It begins some time after it was decided on.
-func (h *hearer) hear(l line, t thing) {
+// hear is one call. It begins some time after the worker has decided to make it.
+func (h *recorder) hear(l line, t thing) {
 	interleave.Point()
 	h.begin(l)
 	h.learn(l, t)
@@ -766,10 +767,10 @@ func (h *hearer) hear(l line, t thing) {
 	ended = true
 }
 
-func (h *hearer) begin(l line) {
-	*h.street.answers++
+func (h *recorder) begin(l line) {
+	*h.rig.answers++
 	switch {
-	case h.street.stopped, isOver(h.finished):
+	case h.rig.stopped, isOver(h.finished):
 		h.fail("%s after the end", l.text)
 	case h.gone && h.may == 0:
 		h.fail("%s after its removal", l.text)
@@ -790,10 +791,10 @@ func (h *hearer) begin(l line) {
 	}
 }
 
-// next is what it should hear next, of one name if it has several consumers.
-func (h *hearer) next(name string) (next line, ok bool) {
+// next returns the expected next line, for the given name if the handler has several consumers.
+func (h *recorder) next(name string) (next line, ok bool) {
 	skip := len(h.heard)
-	all := slices.Concat(h.initial, h.street.changes[h.from:])
+	all := slices.Concat(h.initial, h.rig.changes[h.from:])
 	if h.parallel > 1 {
 		other := func(l line) bool { return l.name != name }
 		skip = len(slices.DeleteFunc(slices.Clone(h.heard), other))
@@ -805,7 +806,7 @@ func (h *hearer) next(name string) (next line, ok bool) {
 	return all[skip], true
 }
 
-func (h *hearer) act(call int) {
+func (h *recorder) act(call int) {
 	if call > len(h.does) {
 		return
 	}
@@ -813,7 +814,7 @@ func (h *hearer) act(call int) {
 	case slow:
 		time.Sleep(2 * quickCall)
 	case blocks:
-		interleave.Await(func() bool { return h.street.released })
+		interleave.Await(func() bool { return h.rig.released })
 	case panics:
 		panic("as it pleases")
 	case exits:
@@ -823,43 +824,43 @@ func (h *hearer) act(call int) {
 	}
 }
 
-func (h *hearer) end(l line, ended bool) {
+func (h *recorder) end(l line, ended bool) {
 	h.calling--
 	h.returned++
 	h.lost = h.lost || l.initial && !ended
 	if l.initial && isOver(h.synced) {
 		h.fail("%s has not returned, and it has synced", l.text)
 	}
-	if isOver(h.finished) || h.street.stopped {
+	if isOver(h.finished) || h.rig.stopped {
 		h.fail("%s has not returned, and it is over", l.text)
 	}
 }
 
-// remove has it called no more, apart from the calls that are running.
-func (h *hearer) remove() {
+// remove removes the handler. Only calls that are running may continue.
+func (h *recorder) remove() {
 	h.leaving = true
-	h.street.Remove(h.Listener)
+	h.rig.Remove(h.Listener)
 	if !h.gone {
 		h.gone, h.may = true, h.parallel-h.calling
 	}
 }
 
-func (h *hearer) disconnected(err error) {
+func (h *recorder) disconnected(err error) {
 	interleave.Point()
-	if h.told++; h.told > 1 || h.street.stopped || !errors.Is(err, ErrDisconnected) {
-		h.fail("it is told %v", err)
+	if h.disconnects++; h.disconnects > 1 || h.rig.stopped || !errors.Is(err, ErrDisconnected) {
+		h.fail("OnDisconnect is called with %v", err)
 	}
 }
 
-// waiting is how many notifications it has not returned from. A call that has returned may not be
+// waiting returns the number of outstanding notifications. A call that has returned may not be
 // counted yet.
-func (h *hearer) waiting() int {
-	return len(h.street.changes) - h.from - max(0, h.returned-len(h.initial))
+func (h *recorder) waiting() int {
+	return len(h.rig.changes) - h.from - max(0, h.returned-len(h.initial))
 }
 
-// checkBound is called when so many changes were distributed.
-func (h *hearer) checkBound(n int) {
-	if !h.joined || !h.bounded || h.removed || h.leaving || h.street.stopping {
+// checkBound checks the bound after n changes were distributed.
+func (h *recorder) checkBound(n int) {
+	if !h.joined || !h.bounded || h.removed || h.leaving || h.rig.stopping {
 		return
 	}
 	if closed := isOver(h.closing); h.waiting() > h.max && !closed {
@@ -869,11 +870,11 @@ func (h *hearer) checkBound(n int) {
 	}
 }
 
-// look asks for its figures. Quick calls of one run are counted when all have returned.
-func (h *hearer) look() {
+// look checks the figures. Quick calls of one run are counted when all of them have returned.
+func (h *recorder) look() {
 	before, removed := h.returned, h.gone
 	figures := h.Figures()
-	calls, all := int(figures.Times.Calls), len(h.initial)+len(h.street.changes)-h.from
+	calls, all := int(figures.Times.Calls), len(h.initial)+len(h.rig.changes)-h.from
 	switch {
 	case calls > h.returned, before > calls+eventlog.SegmentSize:
 		h.fail("of %d to %d calls %d are counted", before, h.returned, calls)
@@ -882,58 +883,58 @@ func (h *hearer) look() {
 	case removed && !figures.Removed:
 		h.fail("it is not removed")
 	}
-	*h.street.answers++
+	*h.rig.answers++
 }
 
-// isThrough reports whether it has heard all that there is, and is at rest.
-func (h *hearer) isThrough() bool {
-	return h.returned == len(h.initial)+len(h.street.changes)-h.from && h.consumers[0].mu.state == consumerParked
+// isThrough reports whether the handler has delivered all changes and is parked.
+func (h *recorder) isThrough() bool {
+	return h.returned == len(h.initial)+len(h.rig.changes)-h.from && h.consumers[0].mu.state == consumerParked
 }
 
-// check looks at it when no thread is left.
-func (h *hearer) check() error {
+// check checks the handler after all threads have ended.
+func (h *recorder) check() error {
 	if !h.joined {
 		return nil
 	}
-	*h.street.answers++
+	*h.rig.answers++
 	figures := h.Figures()
 	switch removed := h.closed.Load(); {
 	case h.calling > 0:
 		return errors.New("it is in a call")
 	case removed != isOver(h.finished):
-		return errors.New("its end is not told")
+		return errors.New("finished is not closed")
 	case figures.Working || figures.Pending > 0 || figures.Times.Calls != uint64(h.returned):
 		return fmt.Errorf("it has heard %v, and its figures are %+v", h.heard, figures)
-	case figures.Disconnected != (h.told == 1):
-		return errors.New("it was not told that it is disconnected")
+	case figures.Disconnected != (h.disconnects == 1):
+		return errors.New("OnDisconnect was not called once")
 	case !removed && (h.isBehind() || len(h.owed) > 0):
-		return fmt.Errorf("it has heard nothing but %v, of %v %v", h.heard, h.initial, h.street.changes[h.from:])
+		return fmt.Errorf("it has heard nothing but %v, of %v %v", h.heard, h.initial, h.rig.changes[h.from:])
 	}
 	return errors.Join(h.checkSynced(), h.checkConsumers())
 }
 
-// isBehind reports whether something was left out.
-func (h *hearer) isBehind() bool {
+// isBehind reports whether a change was not delivered.
+func (h *recorder) isBehind() bool {
 	if !h.coalesces {
-		return len(h.heard) != len(h.initial)+len(h.street.changes)-h.from
+		return len(h.heard) != len(h.initial)+len(h.rig.changes)-h.from
 	}
-	return len(h.known) != len(h.street.state) ||
-		slices.ContainsFunc(h.street.state, func(t thing) bool { return h.known[t.name] != t })
+	return len(h.objects) != len(h.rig.state) ||
+		slices.ContainsFunc(h.rig.state, func(t thing) bool { return h.objects[t.name] != t })
 }
 
-func (h *hearer) checkSynced() error {
+func (h *recorder) checkSynced() error {
 	synced, failure := isOver(h.synced), h.syncError()
 	switch {
-	case synced == (failure != nil) && (h.street.synced || h.lost):
+	case synced == (failure != nil) && (h.rig.synced || h.lost):
 		return fmt.Errorf("synced %v, and %v", synced, failure)
-	case synced && (h.lost || !h.street.synced):
+	case synced && (h.lost || !h.rig.synced):
 		return errors.New("it has synced")
 	}
 	return nil
 }
 
-// checkConsumers: they keep nothing that was distributed.
-func (h *hearer) checkConsumers() error {
+// checkConsumers checks that the consumers keep no changes alive.
+func (h *recorder) checkConsumers() error {
 	for _, c := range h.consumers {
 		quick := c.run.quick
 		if c.run.quick = false; c.run.more() || c.run.changes != nil || c.run.bulk != nil {

@@ -13,53 +13,53 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Overflow is what is done about a handler that is slower than the changes come.
+// Overflow is the treatment of a handler that is slower than the changes arrive.
 type Overflow uint8
 
 const (
-	Lossless   Overflow = iota // what it has still to hear waits in memory
-	Block                      // room asks for no more than it may be behind
-	Coalesce                   // what waits is merged by object
-	Disconnect                 // it is removed when it is behind more than it may be
+	Lossless   Overflow = iota // undelivered changes wait in memory
+	Block                      // the watch is read only while the handler has room for more
+	Coalesce                   // waiting changes are merged by object
+	Disconnect                 // the handler is removed if it is further behind than Options.Max
 )
 
-// Options say how a handler is served. The zero value is everything, in order, one call at
-// a time.
+// Options configure the delivery to a handler. With the zero value a handler gets all changes, in
+// order, one call at a time.
 type Options struct {
 	Name         string // what logs call the handler
 	Overflow     Overflow
-	Max          int // with block and disconnect: how many notifications may wait, with the current one
-	Parallel     int // how many goroutines call the handler; 0 is one
+	Max          int // for Block and Disconnect: the number of notifications that may be outstanding, including the current one
+	Parallel     int // number of goroutines that call the handler; 0 means one
 	OnDisconnect func(error)
-	Resync       time.Duration // how often the handler wants to hear of everything; 0 is never
-	Check        time.Duration // how often ShouldResync is called; 0 is never
+	Resync       time.Duration // period of resyncs requested by the handler; 0 means never
+	Check        time.Duration // interval between calls of ShouldResync; 0 means never
 	Logger       klog.Logger
 }
 
-// target is a handler, and what the consumers that call it share.
+// target is a handler, with the state shared by its consumers.
 type target struct {
 	feed     *feed
 	handler  clientgo.ResourceEventHandler
 	logger   klog.Logger
 	name     string // what logs call the handler
 	overflow Overflow
-	parallel int   // how many consumers there are
-	live     int   // those that have not ended; guarded by the feed's lock
-	joinedAt int64 // the end of the feed when it was added; set before its consumers see it
+	parallel int   // number of consumers
+	live     int   // number of consumers that have not ended; guarded by the feed's lock
+	joinedAt int64 // end of the feed when the handler was added; set before its consumers see it
 
-	coalesces bool // what waits is merged by object
-	bounded   bool // there is a bound of how far the handler may be behind
+	coalesces bool // Overflow is Coalesce
+	bounded   bool // Overflow is Block or Disconnect
 
-	unsynced   atomic.Int64  // consumers whose part of the initial list is not through
-	synced     chan struct{} // closed when that is none
+	unsynced   atomic.Int64  // number of consumers that have not delivered their part of the initial list
+	synced     chan struct{} // closed when unsynced is 0
 	syncFailed atomic.Pointer[syncFailure]
-	hopeless   chan struct{} // closed with syncFailed; nil until NeverSyncs is called; guarded like live
+	neverSyncs chan struct{} // closed with syncFailed; nil until NeverSyncs is called; guarded by the feed's lock
 
 	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
-	finished chan struct{} // closed when the last call has returned, too
+	finished chan struct{} // closed when the handler is closed and its last call has returned
 	lags     laggards
-	dropped  atomic.Bool // it was removed because it was too slow
+	dropped  atomic.Bool // the handler was removed because it was too slow
 }
 
 func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options) {
@@ -71,25 +71,27 @@ func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options
 	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
 }
 
-// needsKeys reports whether calls are merged or handed out by object, or tell its key.
+// needsKeys reports whether the handler needs the key of each object: to merge changes, to
+// distribute them among consumers, or to pass it on.
 func (t *target) needsKeys() bool { return t.coalesces || t.parallel > 1 || isWhole(t.handler) }
 
-// consumerSynced is called once by each consumer whose part of the initial list is through.
+// consumerSynced is called once by each consumer, when it has delivered its part of the initial
+// list.
 func (t *target) consumerSynced() {
 	if t.unsynced.Add(-1) == 0 {
 		close(t.synced)
 	}
 }
 
-// consumerEndedLocked is called once for each consumer of a removed handler. The caller holds the
-// feed's lock.
+// consumerEndedLocked is called once for each consumer of a removed handler. The caller must hold
+// the feed's lock.
 func (t *target) consumerEndedLocked() {
 	if t.live--; t.live == 0 {
 		close(t.finished)
 	}
 }
 
-// panicPause keeps a handler that panics all the time from filling the log, as in client-go.
+// panicPause keeps a handler that always panics from filling the log, as in client-go.
 const panicPause = time.Second
 
 func (t *target) pauseAfterPanic() {
@@ -101,18 +103,18 @@ func (t *target) pauseAfterPanic() {
 	}
 }
 
-// SyncedChecker returns what says whether the informer has synced and the handler has returned from
-// the Adds of its initial list.
+// SyncedChecker returns a checker that is done when the informer has synced and the handler has
+// returned from the Adds of its initial list.
 func (t *target) SyncedChecker() clientgo.DoneChecker {
 	return registrationSynced{t.feed.upstream, t.name, t.synced}
 }
 
 var ErrRemovedUnsynced = errors.New("it was removed, or its informer stopped, before it had heard all of its initial list")
 
-// syncFailure is why a registration will never count as synced.
+// syncFailure is the reason why a registration will never count as synced.
 type syncFailure struct{ reason error }
 
-// SyncError returns why the registration will never count as synced, nil if it may yet or does.
+// syncError returns the reason why the registration will never count as synced, or nil.
 func (t *target) syncError() error {
 	if failure := t.syncFailed.Load(); failure != nil {
 		return failure.reason
@@ -120,29 +122,29 @@ func (t *target) syncError() error {
 	return nil
 }
 
-// failSyncLocked notes why the registration will never count as synced. The first reason counts.
-// The caller holds the feed's lock.
+// failSyncLocked records the reason why the registration will never count as synced. It reports
+// false if there is one already. The caller must hold the feed's lock.
 func (t *target) failSyncLocked(reason error) (first bool) {
-	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first && t.hopeless != nil {
-		close(t.hopeless)
+	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first && t.neverSyncs != nil {
+		close(t.neverSyncs)
 	}
 	return first
 }
 
-// NeverSyncs returns a channel that is closed when there is a SyncError.
+// NeverSyncs returns a channel that is closed when the registration can no longer sync.
 func (t *target) NeverSyncs() <-chan struct{} {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
-	if t.hopeless == nil {
-		t.hopeless = make(chan struct{})
+	if t.neverSyncs == nil {
+		t.neverSyncs = make(chan struct{})
 		if t.syncFailed.Load() != nil {
-			close(t.hopeless)
+			close(t.neverSyncs)
 		}
 	}
-	return t.hopeless
+	return t.neverSyncs
 }
 
-// failSync notes, and logs once, why the registration will never count as synced.
+// failSync is failSyncLocked with logging of the first reason.
 func (t *target) failSync(reason error) {
 	t.feed.mu.Lock()
 	first := t.failSyncLocked(reason)
@@ -167,45 +169,44 @@ func (c registrationSynced) Name() string {
 func (c registrationSynced) Done() <-chan struct{} { return c.synced }
 
 const (
-	// lagWarning is the age from which a call, or what a handler is called for, is worth a line in
-	// the log.
+	// lagWarning is the duration of a call, or the age of its change, from which it is logged.
 	lagWarning = 10 * time.Second
 
-	// deepBacklog is how many calls must be outstanding for a slow one to be worth a line in the
-	// log.
+	// deepBacklog is the number of outstanding calls above which a slow call is logged.
 	deepBacklog = 1024
 
-	// lagPace is the least time between two such lines about one handler, and mostLags how many
-	// lines are written at once.
+	// lagPace is the least time between two such log lines about one handler, and mostLags the
+	// largest number of lines written together.
 	lagPace  = 60 * time.Second
 	mostLags = 8
 )
 
 // lag is how far a consumer is behind.
 type lag struct {
-	call    time.Duration // how long its call lasts, or has taken
-	oldest  time.Duration // how long ago the change was distributed that the call is about
-	backlog int64         // how many calls are outstanding
+	call    time.Duration // duration of its call so far, or in total
+	oldest  time.Duration // age of the change that the call delivers
+	backlog int64         // number of outstanding calls
 }
 
-// isStuck reports whether a call of the handler does not return.
+// isStuck reports whether a call has not returned for long.
 func (l lag) isStuck() bool { return l.call >= lagWarning }
 
-// isFar reports whether a call that has taken slow is worth a line.
+// isFar reports whether the lag should be logged. slow is the duration from which a call counts as
+// slow.
 func (l lag) isFar(slow time.Duration) bool {
 	return l.isStuck() || l.oldest >= lagWarning || l.call >= slow && l.backlog > deepBacklog
 }
 
-// laggards are the consumers of a handler that lag, and what the log was told of that. Each makes
-// two lines of all of them: one when the first falls behind, one when the last has caught up.
+// laggards counts the consumers of a handler that lag. One line is logged when the first of them
+// falls behind, and one when the last has caught up.
 type laggards struct {
 	count  atomic.Int32
-	warned atomic.Int64 // when the log was told last, by the feed's clock; 0: never
-	told   atomic.Bool  // it was not told since that none lags
+	warned atomic.Int64 // time of the last warning, by the feed's clock; 0 if there was none
+	logged atomic.Bool  // a warning was logged, and no line about catching up since
 }
 
-// fallBehind counts a consumer that lags and was not counted, unless it is too early for another line.
-// It reports whether that is worth one.
+// fallBehind counts a lagging consumer that is not counted yet, unless it is too early for another
+// line. It reports whether a line should be logged.
 func (l *laggards) fallBehind(counted *bool, now int64) (worth bool) {
 	if *counted {
 		return false
@@ -217,22 +218,23 @@ func (l *laggards) fallBehind(counted *bool, now int64) (worth bool) {
 	return l.count.Add(1) == 1
 }
 
-// catchUp is fallBehind for a consumer that has read all.
+// catchUp removes a consumer that has read all from the count. It reports whether a line should be
+// logged.
 func (l *laggards) catchUp(counted *bool) (worth bool) {
 	caughtUp := *counted
 	*counted = false
 	return caughtUp && l.count.Add(-1) == 0
 }
 
-// remark is what there is to say of a listener once no lock is held.
+// remark is an event of a listener, to be logged when no lock is held.
 type remark struct {
 	target   *target
 	lost     *lostCall
-	lag      lag  // zero: it does not lag, or that was said
-	caughtUp bool // it lags no more
+	lag      lag  // zero if the listener does not lag, or that was logged
+	caughtUp bool // it no longer lags
 }
 
-// with adds what else there is to say of the listener.
+// with returns the remark combined with another one about the listener.
 func (r *remark) with(more remark) *remark {
 	if r == nil {
 		return &more
@@ -244,7 +246,7 @@ func (r *remark) with(more remark) *remark {
 	return &more
 }
 
-func (r remark) say() {
+func (r remark) log() {
 	if r.lost != nil {
 		r.target.failSync(r.lost.error())
 	}
@@ -256,14 +258,14 @@ func (r remark) say() {
 	}
 }
 
-func sayAll(remarks []remark) {
+func logAll(remarks []remark) {
 	for _, r := range remarks {
-		r.say()
+		r.log()
 	}
 }
 
-// logLag logs that the handler lags. That all of it has caught up may be known already: then that
-// is logged here, since its line must come second.
+// logLag logs that the handler lags. If all consumers have caught up in the meantime, it logs that
+// too, because that line must come second.
 func (t *target) logLag(l lag) {
 	t.lags.warned.Store(t.feed.now())
 	message := "Warning: an event handler is slow and falls behind; this is logged once until it has caught up"
@@ -272,15 +274,15 @@ func (t *target) logLag(l lag) {
 	}
 	t.logger.Info(message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
 		"pendingNotifications", l.backlog, "oldest", l.oldest)
-	t.lags.told.Store(true)
+	t.lags.logged.Store(true)
 	if t.lags.count.Load() == 0 {
 		t.logCaughtUp()
 	}
 }
 
-// logCaughtUp logs, once after logLag, that the handler lags no more.
+// logCaughtUp logs, once after logLag, that the handler no longer lags.
 func (t *target) logCaughtUp() {
-	if t.lags.told.Swap(false) {
+	if t.lags.logged.Swap(false) {
 		t.logger.Info("The event handler has caught up", "handler", t.name, "informer", t.feed.upstream.Name(),
 			"after", time.Duration(t.feed.now()-t.lags.warned.Load()))
 	}

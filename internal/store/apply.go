@@ -14,34 +14,35 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Applier brings the store of an informer up to date, batch by batch, and returns what that means
-// to handlers. It has one user at a time: the consumer of the informer's queue.
+// Applier applies batches of records to the store of an informer, and returns the resulting
+// notifications for handlers. It has one user at a time: the consumer of the informer's queue.
 //
 //  1. Each run of events of the watch becomes one transaction: an operation for each record, and
-//     the version that the store has then.
-//  2. The table applies it, seen by readers all at once, and fills in what each one replaced.
-//  3. What was replaced makes a record an Add, an Update or a Delete.
+//     the resulting version of the store.
+//  2. The table applies it, as one state for readers, and returns the object that each operation
+//     has replaced.
+//  3. The replaced object determines whether a record is an Add, an Update or a Delete.
 //
-// A whole state takes the place of the former one (replace.go), and a resync is one bulk record.
+// A full list replaces the whole content (replace.go), and a resync is one bulk record.
 type Applier struct {
 	contents *Contents
 	Progress Progress
-	vouched  bool // the server vouches for the store's version, and so says Progress
+	vouched  bool // the server vouches for the store's version; the era of Progress is odd
 
-	Received Received // of the stored objects
+	Received Received // versions and UIDs of the stored objects
 
-	sharing sharing // nil: all records are of one source
+	sharing sharing // nil if all records are of one source
 
-	*batchMemory             // between Apply and Done
+	*batchMemory             // set between Apply and Done
 	own          batchMemory // for batches up to ownBatch
 }
 
-// batchMemory is what the work on one batch needs and nobody keeps. For larger batches informers
-// share it, so that idle ones hold little.
+// batchMemory is scratch memory for one batch. For larger batches informers share it, so that idle
+// ones hold little.
 type batchMemory struct {
 	operations []table.Op // empty between two runs
 	changes    []event.Change
-	complete   bool // Apply has returned: nothing else is left in the memory
+	complete   bool // Apply has returned, so the memory holds nothing else
 }
 
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
@@ -49,9 +50,9 @@ var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 // NewApplier returns the applier of a store.
 func NewApplier(c *Contents) *Applier { return &Applier{contents: c, Received: Received{}} }
 
-// Apply applies the batch to the store and returns the notifications for it, in order. Each run of
-// events of the watch is one transaction, so that readers see it at once. The notifications are the
-// caller's until the next call of Done.
+// Apply applies the batch to the store and returns the resulting notifications, in order. Each run
+// of events of the watch is one transaction, visible to readers as one state. The caller may use
+// the notifications until it calls Done.
 func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Change {
 	vouched := a.begin(batch)
 	changes := a.changes[:0]
@@ -79,23 +80,23 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 
 // wholeState is the State of a ReplacedAll.
 type wholeState interface {
-	// replaceIn makes it all that the store has, and adds what that means to changes.
+	// replaceIn makes it the whole content of the store, and appends the resulting notifications to
+	// changes.
 	replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
 }
 
-// sharing is what several sources of one store have of it.
+// sharing is the state of several sources of one store.
 type sharing interface {
-	// admit moves the records to the front of the run that change the store. It returns them, and of
-	// how many this is the first transaction; the others are for another call.
+	// admit moves the records that change the store to the front of the run. It returns them, and
+	// the number of records in the first transaction; the others need another call.
 	admit(run []event.Record) (admitted []event.Record, of int)
-	// publish shows the versions of the sources after the transaction.
+	// publish publishes the versions of the sources after the transaction.
 	publish()
-	// done tells those who wait for a state that the handlers have it.
+	// done is called when the handlers have received the batch.
 	done()
 }
 
-// share brings events at the front of a run of several sources into the store, and returns of how
-// many these are.
+// share applies events at the front of a run of several sources, and returns their number.
 func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
 	admitted, applied := a.sharing.admit(run)
 	changes, _ = a.commit(changes, admitted, false, true)
@@ -103,8 +104,8 @@ func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.C
 	return changes, applied
 }
 
-// TryApply is Apply for events of the watch, and for a caller who must not wait for other writers
-// of the store, nor for slow index functions. Where it would have to it returns false, and has
+// TryApply is Apply for events of the watch, and for a caller that must not wait for other writers
+// of the store or for slow index functions. If it would have to wait, it returns false and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
 	if a.sharing != nil || !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
@@ -119,19 +120,19 @@ func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes 
 	return changes, ok
 }
 
-// begin makes memory ready for the batch. It returns whether the server vouches for the version
-// that the store has after it. A version in between, for which the server does not, is of no use to
-// those who wait for one: Progress says so before.
+// begin prepares the memory for the batch. It reports whether the server vouches for the store's
+// version after the batch. If the server does not vouch for a version within the batch, Progress is
+// changed first, because such a version must not be taken for reached.
 func (a *Applier) begin(batch []event.Record) (vouched bool) {
 	if a.batchMemory = &a.own; len(batch) > ownBatch {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
 	a.complete = false
 	if vouched = a.vouched; a.sharing != nil {
-		return false // each source has a version of its own
+		return false // each source has its own version
 	}
 	for i := range batch {
-		switch rec := &batch[i]; rec.Type { // Added events may come in any order, and say nothing
+		switch rec := &batch[i]; rec.Type { // Added events may arrive in any order, and are ignored
 		case clientgo.ReplacedAll, clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
 			if vouched = rec.Version != "" && rec.Version != "0"; !vouched && a.vouched {
 				a.turn()
@@ -141,7 +142,7 @@ func (a *Applier) begin(batch []event.Record) (vouched bool) {
 	return vouched
 }
 
-// end keeps what was made for Done, and tells those who wait for a version.
+// end stores the notifications for Done, and wakes callers that wait for a version.
 func (a *Applier) end(changes []event.Change, vouched bool) {
 	a.changes, a.complete = changes, true
 	if vouched != a.vouched {
@@ -152,14 +153,13 @@ func (a *Applier) end(changes []event.Change, vouched bool) {
 	}
 }
 
-// turn notes that the server begins or ceases to vouch for the store's version.
+// turn records that the server begins or ceases to vouch for the store's version.
 func (a *Applier) turn() {
 	a.vouched = !a.vouched
 	a.Progress.era.Add(1)
 }
 
-// Done lets go of the last batch, which the handlers have been given. It does nothing if there is
-// none.
+// Done releases the last batch, which was passed to the handlers. It does nothing if there is none.
 func (a *Applier) Done() {
 	memory := a.batchMemory
 	if memory == nil {
@@ -172,21 +172,21 @@ func (a *Applier) Done() {
 	clear(memory.changes)
 	memory.changes = memory.changes[:0]
 	switch size := max(cap(memory.changes), cap(memory.operations)); {
-	case memory != &a.own && size <= keptBatch && memory.complete:
+	case memory != &a.own && size <= maxSpareBatch && memory.complete:
 		spareMemory.Put(memory)
 	case size > 2*ownBatch || !memory.complete: // a list has grown it, or a panic has left objects in it
 		*memory = batchMemory{}
 	}
 }
 
-// ownBatch is how long the batches are for which an applier has its own memory, at most 5 KiB.
+// ownBatch is the number of records up to which an applier uses its own memory, at most 5 KiB.
 const ownBatch = 16
 
-// keptBatch is how long a batch may be for its memory to be used again: 150 KiB. A reflector hands
-// over at most BatchLimit records at once, but more may wait in the queue.
-const keptBatch = 4 * event.BatchLimit
+// maxSpareBatch is the number of records up to which shared memory is reused: 150 KiB. A reflector
+// hands over at most BatchLimit records at once, but more may wait in the queue.
+const maxSpareBatch = 4 * event.BatchLimit
 
-// eventRun returns how many records at the front are about one object each, or a bookmark.
+// eventRun returns the number of records at the front that are bookmarks or about one object each.
 func eventRun(batch []event.Record) int {
 	for i := range batch {
 		if !batch[i].Keyed() && batch[i].Type != clientgo.Bookmark {
@@ -196,8 +196,8 @@ func eventRun(batch []event.Record) int {
 	return len(batch)
 }
 
-// commit makes one transaction of a run of events, and adds what it means to changes. If it may not
-// wait and would have to, it does nothing and returns false.
+// commit applies a run of events as one transaction, and appends the resulting notifications to
+// changes. If mayWait is false and it would have to wait, it does nothing and returns false.
 func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
 	operations := operationsOf(a.operations, run)
 	advance := func(held string) string {
@@ -227,7 +227,7 @@ func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitial
 	return changes, done
 }
 
-// operationsOf makes an operation of each record about an object, in that memory.
+// operationsOf returns an operation for each record about an object, using memory.
 func operationsOf(memory []table.Op, run []event.Record) []table.Op {
 	operations := slices.Grow(memory[:0], len(run))
 	for i := range run {
@@ -242,8 +242,8 @@ func operationsOf(memory []table.Op, run []event.Record) []table.Op {
 	return operations
 }
 
-// addChanges adds what the records mean for which the operations were made. A deletion whose last
-// state was refused means nothing where nothing was cached.
+// addChanges appends the notifications for the records of the operations. A deletion whose last
+// state was refused has no notification if the object was not cached.
 func (a *Applier) addChanges(changes []event.Change, run []event.Record, operations []table.Op, isInInitialList bool) []event.Change {
 	changes = slices.Grow(changes, len(operations))
 	for i := range run {
@@ -258,8 +258,8 @@ func (a *Applier) addChanges(changes []event.Change, run []event.Record, operati
 	return changes
 }
 
-// versionAfterRun moves the store's version on by the versions received. Tombstones and resyncs
-// carry none.
+// versionAfterRun returns the store's version after the records. Tombstones and resyncs have no
+// version.
 func versionAfterRun(held string, run []event.Record) string {
 	for i := range run {
 		rec := &run[i]
@@ -271,7 +271,7 @@ func versionAfterRun(held string, run []event.Record) string {
 	return held
 }
 
-// changeFor returns what a record means now that it has replaced old in the store.
+// changeFor returns the notification for a record that has replaced old in the store.
 func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) event.Change {
 	c := a.meaningOf(rec, old, isInInitialList)
 	c.Cause = causeOf(rec, c.Initial)
@@ -281,7 +281,8 @@ func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) ev
 	return c
 }
 
-// causeOf returns why a record about an object came. Tombstones and Replaced are of lists.
+// causeOf returns the cause of a record about an object. Tombstones and Replaced records come from
+// lists.
 func causeOf(rec *event.Record, initial bool) event.Cause {
 	_, isTombstone := rec.Object.(clientgo.DeletedFinalStateUnknown)
 	switch {
@@ -296,7 +297,7 @@ func causeOf(rec *event.Record, initial bool) event.Cause {
 	}
 }
 
-// meaningOf is changeFor without what says where the change came from.
+// meaningOf is changeFor without cause and source.
 func (a *Applier) meaningOf(rec *event.Record, old any, isInInitialList bool) event.Change {
 	if rec.Type == clientgo.Deleted {
 		delete(a.Received, rec.Key)
@@ -314,8 +315,8 @@ func (a *Applier) meaningOf(rec *event.Record, old any, isInInitialList bool) ev
 	return event.Change{Kind: event.ChangeUpdate, Key: rec.Key, Old: old, New: rec.Object, Resync: isResync(rec.Type, before, rec.Version)}
 }
 
-// isResync reports whether an update says nothing new. Objects of the watch without a version (fake
-// clientsets send them) cannot be told apart, so they count as new.
+// isResync reports whether an update does not change the object. Objects of the watch without a
+// version (fake clientsets send them) cannot be compared, so they count as changed.
 func isResync(typ clientgo.DeltaType, before, after string) bool {
 	switch typ {
 	case clientgo.Sync:
@@ -327,12 +328,12 @@ func isResync(typ clientgo.DeltaType, before, after string) bool {
 	}
 }
 
-// Received holds what the server said of objects in which a transform has changed that, and so
-// costs nothing where none does. What a resync is and what version the store is at is decided on
-// the received version, and by both an audit knows what it finds on the server.
+// Received holds the version and UID, as received, of objects in which a transform has changed
+// them. It is empty if no transform does. Resyncs and the store's version depend on the received
+// version, and an audit compares both with the server's.
 type Received map[string]event.Origin
 
-// of returns the version with which an object came from the server.
+// of returns the version of an object as received.
 func (r Received) of(key string, obj any) string {
 	if origin, altered := r[key]; altered {
 		return origin.Version
@@ -341,7 +342,7 @@ func (r Received) of(key string, obj any) string {
 	return version
 }
 
-// Origin is of with the UID.
+// Origin returns the version and UID of an object as received.
 func (r Received) Origin(key string, obj any) event.Origin {
 	if origin, altered := r[key]; altered {
 		return origin
@@ -349,8 +350,7 @@ func (r Received) Origin(key string, obj any) event.Origin {
 	return event.OriginOf(obj)
 }
 
-// note remembers what the server said of an object, if that does not show it any more; nil: it
-// does.
+// note records the origin of an object that no longer shows it. altered is nil if the object does.
 func (r Received) note(key string, altered *event.Origin) {
 	if altered != nil {
 		r[key] = *altered
@@ -359,7 +359,7 @@ func (r Received) note(key string, altered *event.Origin) {
 	}
 }
 
-// SyncAll adds a resync of every stored object, as one bulk record.
+// SyncAll appends a resync of every stored object, as one bulk record.
 func (a *Applier) SyncAll(changes []event.Change) []event.Change {
 	stored := event.StoredSnapshot(a.contents.Table.Snapshot())
 	if stored.Len() == 0 {

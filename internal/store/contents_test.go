@@ -20,7 +20,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// storeRig is a store without an informer: what it reads waits until it is applied.
+// storeRig is a store without an informer. Its records wait until they are applied.
 type storeRig struct {
 	reader   event.Reader
 	contents Contents
@@ -39,7 +39,7 @@ func newStoreRig(functions map[string]table.IndexFunc, options table.Options) *s
 
 func (r *storeRig) take(rec event.Record) { r.waiting = append(r.waiting, rec) }
 
-// stage begins a whole state.
+// stage begins a full list.
 func (r *storeRig) stage(size int, reuse bool) *stage {
 	return NewStage(&r.reader, &r.contents, size, reuse && r.contents.Table.Len() > 0, r.take)
 }
@@ -55,7 +55,7 @@ func (r *storeRig) put(typ clientgo.DeltaType, obj any) error {
 	return err
 }
 
-// apply applies what waits, and passes on what it means.
+// apply applies the waiting records, and passes on the notifications.
 func (r *storeRig) apply(initial bool, told func(changes []event.Change)) {
 	batch := r.waiting
 	r.waiting = nil
@@ -65,8 +65,8 @@ func (r *storeRig) apply(initial bool, told func(changes []event.Change)) {
 
 func byName(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
 
-// TestEachWriteTellsItsVersion to the callback, after it is done; a write that changes nothing
-// tells nothing.
+// TestEachWriteTellsItsVersion checks that the callback gets the version after each write, and is
+// not called if nothing changes.
 func TestEachWriteTellsItsVersion(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	var told []string
@@ -97,8 +97,8 @@ func TestEachWriteTellsItsVersion(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, told)
 }
 
-// TestPaceFollowsTheIndexFunctions: only the user's make it unknown, also when their first failure
-// panics, and not those that are refused.
+// TestPaceFollowsTheIndexFunctions checks that only the user's functions make the pace unknown:
+// also if their first failure panics, but not if they are refused.
 func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 	usual := func(f table.IndexFunc) func(any) (string, error) {
 		if values, _ := f(testkit.PodAt("usual", "1")); len(values) == 1 {
@@ -128,11 +128,11 @@ func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 	assert.Contains(t, r.contents.Table.Indexers(), "users")
 
 	r = newStoreRig(map[string]table.IndexFunc{"name": byName}, table.Options{})
-	require.True(t, r.contents.pace.Load().is(paceUnknown), "nobody says that it is none of the user's")
+	require.True(t, r.contents.pace.Load().is(paceUnknown), "the function may be the user's")
 }
 
-// TestPace: who may store how many objects in the goroutine that reads, after functions that took
-// so long.
+// TestPace checks the number of objects that the reading goroutine may store, by the duration of
+// earlier functions.
 func TestPace(t *testing.T) {
 	var c Contents
 	limits := func() []bool {
@@ -154,7 +154,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestProgress: what the server vouches for, and what wakes who waits.
+// TestProgress checks when the server vouches for a version, and when waiting callers are woken.
 func TestProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		batch   []event.Record
@@ -185,7 +185,7 @@ func TestProgress(t *testing.T) {
 		changed = p.Next()
 		done()
 		a.end(nil, a.begin(test.batch))
-		assert.False(t, clientgo.IsDone(doneWhen(changed)), "nobody waits")
+		assert.False(t, clientgo.IsDone(doneWhen(changed)), "there is no waiting caller")
 	}
 	var a Applier
 	a.end(nil, a.begin([]event.Record{{Type: clientgo.Bookmark, Version: "abc"}}))
@@ -193,8 +193,8 @@ func TestProgress(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNotComparable)
 }
 
-// TestProgressWhileTheStoreMoves: a list is applied, or the first events of a watch without a
-// version, while somebody asks.
+// TestProgressWhileTheStoreMoves calls Reached while a list is applied, or the first events of a
+// watch without a version.
 func TestProgressWhileTheStoreMoves(t *testing.T) {
 	list := []event.Record{{Type: clientgo.ReplacedAll, Version: "9"}}
 	afresh := []event.Record{{Type: clientgo.ReplacedAll}, {Type: clientgo.Added, Version: "500"}}
@@ -206,8 +206,8 @@ func TestProgressWhileTheStoreMoves(t *testing.T) {
 		afterAll bool
 	}{
 		"read before the first list, which then comes": {nil, func(a *Applier) { a.end(nil, a.begin(list)) }, "", false, true},
-		"read from what is being applied":              {list, func(a *Applier) { a.begin(afresh) }, "500", false, false},
-		"read from what has been applied":              {list, func(a *Applier) { a.end(nil, a.begin(afresh)) }, "500", false, false},
+		"read while a batch is applied":                {list, func(a *Applier) { a.begin(afresh) }, "500", false, false},
+		"read after a batch is applied":                {list, func(a *Applier) { a.end(nil, a.begin(afresh)) }, "500", false, false},
 		"read before a list that changes nothing":      {list, func(a *Applier) { a.begin(list) }, "9", true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,8 @@ func (doneWhen) Name() string { return "" }
 
 func (c doneWhen) Done() <-chan struct{} { return c }
 
-// TestApplierNotesProgress of what it has applied, and not of what it has refused.
+// TestApplierNotesProgress checks that progress is made by applied batches, and not by refused
+// ones.
 func TestApplierNotesProgress(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	reached := func(version string) bool {
@@ -247,7 +248,7 @@ func TestApplierNotesProgress(t *testing.T) {
 		assert.False(t, ok)
 		return "7"
 	})
-	assert.False(t, reached("7"), "nobody vouches for it")
+	assert.False(t, reached("7"), "the server does not vouch for it")
 	r.apply(false, func(changes []event.Change) { assert.Empty(t, changes) })
 	assert.True(t, reached("7"))
 
@@ -257,14 +258,16 @@ func TestApplierNotesProgress(t *testing.T) {
 	assert.True(t, ok)
 	assert.True(t, reached("8"))
 	unvouched := []event.Record{{Type: clientgo.Deleted, Key: "a"}, {Type: clientgo.Added, Key: "b", Version: "500", Object: testkit.PodAt("b", "500")}}
-	r.contents.OnVersion = func(string) { assert.False(t, reached("8"), "readers may see what the server does not vouch for") }
+	r.contents.OnVersion = func(string) {
+		assert.False(t, reached("8"), "readers may see a version that the server does not vouch for")
+	}
 	r.applier.Apply(unvouched, false)
 	r.applier.Done()
 	assert.False(t, reached("8"))
 }
 
-// TestBookmarksDoNotSplitABatch: its first change is not there before its last one. An index
-// function looks.
+// TestBookmarksDoNotSplitABatch checks, in an index function, that the first change of a batch is
+// not visible before its last one.
 func TestBookmarksDoNotSplitABatch(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	stored := r.contents.Table

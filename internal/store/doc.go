@@ -1,16 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store brings the store of an informer up to date, and says what that means to handlers.
+// Package store applies the records of an informer to its store, and computes the resulting
+// notifications for handlers.
 //
-//	records of a watch ──▶ Applier ──▶ table.Table ──▶ what was replaced ──▶ []event.Change
+//	records of a watch ──▶ Applier ──▶ table.Table ──▶ replaced objects ──▶ []event.Change
 //	                          ▲
-//	a whole state ──▶ stage ──┘  as one record
+//	full list ──▶ stage ──────┘  as one record
 //
-// [Contents] is what every store has, with or without an informer: a table, and what goes with each
-// write of it. An [Applier] applies batches to it, one transaction for each run of events. A stage
-// makes the next whole state while its objects arrive, and the state then takes the place of the
-// former one (replace.go). [Progress] says to those who wait which version the store has come to.
+// [Contents] is the content of every store, with or without an informer: a table, and the work that
+// belongs to each write. An [Applier] applies batches of records to it, one transaction for each
+// run of events. A stage builds the next full list while its objects arrive; the list then replaces
+// the former content (replace.go). [Progress] tells waiting callers which version the store has
+// reached.
 //
-// The readers of a store go straight to its table and wait for nobody.
+// Readers of a store access its table directly and do not block.
 package store

@@ -12,37 +12,40 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// owners knows which of several sources have an object. It belongs to the applier, which applies
-// records in the order in which they were put, so that no lock is needed.
+// owners records which of several sources have an object. It belongs to the applier, which applies
+// records in the order in which they were queued, so no lock is needed.
 //
-// Each source has the set of its keys. What each source says of an object is kept only for keys that
-// more than one has.
+// Each source has the set of its keys. The versions of an object for its sources are kept only for
+// keys that several sources have:
+//
+//	sources  one.keys {a, b}, two.keys {b}
+//	shared   b ─▶ [{one, "5"}, {two, "7"}]
 type owners struct {
 	applier *Applier
-	sources map[*Source]struct{} // that have a state in the store
-	likely  *Source              // to have the next key, too: lists are in the order of namespaces; never nil
-	shared  map[string][]claim   // by key; none: one source has it, in the version of the store
-	touched map[*Source]struct{} // by the transaction in hand
-	stored  []func()             // to be called when the handlers have the batch
+	sources map[*Source]struct{} // the sources with a list in the store
+	likely  *Source              // the source that probably has the next key, as lists are ordered by namespace; never nil
+	shared  map[string][]claim   // claims by key; no entry if one source has the key, in the version of the store
+	touched map[*Source]struct{} // the sources of the current transaction
+	stored  []func()             // called when the handlers have received the batch
 }
 
-// claim is which version of an object a source has. Without a source it is that of the store, of a
-// source that has lost the object, and newer than those of the others. So what is in the store does
-// not go back while they come to that version.
+// claim is the version of an object for a source. A claim without a source is the version in the
+// store if that is of a source that has lost the object, and newer than the versions of the others.
+// So the store does not go back while the others catch up.
 type claim struct {
 	by      *Source
 	version string
 }
 
-// Share makes a the applier of several sources: each record is of a Session. It is called before the
-// first batch.
+// Share prepares a for several sources: each record must have a Session. It must be called before
+// the first batch.
 func (a *Applier) Share() {
 	a.sharing = &owners{
 		applier: a, sources: map[*Source]struct{}{}, likely: &Source{}, shared: map[string][]claim{}, touched: map[*Source]struct{}{},
 	}
 }
 
-// enter notes that a source is going to have objects, about so many if it has none.
+// enter adds a source. size is about the number of its objects.
 func (o *owners) enter(s *Source, size int) {
 	if s.keys == nil {
 		s.keys = make(map[string]struct{}, size)
@@ -50,7 +53,7 @@ func (o *owners) enter(s *Source, size int) {
 	}
 }
 
-// leave forgets a source that has nothing.
+// leave removes a source that has no objects.
 func (o *owners) leave(s *Source) {
 	if len(s.keys) == 0 {
 		s.keys = nil
@@ -58,10 +61,10 @@ func (o *owners) leave(s *Source) {
 	}
 }
 
-// gain notes that s has a version of an object, and reports whether it is for the store: no other
-// source has a newer one. listed says that it is from a whole state, which may be older than the
-// store: a server that was restored counts anew.
-func (o *owners) gain(s *Source, key, version string, listed bool) (stores bool) {
+// add records that s has a version of an object, and reports whether the version must be stored: no
+// other source has a newer one. listed means that it is from a full list, which may be older than
+// the store: a restored server restarts its versions.
+func (o *owners) add(s *Source, key, version string, listed bool) (stores bool) {
 	claims := o.claimsWith(s, key)
 	if s.keys[key] = struct{}{}; claims == nil {
 		return true
@@ -76,7 +79,8 @@ func (o *owners) gain(s *Source, key, version string, listed bool) (stores bool)
 	return order(version, newest) >= 0 && (listed || order(version, inStore) != 0)
 }
 
-// rest returns the claims that are not over, and the newest version of these.
+// rest removes the claims for which over returns true, and returns the others and the newest
+// version of these.
 func rest(claims []claim, over func(claim) bool) (left []claim, newest string) {
 	left = slices.DeleteFunc(claims, over)
 	for _, c := range left {
@@ -85,7 +89,8 @@ func rest(claims []claim, over func(claim) bool) (left []claim, newest string) {
 	return left, newest
 }
 
-// claimsWith returns the claims to a key to which s has one, or gets one; none if it is the only one.
+// claimsWith returns the claims to a key that s has or gets. There are none if s is the only
+// source.
 func (o *owners) claimsWith(s *Source, key string) []claim {
 	claims, shared := o.shared[key]
 	o.enter(s, 0)
@@ -96,13 +101,13 @@ func (o *owners) claimsWith(s *Source, key string) []claim {
 	if !is {
 		return nil
 	}
-	if owner := o.ownerOf(key); owner != nil { // else s has lost it in the run in hand
+	if owner := o.ownerOf(key); owner != nil { // otherwise s has lost it in the current run
 		return []claim{{owner, version}}
 	}
 	return nil
 }
 
-// ownerOf returns the only source that has a key, nil if none has.
+// ownerOf returns the only source that has a key, or nil.
 func (o *owners) ownerOf(key string) *Source {
 	if _, has := o.likely.keys[key]; has {
 		return o.likely
@@ -116,8 +121,8 @@ func (o *owners) ownerOf(key string) *Source {
 	return nil
 }
 
-// inStore returns the version of a cached object as it was received, and whether there is one. What
-// the run in hand is going to change does not count.
+// inStore returns the received version of a cached object, and reports whether there is one.
+// Changes of the current run are not included.
 func (o *owners) inStore(key string) (version string, is bool) {
 	obj, is := o.applier.contents.Table.Get(key)
 	if !is {
@@ -126,8 +131,9 @@ func (o *owners) inStore(key string) (version string, is bool) {
 	return o.applier.Received.of(key, obj), true
 }
 
-// lose notes that s does not have an object, and reports whether it was the last source that had it.
-func (o *owners) lose(s *Source, key string) (last bool) {
+// remove records that s does not have an object, and reports whether s was the last source that had
+// it.
+func (o *owners) remove(s *Source, key string) (last bool) {
 	if _, had := s.keys[key]; !had {
 		return false
 	}
@@ -155,13 +161,14 @@ func (o *owners) lose(s *Source, key string) (last bool) {
 	return len(claims) == 0
 }
 
-// length returns how many records at the front make one transaction. What a record means for an
-// object that several sources have depends on what those before it have left in the store.
+// length returns the number of records at the front of a run that form one transaction. The effect
+// of a record on an object of several sources depends on the store after the earlier records, so it
+// may need a transaction of its own.
 func (o *owners) length(run []event.Record) int {
 	if len(o.shared) == 0 && isOfOne(run) {
 		return len(run)
 	}
-	from := map[string]*Session{} // as large as the transaction, which may be short in a long run
+	from := map[string]*Session{} // grows with the transaction, which may be short in a long run
 	for i := range run {
 		if !run[i].Keyed() {
 			continue
@@ -185,7 +192,7 @@ func isOfOne(run []event.Record) bool {
 	return true
 }
 
-// publish shows the versions of the sources of the transaction.
+// publish publishes the versions of the sources of the transaction.
 func (o *owners) publish() {
 	for s := range o.touched {
 		s.publish()
@@ -193,7 +200,7 @@ func (o *owners) publish() {
 	clear(o.touched)
 }
 
-// done tells those who wait for the states of the batch.
+// done calls the functions that wait for lists of the batch.
 func (o *owners) done() {
 	for _, stored := range o.stored {
 		stored()
@@ -202,7 +209,7 @@ func (o *owners) done() {
 	o.stored = o.stored[:0]
 }
 
-// admit is of sharing. It notes who has what after the records.
+// admit implements sharing. It records the sources' objects after the records.
 func (o *owners) admit(run []event.Record) (admitted []event.Record, of int) {
 	of, n := o.length(run), 0
 	for i := range run[:of] {
@@ -221,17 +228,17 @@ func (o *owners) admit(run []event.Record) (admitted []event.Record, of int) {
 	return run[:n], of
 }
 
-// changesStore notes that s has the object of a record, or has lost it, and reports whether the
-// store changes: another source may still have it, or have a newer version of it.
+// changesStore records that s has the object of a record, or has lost it. It reports whether the
+// store changes: another source may still have the object, or have a newer version.
 func (o *owners) changesStore(s *Source, rec *event.Record) bool {
 	if rec.Type == clientgo.Deleted {
-		return o.lose(s, rec.Key)
+		return o.remove(s, rec.Key)
 	}
-	return o.gain(s, rec.Key, rec.Version, false)
+	return o.add(s, rec.Key, rec.Version, false)
 }
 
-// order returns 1 if version is newer than other, -1 if it is older, and 0 if it is the same. One
-// that cannot be compared counts as newer, since it came later, and so does none.
+// order returns 1 if version is newer than other, -1 if it is older, and 0 if they are equal. A
+// missing version, or one that cannot be compared, counts as newer because it arrived later.
 func order(version, other string) int {
 	if version == other && version != "" {
 		return 0
@@ -242,7 +249,7 @@ func order(version, other string) int {
 	return 1
 }
 
-// later returns the newer version. "" stands for none.
+// later returns the newer version. "" stands for no version.
 func later(a, b string) string {
 	if a != "" && order(a, b) > 0 {
 		return a

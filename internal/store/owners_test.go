@@ -21,8 +21,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// sharedRig is a store of several sources, one plain map for each of them, and a handler that refuses
-// what cannot be.
+// sharedRig is a store of several sources, with a map for each of them as the model, and a handler
+// that checks its calls.
 type sharedRig struct {
 	t        require.TestingT
 	contents Contents
@@ -31,14 +31,14 @@ type sharedRig struct {
 	batch    []event.Record
 
 	sources []*modelSource
-	shown   map[string]int    // the version that the store is to have of each key
-	floor   map[string]int    // where that is of a source that has lost it, and newer than those of the others
-	heard   map[string]string // what the handler knows
+	shown   map[string]int    // the version that the store must have of each key
+	floor   map[string]int    // the same if it is of a source that has lost the object, and newer than those of the others
+	heard   map[string]string // the objects known to the handler
 	calls   []string
 	version int
 }
 
-// modelSource is a source, and what it has by the model.
+// modelSource is a source, with its objects according to the model.
 type modelSource struct {
 	*Session
 	has map[string]int
@@ -56,19 +56,19 @@ func newSharedRig(t require.TestingT, sources int) *sharedRig {
 	return r
 }
 
-// event queues an event of a watch, as the model has it.
+// event queues an event of a watch, and applies it to the model.
 func (r *sharedRig) event(s *modelSource, key string, version int) {
 	typ := clientgo.Updated
 	if s.has[key] == 0 {
 		typ = clientgo.Added
 	}
 	r.queue(s.Session, typ, key, version)
-	r.gain(s, key, version, false)
+	r.add(s, key, version, false)
 }
 
 func (r *sharedRig) deleted(s *modelSource, key string, version int) {
 	r.queue(s.Session, clientgo.Deleted, key, version)
-	r.lose(s, key)
+	r.drop(s, key)
 }
 
 func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key string, version int) {
@@ -76,7 +76,7 @@ func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key string, 
 	r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/" + key, Version: at, Object: testkit.PodAt(key, at), State: session})
 }
 
-// state queues a whole state, of the present session or the next.
+// state queues a full list, of the current session or the next one.
 func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 	if next || s.Number == 0 {
 		s.Session = &Session{Source: s.Source, Number: s.Number + 1, Stored: s.Stored}
@@ -89,11 +89,11 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 	require.NoError(r.t, stage.Publish(strconv.Itoa(r.version)))
 	for key := range maps.Clone(s.has) {
 		if has[key] == 0 {
-			r.lose(s, key)
+			r.drop(s, key)
 		}
 	}
 	for key, version := range has {
-		r.gain(s, key, version, true)
+		r.add(s, key, version, true)
 	}
 }
 
@@ -101,12 +101,12 @@ func (r *sharedRig) remove(s *modelSource) {
 	s.Session = &Session{Source: s.Source, Number: s.Number + 1}
 	r.batch = append(r.batch, NewGone(s.Session))
 	for key := range maps.Clone(s.has) {
-		r.lose(s, key)
+		r.drop(s, key)
 	}
 }
 
-// gain and lose are the contract, in the plainest words.
-func (r *sharedRig) gain(s *modelSource, key string, version int, listed bool) {
+// add and drop are the model of owners.add and owners.remove.
+func (r *sharedRig) add(s *modelSource, key string, version int, listed bool) {
 	if listed || version >= r.floor[key] {
 		delete(r.floor, key)
 	}
@@ -117,7 +117,7 @@ func (r *sharedRig) gain(s *modelSource, key string, version int, listed bool) {
 	s.has[key] = version
 }
 
-func (r *sharedRig) lose(s *modelSource, key string) {
+func (r *sharedRig) drop(s *modelSource, key string) {
 	if s.has[key] == 0 {
 		return
 	}
@@ -131,7 +131,7 @@ func (r *sharedRig) lose(s *modelSource, key string) {
 	}
 }
 
-// newest returns the newest version that a source has of a key; 0: none has it.
+// newest returns the newest version that a source has of a key, or 0.
 func (r *sharedRig) newest(key string) (newest int) {
 	for _, s := range r.sources {
 		newest = max(newest, s.has[key])
@@ -148,7 +148,7 @@ func (r *sharedRig) holders(key string) (n int) {
 	return n
 }
 
-// apply applies what is queued, and compares.
+// apply applies the queued records, and compares the store with the model.
 func (r *sharedRig) apply() {
 	r.calls = nil
 	for _, c := range r.applier.Apply(r.batch, true) {
@@ -177,7 +177,7 @@ func (r *sharedRig) checkOwners() {
 			want++
 		}
 		if want == 1 {
-			want = 0 // its only source is known by its keys
+			want = 0 // its only source is found by its keys
 		}
 		require.Len(r.t, shared["ns/"+key], want, key)
 	}
@@ -194,7 +194,7 @@ func (r *sharedRig) checkOwners() {
 	}
 }
 
-// checkState compares what a source has of the store with the model.
+// checkState compares the State of a source with the model.
 func (r *sharedRig) checkState(s *modelSource) {
 	state := r.applier.State(s.Session)
 	if state == nil {
@@ -245,8 +245,8 @@ func (r *sharedRig) hear(c *event.Change) {
 	}
 }
 
-// TestSharedModel: whatever several sources say, in whatever batches, the store has what the plain
-// maps say, and so has the handler. An object that goes when one of its sources loses it is found.
+// TestSharedModel compares the store and the handler with the model, for any records of several
+// sources in any batches. When an object is lost by one of its sources, the other is found.
 func TestSharedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newSharedRig(t, rapid.IntRange(1, 4).Draw(t, "sources"))
@@ -274,10 +274,10 @@ func TestSharedModel(t *testing.T) {
 	})
 }
 
-// step has a source say something.
+// step makes a source queue a record.
 func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 	key := draw()
-	newer := func(key string) int { // than what the source has, if perhaps not than what others have
+	newer := func(key string) int { // newer than the source's version, but perhaps not than that of others
 		r.version++
 		return rapid.IntRange(s.has[key]+1, r.version+1).Draw(t, "version")
 	}
@@ -301,8 +301,8 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 		r.state(s, has, what == "replacement")
 	case "remove":
 		r.remove(s)
-		s.Session = &Session{Source: &Source{}} // another one of its name
-	case "retired": // events and a state of a session that is over
+		s.Session = &Session{Source: &Source{}} // another source with the same name
+	case "retired": // events and a list of an earlier session
 		if s.Number > 1 {
 			stage := NewPartStage(r.reader, &Session{Source: s.Source, Number: s.Number - 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 			require.NoError(t, stage.Put(testkit.PodAt(key, "1000")))
@@ -315,7 +315,7 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 	}
 }
 
-// TestSharedCalls tells what handlers hear of the turns of two sources that overlap.
+// TestSharedCalls checks the calls of handlers for two overlapping sources.
 func TestSharedCalls(t *testing.T) {
 	r := newSharedRig(t, 2)
 	a, b := r.sources[0], r.sources[1]
@@ -353,8 +353,9 @@ func TestSharedCalls(t *testing.T) {
 	assert.Equal(t, strconv.Itoa(r.version), a.Version())
 }
 
-// TestSharedDoesNotGoBack: when a source has lost an object, an older state of it from a slow source
-// does not replace the newer one. A list may, of a server that counts anew.
+// TestSharedDoesNotGoBack checks that after a source has lost an object, an older version of it
+// from a slow source does not replace the newer one. A list may, because a restored server restarts
+// its versions.
 func TestSharedDoesNotGoBack(t *testing.T) {
 	r := newSharedRig(t, 2)
 	fast, slow := r.sources[0], r.sources[1]
@@ -368,7 +369,7 @@ func TestSharedDoesNotGoBack(t *testing.T) {
 	heard("add ns/x 1 initial")
 	r.event(fast, "x", 8)
 	heard("update ns/x 8")
-	r.deleted(fast, "x", 9) // it has left the selector
+	r.deleted(fast, "x", 9) // it no longer matches the selector
 	r.event(slow, "x", 6)
 	heard()
 	r.event(slow, "x", 8)
@@ -380,7 +381,7 @@ func TestSharedDoesNotGoBack(t *testing.T) {
 	heard("update ns/x 3")
 }
 
-// TestSharedProgress: each source has a version of its own, for which its server vouches.
+// TestSharedProgress checks that each source has its own version, for which its server vouches.
 func TestSharedProgress(t *testing.T) {
 	r := newSharedRig(t, 2)
 	a, b := r.sources[0], r.sources[1]
@@ -409,11 +410,12 @@ func TestSharedProgress(t *testing.T) {
 	r.applier.Apply(r.batch, false)
 	r.batch = nil
 	assert.Equal(t, "7", b.Version())
-	assert.False(t, reached(b, "5"), "what is added first comes in any order")
+	assert.False(t, reached(b, "5"), "the first objects are added in any order")
 	assert.Nil(t, r.applier.State(nil))
 }
 
-// TestSharedTransactions: readers see a state of a source, its replacement and its removal at once.
+// TestSharedTransactions checks that a list of a source, its replacement and its removal are each
+// visible as one state.
 func TestSharedTransactions(t *testing.T) {
 	r := newSharedRig(t, 2)
 	writes := 0
@@ -435,13 +437,13 @@ func TestSharedTransactions(t *testing.T) {
 	one()
 	r.event(a, "x", 7)
 	r.event(b, "b", 7)
-	one() // events that wait, too, of whatever sources, as long as they are about different objects
+	one() // so are waiting events of any sources, if they are about different objects
 	r.remove(b)
 	one()
 }
 
-// TestSharedStored: who waits for a state, or for the end of a source, is told when the handlers have
-// been given what is before it.
+// TestSharedStored checks that callers that wait for a list, or for the end of a source, are called
+// when the handlers have received all earlier changes.
 func TestSharedStored(t *testing.T) {
 	r := newSharedRig(t, 1)
 	var told []string
@@ -454,8 +456,8 @@ func TestSharedStored(t *testing.T) {
 	assert.Equal(t, []string{"stored", "over"}, told)
 }
 
-// TestSharedKeepsCached: a listed object that cannot be transformed keeps its cached version, if that
-// is asked for, and else the list fails.
+// TestSharedKeepsCached checks that a listed object that cannot be transformed keeps its cached
+// version if KeepCached is set, and that otherwise the list fails.
 func TestSharedKeepsCached(t *testing.T) {
 	testkit.Reports(t)
 	r := newSharedRig(t, 1)
@@ -479,16 +481,16 @@ func TestSharedKeepsCached(t *testing.T) {
 	require.NoError(t, stage.Put(testkit.PodAt("z", "13")))
 	require.NoError(t, stage.Remove(testkit.PodAt("z", "15")))
 	require.NoError(t, stage.Publish("16"))
-	r.lose(s, "y")
-	r.lose(s, "z")
+	r.drop(s, "y")
+	r.drop(s, "z")
 	r.apply()
 	assert.ElementsMatch(t, []string{"delete ns/y unseen", "delete ns/z unseen"}, r.calls)
 	behind, _, _ := r.reader.Transform.Counts()
 	assert.Equal(t, 2, behind)
 }
 
-// TestSharedDistrust: a state that was asked for because the cache is in doubt tells of other contents
-// under the cached version, and of nothing else.
+// TestSharedDistrust checks that a list requested because the cache is in doubt reports other
+// contents under the cached version, and nothing else.
 func TestSharedDistrust(t *testing.T) {
 	r := newSharedRig(t, 1)
 	s := r.sources[0]
@@ -508,7 +510,8 @@ func TestSharedDistrust(t *testing.T) {
 	assert.True(t, stored)
 }
 
-// TestSharedDistrustOfOverlap: an object that two sources have in one version is wrong: either of them repairs it.
+// TestSharedDistrustOfOverlap checks that each of two sources with the same version of a wrong
+// object repairs it.
 func TestSharedDistrustOfOverlap(t *testing.T) {
 	r := newSharedRig(t, 2)
 	a, b := r.sources[0], r.sources[1]
@@ -530,7 +533,8 @@ func TestSharedDistrustOfOverlap(t *testing.T) {
 	}
 }
 
-// TestSharedUnversioned: what is known of objects without versions is gone with the overlap, too.
+// TestSharedUnversioned checks that the claims to objects without versions are dropped with the
+// overlap.
 func TestSharedUnversioned(t *testing.T) {
 	r := newSharedRig(t, 2)
 	put := func(s *modelSource, typ clientgo.DeltaType) {
@@ -550,7 +554,8 @@ func TestSharedUnversioned(t *testing.T) {
 	assert.Equal(t, 1, r.contents.Table.Len())
 }
 
-// TestSharedIncomparable: of versions that have no order the last one counts, also within a batch.
+// TestSharedIncomparable checks that of versions without an order the last one is stored, also
+// within a batch.
 func TestSharedIncomparable(t *testing.T) {
 	r := newSharedRig(t, 2)
 	put := func(s *modelSource, version string) {
@@ -570,8 +575,8 @@ func TestSharedIncomparable(t *testing.T) {
 	assert.Equal(t, "q", stored.(*v1.Pod).ResourceVersion)
 }
 
-// TestSharedReceived: the received version of an object that does not show it is known as long as the
-// object is there.
+// TestSharedReceived checks that the received version of an object that does not show it is known
+// while the object is stored.
 func TestSharedReceived(t *testing.T) {
 	r := newSharedRig(t, 1)
 	r.reader.Transform.Function = func(obj any) (any, error) {
@@ -590,7 +595,8 @@ func TestSharedReceived(t *testing.T) {
 	assert.Empty(t, r.applier.Received)
 }
 
-// TestSharedLapsed: an object is behind of which a later state of the stream was refused.
+// TestSharedLapsed checks an object whose later state in the stream was refused: it counts as
+// behind.
 func TestSharedLapsed(t *testing.T) {
 	testkit.Reports(t)
 	r := newSharedRig(t, 1)

@@ -13,19 +13,18 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// partState is a whole state of one of several sources: all that the source has, and not all that
-// the store has. It goes into the store as one transaction.
+// partState is a full list of one of several sources of a store. It is applied as one transaction.
 type partState struct {
-	session  *Session
-	items    []partItem
-	at       map[string]int      // key → place in items
-	kept     map[string]struct{} // keys of objects whose last state cannot be transformed: what is before it stays
-	distrust bool                // the versions of cached objects
-	stored   func()              // called when the state is in the store
-	gone     bool                // the source was removed
+	session       *Session
+	items         []partItem
+	at            map[string]int      // index in items by key
+	untransformed map[string]struct{} // keys of objects whose last state could not be transformed: their cached version stays
+	distrust      bool                // the versions of cached objects are not trusted
+	stored        func()              // called when the list is in the store
+	gone          bool                // the source is removed
 }
 
-// partItem is an object of the state; the zero value is one that was removed again.
+// partItem is an object of the list. The zero value is an object that was removed again.
 type partItem struct {
 	key     string
 	version string // as received
@@ -33,13 +32,13 @@ type partItem struct {
 	altered *event.Origin
 }
 
-// NewGone returns the record of a state without objects: for a source that is removed.
+// NewGone returns a record that removes a source: an empty list.
 func NewGone(session *Session) event.Record {
 	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}, gone: true}}
 }
 
-// NewEnd returns a record that says that a source brings no more. done is called when all before it is
-// in the store and was given to the handlers.
+// NewEnd returns a record that marks the end of a source's records. done is called when all earlier
+// records are in the store and were passed to the handlers.
 func NewEnd(done func()) event.Record {
 	return event.Record{Type: clientgo.ReplacedAll, State: ending(done)}
 }
@@ -52,10 +51,10 @@ func (e ending) replaceIn(a *Applier, changes []event.Change, _ string, _ bool) 
 	return changes
 }
 
-// replaceIn makes the state all that its source has. Objects that no other source has leave with a
-// tombstone; those that come are an initial list if the source had no state before. Of the objects
-// in the version of the store, a state that is asked for again tells as of a resync, as for an
-// informer of one source; the first state of a session tells nothing.
+// replaceIn makes the list the whole content of its source. Objects that no other source has are
+// deleted with a tombstone; new ones are an initial list if the source had no list before.
+// Unchanged objects are a resync if the session has listed before, as for an informer of one
+// source; the first list of a session does not report them.
 func (p *partState) replaceIn(a *Applier, changes []event.Change, version string, _ bool) []event.Change {
 	s, o := p.session.Source, a.sharing.(*owners)
 	if p.session.Number < s.session {
@@ -65,10 +64,10 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	s.session = p.session.Number
 	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
-	write.lose(o, s)
-	write.gain(o, s)
+	write.removals(o, s)
+	write.additions(o, s)
 	a.contents.Apply(write.operations, func(held string) string { return held })
-	write.tell(a, repeated && !p.distrust)
+	write.collect(a, repeated && !p.distrust)
 	s.note(clientgo.ReplacedAll, version)
 	s.publish()
 	o.leave(s)
@@ -76,12 +75,12 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	if p.session.Stored != nil {
 		o.stored = append(o.stored, p.session.Stored)
 	}
-	return told(write.all(), len(changes), &event.Change{Source: &s.Name, Cause: p.cause(first)})
+	return stamp(write.all(), len(changes), &event.Change{Source: &s.Name, Cause: p.cause(first)})
 }
 
-// told gives the changes from one on their source and cause. An update is of no first list: its object was
-// in the store, from another source.
-func told(changes []event.Change, from int, of *event.Change) []event.Change {
+// stamp sets source and cause of the changes from index from on. An update never has CauseInitial,
+// because its object was already in the store, from another source.
+func stamp(changes []event.Change, from int, of *event.Change) []event.Change {
 	for i := range changes[from:] {
 		c := &changes[from+i]
 		c.Source, c.Cause = of.Source, of.Cause
@@ -103,46 +102,47 @@ func (p *partState) cause(first bool) event.Cause {
 	}
 }
 
-// partWrite is a partState on its way into the store.
+// partWrite is a partState that is being applied.
 type partWrite struct {
 	partChanges
 	part       *partState
 	operations []table.Op
-	items      []*partItem // of the operations; nil for deletions
+	items      []*partItem // the item of each operation; nil for deletions
 }
 
-// lose makes operations of what the source has lost.
-func (w *partWrite) lose(o *owners, s *Source) {
+// removals adds operations for the objects that the source no longer has.
+func (w *partWrite) removals(o *owners, s *Source) {
 	for key := range s.keys {
 		_, listed := w.part.at[key]
-		_, kept := w.part.kept[key]
-		if listed || kept {
+		_, untransformed := w.part.untransformed[key]
+		if listed || untransformed {
 			continue
 		}
-		if o.lose(s, key) {
+		if o.remove(s, key) {
 			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
 		}
 	}
 }
 
-// gain makes operations of what the source has, as far as the store has nothing newer.
-func (w *partWrite) gain(o *owners, s *Source) {
+// additions adds operations for the objects of the list, except those of which the store has a
+// newer version.
+func (w *partWrite) additions(o *owners, s *Source) {
 	w.operations = slices.Grow(w.operations, len(w.part.items))
 	for i := range w.part.items {
 		item := &w.part.items[i]
 		if item.object == nil {
 			continue
 		}
-		if o.gain(s, item.key, item.version, true) {
+		if o.add(s, item.key, item.version, true) {
 			w.operations = append(w.operations, table.Op{Key: item.key, Object: item.object})
 			w.items = append(w.items, item)
 		}
 	}
 }
 
-// tell says what the operations meant. resyncs says whether handlers hear of objects that are as
-// they were.
-func (w *partWrite) tell(a *Applier, resyncs bool) {
+// collect collects the changes that the operations have made. resyncs reports whether unchanged
+// objects are reported.
+func (w *partWrite) collect(a *Applier, resyncs bool) {
 	for i := range w.operations {
 		op, item := &w.operations[i], w.items[i]
 		switch {
@@ -164,8 +164,8 @@ func (w *partWrite) tell(a *Applier, resyncs bool) {
 	}
 }
 
-// isSame reports whether an object says nothing that the cached one does not. Without a version, or
-// if that is not to be trusted, the contents tell.
+// isSame reports whether an object equals the cached one. If the version is missing or not trusted,
+// the contents are compared.
 func (p *partState) isSame(a *Applier, item *partItem, cached any) bool {
 	if a.Received.of(item.key, cached) != item.version {
 		return false
@@ -173,10 +173,9 @@ func (p *partState) isSame(a *Applier, item *partItem, cached any) bool {
 	return item.version != "" && !p.distrust || identical.Objects(cached, item.object)
 }
 
-// partChanges collects what a state means to handlers: what leaves, what comes, what is different,
-// and what is as it was.
+// partChanges collects the changes of a list: deletions, additions, updates and resyncs.
 type partChanges struct {
-	changes       []event.Change // deletions, after those of the records before
+	changes       []event.Change // deletions, after the changes of earlier records
 	updates       []event.Change
 	adds, resyncs bulk
 	initial       bool
@@ -203,7 +202,7 @@ func (c *partChanges) all() []event.Change {
 	return c.changes
 }
 
-// bulk are objects of which one record tells.
+// bulk collects the objects of one bulk record.
 type bulk struct {
 	keys             []string
 	objects, formers []any

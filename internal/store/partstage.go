@@ -9,31 +9,32 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// partStage is the stage of one of several sources: it reads and transforms the objects as they
-// come, in the goroutine of the source's reflector.
+// partStage is the stage of one of several sources. It reads and transforms the objects as they
+// arrive, in the goroutine of the source's reflector.
 type partStage struct {
 	reader *event.Reader
 	state  *partState
 	done   func(event.Record)
 }
 
-// NewPartStage returns an empty stage of about size objects for a source. The reader is the
-// source's own. done takes what is published: a ReplacedAll, for an applier that is shared.
+// NewPartStage returns an empty stage for about size objects of a source. The reader belongs to the
+// source. done receives the published list: a ReplacedAll record, for an applier with several
+// sources.
 func NewPartStage(r *event.Reader, session *Session, size int, done func(event.Record)) *partStage {
 	return &partStage{r, &partState{
 		session: session, items: make([]partItem, 0, size), at: make(map[string]int, size),
-		kept: map[string]struct{}{}, stored: func() {},
+		untransformed: map[string]struct{}{}, stored: func() {},
 	}, done}
 }
 
-// Distrust is as of stage.
+// Distrust is stage.Distrust.
 func (s *partStage) Distrust() { s.state.distrust = true }
 
-// WhenStored is as of stage.
+// WhenStored is stage.WhenStored.
 func (s *partStage) WhenStored(stored func()) { s.state.stored = stored }
 
-// Put adds an object in the place of an earlier state of it. One that cannot be transformed fails,
-// or keeps its cached version if the reader says so.
+// Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
+// returns an error or, if the reader says so, the object keeps its cached version.
 func (s *partStage) Put(obj any) error {
 	rec := event.Record{Type: clientgo.Replaced, Object: obj}
 	rec.Version, _ = event.VersionOf(obj)
@@ -42,20 +43,20 @@ func (s *partStage) Put(obj any) error {
 	}
 	switch err := s.reader.PassListed(&rec); {
 	case err == nil:
-		delete(s.state.kept, rec.Key)
+		delete(s.state.untransformed, rec.Key)
 		s.put(partItem{rec.Key, rec.Version, rec.Object, rec.Altered})
 		return nil
 	case !s.reader.Transform.KeepCached:
 		return err
 	default:
 		event.ReportTo(s.reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
-		s.state.kept[rec.Key] = struct{}{}
+		s.state.untransformed[rec.Key] = struct{}{}
 		return nil
 	}
 }
 
 func (s *partStage) put(item partItem) {
-	if place, known := s.state.at[item.key]; known {
+	if place, exists := s.state.at[item.key]; exists {
 		s.state.items[place] = item
 		return
 	}
@@ -68,8 +69,8 @@ func (s *partStage) Remove(obj any) error {
 	if err != nil {
 		return err
 	}
-	delete(s.state.kept, key)
-	if place, known := s.state.at[key]; known {
+	delete(s.state.untransformed, key)
+	if place, exists := s.state.at[key]; exists {
 		delete(s.state.at, key)
 		s.state.items[place] = partItem{}
 	}
@@ -79,8 +80,8 @@ func (s *partStage) Remove(obj any) error {
 func (s *partStage) Publish(version string) error {
 	state := s.state
 	s.state = nil
-	except := make([]string, 0, len(state.kept))
-	for key := range state.kept {
+	except := make([]string, 0, len(state.untransformed))
+	for key := range state.untransformed {
 		except = append(except, key)
 	}
 	s.reader.Transform.Replaced(except)

@@ -14,22 +14,24 @@ import (
 
 var ErrNotComparable = errors.New("resourceVersion is not comparable")
 
-// Progress tracks which version, vouched for by the server, an informer's store has come to. The
-// applier turns the era before and after it applies a batch, and wakes those who wait.
+// Progress tracks the version that an informer's store has reached, and whether the server vouches
+// for it. The applier changes the era before and after it applies a batch, and wakes waiting
+// callers.
 type Progress struct {
 	// era counts how often the server has begun or ceased to vouch for the store's version. It is
-	// odd while it does. It does not while the version may come from synthetic Added events, with
-	// which a watch without a version begins, in any order: until an event comes that is not Added.
+	// odd while the server does. It is even while the version may come from synthetic Added events:
+	// a watch without a version begins with them, in any order, up to the first event of another
+	// type.
 	era     atomic.Uint64
-	waiting atomic.Int32 // callers between Await and done
+	waiting atomic.Int32 // number of callers between Await and done
 
 	mu struct {
 		sync.Mutex
-		changed chan struct{} // closed at the next change; nil until somebody asks
+		changed chan struct{} // closed at the next change; nil until Next is called
 	}
 }
 
-// wake wakes those who wait, after something was applied.
+// wake wakes waiting callers after a batch was applied.
 func (p *Progress) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,14 +41,14 @@ func (p *Progress) wake() {
 	}
 }
 
-// Await announces a caller of next, until it calls done.
+// Await announces a caller of Next. The caller must call done at the end.
 func (p *Progress) Await() (done func()) {
 	p.waiting.Add(1)
 	return func() { p.waiting.Add(-1) }
 }
 
-// Next returns a channel that is closed when something was applied after this call, for a caller
-// between await and done.
+// Next returns a channel that is closed when a batch was applied after this call. It must be called
+// between Await and done.
 func (p *Progress) Next() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,9 +58,9 @@ func (p *Progress) Next() <-chan struct{} {
 	return p.mu.changed
 }
 
-// Reached reports whether the store, whose version applied returns, has come to version. The error
-// is ErrNotComparable. A version read while one era ends and another begins counts as not reached:
-// the end of that change wakes those who wait.
+// Reached reports whether the store, whose version applied returns, has reached version. The error
+// wraps ErrNotComparable. A version read while the era changes counts as not reached; the end of
+// that change wakes waiting callers.
 func (p *Progress) Reached(applied func() string, version string) (bool, error) {
 	era := p.era.Load()
 	now := applied()

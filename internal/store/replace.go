@@ -13,23 +13,23 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// nextState is a whole state on its way into the store of an informer. It is filled as the objects
-// arrive, while the store goes on, so that little is left to do when it takes the place of the
-// former one.
+// nextState is a full list that becomes the content of an informer's store. It is filled as the
+// objects arrive, while the store remains in use, so that little work is left when it replaces the
+// former content.
 type nextState struct {
 	draft *table.Draft
-	news  table.Places // places of objects that the store does not have, or has in another version
+	news  table.Places // places of objects that the store lacks, or has in another version
 
-	received Received // of the draft's objects
-	distrust bool     // of the versions of cached objects
-	stored   func()   // called when the state is in the store
-	kept     []string // keys of listed objects that cannot be transformed: the cached ones stay
+	received      Received // versions and UIDs of the draft's objects
+	distrust      bool     // the versions of cached objects are not trusted
+	stored        func()   // called when the list is in the store
+	untransformed []string // keys of listed objects that cannot be transformed: the cached ones stay
 
-	contents *Contents     // of the store
-	filed    int           // objects whose index functions have run
-	took     time.Duration // with them
+	contents *Contents     // the store's content
+	filed    int           // number of objects whose index functions have run
+	took     time.Duration // time that they took
 
-	former [table.BlockLen]string // memory of file
+	former [table.BlockLen]string // scratch memory of file
 	isNews [table.BlockLen]bool   // the same
 }
 
@@ -37,8 +37,8 @@ func newNextState(c *Contents, size int) *nextState {
 	return &nextState{draft: c.Table.Draft(size), received: Received{}, stored: func() {}, contents: c}
 }
 
-// file adds a block of objects that the draft was asked to look up. Given are their versions as
-// received, and what was received of those that do not show it any more.
+// file adds a block of objects that the draft has looked up. versions are their versions as
+// received, altered the origins of those that no longer show them.
 func (n *nextState) file(b *table.Block, versions []string, altered []*event.Origin) {
 	for i, former := range b.Former[:b.N] {
 		if former != nil {
@@ -56,8 +56,8 @@ func (n *nextState) file(b *table.Block, versions []string, altered []*event.Ori
 	}
 }
 
-// put adds a block to the draft, which runs the index functions as long as they are quick. What is
-// left is for complete.
+// put adds a block to the draft, which runs the index functions while they are quick. The rest is
+// left to complete.
 func (n *nextState) put(b *table.Block) {
 	pace := n.contents.pace.Load()
 	if pace == nil {
@@ -75,7 +75,7 @@ func (n *nextState) put(b *table.Block) {
 	}
 }
 
-// complete runs the index functions that put has left.
+// complete runs the index functions that put has not run.
 func (n *nextState) complete() {
 	pace, began := n.contents.pace.Load(), time.Now()
 	if filed := n.draft.Complete(); pace != nil {
@@ -83,7 +83,7 @@ func (n *nextState) complete() {
 	}
 }
 
-// remove takes an object out again.
+// remove removes an object again.
 func (n *nextState) remove(key string) {
 	if place, ok := n.draft.Remove(key); ok {
 		n.news.Put(place, false)
@@ -91,8 +91,9 @@ func (n *nextState) remove(key string) {
 	}
 }
 
-// replaceIn makes n all that the applier's store has. The changes are the deletions first, then the
-// list in its order; an object that is listed twice counts once, in its last state.
+// replaceIn makes n the content of the applier's store. The deletions come first in changes, then
+// the objects in the order of the list. An object that is listed twice counts once, in its last
+// state.
 func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
 	kept := n.keepCached()
 	n.complete()
@@ -125,7 +126,7 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 		})
 	}
 	n.contents.install(n.draft, version)
-	for _, key := range n.kept {
+	for _, key := range n.untransformed {
 		if origin, altered := a.Received[key]; altered {
 			n.received[key] = origin
 		}
@@ -135,15 +136,16 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 	return list.changes
 }
 
-// isSame reports whether the server says of an object in n what it said of the cached one.
+// isSame reports whether an object in n has the same version and UID as the cached one.
 func (a *Applier) isSame(n *nextState, item *table.Item) bool {
 	now := n.received.Origin(item.Key, item.Object)
 	return now.Version != "" && now == a.Received.Origin(item.Key, item.Former)
 }
 
-// keepCached takes in the cached objects whose listed state cannot be had. It returns their places.
+// keepCached adds the cached objects whose listed state cannot be transformed, and returns their
+// places.
 func (n *nextState) keepCached() (places table.Places) {
-	for _, key := range n.kept {
+	for _, key := range n.untransformed {
 		cached, exists := n.contents.Table.Get(key)
 		if !exists || n.draft.Has(key) {
 			continue
@@ -156,16 +158,14 @@ func (n *nextState) keepCached() (places table.Places) {
 	return places
 }
 
-// listChanges collects the changes that a state in the store means, in the order of the state.
-// Resyncs in a row are one bulk record.
+// listChanges collects the changes of a list, in its order. Successive resyncs are one bulk record.
 type listChanges struct {
 	changes []event.Change
 	next    *nextState
 	kept    table.Places
 	initial bool
 
-	// keys, objects and formers are the resyncs so far, of which those from first on are in no
-	// record yet.
+	// keys, objects and formers are the resyncs so far. Those from first on are in no record yet.
 	keys             []string
 	objects, formers []any
 	first            int
@@ -183,16 +183,16 @@ func (l *listChanges) addAll() {
 	}
 }
 
-// meaning is what an object of a state is to the handlers.
+// meaning is the kind of change that an object of a list is for handlers.
 type meaning uint8
 
 const (
 	news    meaning = iota
 	resync          // the cached object in its cached version
-	nothing         // the same, and the state was requested to find what is wrong
+	nothing         // the same, in a list requested because the cache is in doubt
 )
 
-// all adds all objects that mean something.
+// all adds the changes of all objects.
 func (l *listChanges) all(meaningOf func(place uint32, item *table.Item) meaning) {
 	n := l.next.draft.Len()
 	l.keys, l.objects, l.formers = make([]string, 0, n), make([]any, 0, n), make([]any, 0, n)
@@ -225,7 +225,7 @@ func causeOfList(initial bool) event.Cause {
 	return event.CauseRelist
 }
 
-// endRun makes a record of the resyncs that are in none yet.
+// endRun makes a bulk record of the pending resyncs.
 func (l *listChanges) endRun() {
 	first, end := l.first, len(l.objects)
 	if first == end {

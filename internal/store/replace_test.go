@@ -19,21 +19,21 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// stateRig brings whole states into a store, and knows what must be heard of that.
+// stateRig applies full lists to a store, and knows the notifications to expect.
 type stateRig struct {
 	*storeRig
-	reuse bool
-	known map[string]stagedObject // by key: what the store has
+	reuse  bool
+	stored map[string]stagedObject // the objects of the store by key
 }
 
-// stagedObject is an object as it is stored, and the version with which it came.
+// stagedObject is an object as stored, and its version as received.
 type stagedObject struct {
 	version string
 	stored  any
 }
 
-// transforms of a stateRig. Each leaves the objects' identity alone, so that the rig knows them
-// again.
+// rigTransforms are the transforms of a stateRig. None of them replaces an object, so that the rig
+// recognizes it.
 var rigTransforms = map[string]clientgo.TransformFunc{
 	"none": nil,
 	"blanks versions": func(obj any) (any, error) {
@@ -62,7 +62,7 @@ func newStateRig(t *rapid.T) *stateRig {
 	r := &stateRig{
 		storeRig: newStoreRig(map[string]table.IndexFunc{"name": byName}, options),
 		reuse:    rapid.Bool().Draw(t, "reuse"),
-		known:    map[string]stagedObject{},
+		stored:   map[string]stagedObject{},
 	}
 	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks UIDs", "blanks some"}).Draw(t, "transform")]
 	if rapid.Bool().Draw(t, "fails") {
@@ -93,8 +93,8 @@ func (r *stateRig) pod(t *rapid.T) *v1.Pod {
 	return pod
 }
 
-// fill fills a stage and says what the store is to hold after it; a nil object stands for the one
-// that it has.
+// fill fills a stage and returns the expected content of the store. A nil object stands for the
+// cached one.
 func (r *stateRig) fill(t *rapid.T, into *stage) map[string]*stagedObject {
 	want := map[string]*stagedObject{}
 	for range rapid.IntRange(0, 12).Draw(t, "steps") {
@@ -116,7 +116,7 @@ func (r *stateRig) fill(t *rapid.T, into *stage) map[string]*stagedObject {
 	return want
 }
 
-// heard applies what waits and returns what that means, object by object.
+// heard applies the waiting records and returns the notifications, object by object.
 func (r *stateRig) heard(initial bool) (heard []event.Change) {
 	r.apply(initial, func(changes []event.Change) {
 		for i := range changes {
@@ -133,7 +133,7 @@ func (r *stateRig) heard(initial bool) (heard []event.Change) {
 	return heard
 }
 
-// meanwhile has an event of the watch arrive late: after a stage was begun.
+// meanwhile applies an event of the watch after a stage was begun.
 func (r *stateRig) meanwhile(t *rapid.T) {
 	pod := r.pod(t)
 	delete(pod.Labels, "bad")
@@ -141,16 +141,16 @@ func (r *stateRig) meanwhile(t *rapid.T) {
 	version := pod.ResourceVersion
 	require.NoError(t, r.put(clientgo.Updated, pod))
 	r.heard(false)
-	r.known[key] = stagedObject{version, pod}
+	r.stored[key] = stagedObject{version, pod}
 }
 
-// require compares what was heard of a state with what it means.
+// require compares the notifications of a list with the expected ones.
 func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []event.Change) {
-	told, deletions := map[string]bool{}, true
+	seen, deletions := map[string]bool{}, true
 	for _, c := range heard {
-		require.False(t, told[c.Key], "%s is told twice", c.Key)
-		told[c.Key] = true
-		old, was := r.known[c.Key]
+		require.False(t, seen[c.Key], "%s is reported twice", c.Key)
+		seen[c.Key] = true
+		old, was := r.stored[c.Key]
 		now := want[c.Key]
 		if c.Kind == event.ChangeDelete {
 			require.True(t, deletions, "deletions come first")
@@ -168,29 +168,29 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ev
 		}
 	}
 	for key, now := range want {
-		require.Equal(t, now != nil, told[key], key)
-		if old, was := r.known[key]; now == nil && was {
+		require.Equal(t, now != nil, seen[key], key)
+		if old, was := r.stored[key]; now == nil && was {
 			want[key] = &old
 		} else if now == nil {
 			delete(want, key)
 		}
 	}
-	for key := range r.known {
-		require.Equal(t, want[key] == nil, told[key] && want[key] == nil, "%s is gone", key)
+	for key := range r.stored {
+		require.Equal(t, want[key] == nil, seen[key] && want[key] == nil, "%s is gone", key)
 	}
-	clear(r.known)
+	clear(r.stored)
 	for key, now := range want {
 		stored, exists := r.contents.Table.Get(key)
 		require.True(t, exists)
 		r.requireStored(t, now.stored, stored)
-		r.known[key] = stagedObject{now.version, stored}
+		r.stored[key] = stagedObject{now.version, stored}
 		require.Equal(t, now.version, r.applier.Received.of(key, stored))
 	}
 	require.Equal(t, len(want), r.contents.Table.Len())
-	require.Equal(t, altered(r.known), r.applier.Received)
+	require.Equal(t, altered(r.stored), r.applier.Received)
 }
 
-// requireStored allows for another object with the same content if there is reuse.
+// requireStored compares objects, or only their contents if identical objects are reused.
 func (r *stateRig) requireStored(t *rapid.T, want, got any) {
 	if r.reuse {
 		require.Equal(t, want, got)
@@ -199,7 +199,7 @@ func (r *stateRig) requireStored(t *rapid.T, want, got any) {
 	}
 }
 
-// altered returns what was received of the objects that do not show it.
+// altered returns the origins of the objects that do not show them.
 func altered(objects map[string]stagedObject) Received {
 	hidden := Received{}
 	for key, o := range objects {
@@ -211,9 +211,8 @@ func altered(objects map[string]stagedObject) Received {
 	return hidden
 }
 
-// TestWholeStates: whatever whole state follows whatever other, and whatever happens to the store
-// meanwhile, the store becomes that state and handlers hear of the difference, once for each
-// object.
+// TestWholeStates applies any lists one after the other, with writes in between. The store must
+// become each list, and handlers must get one notification for each object that differs.
 func TestWholeStates(t *testing.T) {
 	testkit.Reports(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -230,8 +229,8 @@ func TestWholeStates(t *testing.T) {
 	})
 }
 
-// TestUnchangedStateIsOneRecord: a relist that brings nothing new is one bulk record, and a change
-// in the middle does not make single records of the others.
+// TestUnchangedStateIsOneRecord checks that a relist without changes is one bulk record, and that a
+// change in the middle splits it into two.
 func TestUnchangedStateIsOneRecord(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	const n = 3*table.BlockLen + 5

@@ -11,24 +11,25 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Source is what one of several sources of a store has there. Its Progress is that of the source.
-// The applier has the rest; anybody may call the methods that are exported.
+// Source is one of several sources of a store, with its part of the content. Its Progress is that
+// of the source. The exported fields and methods may be used by any goroutine, the others by the
+// applier only.
 type Source struct {
-	Name     string // what handlers are told; does not change
+	Name     string // the name passed to handlers; does not change
 	Progress Progress
 	version  atomic.Pointer[string]
 	size     atomic.Int64
 
-	keys    map[string]struct{} // of the objects that the source has
-	session uint64              // whose state was applied last; 0: none yet
+	keys    map[string]struct{} // keys of the source's objects
+	session uint64              // number of the session whose list was applied last; 0 if there was none
 
 	newest          string // version to be published after the transaction
-	newestIsVouched bool   // by the server
-	vouched         bool   // what Progress says
+	newestIsVouched bool   // whether the server vouches for newest
+	vouched         bool   // whether the era of Progress is odd
 }
 
-// Version returns the version to which the store has come for this source; "" before its first
-// state.
+// Version returns the version that the store has reached for this source, or "" before its first
+// list.
 func (s *Source) Version() string {
 	if version := s.version.Load(); version != nil {
 		return *version
@@ -36,31 +37,31 @@ func (s *Source) Version() string {
 	return ""
 }
 
-// Len returns how many objects the source has, those included that other sources have, too.
+// Len returns the number of objects of the source, including those that other sources have too.
 func (s *Source) Len() int { return int(s.size.Load()) }
 
-// Session is one request of a source for objects. A source that is replaced or removed gets a
-// session with a greater number; what an earlier one brings after the first state of a later one is
-// dropped. It is the State of each record about an object, and of each bookmark.
+// Session is one request of a source for objects. When a source is replaced or removed it gets a
+// session with a greater number, and records of an earlier session are dropped after the first list
+// of a later one. Session is the State of each record about an object, and of each bookmark.
 type Session struct {
 	*Source
 	Number uint64
-	// Stored is called when a state of the session is in the store and was given to the handlers, in
-	// the goroutine of the applier. It must not wait. nil: nothing is.
+	// Stored is called when a list of the session is in the store and was passed to the handlers,
+	// in the applier's goroutine. It must not block. It may be nil.
 	Stored func()
 }
 
-// sessionOf returns the session of a record that is no whole state.
+// sessionOf returns the session of a record that is not a full list.
 func sessionOf(rec *event.Record) *Session {
 	session, _ := rec.State.(*Session)
 	return session
 }
 
-// isCurrent reports whether the session's state is in the store, so that events may follow it.
+// isCurrent reports whether the session's list is in the store, so that its events may be applied.
 func (s *Session) isCurrent() bool { return s != nil && s.Number == s.session }
 
-// note notes the version of a record, to be published with the transaction. Added events may come in
-// any order at the beginning of a watch, and so do not make the server vouch.
+// note records the version of a record, to be published with the transaction. Added events do not
+// make the server vouch, because a watch may begin with Added events in any order.
 func (s *Source) note(typ clientgo.DeltaType, version string) {
 	switch s.newest = event.LaterVersion(s.newest, version); typ {
 	case clientgo.ReplacedAll:
@@ -71,9 +72,9 @@ func (s *Source) note(typ clientgo.DeltaType, version string) {
 	}
 }
 
-// publish shows what was noted to those who wait for a version, after the transaction. While the
-// version changes from one that the server vouches for to another one, Reached may say no: the end
-// of the change wakes its caller.
+// publish publishes the recorded version after the transaction. While the version changes from one
+// that the server vouches for to another one, Reached may return false; the end of the change wakes
+// its callers.
 func (s *Source) publish() {
 	if s.vouched && !s.newestIsVouched {
 		s.turn()

@@ -17,20 +17,20 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// stage is the stage of an informer: it makes the store's next state of the objects as they
-// come, while they are in the processor's caches.
+// stage builds the next content of an informer's store from the objects as they arrive, while they
+// are in the processor's caches.
 //
-// Nearly all of the time goes into waiting for the memory that objects are scattered over. So they
-// are handled in blocks, and each pass over a block does one short thing with all of its objects,
-// so that their waits overlap.
+// Nearly all of its time is spent waiting for memory, because the parts of objects are scattered.
+// So objects are handled in blocks, and each pass over a block does one short step for all of its
+// objects, so that their cache misses overlap.
 type stage struct {
 	reader *event.Reader
-	reuses bool // cached objects take the place of identical ones
+	reuses bool // identical cached objects are reused
 	next   *nextState
-	done   func(event.Record) // takes the state that is published
-	lapsed []string           // keys of objects of the next state of which a later one was refused
+	done   func(event.Record) // receives the published list
+	lapsed []string           // keys of objects of the next content of which a later state was refused
 
-	chunk    int // how many objects fill the block
+	chunk    int // number of objects at which the block is flushed
 	block    table.Block
 	versions [table.BlockLen]string // as received
 	altered  [table.BlockLen]*event.Origin
@@ -38,8 +38,8 @@ type stage struct {
 	text     []byte
 }
 
-// NewStage returns an empty stage of about size objects for a store. done takes what is
-// published: a ReplacedAll, for the applier of that store.
+// NewStage returns an empty stage for about size objects of a store. done receives the published
+// list: a ReplacedAll record, for the applier of that store.
 func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
 	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), done: done, chunk: table.BlockLen}
 	if !c.AllowsReader(1) {
@@ -48,11 +48,11 @@ func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(even
 	return s
 }
 
-// Distrust has objects that are not identical to the cached ones count as news, whatever their
-// versions say. Those that are, in the same version, are not told to handlers at all.
+// Distrust makes objects that are not identical to the cached ones count as changed, whatever their
+// versions. Identical ones in the same version are not reported to handlers at all.
 func (s *stage) Distrust() { s.next.distrust = true }
 
-// WhenStored has a function called once the published state is in the store.
+// WhenStored sets a function that is called when the published list is in the store.
 func (s *stage) WhenStored(stored func()) { s.next.stored = stored }
 
 func (s *stage) Put(obj any) error {
@@ -64,7 +64,7 @@ func (s *stage) Put(obj any) error {
 	return nil
 }
 
-// flush brings the block into the next state.
+// flush adds the block to the next content.
 func (s *stage) flush() error {
 	defer s.block.Reset()
 	if err := s.readKeys(); err != nil {
@@ -83,7 +83,7 @@ func (s *stage) flush() error {
 	return nil
 }
 
-// readKeys reads keys and versions of the block.
+// readKeys reads the keys and versions of the block.
 func (s *stage) readKeys() error {
 	if !s.reader.Keys.Usual {
 		return s.computeKeys()
@@ -113,7 +113,7 @@ func (s *stage) readKeys() error {
 	return nil
 }
 
-// computeKeys is readKeys by the reader's key function.
+// computeKeys is readKeys with the reader's key function.
 func (s *stage) computeKeys() (err error) {
 	for i := range s.block.N {
 		s.versions[i], _ = event.VersionOf(s.block.Objects[i])
@@ -124,8 +124,8 @@ func (s *stage) computeKeys() (err error) {
 	return nil
 }
 
-// transform transforms the objects of the block, and leaves out those that cannot be, if the cached
-// ones are to stay.
+// transform transforms the objects of the block. If cached objects are to stay, it drops those that
+// cannot be transformed.
 func (s *stage) transform() error {
 	b, n := &s.block, 0
 	for i := range b.N {
@@ -140,7 +140,7 @@ func (s *stage) transform() error {
 		case s.reader.Transform.KeepCached:
 			event.ReportTo(s.reader.Logger, event.Discreet(err),
 				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
-			s.next.kept = append(s.next.kept, rec.Key)
+			s.next.untransformed = append(s.next.untransformed, rec.Key)
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {
 				s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
 			}
@@ -152,7 +152,7 @@ func (s *stage) transform() error {
 	return nil
 }
 
-// reuse puts cached objects in the place of identical ones.
+// reuse replaces objects by identical cached ones.
 func (s *stage) reuse() {
 	b := &s.block
 	for i, cached := range b.Former[:b.N] {
@@ -170,7 +170,7 @@ func (s *stage) Remove(obj any) error {
 	if err != nil {
 		return err
 	}
-	s.next.kept, s.lapsed = without(s.next.kept, key), without(s.lapsed, key)
+	s.next.untransformed, s.lapsed = without(s.next.untransformed, key), without(s.lapsed, key)
 	s.next.remove(key)
 	return nil
 }
@@ -185,19 +185,19 @@ func (s *stage) Publish(version string) error {
 	}
 	next := s.next
 	s.next = nil
-	next.kept = slices.DeleteFunc(next.kept, next.draft.Has) // another state of theirs could be transformed
-	s.reader.Transform.Replaced(slices.Concat(next.kept, s.lapsed))
+	next.untransformed = slices.DeleteFunc(next.untransformed, next.draft.Has) // another state of the object was transformed
+	s.reader.Transform.Replaced(slices.Concat(next.untransformed, s.lapsed))
 	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
 	return nil
 }
 
-// WarmBlock loads what key and index functions are going to look at in the objects of a block. An
-// object is a chain of pointers, and a function that follows one waits for memory at each step;
-// here each step is taken for all objects, so that they wait together. A Replace of 10^5 pods
-// spends two thirds of its time in such waits without it.
+// WarmBlock loads the memory of a block's objects that key and index functions read into the
+// caches. An object is a chain of pointers, and a function that follows one waits for memory at
+// each step. WarmBlock takes each step for all objects, so that the waits overlap. A Replace of
+// 10^5 pods spends two thirds of its time in such waits without it.
 //
-// It only looks at what every typed API object has; of others it loads the beginning. The number
-// that it returns means nothing: it keeps the compiler from leaving out the loads.
+// It reads only the fields that every typed API object has; of other objects it loads the
+// beginning. The result has no meaning: it keeps the compiler from removing the loads.
 //
 //go:noinline
 func WarmBlock(objects []any) (sum int) {
@@ -239,8 +239,8 @@ func firstByte(s string) int {
 	return int(s[0])
 }
 
-// MemoryIsScarce reports whether the runtime's memory limit may be exceeded when all that is in use
-// is there twice.
+// MemoryIsScarce reports whether the runtime's memory limit may be exceeded if the memory in use
+// doubles.
 func MemoryIsScarce() bool {
 	samples := []metrics.Sample{
 		{Name: "/gc/gomemlimit:bytes"},
@@ -252,8 +252,8 @@ func MemoryIsScarce() bool {
 	return limit < math.MaxInt64 && samples[1].Value.Uint64()-samples[2].Value.Uint64() > limit/2
 }
 
-// claimUnchanged reports whether two objects claim to be one, in one version: without that a
-// comparison is not worth it.
+// claimUnchanged reports whether two objects have the same UID and version. Otherwise it is not
+// worth comparing them.
 func claimUnchanged(a, b any) bool {
 	before, after := event.OriginOf(a), event.OriginOf(b)
 	return before == after && after.Version != "" && after.UID != ""

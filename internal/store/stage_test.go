@@ -21,9 +21,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestStageKeepsCached: an object that cannot be transformed is kept as it is in the store, if that
-// is asked for, but not if a later state of it can be, and not if it was deleted again. It counts
-// as behind then, and so does one of which an earlier state could be transformed.
+// TestStageKeepsCached checks that an object that cannot be transformed keeps its cached version if
+// KeepCached is set, unless a later state of it can be transformed or it was deleted. It then
+// counts as behind, and so does one of which an earlier state was transformed.
 func TestStageKeepsCached(t *testing.T) {
 	testkit.Reports(t)
 	transform := func(obj any) (any, error) {
@@ -76,7 +76,7 @@ func TestStageKeepsCached(t *testing.T) {
 	}
 }
 
-// TestReuseLetsGo: what a relist brings and the cache has is garbage when it has been looked at.
+// TestReuseLetsGo checks that the objects of a relist that equal cached ones become garbage.
 func TestReuseLetsGo(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	const n = 4 * table.BlockLen
@@ -102,9 +102,9 @@ func TestReuseLetsGo(t *testing.T) {
 	assert.Equal(t, n, r.contents.Table.Len())
 }
 
-// TestDistrust: of a state that is to put right what was read wrongly, an object that is not
-// identical to the cached one is news, although it has its version. One that is identical is
-// nothing, not even a resync, unless it has no version to be told by.
+// TestDistrust checks a list that is to repair the cache. An object that is not identical to the
+// cached one is an update although it has the same version. An identical one is not reported, not
+// even as a resync, unless it has no version.
 func TestDistrust(t *testing.T) {
 	for _, distrusts := range []bool{false, true} {
 		r := newStoreRig(nil, table.Options{})

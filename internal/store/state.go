@@ -11,20 +11,21 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// State is what an informer, or one of its sources, has between two batches, and what the server said
-// of it. It keeps objects alive until it is closed.
+// State is the content of a store, or of one of its sources, between two batches, with the server's
+// versions and UIDs. It keeps objects alive until it is closed.
 type State struct {
 	snapshot *table.Snapshot
-	received Received // nobody else has the map
+	received Received // owned by the State
 	version  string
-	// own has the keys of a source, nil: the state is of all that is stored. A version is that of the
-	// object for this source, if others have the object, too; "": it is that of the store.
+	// own has the keys of a source; nil if the State is that of the whole store. A value is the
+	// version of the object for this source if other sources have the object too, otherwise "",
+	// which stands for the version in the store.
 	own map[string]string
 }
 
-// State returns what is stored, or what the source of a session has of that; nil if the server does
-// not vouch for a version of it, or the session is not the one in the store. It is for the applier's
-// user, between two batches.
+// State returns the content of the store, or of the source of a session. It returns nil if the
+// server does not vouch for a version of it, or if the session is not current. It must be called by
+// the applier's user, between two batches.
 func (a *Applier) State(of *Session) *State {
 	s := &State{version: a.contents.Table.RV()}
 	switch {
@@ -38,7 +39,7 @@ func (a *Applier) State(of *Session) *State {
 	return s
 }
 
-// versionsOf is State.own.
+// versionsOf returns State.own of a source.
 func (o *owners) versionsOf(s *Source) map[string]string {
 	versions := make(map[string]string, len(s.keys))
 	for key := range s.keys {
@@ -65,7 +66,7 @@ func (s *State) Len() int {
 	return s.snapshot.Len()
 }
 
-// Get returns the stored object under a key, and whether the state has one.
+// Get returns the stored object under a key, and reports whether the state has one.
 func (s *State) Get(key string) (obj any, ok bool) {
 	if _, own := s.own[key]; s.own != nil && !own {
 		return nil, false
@@ -73,7 +74,7 @@ func (s *State) Get(key string) (obj any, ok bool) {
 	return s.snapshot.Get(key)
 }
 
-// All yields every key and stored object, in no order.
+// All yields every key and stored object, in no particular order.
 func (s *State) All() iter.Seq2[string, any] {
 	if s.own == nil {
 		return s.snapshot.All()
@@ -87,8 +88,9 @@ func (s *State) All() iter.Seq2[string, any] {
 	}
 }
 
-// Origin returns what the server said of a stored object. Where another source has a newer version
-// in the store, it is the version for this source, without the UID, and shown is false.
+// Origin returns the version and UID of a stored object as received. If the store has a newer
+// version of another source, Origin returns the version for this source, without a UID, and shown
+// is false.
 func (s *State) Origin(key string, obj any) (of event.Origin, shown bool) {
 	of = s.received.Origin(key, obj)
 	if version := s.own[key]; version != "" && version != of.Version {
@@ -97,5 +99,5 @@ func (s *State) Origin(key string, obj any) (of event.Origin, shown bool) {
 	return of, true
 }
 
-// Close lets go of the objects.
+// Close releases the objects.
 func (s *State) Close() { s.snapshot.Close() }
