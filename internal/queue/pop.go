@@ -9,8 +9,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// PopAll takes all waiting items, up to the end of the initial list, as records. It is the call of
-// informers' consumers.
+// PopAll takes all waiting items, up to the end of the initial list, as records. Consumers of
+// informers call it.
 func (q *Queue) PopAll(process ProcessFunc) error {
 	return q.Pop(q.allLocked, process)
 }
