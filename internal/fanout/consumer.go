@@ -384,8 +384,8 @@ func (c *consumer) settleLocked(now int64) (said *remark) {
 	return said
 }
 
-// passLocked advances the consumer's position. For a handler that coalesces, the position is that
-// of reading.
+// passLocked advances the consumer's position. For a handler that coalesces the position advances
+// when changes are read, so there is nothing to do but to mark them as counted.
 func (c *consumer) passLocked() {
 	r := &c.run
 	if !c.target.coalesces && r.next > r.settled {

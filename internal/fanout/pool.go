@@ -136,7 +136,8 @@ func (w *pool) addWorkerLocked() (start bool) {
 // work is the body of a worker's goroutine.
 func (w *pool) work() { w.workOn(w.next(nil)) }
 
-// workOn continues with a consumer. If a handler ends the goroutine, a new goroutine continues.
+// workOn serves a consumer, and then others until the worker is no longer needed. If a handler ends
+// the goroutine, a new one continues.
 func (w *pool) workOn(c *consumer) {
 	defer func() {
 		if c == nil {

@@ -152,7 +152,7 @@ func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 }
 
-// sizeOfIdleHandler returns the growth of the heap, in bytes, for each of many handlers.
+// sizeOfIdleHandler returns the heap memory of an idle handler in bytes, averaged over many.
 func sizeOfIdleHandler(t *testing.T) int64 {
 	const handlers = 1000
 	p := NewProcessor(neverSynced{}, clock.RealClock{})

@@ -155,7 +155,7 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	listener.dropped.Store(true)
 	r.disconnected++
 	r.removeLocked(listener)
-	err := fmt.Errorf("%w: %s: %d notifications are waiting, and at most %d may", ErrDisconnected, listener.name, behind, listener.max)
+	err := fmt.Errorf("%w: %s: %d notifications are outstanding, and the limit is %d", ErrDisconnected, listener.name, behind, listener.max)
 	r.pool.running.Go(func() {
 		defer utilruntime.HandleCrashWithLogger(listener.logger)
 		listener.logger.Info("Warning: event handler removed", "err", err)

@@ -109,7 +109,7 @@ func (t *target) SyncedChecker() clientgo.DoneChecker {
 	return registrationSynced{t.feed.upstream, t.name, t.synced}
 }
 
-var ErrRemovedUnsynced = errors.New("it was removed, or its informer stopped, before it had heard all of its initial list")
+var ErrRemovedUnsynced = errors.New("the handler was removed, or its informer stopped, before its initial list was delivered")
 
 // syncFailure is the reason why a registration will never count as synced.
 type syncFailure struct{ reason error }

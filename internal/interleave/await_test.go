@@ -15,7 +15,8 @@ import (
 	"github.com/kinformer/cache/internal/interleave/time"
 )
 
-// TestAwait: who waits goes on at any time after it may, and not before.
+// TestAwait checks that a waiting thread continues at any time after its condition is true, and not
+// before.
 func TestAwait(t *testing.T) {
 	after := map[int]bool{}
 	report := interleave.Explore(1, func() interleave.Program {
@@ -36,7 +37,8 @@ func TestAwait(t *testing.T) {
 	require.Equal(t, map[int]bool{1: true, 2: true, 3: true}, after)
 }
 
-// TestAwaitAsksAgain: what was true may not be any more when it is the turn of who waits for it.
+// TestAwaitAsksAgain checks that the condition is evaluated again when the waiting thread is
+// chosen.
 func TestAwaitAsksAgain(t *testing.T) {
 	report := interleave.Explore(2, func() interleave.Program {
 		n := 0
@@ -62,7 +64,7 @@ func TestAwaitForNothingIsADeadlock(t *testing.T) {
 		return interleave.Program{Threads: two(forever, func() {})}
 	})
 	require.ErrorContains(t, report.Failure, "deadlock")
-	require.Contains(t, report.Failure.Story, "a (thread 0), from step 1: waits")
+	require.Contains(t, report.Failure.Trace, "a (thread 0), from step 1: waits")
 }
 
 func TestAwaitOutsideOfASchedule(t *testing.T) {
@@ -71,7 +73,8 @@ func TestAwaitOutsideOfASchedule(t *testing.T) {
 	require.Equal(t, 3, asked)
 }
 
-// TestWaitGroup: Wait returns when all have ended, also those that end their goroutine.
+// TestWaitGroup checks that Wait returns when all goroutines have ended, including those that call
+// Goexit.
 func TestWaitGroup(t *testing.T) {
 	report := interleave.Explore(2, func() interleave.Program {
 		var group sync.WaitGroup
@@ -89,7 +92,7 @@ func TestWaitGroup(t *testing.T) {
 	require.Greater(t, report.Schedules, 10)
 }
 
-// TestAMisusedWaitGroupIsFound: one more is added while somebody waits, and none may be left.
+// TestAMisusedWaitGroupIsFound checks an Add while a goroutine waits and none may be left.
 func TestAMisusedWaitGroupIsFound(t *testing.T) {
 	report := interleave.Explore(1, func() interleave.Program {
 		var group sync.WaitGroup
@@ -105,7 +108,7 @@ func TestAMisusedWaitGroupIsFound(t *testing.T) {
 	require.Panics(t, group.Done)
 }
 
-// TestTheClockStandsStill but for sleep, and who waits for a timer does not.
+// TestTheClockStandsStill checks that only Sleep advances the clock, and that timers do not wait.
 func TestTheClockStandsStill(t *testing.T) {
 	before := time.Now()
 	require.False(t, before.IsZero())

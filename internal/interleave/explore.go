@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Report says what Explore has done.
+// Report is the result of Explore.
 type Report struct {
-	// Schedules is how many were run, Steps how many the longest of them had.
+	// Schedules is the number of schedules run, Steps the number of steps of the longest one.
 	Schedules, Steps int
-	// Failure is of the first schedule that failed; nil if none has.
+	// Failure is the first schedule that failed, or nil.
 	Failure *Failure
 }
 
@@ -24,18 +24,18 @@ type Report struct {
 type Failure struct {
 	Err      error
 	Schedule []Switch
-	// Story tells what the threads did, line by line.
-	Story string
+	// Trace describes the activity of the threads, line by line.
+	Trace string
 }
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%v\nschedule %v:\n%s", f.Err, f.Schedule, f.Story)
+	return fmt.Sprintf("%v\nschedule %v:\n%s", f.Err, f.Schedule, f.Trace)
 }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Explore runs every schedule with at most so many preemptions, each on a new program, until one
-// fails. Nothing else runs meanwhile.
+// Explore runs every schedule with at most this number of preemptions, each on a new program, until
+// one fails. Nothing else may run meanwhile.
 func Explore(preemptions int, program func() Program) Report {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -46,7 +46,7 @@ func Explore(preemptions int, program func() Program) Report {
 	return e.Report
 }
 
-// Replay runs one schedule, which may be shorter than the program is long, and tells its story.
+// Replay runs one schedule, which may end before the program does, and returns its trace.
 func Replay(schedule []Switch, program func() Program) (text string, err error) {
 	exploring = true
 	defer func() { exploring = false }()
@@ -54,24 +54,25 @@ func Replay(schedule []Switch, program func() Program) (text string, err error) 
 }
 
 func replay(schedule []Switch, program func() Program) (text string, err error) {
-	r := run{story: new(story)}
+	r := run{trace: new(trace)}
 	_, err = r.start(program(), schedule)
-	return r.story.String(), err
+	return r.trace.String(), err
 }
 
-// collectEvery so many schedules garbage is collected: then that takes a tenth of the time.
+// collectEvery is the number of schedules between garbage collections, with which these take a
+// tenth of the time.
 const collectEvery = 1000
 
 type explorer struct {
 	Report
 	program func() Program
 	run     run
-	// options has memory for each number of switches.
+	// options has scratch memory for each number of switches.
 	options [][]option
 }
 
-// visit runs a schedule, and those that begin with it and have more switches. It returns false if
-// one has failed.
+// visit runs a schedule, and all longer ones that begin with it. It returns false if one has
+// failed.
 func (e *explorer) visit(schedule []Switch, preemptions int) bool {
 	depth, first := len(schedule), 1
 	if depth > 0 {
@@ -113,27 +114,27 @@ func (e *explorer) try(schedule []Switch) bool {
 		return true
 	}
 	e.Failure = &Failure{Err: err, Schedule: append([]Switch(nil), schedule...)}
-	e.Failure.Story, _ = replay(schedule, e.program)
+	e.Failure.Trace, _ = replay(schedule, e.program)
 	return false
 }
 
-// story is what the threads of a schedule do, a line for each time that one of them goes on.
-type story struct {
+// trace is the description of a schedule, with a line for each time that a thread runs.
+type trace struct {
 	text strings.Builder
 	from int
 }
 
-func (s *story) String() string { return s.text.String() }
+func (s *trace) String() string { return s.text.String() }
 
-// enters notes that the current thread goes on.
-func (s *story) enters(r *run) {
+// enters records that the current thread runs.
+func (s *trace) enters(r *run) {
 	if s != nil {
 		s.from = r.step
 	}
 }
 
-// leaves notes that it does not, and where it is.
-func (s *story) leaves(r *run, why string) {
+// leaves records that the current thread stops running, with the reason and its position.
+func (s *trace) leaves(r *run, why string) {
 	if s == nil {
 		return
 	}
@@ -145,7 +146,7 @@ func (s *story) leaves(r *run, why string) {
 	s.text.WriteByte('\n')
 }
 
-// where names the operation that is about to happen, and who called for it.
+// where describes the next operation and its callers.
 func where() string {
 	callers := make([]uintptr, 32)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

@@ -25,7 +25,7 @@ func two(a, b func()) threads {
 	return threads{{Name: "a", Body: a}, {Name: "b", Body: b}}
 }
 
-// increment is wrong: it loses what others add between its load and its store.
+// increment returns an incorrect increment: it loses additions between its load and its store.
 func increment(n *atomic.Int64) func() {
 	return func() { n.Store(n.Load() + 1) }
 }
@@ -47,14 +47,14 @@ func TestALostUpdateTakesOnePreemption(t *testing.T) {
 	report = interleave.Explore(1, increments)
 	require.NotNil(t, report.Failure)
 	require.EqualError(t, report.Failure.Err, "1")
-	require.Contains(t, report.Failure.Story, "is preempted at step 3, before interleave_test.increment")
-	story, err := interleave.Replay(report.Failure.Schedule, increments)
+	require.Contains(t, report.Failure.Trace, "is preempted at step 3, before interleave_test.increment")
+	trace, err := interleave.Replay(report.Failure.Schedule, increments)
 	require.EqualError(t, err, "1", "it is always the same")
-	require.Equal(t, report.Failure.Story, story)
+	require.Equal(t, report.Failure.Trace, trace)
 }
 
-// TestEachOrderIsTried: with as many preemptions as there are points, all orders of the operations
-// come.
+// TestEachOrderIsTried checks that with as many preemptions as points, all orders of the operations
+// occur.
 func TestEachOrderIsTried(t *testing.T) {
 	const each = 3
 	orders := map[string]int{}
@@ -77,9 +77,9 @@ func TestEachOrderIsTried(t *testing.T) {
 	require.Len(t, orders, 20, "6 over 3")
 }
 
-// TestEachScheduleIsRunOnce, and none is left out: with at most p preemptions of two threads that
-// pass n points each and do not wait, there is one for each choice of up to p points of those in
-// its way.
+// TestEachScheduleIsRunOnce checks that no schedule is omitted or repeated: with at most p
+// preemptions of two threads that pass n points each and do not wait, there is one schedule for
+// each choice of up to p of the points on its way.
 func TestEachScheduleIsRunOnce(t *testing.T) {
 	const points = 5
 	for preemptions, want := range []int{2, 2 + 2*points, 2 + 2*points + 2*points*points} {
@@ -133,7 +133,8 @@ func TestTryLockFailsAtTimes(t *testing.T) {
 	require.Len(t, results, 2)
 }
 
-// TestABarredMutex: whoever takes it, or tries to, fails; others do not.
+// TestABarredMutex checks that barred threads fail when they take the mutex or try to, and others
+// do not.
 func TestABarredMutex(t *testing.T) {
 	for name, take := range map[string]func(*interleave.Mutex){
 		"Lock":    func(m *interleave.Mutex) { m.Lock(); defer m.Unlock() },
@@ -216,7 +217,8 @@ func TestGoIsOneMoreThread(t *testing.T) {
 	require.Equal(t, map[string]bool{"goes went": true, "went goes": true}, orders)
 }
 
-// TestGoRunsAtOnceBesideSchedules, so that programs are the same each time.
+// TestGoRunsAtOnceBesideSchedules checks that Go calls f directly outside of schedules, so that
+// programs are the same each time.
 func TestGoRunsAtOnceBesideSchedules(t *testing.T) {
 	report := interleave.Explore(1, func() interleave.Program {
 		var went bool
@@ -249,7 +251,7 @@ func TestAProgramThatDiffersIsFound(t *testing.T) {
 	require.ErrorContains(t, report.Failure, "differs")
 }
 
-// TestOutsideOfASchedule: there are no points, and a mutex is one.
+// TestOutsideOfASchedule checks that points do nothing and mutexes work outside of a schedule.
 func TestOutsideOfASchedule(t *testing.T) {
 	var m interleave.Mutex
 	n := new(atomic.Int64)

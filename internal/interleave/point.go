@@ -9,13 +9,14 @@ import (
 	"sync"
 )
 
-// active is the run of the schedule in progress. While there is one, only its current thread runs.
+// active is the current run of a schedule, or nil. During a run only its current thread runs.
 var active *run
 
-// exploring is set while Explore or Replay is at work.
+// exploring is set during Explore and Replay.
 var exploring bool
 
-// Point is where a thread of a schedule may have to wait. Outside of a schedule it does nothing.
+// Point is an operation at which a thread of a schedule may have to wait. Outside of a schedule it
+// does nothing.
 func Point() {
 	if r := active; r != nil {
 		r.point()
@@ -31,10 +32,10 @@ func Fail(err error) {
 // Mutex is sync.Mutex with points.
 type Mutex struct {
 	m      sync.Mutex
-	barred string // the name of threads; empty: none
+	barred string // name of threads; "" means none
 }
 
-// Bar has schedules fail in which a thread of this name takes the mutex, or tries to.
+// Bar makes each schedule fail in which a thread with this name takes the mutex, or tries to.
 func (m *Mutex) Bar(thread string) { m.barred = thread }
 
 func (m *Mutex) Lock() {
@@ -55,7 +56,7 @@ func (m *Mutex) TryLock() bool {
 	return m.m.TryLock()
 }
 
-// point is one that is barred to some.
+// point is a point that fails in a barred thread.
 func (m *Mutex) point(r *run) {
 	if r.point(); m.barred != "" && r.current.Name == m.barred {
 		Fail(fmt.Errorf("%w: %s", errBarred, m.barred))
@@ -70,8 +71,9 @@ func (m *Mutex) Unlock() {
 	}
 }
 
-// Await waits until ready reports true: what else the code waits for, by a channel or whatever.
-// Others ask it at each of their points, so it has none itself, and changes nothing.
+// Await blocks until ready returns true. It stands for all kinds of waiting other than mutexes,
+// such as channels. ready is called at points of other threads, so it must have no points and no
+// effects.
 func Await(ready func() bool) {
 	Point()
 	for !ready() {
@@ -83,8 +85,8 @@ func Await(ready func() bool) {
 	}
 }
 
-// Go starts a goroutine: one more thread, if it is called by a thread of a schedule. Before and
-// after the schedule f runs at once.
+// Go starts a goroutine. In a thread of a schedule it adds a thread. Before and after the schedule
+// it calls f directly.
 func Go(f func()) {
 	switch r := active; {
 	case r != nil:

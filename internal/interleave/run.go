@@ -11,75 +11,74 @@ import (
 	"runtime/debug"
 )
 
-// Program is what a schedule is run on.
+// Program is a program to be run with a schedule.
 type Program struct {
 	Threads []Thread
-	// Check is called after the last thread has ended; nil: there is nothing to check.
+	// Check is called after the last thread has ended. It may be nil.
 	Check func() error
 }
 
-// Thread is one of a program. It may panic, which is a failure, or exit its goroutine, which is
-// not.
+// Thread is a thread of a program. It may exit its goroutine. A panic is a failure.
 type Thread struct {
 	Name string
 	Body func()
 }
 
-// Switch says who goes on at a step. Steps are counted over all threads: a step is a point, or the
-// moment at which a thread ends or begins to wait.
+// Switch is the choice of thread To at a step. Steps are counted over all threads: a step is a
+// point, or a moment at which a thread ends or begins to wait.
 type Switch struct {
 	Step, To int
 }
 
-// An option is what else could be done at a step: the set of the threads that could go on, and
-// whether somebody had to be chosen.
+// option is the set of the other threads that could run at a step, with forced set if the current
+// thread could not.
 type option uint16
 
 const forced option = 1 << 15
 
 const (
-	// maxThreads have a bit in an option.
+	// maxThreads is the number of threads for which an option has bits.
 	maxThreads = 15
-	// maxSteps are many more than any program takes that ends.
+	// maxSteps is far more than the steps of any program that terminates.
 	maxSteps = 100_000
 )
 
 var (
 	errDeadlock = errors.New("deadlock: all threads wait")
 	errEndless  = errors.New("the program does not end")
-	errDiffers  = errors.New("the program differs from what it was by the same switches")
+	errDiffers  = errors.New("the program is not deterministic: with the same switches it differs")
 	errBarred   = errors.New("a mutex is barred to the thread that takes it")
 	errMany     = errors.New("too many threads")
 )
 
-// run is one schedule in progress.
+// run is the execution of one schedule.
 type run struct {
 	threads  []*thread
 	current  *thread
-	runnable option // those that neither wait nor have ended
-	awaiting int    // those that wait in Await
+	runnable option // threads that neither wait nor have ended
+	awaiting int    // number of threads in Await
 	living   int
 	step     int
-	// due are the switches that are yet to come. After the last one options are noted.
+	// due are the remaining switches. After the last one, options are recorded.
 	due     []Switch
 	options []option
 	failure error
 	over    chan struct{}
-	story   *story // nil unless it is told
+	trace   *trace // nil unless the schedule is traced
 }
 
 type thread struct {
 	Thread
 	id    int
-	waits *Mutex      // or nil
-	ready func() bool // what it waits for in Await; or nil
+	waits *Mutex      // the mutex that it waits for, or nil
+	ready func() bool // the condition that it waits for in Await, or nil
 	ended bool
 	wake  chan struct{}
 }
 
-// start runs a program by a schedule and returns the options that it had after the last switch.
+// start runs a program with a schedule and returns the options after the last switch.
 func (r *run) start(p Program, schedule []Switch) (options []option, err error) {
-	*r = run{due: schedule, options: r.options[:0], over: make(chan struct{}), story: r.story}
+	*r = run{due: schedule, options: r.options[:0], over: make(chan struct{}), trace: r.trace}
 	for _, t := range p.Threads {
 		r.add(t)
 	}
@@ -96,7 +95,7 @@ func (r *run) start(p Program, schedule []Switch) (options []option, err error) 
 	return r.options, r.failure
 }
 
-// add makes a thread. It waits until it is chosen.
+// add creates a thread, which waits until it is chosen.
 func (r *run) add(of Thread) {
 	t := &thread{Thread: of, id: len(r.threads), wake: make(chan struct{}, 1)}
 	if t.id == maxThreads {
@@ -120,15 +119,14 @@ func (t *thread) run(r *run) {
 	t.Body()
 }
 
-// fail notes what went wrong. From then on points do nothing, and each thread exits when it is its
-// turn.
+// fail records an error. From then on points do nothing, and each thread exits when it is chosen.
 func (r *run) fail(err error) {
 	if r.failure == nil {
 		r.failure = err
 	}
 }
 
-// point counts a step, and lets another thread go on if the schedule says so.
+// point counts a step, and switches to another thread if the schedule says so.
 func (r *run) point() {
 	if r.failure != nil {
 		return
@@ -145,7 +143,7 @@ func (r *run) point() {
 	}
 }
 
-// take returns the thread of the switch that is due.
+// take removes the switch that is due and returns its thread.
 func (r *run) take() *thread {
 	to := r.due[0].To
 	if r.due = r.due[1:]; r.runnable&(1<<to) == 0 {
@@ -155,25 +153,25 @@ func (r *run) take() *thread {
 	return r.threads[to]
 }
 
-// give has another thread go on, and returns when it is this one's turn again.
+// give switches to another thread, and returns when the current one is chosen again.
 func (r *run) give(to *thread) {
 	me := r.current
-	r.story.leaves(r, "is preempted")
+	r.trace.leaves(r, "is preempted")
 	r.current = to
 	to.wake <- struct{}{}
 	r.sleep(me)
 }
 
-// sleep waits until it is a thread's turn.
+// sleep blocks until a thread is chosen.
 func (r *run) sleep(t *thread) {
 	<-t.wake
 	if r.failure != nil {
 		runtime.Goexit()
 	}
-	r.story.enters(r)
+	r.trace.enters(r)
 }
 
-// wait has another thread go on until a mutex may be free.
+// wait switches to another thread until a mutex may be free.
 func (r *run) wait(m *Mutex) {
 	if r.failure != nil {
 		runtime.Goexit()
@@ -182,16 +180,16 @@ func (r *run) wait(m *Mutex) {
 	r.pause()
 }
 
-// pause has another thread go on until the current one can.
+// pause switches to another thread until the current one is chosen again.
 func (r *run) pause() {
 	me := r.current
 	r.runnable &^= 1 << me.id
-	r.story.leaves(r, "waits")
+	r.trace.leaves(r, "waits")
 	r.next()
 	r.sleep(me)
 }
 
-// await has another thread go on until something may be true.
+// await switches to another thread until a condition may be true.
 func (r *run) await(ready func() bool) {
 	if r.failure != nil {
 		runtime.Goexit()
@@ -201,7 +199,7 @@ func (r *run) await(ready func() bool) {
 	r.pause()
 }
 
-// askAwaiting has all go on, each when it is its turn, for whom what they wait for is true.
+// askAwaiting makes the threads runnable whose conditions are true.
 func (r *run) askAwaiting() {
 	if r.awaiting == 0 {
 		return
@@ -215,7 +213,7 @@ func (r *run) askAwaiting() {
 	}
 }
 
-// unlocked has all who wait for a mutex try again, each when it is its turn.
+// unlocked makes the threads runnable that wait for a mutex.
 func (r *run) unlocked(m *Mutex) {
 	for _, t := range r.threads {
 		if t.waits == m {
@@ -225,11 +223,11 @@ func (r *run) unlocked(m *Mutex) {
 	}
 }
 
-// end chooses who goes on after a thread that has ended.
+// end chooses the thread that runs after one has ended.
 func (r *run) end(t *thread) {
 	t.ended = true
 	r.runnable &^= 1 << t.id
-	r.story.leaves(r, "ends")
+	r.trace.leaves(r, "ends")
 	if r.living--; r.living == 0 {
 		close(r.over)
 		return
@@ -237,8 +235,8 @@ func (r *run) end(t *thread) {
 	r.next()
 }
 
-// next chooses who goes on where the current thread cannot: the first one that can, unless the
-// schedule has another one.
+// next chooses a thread when the current one cannot run: that of the schedule, or the first
+// runnable one.
 func (r *run) next() {
 	r.askAwaiting()
 	if r.step++; r.runnable == 0 {

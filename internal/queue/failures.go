@@ -11,10 +11,10 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Failures makes sure that no error of a process function is lost: each is counted and goes
-// to the hook.
+// Failures counts the errors of process functions and passes each to the hook, so that none is
+// lost.
 type Failures struct {
-	Hook func(ctx context.Context, err error) // nil: event.Report
+	Hook func(ctx context.Context, err error) // nil means event.Report
 
 	mu struct {
 		sync.Mutex
@@ -23,12 +23,12 @@ type Failures struct {
 	}
 }
 
-// Report counts err, and hands it to the hook.
+// Report counts err, and passes it to the hook.
 func (f *Failures) Report(ctx context.Context, err error) {
-	told := event.Discreet(err)
-	f.note(event.Kept(told))
+	redacted := event.Discreet(err)
+	f.note(event.Kept(redacted))
 	if f.Hook == nil {
-		event.Report(ctx, told, "Failed to process changes popped from the queue")
+		event.Report(ctx, redacted, "Failed to process changes popped from the queue")
 		return
 	}
 	f.Hook(ctx, err)
@@ -41,8 +41,8 @@ func (f *Failures) note(err error) {
 	f.mu.last = err
 }
 
-// Panicking is deferred around a process function. It reports a panic, with what was processed, and
-// lets it go on.
+// Panicking must be deferred by a process function. It reports a panic and the processed object,
+// and continues the panic.
 func (f *Failures) Panicking(processed any) {
 	if p := recover(); p != nil {
 		f.ReportPanic(event.Name(processed), p)
@@ -50,12 +50,12 @@ func (f *Failures) Panicking(processed any) {
 	}
 }
 
-// ReportPanic reports what was thrown while something was processed.
+// ReportPanic reports a panic value.
 func (f *Failures) ReportPanic(processed string, p any) {
 	f.Report(context.Background(), fmt.Errorf("process function panicked on %s: %v", processed, p))
 }
 
-// Known returns how many errors there were, and the last.
+// Known returns the number of errors, and the last one.
 func (f *Failures) Known() (count uint64, last error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

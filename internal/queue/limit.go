@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// queueLimit is the bound of a queue, and what it has cost. The lock of the queue guards it, except
-// that any goroutine may load items. A pause lasts from the moment when a reflector finds the queue
-// full until there is room again, or nobody has to wait any more.
+// queueLimit is the bound of a queue, with its statistics. It is guarded by the queue's lock,
+// except that any goroutine may load items. A pause begins when a reflector finds the queue full,
+// and ends when there is room again or the queue is closed.
 type queueLimit struct {
-	items  atomic.Int64  // 0: none
-	freed  chan struct{} // closed when the pause is over; nil: no pause
-	since  time.Time     // when the pause began
+	items  atomic.Int64  // the bound; 0 means none
+	freed  chan struct{} // closed at the end of the pause; nil if there is none
+	since  time.Time     // start of the pause
 	pauses uint64
-	paused time.Duration // up to the last pause that is over
+	paused time.Duration // total duration of the pauses that have ended
 }
 
-// set changes the bound of a queue in which so many items wait; 0 or less is none.
+// set changes the bound of a queue with this number of waiting items. 0 or less means none.
 func (l *queueLimit) set(n, waiting int) {
 	l.items.Store(int64(max(n, 0)))
 	l.resume(waiting)
 }
 
-// room returns for how many items there is room. If there is none, a pause is on, and freed is
-// closed at its end.
+// room returns the number of items for which there is room. If there is none, it begins a pause,
+// and freed is closed at its end.
 func (l *queueLimit) room(waiting int) (items int, freed <-chan struct{}) {
 	if !l.reached(waiting) {
 		return max(int(l.items.Load())-waiting, 1), nil
@@ -43,7 +43,7 @@ func (l *queueLimit) reached(waiting int) bool {
 	return limit > 0 && waiting >= limit
 }
 
-// resume ends a pause that has no reason any more.
+// resume ends the pause if there is room.
 func (l *queueLimit) resume(waiting int) {
 	if l.freed != nil && !l.reached(waiting) {
 		l.end()

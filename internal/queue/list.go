@@ -10,20 +10,20 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// List is a list as a queue takes it: three slices of equal length, and the keys of listed objects
-// whose cached versions are to stay.
+// List is a list as queued: three slices of equal length, and the keys of listed objects whose
+// cached versions must stay.
 type List struct {
-	Keys     []string
-	Versions []string
-	Objects  []any
-	kept     []string
+	Keys          []string
+	Versions      []string
+	Objects       []any
+	untransformed []string
 }
 
-// Names is the set of the keys that the list has.
-func (r *List) Names() sets.Set[string] { return sets.New(r.Keys...).Insert(r.kept...) }
+// Names returns the set of the list's keys.
+func (r *List) Names() sets.Set[string] { return sets.New(r.Keys...).Insert(r.untransformed...) }
 
 // NewReplacement reads the keys and versions of a list as received and transforms it. The slice
-// stays the caller's, the objects do not.
+// remains the caller's, the objects do not.
 func (q *Queue) NewReplacement(objects []any) (*List, error) {
 	r := &List{
 		Keys:     make([]string, 0, len(objects)),
@@ -42,12 +42,12 @@ func (q *Queue) NewReplacement(objects []any) (*List, error) {
 			r.Keys, r.Versions, r.Objects = append(r.Keys, rec.Key), append(r.Versions, rec.Version), append(r.Objects, rec.Object)
 		case q.Reader.Transform.KeepCached:
 			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
-			r.kept = append(r.kept, rec.Key)
+			r.untransformed = append(r.untransformed, rec.Key)
 		default:
 			return nil, err
 		}
 	}
-	q.Reader.Transform.Replaced(r.kept)
+	q.Reader.Transform.Replaced(r.untransformed)
 	return r, nil
 }
 
@@ -61,7 +61,7 @@ func (q *Queue) ReplaceAll(list []any, version string) error {
 	return nil
 }
 
-// PutState queues a whole state, which the queue owns from here on.
+// PutState queues a full list, which then belongs to the queue.
 func (q *Queue) PutState(state event.Record) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -69,7 +69,7 @@ func (q *Queue) PutState(state event.Record) {
 	q.PopulateInitialLocked(q.Waiting.Len())
 }
 
-// DeltaOf returns a record in the form that the exported queue API hands out.
+// DeltaOf returns a record as a Delta of the exported queue API.
 func DeltaOf(r *event.Record) clientgo.Delta {
 	switch r.Type {
 	case clientgo.ReplacedAll:

@@ -9,36 +9,37 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Order is where the records of a queue wait, and decides in which order they leave. The lock of
-// the queue guards it.
+// Order holds the waiting records of a queue, and determines the order in which they leave. It is
+// guarded by the queue's lock.
 type Order interface {
-	// Put takes one more record in.
+	// Put adds a record.
 	Put(rec event.Record)
-	// Len is how many items wait: what take counts.
+	// Len returns the number of waiting items, as counted by take.
 	Len() int
-	// take removes the first n items, at most len. The records are the caller's until recycle.
+	// take removes the first n items, at most Len. The records belong to the caller until recycle.
 	take(n int) []event.Record
-	// newest returns the last record that waits for the key, nil if none does.
+	// newest returns the last waiting record of the key, or nil.
 	newest(key string) *event.Record
-	// recycle gets the memory of a batch back. The caller does not use it any more.
+	// recycle returns the memory of a batch. The caller must not use it any more.
 	recycle(batch []event.Record)
 }
 
-// keptRecords is how many records a buffer may hold and still be kept for reuse: 18 KiB. It covers
-// the usual batches, and keeps what a burst leaves behind small, since there may be thousands of
-// queues in a process.
-const keptRecords = 256
+// maxSpareRecords is the capacity up to which a buffer is kept for reuse: 18 KiB. It suffices for
+// the usual batches, and keeps the memory after a burst small, because a process may have thousands
+// of queues.
+const maxSpareRecords = 256
 
-// PopBatchSize bounds what PopUnique takes, as in client-go: it is what a store transaction is held
-// up for.
+// PopBatchSize bounds the batch of PopUnique, as in client-go, and thereby the duration of a store
+// transaction.
 const PopBatchSize = 1000
 
-// keptInSequence is keptRecords for a sequence that is emptied bit by bit: one full PopBatch.
-const keptInSequence = PopBatchSize
+// maxSpareSequence is maxSpareRecords for a sequence, which is emptied in parts: one full batch of
+// PopUnique.
+const maxSpareSequence = PopBatchSize
 
 // sequence is a first-in, first-out sequence that reuses its memory.
 type sequence[T any] struct {
-	items []T // those before head are zero
+	items []T // items[:head] are zero
 	head  int
 }
 
@@ -46,8 +47,8 @@ func (l *sequence[T]) Len() int { return len(l.items) - l.head }
 
 func (l *sequence[T]) At(i int) *T { return &l.items[l.head+i] }
 
-// push appends items, moving the others to the front of the memory if that makes room for as many
-// as there are.
+// push appends items. It first moves the waiting items to the front of the memory if more than half
+// of it is free there.
 func (l *sequence[T]) push(items ...T) {
 	if len(l.items)+len(items) > cap(l.items) && l.head > len(l.items)/2 {
 		live := copy(l.items, l.items[l.head:])
@@ -57,7 +58,7 @@ func (l *sequence[T]) push(items ...T) {
 	l.items = append(l.items, items...)
 }
 
-// drop removes the first n.
+// drop removes the first n items.
 func (l *sequence[T]) drop(n int) {
 	clear(l.items[l.head : l.head+n])
 	l.head += n
@@ -65,7 +66,7 @@ func (l *sequence[T]) drop(n int) {
 		return
 	}
 	l.items, l.head = l.items[:0], 0
-	if cap(l.items) > keptInSequence {
+	if cap(l.items) > maxSpareSequence {
 		l.items = nil
 	}
 }
@@ -78,7 +79,7 @@ type Arrivals struct {
 
 func (a *Arrivals) Put(rec event.Record) { a.push(rec) }
 
-// take hands out the buffer itself when everything is wanted, else a copy.
+// take returns the buffer itself if all items are taken, otherwise a copy.
 func (a *Arrivals) take(n int) []event.Record {
 	buffer := a.spare
 	a.spare = nil
@@ -92,7 +93,7 @@ func (a *Arrivals) take(n int) []event.Record {
 	return batch
 }
 
-// newest looks at all that waits: it is for what hardly ever happens.
+// newest searches all waiting records. It is called rarely.
 func (a *Arrivals) newest(key string) *event.Record {
 	for i := a.Len() - 1; i >= 0; i-- {
 		if rec := a.At(i); rec.Key == key {
@@ -104,7 +105,7 @@ func (a *Arrivals) newest(key string) *event.Record {
 
 func (a *Arrivals) recycle(batch []event.Record) {
 	clear(batch)
-	if cap(batch) > keptRecords {
+	if cap(batch) > maxSpareRecords {
 		return
 	}
 	if a.spare == nil || cap(a.spare) < cap(batch) {
@@ -112,14 +113,17 @@ func (a *Arrivals) recycle(batch []event.Record) {
 	}
 }
 
-// ByKey is the order per object: an item is what waits for one key, oldest record first, and items
-// leave in the order in which their first record came. All records are about single objects.
+// ByKey is the order by object. An item is all waiting records of one key, oldest first, and items
+// leave in the order in which their first records were put. All records are about single objects.
 //
-// Invariants: the keys of Open are those in line; no item is empty; two deletions never stand next to
-// each other.
+//	line  b ─▶ a
+//	Open  a: [Added, Updated]   b: [Deleted]
+//
+// Invariants: the keys of Open are those in line; no item is empty; two deletions are never
+// adjacent.
 type ByKey struct {
 	line sequence[string]
-	Open map[string][]event.Record // what waits for each key
+	Open map[string][]event.Record // the waiting records of each key
 }
 
 // NewByKey returns an empty order by key.
@@ -127,7 +131,7 @@ func NewByKey() *ByKey { return &ByKey{Open: map[string][]event.Record{}} }
 
 func (b *ByKey) Len() int { return b.line.Len() }
 
-// Put keeps, of two deletions in a row, the one that knows the object.
+// Put adds a record. Of two successive deletions it keeps the one with the object's last state.
 func (b *ByKey) Put(rec event.Record) {
 	newest := b.newest(rec.Key)
 	switch {
@@ -142,7 +146,7 @@ func (b *ByKey) Put(rec event.Record) {
 	b.Open[rec.Key] = append(b.Open[rec.Key], rec)
 }
 
-// take removes whole items, so a batch may have more records than the n items that were asked for.
+// take removes whole items, so a batch may have more than n records.
 func (b *ByKey) take(n int) (batch []event.Record) {
 	for range n {
 		key := *b.line.At(0)

@@ -9,20 +9,20 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// PopAll is the consumer's call in our own informers: it takes all there is, up to the end of the
-// initial list, without leaving the typed form.
+// PopAll takes all waiting items, up to the end of the initial list, as records. Consumers of
+// informers call it.
 func (q *Queue) PopAll(process ProcessFunc) error {
 	return q.Pop(q.allLocked, process)
 }
 
-// PopUnique takes at most one change of an object, for a consumer that calls the user once the
-// store has a batch: what is told of an object is then what the store has. It is for a queue in
-// order of arrival.
+// PopUnique takes at most one change of each object, for a consumer that calls user code after the
+// store has the batch: each notification is then about the stored state. The queue must be in order
+// of arrival.
 func (q *Queue) PopUnique(process ProcessFunc) error {
 	return q.Pop(q.UniqueLocked, process)
 }
 
-// PopDeltas is Pop: one item, in the form that the exported queue API hands out.
+// PopDeltas takes one item, in the form of the exported queue API.
 func (q *Queue) PopDeltas(process clientgo.PopProcessFunc) (any, error) {
 	var popped clientgo.Deltas
 	err := q.Pop(func() int { return 1 }, func(batch []event.Record, isInInitialList bool) error {
@@ -38,8 +38,8 @@ func (q *Queue) PopDeltas(process clientgo.PopProcessFunc) (any, error) {
 	return popped, err
 }
 
-// Pop takes as many items as count says are next, has them processed, and only then counts them as
-// through.
+// Pop takes the number of items that count returns, processes them, and then counts them as
+// processed.
 func (q *Queue) Pop(count func() int, process ProcessFunc) error {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -63,8 +63,8 @@ func (q *Queue) Pop(count func() int, process ProcessFunc) error {
 	return q.workLocked(batch, isInInitialList, process)
 }
 
-// allLocked stops at the end of the initial list, so that everything in a batch has the same
-// isInInitialList.
+// allLocked returns the number of waiting items, up to the end of the initial list, so that all
+// items of a batch have the same isInInitialList.
 func (q *Queue) allLocked() int {
 	if q.Mu.initial > 0 {
 		return min(q.Mu.initial, q.Waiting.Len())
@@ -72,8 +72,8 @@ func (q *Queue) allLocked() int {
 	return q.Waiting.Len()
 }
 
-// UniqueLocked counts how many of the first items are each about another object. What is about more
-// than one object is alone.
+// UniqueLocked returns the number of items at the front that are about different objects. An item
+// about several objects is taken alone.
 func (q *Queue) UniqueLocked() int {
 	waiting, limit := q.Waiting.(*Arrivals), min(PopBatchSize, q.allLocked())
 	if limit < 2 {

@@ -15,13 +15,14 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Queue is what RealFIFO and DeltaFIFO are made of: records that wait in an order.
+// Queue is the common part of RealFIFO, DeltaFIFO and the informers' queues: records that wait in
+// an order.
 //
-// The reader completes the records of a batch that is put: key, version, transform. No lock is
-// held. Pop counts what was processed for HasSynced, and gets its memory back.
+// The reader completes the records of a batch that is put: key, version, transform. No lock is held
+// then. Pop counts the processed items for HasSynced, and reuses their memory.
 //
-// A batch has one owner at a time. The slice that is put stays the putter's. Records that are taken
-// are the process function's until it returns; then their memory is used again. Objects are never
+// A batch has one owner at a time. A slice that is put remains the caller's. Records that are taken
+// belong to the process function until it returns; then their memory is reused. Objects are never
 // copied.
 type Queue struct {
 	Life
@@ -32,40 +33,43 @@ type Queue struct {
 	Unlocked bool  // process without holding Mu
 	Waiting  Order // guarded by Mu
 	limit    queueLimit
-	seen     map[string]struct{} // memory of UniqueLocked; guarded by Mu
+	seen     map[string]struct{} // scratch memory of UniqueLocked; guarded by Mu
 
 	// Direct processes a batch in the goroutine that puts it, and reports whether it could. It
-	// reports its own errors and does not panic. Set before the first put, and only where no
-	// function of the user's could wait for that goroutine; nil: a consumer takes everything.
+	// handles its own errors and must not panic. It must be set before the first put, and only if
+	// no user function can wait for that goroutine. If nil, a consumer processes everything.
 	Direct func(batch []event.Record, isInInitialList bool) bool
 
 	// Through is called under the lock after each batch that a consumer has processed without the
-	// lock; nil: it is not.
+	// lock. It may be nil.
 	Through func()
 
 	Mu struct {
 		sync.Mutex
-		arrival   sync.Cond // an item came, or the queue was closed
+		arrival   sync.Cond // signals that an item was put, or that the queue was closed
 		closed    bool
-		working   int  // items that are being processed without the lock
-		populated bool // something was put, or a Replace came
-		initial   int  // items of the first Replace that are not through yet
-		over      bool // synced is closed: what comes now is not of the initial list
+		working   int  // number of items being processed without the lock
+		populated bool // an item was put, or a Replace was
+		initial   int  // number of items of the first Replace that are not processed yet
+		over      bool // synced is closed; later items are not of the initial list
 	}
 }
 
-// ProcessFunc is what a consumer does with a batch, which is its own until it returns.
+// ProcessFunc is the function with which a consumer processes a batch. It owns the batch until it
+// returns.
 type ProcessFunc = func(batch []event.Record, isInInitialList bool) error
 
-// PutBatch queues records in their order, under one lock. Given are Type (Added, Updated, Deleted
-// or Bookmark), Object and Version as received; the reader fills in the rest. The slice is the
-// caller's again when the call returns, cleared. A record that cannot be queued is left out, and is
-// among what is returned. A deletion that cannot be transformed is queued, as the object is gone.
+// PutBatch queues records in their order, under one lock. The caller sets Type (Added, Updated,
+// Deleted or Bookmark), Object and Version as received; the reader sets the other fields. PutBatch
+// clears the slice, which remains the caller's. Records that cannot be queued are skipped and
+// returned. A deletion that cannot be transformed is queued, because the object does not exist any
+// more.
 func (q *Queue) PutBatch(records []event.Record) []event.Refused {
 	return q.PutBatchOf(&q.Reader, records)
 }
 
-// PutBatchOf is PutBatch with another reader, for one of several putters; see NewReader.
+// PutBatchOf is PutBatch with another reader, for one of several goroutines that put; see
+// NewReader.
 func (q *Queue) PutBatchOf(reader *event.Reader, records []event.Record) []event.Refused {
 	defer clear(records)
 	admitted, refused := q.admitBatch(reader, records)
@@ -103,15 +107,15 @@ func (q *Queue) admitBatch(reader *event.Reader, records []event.Record) (admitt
 	return records[:n], refused
 }
 
-// Put queues one change that did not come in a batch. One that cannot be transformed is not queued,
-// as in client-go: the caller knows.
+// Put queues a single change. If it cannot be transformed it is not queued and Put returns the
+// error, as in client-go.
 func (q *Queue) Put(typ clientgo.DeltaType, obj any) error { return q.put(typ, obj, true) }
 
-// PutKeyed is Put, but HasSynced does not count an object without a key.
+// PutKeyed is Put, except that an object without a key does not count for HasSynced.
 func (q *Queue) PutKeyed(typ clientgo.DeltaType, obj any) error { return q.put(typ, obj, false) }
 
 func (q *Queue) put(typ clientgo.DeltaType, obj any, counts bool) error {
-	one := [1]event.Record{{Type: typ, Object: obj}} // an array, which is not copied to be appended
+	one := [1]event.Record{{Type: typ, Object: obj}} // an array, because append does not copy it
 	one[0].Version, _ = event.VersionOf(obj)
 	err := q.Reader.Complete(&one[0])
 	q.Mu.Lock()
@@ -147,11 +151,11 @@ func (q *Queue) Bookmark(version string) error {
 	return nil
 }
 
-// AppendLocked queues the records that are worth it.
+// AppendLocked queues the records that the queue admits.
 func (q *Queue) AppendLocked(records ...event.Record) {
 	defer q.AnnounceLocked()
 	arrivals, ok := q.Waiting.(*Arrivals)
-	if ok && (q.Known == nil || !slices.ContainsFunc(records, func(r event.Record) bool { return r.Lost() })) { // all at once: a put is these copies more than anything else
+	if ok && (q.Known == nil || !slices.ContainsFunc(records, func(r event.Record) bool { return r.Lost() })) { // all at once, because these copies are most of the cost of a put
 		arrivals.push(records...)
 		return
 	}
@@ -163,9 +167,9 @@ func (q *Queue) AppendLocked(records ...event.Record) {
 	}
 }
 
-// recoverLocked gives a deletion whose last state was refused the object that is known in its
-// place. It reports false if there is none, so that nobody needs to hear of the deletion.
-func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
+// recoverLocked sets the object of a deletion whose last state was refused to the last known one.
+// It reports false if there is none, so that the deletion need not be queued.
+func (q *Queue) recoverLocked(rec *event.Record) (exists bool) {
 	if newest := q.Waiting.newest(rec.Key); newest != nil {
 		rec.Object = clientgo.DeletedFinalStateUnknown{Key: rec.Key, Obj: newest.LastState()}
 		return newest.Type != clientgo.Deleted
@@ -177,8 +181,8 @@ func (q *Queue) recoverLocked(rec *event.Record) (known bool) {
 	return true
 }
 
-// Tombstone returns the deletion of a known object that nobody saw. An object that cannot be had is
-// nil.
+// Tombstone returns the deletion of a known object for which no event was received. Its object is
+// nil if it cannot be looked up.
 func (q *Queue) Tombstone(key string) event.Record {
 	obj, _ := q.lookUp(key, "No last state for a deleted object")
 	return DeletionOf(clientgo.DeletedFinalStateUnknown{Key: key, Obj: obj})
@@ -188,7 +192,7 @@ func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
-// ResyncKnownLocked queues a Sync for each known object that nothing is queued for.
+// ResyncKnownLocked queues a Sync for each known object without a queued item.
 func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) {
 	if q.Known == nil {
 		return
@@ -204,7 +208,7 @@ func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) {
 	}
 }
 
-// lookUp returns a known object. One that cannot be had is a line in the log.
+// lookUp returns a known object. If it cannot be looked up, that is logged.
 func (q *Queue) lookUp(key, message string) (obj any, exists bool) {
 	obj, exists, err := q.Known.GetByKey(key)
 	switch {
@@ -218,20 +222,19 @@ func (q *Queue) lookUp(key, message string) (obj any, exists bool) {
 	return nil, false
 }
 
-// admitsLocked reports whether a change of the object is worth its place.
+// admitsLocked reports whether a change of the object must be queued.
 func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
 	return q.options.Admits == nil || q.options.Admits(typ, key)
 }
 
-// AnnounceLocked lets consumers know that something was put.
+// AnnounceLocked wakes the consumers after a put.
 func (q *Queue) AnnounceLocked() {
 	q.Mu.arrival.Broadcast()
 	q.showDepthLocked()
 }
 
-// processHereLocked processes the batch in this goroutine if that changes nothing but the time it
-// takes: nothing is before it in the queue or in work, and the queue is open. It releases the lock
-// meanwhile.
+// processHereLocked processes the batch in this goroutine if no other item is queued or being
+// processed, and the queue is open. It releases the lock meanwhile.
 func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
 	if q.Direct == nil || q.Mu.closed || q.Mu.working > 0 || q.Waiting.Len() > 0 {
 		return false
@@ -243,7 +246,7 @@ func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
 	return done
 }
 
-// workLocked has a batch processed, without the lock if the queue allows that.
+// workLocked processes a batch, without the lock if the queue allows that.
 func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process ProcessFunc) error {
 	if q.Unlocked {
 		q.Mu.working = len(batch)
@@ -258,7 +261,7 @@ func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process P
 	return process(batch, isInInitialList)
 }
 
-// restLocked lets others work on what came meanwhile.
+// restLocked ends the processing of a batch, and wakes the goroutines that wait for that.
 func (q *Queue) restLocked() {
 	q.Mu.working = 0
 	if q.Waiting.Len() > 0 || q.Mu.closed {
@@ -266,15 +269,16 @@ func (q *Queue) restLocked() {
 	}
 }
 
-// showDepthLocked publishes how many items wait.
+// showDepthLocked sets the metric of the number of waiting items.
 func (q *Queue) showDepthLocked() {
 	if q.options.Depth != nil {
 		q.options.Depth.Set(float64(q.Waiting.Len()))
 	}
 }
 
-// Room returns how many more items the queue would like to be given at once. If that is 0, freed is
-// closed when there is room again. A closed queue counts as empty: nobody is to wait for that.
+// Room returns the number of items that may be put before the queue is full. If it is 0, freed is
+// closed when there is room again. A closed queue counts as empty, so that no goroutine waits for
+// it.
 func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	if q.limit.items.Load() == 0 {
 		return event.BatchLimit, nil
@@ -287,31 +291,30 @@ func (q *Queue) Room() (items int, freed <-chan struct{}) {
 	return q.limit.room(q.Waiting.Len())
 }
 
-// SetLimit bounds the queue: once n items wait, a reflector of this module reads no further from
-// its watch until some are taken. 0 or less is no bound. What anybody else puts is taken in beyond
-// it.
+// SetLimit bounds the queue: while n items wait, a reflector of this module does not read from its
+// watch. 0 or less means no bound. Items put by other callers are accepted beyond it.
 func (q *Queue) SetLimit(n int) {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.limit.set(n, q.Waiting.Len())
 }
 
-// Pending returns how many items were put and are not processed yet: those that wait and those that
-// are being processed.
+// Pending returns the number of items that are waiting or being processed.
 func (q *Queue) Pending() int {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	return q.Waiting.Len() + q.Mu.working
 }
 
-// Depths is how full a queue is, and what its bounds have cost.
+// Depths describes how full a queue is, and how often and for how long its bound has paused
+// reading.
 type Depths struct {
-	Waiting, Limit int // items
+	Waiting, Limit int // numbers of items
 	Pauses         uint64
 	Paused         time.Duration
 }
 
-// Depths returns how full the queue is now.
+// Depths returns the current numbers.
 func (q *Queue) Depths() Depths {
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
@@ -325,33 +328,33 @@ func (q *Queue) Depths() Depths {
 	return d
 }
 
-// Options say what a queue is to be. The zero value is a queue without a name, in order of arrival,
-// by MetaNamespaceKeyFunc.
+// Options configure a queue. The zero value is a queue without a name, in order of arrival, with
+// MetaNamespaceKeyFunc.
 type Options struct {
 	Name   string
-	Logger *klog.Logger // gets the queue's name; nil: klog.Background
+	Logger *klog.Logger // gets the queue's name; nil means klog.Background
 
-	// KeyFunc tells objects apart; nil is MetaNamespaceKeyFunc. UsualKey says that it is that
-	// function by another name.
+	// KeyFunc returns an object's key; nil means MetaNamespaceKeyFunc. UsualKey means that KeyFunc
+	// is equivalent to that function.
 	KeyFunc  clientgo.KeyFunc
 	UsualKey bool
-	Opens    event.Wrapping           // what it looks into for the object that KeyFunc gets
-	Stored   event.KeyFinder          // has the strings of keys; nil: the queue remembers some
-	Known    clientgo.KeyListerGetter // the objects that its consumer has; nil: what they are does not matter
+	Opens    event.Wrapping           // wrappings to be removed from the object that KeyFunc gets
+	Stored   event.KeyFinder          // has the strings of keys; if nil, the queue keeps some itself
+	Known    clientgo.KeyListerGetter // the objects of the queue's consumer; nil if they do not matter
 
-	Transform  clientgo.TransformFunc // nil: objects stay as they are
-	KeepCached bool                   // what a list has of an object that cannot be transformed: its cached version, not an error
+	Transform  clientgo.TransformFunc // may be nil
+	KeepCached bool                   // an object of a list that cannot be transformed keeps its cached version and is no error
 
-	Order  Order                                         // nil: that of arrival
-	Admits func(typ clientgo.DeltaType, key string) bool // in the order by key: whether a record is worth its place; nil: always
+	Order  Order                                         // nil means order of arrival
+	Admits func(typ clientgo.DeltaType, key string) bool // in the order by key: reports whether a record must be queued; nil means always
 
-	Bookmarks bool // keep them; else they are dropped
-	Unlocked  bool // process without the lock
-	Early     bool // HasSynced counts items when they are taken, not when they are processed
+	Bookmarks bool // queue bookmarks instead of dropping them
+	Unlocked  bool // process without holding the lock
+	Early     bool // HasSynced counts items when they are taken instead of when they are processed
 
 	Identifier clientgo.InformerNameAndResource
-	Depth      clientgo.GaugeMetric     // items waiting; nil: nobody looks at it
-	Latency    clientgo.HistogramMetric // seconds spent processing one pop; nil: nobody looks at it
+	Depth      clientgo.GaugeMetric     // number of waiting items; may be nil
+	Latency    clientgo.HistogramMetric // seconds spent processing one pop; may be nil
 }
 
 // New returns an empty queue.
@@ -373,41 +376,40 @@ func (o *Options) initReader(r *event.Reader) {
 	r.Transform.Function, r.Transform.KeepCached = o.Transform, o.KeepCached
 }
 
-// NewReader returns a reader like the queue's own, for a goroutine that puts beside another one.
+// NewReader returns a reader like the queue's own, for an additional goroutine that puts.
 func (q *Queue) NewReader() *event.Reader {
 	r := &event.Reader{}
 	q.options.initReader(r)
 	return r
 }
 
-// Life is what the types of queues, which embed it, show of the beginning and the end of theirs.
+// Life has the methods for the beginning and the end of a queue. The queue types embed it.
 type Life struct {
 	of *Queue
 	done
 }
 
-// done is the DoneChecker of a queue, and shows nothing else of it.
+// done is the DoneChecker of a queue. It refers to nothing else of the queue.
 type done struct {
 	name   string
-	synced chan struct{} // closed once the initial population is through
+	synced chan struct{} // closed when the initial population was processed
 }
 
 // Name returns the queue's name, for logs.
 func (d done) Name() string { return d.name }
 
-// Done returns a channel that is closed when HasSynced turns true.
+// Done returns a channel that is closed when HasSynced becomes true.
 func (d done) Done() <-chan struct{} { return d.synced }
 
-// HasSynced reports whether all that the first Replace brought is through, or something was put
+// HasSynced reports whether all items of the first Replace were processed, or an item was put
 // before any Replace.
 func (d done) HasSynced() bool { return clientgo.IsDone(d) }
 
-// HasSyncedChecker returns what HasSynced answers as a channel.
+// HasSyncedChecker returns HasSynced as a DoneChecker.
 func (d done) HasSyncedChecker() clientgo.DoneChecker { return d }
 
-// Close lets every waiting Pop return with ErrFIFOClosed once nothing is left to take. It may be
-// called more than once. It waits for a process function that runs under the lock, and for no
-// other.
+// Close makes each Pop return ErrFIFOClosed once no item is left. It may be called more than once.
+// It waits only for a process function that runs under the lock.
 func (l *Life) Close() {
 	q := l.of
 	q.Mu.Lock()
@@ -424,7 +426,7 @@ func (l *Life) IsClosed() bool {
 	return l.of.Mu.closed
 }
 
-// populateLocked notes that the queue was filled by other means than a Replace.
+// populateLocked records that the queue was filled by other means than a Replace.
 func (q *Queue) populateLocked() {
 	if !q.Mu.populated {
 		q.Mu.populated = true
@@ -432,7 +434,8 @@ func (q *Queue) populateLocked() {
 	}
 }
 
-// PopulateInitialLocked notes that a Replace left n items; only the first population counts.
+// PopulateInitialLocked records that a Replace has queued n items. Only the first population
+// counts.
 func (q *Queue) PopulateInitialLocked(n int) {
 	if q.Mu.populated {
 		return
@@ -441,7 +444,7 @@ func (q *Queue) PopulateInitialLocked(n int) {
 	q.checkSyncedLocked()
 }
 
-// throughLocked notes that n items have left the queue.
+// throughLocked records that n items were processed.
 func (q *Queue) throughLocked(n int) {
 	if q.Mu.initial > 0 {
 		q.Mu.initial -= min(n, q.Mu.initial)
@@ -449,8 +452,8 @@ func (q *Queue) throughLocked(n int) {
 	}
 }
 
-// isInitialLocked reports whether what is next belongs to the initial list, as long as HasSynced is
-// false.
+// isInitialLocked reports whether the next items belong to the initial list, that is, whether
+// HasSynced is false.
 func (q *Queue) isInitialLocked() bool { return !q.Mu.over }
 
 func (q *Queue) checkSyncedLocked() {
@@ -460,8 +463,8 @@ func (q *Queue) checkSyncedLocked() {
 	}
 }
 
-// awaitLocked waits until something waits and no batch is being processed. It returns ErrFIFOClosed
-// when the queue is closed, empty and at rest.
+// awaitLocked blocks until an item waits and no batch is being processed. It returns ErrFIFOClosed
+// when the queue is closed and empty, and no batch is being processed.
 func (q *Queue) awaitLocked() error {
 	for q.Waiting.Len() == 0 || q.Mu.working > 0 {
 		if q.Mu.closed && q.Mu.working == 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRefusedRecordsAreLeftOut: the others of the batch are queued in their order, and the slice
-// comes back empty.
+// TestRefusedRecordsAreLeftOut checks that the other records of the batch are queued in order, and
+// that the slice is cleared.
 func TestRefusedRecordsAreLeftOut(t *testing.T) {
 	failure := errors.New("cannot transform")
 	q := New(Options{Transform: func(obj any) (any, error) {
@@ -53,8 +53,8 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 	assert.Equal(t, []string{"Updated ns/a", "Deleted ns/b"}, got, "bookmarks are dropped unless asked for")
 }
 
-// TestProducersConsumersAndCloser: whoever processes, it is one at a time and in order for each
-// key, and after Close all that was put before is processed.
+// TestProducersConsumersAndCloser checks that one batch is processed at a time, in order for each
+// key, and that all items put before Close are processed.
 func TestProducersConsumersAndCloser(t *testing.T) {
 	const producers, batches, size = 4, 200, 5
 	everyRecordQueue(t, func(t *testing.T, q *Queue) {
@@ -103,7 +103,8 @@ func everyRecordQueue(t *testing.T, test func(t *testing.T, q *Queue)) {
 	t.Run("by key", func(t *testing.T) { test(t, New(Options{Order: NewByKey()})) })
 }
 
-// TestCloseDoesNotWaitForTheConsumer, whoever the consumer is just now.
+// TestCloseDoesNotWaitForTheConsumer checks that Close waits neither for Direct nor for a process
+// function.
 func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	for _, byProducer := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -130,7 +131,7 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	}
 }
 
-// keysThatAStoreHas are the keys of objects, as a store finds them.
+// keysThatAStoreHas is a KeyFinder with the keys of a store's objects.
 type keysThatAStoreHas map[string]string
 
 func (k keysThatAStoreHas) Key(text []byte) (string, bool) {
@@ -138,8 +139,8 @@ func (k keysThatAStoreHas) Key(text []byte) (string, bool) {
 	return key, ok
 }
 
-// TestQueueAllocatesNothing: in steady state a batch of objects that the store has costs no memory
-// on its way through a queue of an informer.
+// TestQueueAllocatesNothing checks that in steady state a batch of stored objects passes an
+// informer's queue without allocation.
 func TestQueueAllocatesNothing(t *testing.T) {
 	q := New(Options{Bookmarks: true, Unlocked: true})
 	events, batch, keys := updatesOf(100), make([]event.Record, 100), keysThatAStoreHas{}
@@ -158,7 +159,7 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	assert.LessOrEqual(t, perBatch, 1.0)
 }
 
-// updatesOf are updates of n pods, as a reflector collects them.
+// updatesOf returns updates of n pods, as a reflector collects them.
 func updatesOf(n int) []event.Record {
 	batch := make([]event.Record, n)
 	for i := range batch {

@@ -12,8 +12,12 @@ import (
 //
 // Nearly all of its time is spent waiting for memory: keys, objects, hash groups, postings. So it
 // works in blocks, and each pass over a block does one short step for all of its objects, so that
-// their cache misses overlap. Measured with 10^5 pods and three indexes: see docs/benchmarks, row
-// store/replace.
+// their cache misses overlap.
+//
+//	pass   1       2              3              4 and more, for each index
+//	       hash    load groups    store records  call function, load values and postings, file
+//
+// Measured with 10^5 pods and three indexes: see docs/benchmarks, row store/replace.
 type builder struct {
 	core   *core
 	gen    uint64

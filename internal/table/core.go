@@ -41,7 +41,8 @@ func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 // locate returns the record of a key, or nil. The key of the record may be deleted. Writer only.
 //
 // Like Get it tries the first candidate at once, so that the processor loads the record and the
-// bytes of the key in parallel.
+// bytes of the key in parallel. The bytes in the slot and the length in the record belong together,
+// because only the writer changes them.
 func (c *core) locate(hash uint64, key string) *record {
 	g := c.keys.at(hash)
 	g.fetch()

@@ -6,6 +6,11 @@ package table
 import "sync/atomic"
 
 // group is one cache line of a hash table: a tag and a pointer for each of its slots.
+//
+//	tags    [2a 00 7f 00 ...] overflow 1
+//	refs    [ │  ·  │  · ...]
+//	          ▼     ▼
+//	          entries with a hash that ends in 2a, 7f
 type group[T any] struct {
 	tags
 	refs [groupLen]atomic.Pointer[T]

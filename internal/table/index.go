@@ -10,7 +10,7 @@ import (
 )
 
 // lacking is the indexValues of an object for which the index function failed. It is empty, and
-// recognized by its pointer.
+// recognized by its pointer, which isLacking compares and does not follow.
 var (
 	lackingPlace [1]string
 	lacking      indexValues = lackingPlace[:0]

@@ -8,7 +8,8 @@ import (
 )
 
 // Key returns the table's own string of a key, for callers that have its bytes and want to share
-// the memory. It may miss a key that is being changed; the caller then uses its own string.
+// the memory. It may miss a key that is being changed; the caller then uses its own string. text is
+// compared and not kept.
 func (t *Table) Key(text []byte) (key string, ok bool) {
 	c := t.core.Load()
 	gen := c.published.Load()

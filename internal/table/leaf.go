@@ -15,7 +15,11 @@ const (
 )
 
 // leaf is a run of up to leafLen ids of a posting. Like a record it is changed in place, in the
-// same order: old, then gen, then the rest. The ids follow the leaf in memory.
+// same order: old, then gen, then the rest.
+//
+//	leaf{gen 7, old, n 3, room 6} [4 9 2 · · ·]
+//
+// The ids follow the leaf in memory.
 type leaf struct {
 	gen atomic.Uint64
 	// old is the newest of the overwritten versions that readers may need.

@@ -30,7 +30,8 @@ type metas [metasLen]struct {
 const metasLen = 4
 
 // at returns the meta of a generation that was published. ok is false if the meta may have been
-// overwritten during the call.
+// overwritten during the call. The string is made only after that check, when its pointer and its
+// length belong together.
 func (m *metas) at(gen uint64, published *atomic.Uint64) (_ meta, ok bool) {
 	at := &m[gen%metasLen]
 	data, length, n := atomic.LoadPointer(&at.rvData), at.rvLen.Load(), at.n.Load()

@@ -22,8 +22,9 @@ func (t *Table) Remove(key []byte, stamp Stamp) {
 	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Delete: true}, stamp))
 }
 
-// one is apply for one change, as most writes are. If op.Key is empty, the key may be in memory of
-// the caller's. The caller holds t.w, which one unlocks.
+// one is apply for one change, as most writes are. If op.Key is empty, key may refer to the
+// caller's bytes: ownKey copies them before they are stored or reported. The caller holds t.w,
+// which one unlocks.
 //
 // The record of the key is looked up before the index functions run: no other writer can change it
 // meanwhile, and the processor loads the memory of the table and of the new object in parallel.

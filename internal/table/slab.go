@@ -38,8 +38,8 @@ func (s *slab) at(id uint32) *record {
 	return &(*s.spine.Load())[id>>slabBits][id&slabMask]
 }
 
-// take returns a free id, the last one that was returned first. Its record is as the writer left
-// it.
+// take returns a free id, preferably the one that was returned last. Its record is as the writer
+// left it.
 func (s *slab) take() uint32 {
 	if n := len(s.free); n > 0 {
 		id := s.free[n-1]

@@ -113,6 +113,10 @@ const textLen = 48
 
 // posting is the set of objects with one value in one index. Their ids are in leaves, all of them
 // full except the last one with members, so that a change costs the same in a posting of any size.
+//
+//	value "node-7", n 130
+//	first ─▶ leaf [64 ids]
+//	more  ─▶ leaf [64 ids], leaf [2 ids]
 type posting struct {
 	value string
 	// first is nil before the first member is added. It is replaced by a larger or smaller leaf as
@@ -188,6 +192,10 @@ type leafRef struct {
 // version is examined once for each generation that needed it, however many writes happen
 // meanwhile. If snapshots are closed in the order in which they were taken, each version is
 // examined once.
+//
+//	holders  gen 4: 1 pin, {record 3 of gen 2}     gen 9: 2 pins, {record 3 of gen 7, leaf 0 of gen 8}
+//	landing  {record 5 of gen 11}                  for arriving pins
+//	queue    {record 8 of gen 1}                   to be examined again
 type limbo struct {
 	// holders are ordered by generation. spare is a holder for reuse.
 	holders []*holder

@@ -13,7 +13,7 @@ import (
 // words are the two words of an interface value, as in sync/atomic.Value: the type, and the pointer
 // to the data or the pointer that is the data. Kept apart they can be loaded and stored atomically,
 // one at a time. A pair becomes an object only after the reader has verified that both words are of
-// one version.
+// one version. Both words are pointers, so the garbage collector keeps the data alive.
 //
 // The zero value is no object.
 type words struct{ typ, data unsafe.Pointer }

@@ -17,11 +17,11 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Journal is a handler that writes down what it hears, one line a call.
+// Journal is a handler that records its calls, one line each.
 type Journal struct {
 	mu    sync.Mutex
 	lines []string
-	On    func(line string) // called in the handler, outside the lock; may be nil
+	On    func(line string) // called in each call, without the lock; may be nil
 }
 
 func (j *Journal) Note(format string, args ...any) {
@@ -34,7 +34,7 @@ func (j *Journal) Note(format string, args ...any) {
 	}
 }
 
-// Take returns the lines since the last take.
+// Take returns the lines since the last Take.
 func (j *Journal) Take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -63,7 +63,7 @@ func (j *Journal) OnUpdate(old, new any) { j.Note("update %s %s", Describe(old),
 
 func (j *Journal) OnDelete(obj any) { j.Note("delete %s", Describe(obj)) }
 
-// Pod returns a pod whose version v is told by a label.
+// Pod returns a pod with its version v in a label.
 func Pod(name, v string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{"v": v}}}
 }
@@ -74,11 +74,11 @@ func PodOf(name, version, uid string) *corev1.Pod {
 	return p
 }
 
-// QuietPanics has panics of handlers reported instead of ending the process, until the test ends.
-// The result counts them.
+// QuietPanics makes panics of handlers be counted instead of ending the process, until the test
+// ends. The returned function returns their number.
 func QuietPanics(t *testing.T) func() int {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
-	var mu sync.Mutex // handlers may panic side by side
+	var mu sync.Mutex // handlers may panic concurrently
 	count := 0
 	utilruntime.ReallyCrash = false
 	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) {
@@ -94,16 +94,15 @@ func QuietPanics(t *testing.T) func() int {
 	}
 }
 
-// Mirror is a handler that rebuilds the store from what it hears, and notes whatever does not fit
-// what it heard before: an Update or a Delete of an object that it does not know, an Add of one
-// that it knows, an Update whose old object is not the one that it heard of last, calls about one
-// object that overlap.
+// Mirror is a handler that rebuilds the store from its calls, and records each call that
+// contradicts earlier ones: an Update or a Delete of an unknown object, an Add of a known one, an
+// Update whose old object is not the last one, and overlapping calls about one object.
 type Mirror struct {
-	Before  func(line string) // called first in each call, outside the lock; may be nil
+	Before  func(line string) // called first in each call, without the lock; may be nil
 	SameUID bool              // an Update must not change the UID
 
 	mu       sync.Mutex
-	changed  sync.Cond // on mu, at the end of each call
+	changed  sync.Cond // uses mu; signaled at the end of each call
 	Objects  map[string]*corev1.Pod
 	calling  map[string]bool
 	Problems []string
@@ -174,14 +173,15 @@ func (m *Mirror) OnDelete(obj any) {
 	delete(m.Objects, p.Name)
 }
 
-// State returns the objects that the handler knows, as text, and what was wrong so far.
-func (m *Mirror) State() (known map[string]string, problems []string, calls int) {
+// State returns the known objects as text, the problems and the number of calls so far.
+func (m *Mirror) State() (objects map[string]string, problems []string, calls int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return StateOfPods(maps.Values(m.Objects)), m.Problems, m.calls
 }
 
-// Await returns whether the handler got to know exactly the wanted state before ctx ended.
+// Await blocks until the known objects, as text, equal want, and returns true, or returns false
+// when ctx is done.
 func (m *Mirror) Await(ctx context.Context, want string) bool {
 	defer context.AfterFunc(ctx, func() {
 		m.mu.Lock()

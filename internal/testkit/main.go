@@ -23,16 +23,16 @@ import (
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// RunTests runs the tests of a package, and fails for a goroutine that is left.
+// RunTests runs the tests of a package, and fails if a goroutine is left.
 func RunTests(m *testing.M) {
 	flag.Parse()
 	klog.SetLogger(funcr.New(processLog.write, funcr.Options{}))
 	goleak.VerifyTestMain(m)
 }
 
-// processLog is where all goes that klog is given, at V(0). Tests do not change klog's logger,
-// because goroutines of other tests may still use it; they listen by CaptureLog. -v shows the log,
-// so that else what a failing test says can be found.
+// processLog receives all of klog's output at V(0). Tests must not change klog's logger, because
+// goroutines of other tests may still use it; they call CaptureLog instead. The output is shown
+// with -v only, so that the messages of a failing test are not lost in it.
 var processLog tap
 
 type tap struct{ listener atomic.Pointer[Logged] }
@@ -46,7 +46,7 @@ func (l *tap) write(prefix, args string) {
 	}
 }
 
-// CaptureLog has what is logged at V(0) go to the result, too, until the test ends.
+// CaptureLog also sends the log at V(0) to the result, until the test ends.
 func CaptureLog(t *testing.T) *Logged {
 	t.Helper()
 	lines := &Logged{}
@@ -66,7 +66,7 @@ func About(what string, texts []string) (found []string) {
 }
 
 // AtNight skips a test of load or of bounds, or one that runs the go command for long, unless
-// KINFORMER_NIGHT is set, as make nightly sets it.
+// KINFORMER_NIGHT is set, as make nightly does.
 func AtNight(t testing.TB) {
 	t.Helper()
 	if os.Getenv("KINFORMER_NIGHT") == "" {
@@ -74,7 +74,7 @@ func AtNight(t testing.TB) {
 	}
 }
 
-// AsClientGoAdaptsIt returns what an informer is given for a handler of AddTypedEventHandler.
+// AsClientGoAdaptsIt returns the untyped handler that AddTypedEventHandler passes to an informer.
 func AsClientGoAdaptsIt(t *testing.T, handler minor.TypedResourceEventHandler[*corev1.Pod]) clientgo.ResourceEventHandler {
 	caught := &catcher{}
 	_, err := minor.NewTypedSharedIndexInformer[*corev1.Pod](caught).AddTypedEventHandler(handler)
@@ -92,10 +92,10 @@ func (c *catcher) AddEventHandlerWithOptions(handler clientgo.ResourceEventHandl
 	return nil, nil
 }
 
-// Gauges is a provider of metrics that keeps what was published last.
+// Gauges is a provider of metrics that keeps their last values.
 type Gauges struct{ Depth, Version, Latencies Gauge }
 
-// Gauge is a metric. As a histogram it counts.
+// Gauge is a metric. Used as a histogram, it counts the observations.
 type Gauge struct{ Last float64 }
 
 func (g *Gauge) Set(v float64)   { g.Last = v }
@@ -113,7 +113,7 @@ func (p *Gauges) NewProcessingLatencyMetric(clientgo.InformerNameAndResource) cl
 	return &p.Latencies
 }
 
-// CpuTime is what the process has used.
+// CpuTime returns the CPU time used by the process.
 func CpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	used, err := cputime.Used()
@@ -123,5 +123,5 @@ func CpuTime(b *testing.B) time.Duration {
 	return used
 }
 
-// Secret is what no text may have.
+// Secret must not occur in any text.
 const Secret = "hunter2"

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/cachetest"
 )
 
-// Pods is a source of pods in namespace ns that is listed and watched. Its streams hold a thousand
-// events that nobody has read, which Unread counts.
+// Pods is a source of pods in namespace ns, to be listed and watched. Its streams buffer up to a
+// thousand unread events, which Unread counts.
 type Pods struct {
 	*cachetest.Source
 	newest atomic.Pointer[watch.Interface]
@@ -35,8 +35,8 @@ func NewPods(pods ...runtime.Object) *Pods {
 	})}
 }
 
-// Put creates the pod or replaces it. It is a write also where nothing else changes: the generation
-// counts.
+// Put creates or replaces the pod. It increases the generation, so that it is a write even if
+// nothing else changes.
 func (s *Pods) Put(pod *corev1.Pod) {
 	pod.Generation = s.writes.Add(1)
 	s.Source.Put(pod)
@@ -51,7 +51,7 @@ func (s *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	return w, err
 }
 
-// Unread returns how many events the newest stream holds that nobody has read.
+// Unread returns the number of unread events in the newest stream.
 func (s *Pods) Unread() int {
 	if w := s.newest.Load(); w != nil {
 		return len((*w).ResultChan())
@@ -59,20 +59,20 @@ func (s *Pods) Unread() int {
 	return 0
 }
 
-// Remove deletes a pod, if there is one of that name. Only one goroutine may remove pods.
+// Remove deletes a pod, if it exists. Only one goroutine may remove pods.
 func (s *Pods) Remove(name string) {
 	if s.Get("ns", name) != nil {
 		s.Delete("ns", name)
 	}
 }
 
-// Expire ends all streams with 410, which a list follows.
+// Expire ends all streams with 410, so that clients list again.
 func (s *Pods) Expire() {
 	s.Inject(cachetest.ErrorEvent(cachetest.Expired()))
 	s.Cut()
 }
 
-// State returns what there is, as Mirror.State does.
+// State returns the objects in the form of Mirror.State.
 func (s *Pods) State() map[string]string {
 	return StateOfPods(func(yield func(runtime.Object) bool) {
 		for key := range s.Versions() {
@@ -83,7 +83,7 @@ func (s *Pods) State() map[string]string {
 	})
 }
 
-// FailureNamed is the error of that name.
+// FailureNamed returns the error with that name.
 func FailureNamed(t *testing.T, name string) error {
 	failures := map[string]error{
 		"429": cachetest.TooManyRequests(0), "410": cachetest.Expired(), "500": cachetest.InternalError(), "refused": cachetest.ConnectionRefused(),

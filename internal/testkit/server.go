@@ -28,16 +28,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Server is a ListerWatcher of two functions that are told the number of the call, from 1. It keeps
-// what was asked, as text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
+// Server is a ListerWatcher that calls two functions with the number of the call, from 1. It
+// records the requests as text: "list rv=0 limit=500" or "watch rv=7" or "stream rv=".
 //
-// It stands beside cachetest, which answers as an API server does, for tests of the protocol
-// itself: each answer is scripted by its number, also those that no server gives, and an event is
-// read when the test says so.
+// It is for tests of the protocol itself: each answer is scripted by its number, even one that no
+// server would give, and the test determines when an event is read. Other tests use cachetest,
+// which answers as an API server does.
 type Server struct {
 	OnList   func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error)
 	OnWatch  func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
-	NoStream bool // what the Server says about watch-lists
+	NoStream bool // result of IsWatchListSemanticsUnSupported
 
 	Mu struct {
 		sync.Mutex
@@ -81,20 +81,20 @@ func (s *Server) note(text string, counter *int) int {
 	return *counter
 }
 
-// Asked returns what was asked so far.
+// Asked returns the requests so far.
 func (s *Server) Asked() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return slices.Clone(s.Mu.asked)
 }
 
-// ListOf makes a list function that always answers list.
+// ListOf returns a list function that always returns list.
 func ListOf(list runtime.Object) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil }
 }
 
-// Watches makes a watch function that hands out the given answers in turn, scripts, watchers or
-// errors, and then watchers that stay silent for ever.
+// Watches returns a watch function that returns the answers in turn (scripts, watchers or errors),
+// and then watchers without events.
 func Watches(answers ...any) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 		if n > len(answers) {
@@ -111,11 +111,11 @@ func Watches(answers ...any) func(int, context.Context, metav1.ListOptions) (wat
 	}
 }
 
-// Script is what a watcher delivers. The watcher is made when it is asked for, so that it belongs
-// to the bubble.
+// Script is a sequence of events of a watcher. The watcher is created at the request, so that it
+// belongs to the bubble.
 type Script []watch.Event
 
-// Sent is the script of the events; the watcher stays open unless closed is the last one.
+// Sent returns the script of the events. The watcher remains open unless Closed is the last one.
 func Sent(events ...watch.Event) Script { return events }
 
 func (s Script) Open() watch.Interface {
@@ -130,11 +130,11 @@ func (s Script) Open() watch.Interface {
 	return w
 }
 
-// Closed stands for the end of a watch in sent.
+// Closed stands for the end of a watch in Sent.
 var Closed = watch.Event{Type: "closed"}
 
-// ScriptedWatch is a watcher that, unlike watch.FakeWatcher, delivers what it holds after Stop was
-// called too, and counts the calls of Stop.
+// ScriptedWatch is a watcher that, unlike watch.FakeWatcher, delivers its events even after Stop,
+// and counts the calls of Stop.
 type ScriptedWatch struct {
 	Events  chan watch.Event
 	Stopped chan struct{} // one element for each call of Stop, up to 8
@@ -182,7 +182,7 @@ func Bookmark(version string) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}}
 }
 
-// EndMark is the bookmark at the end of a watch-list.
+// EndMark returns the bookmark at the end of a watch-list.
 func EndMark(version string) watch.Event {
 	event := Bookmark(version)
 	event.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -201,10 +201,9 @@ var (
 	ErrForbidden       = apierrors.NewForbidden(v1.Resource("pods"), "", fmt.Errorf("no"))
 )
 
-// StoreLog is a store that keeps what was done to it, as text: "replace 5: a@1 b@2", "add a@3",
-// "resync".
+// StoreLog is a store that records its calls as text: "replace 5: a@1 b@2", "add a@3", "resync".
 type StoreLog struct {
-	Fail func(entry string) error // decides about each call; nil: all succeed
+	Fail func(entry string) error // returns the result of each call; may be nil
 
 	mu struct {
 		sync.Mutex
@@ -252,7 +251,7 @@ func (j *StoreLog) Entries() []string {
 	return slices.Clone(j.mu.entries)
 }
 
-// Handled keeps the errors that the watch-error handler was called with.
+// Handled collects the errors passed to the watch-error handler.
 type Handled struct {
 	mu   sync.Mutex
 	errs []error
@@ -270,12 +269,13 @@ func (h *Handled) Errors() []error {
 	return slices.Clone(h.errs)
 }
 
-// Second is a backoff without growth and jitter: each delay takes a second.
+// Second returns a backoff with constant delays of a second.
 func Second() *wait.Backoff {
 	return &wait.Backoff{Duration: time.Second, Factor: 1, Steps: 1 << 20}
 }
 
-// InBackground calls run until the test ends or stop is called, which waits for the end.
+// InBackground calls run in a goroutine, with a context that ends with the test or with stop, which
+// waits for the return of run.
 func InBackground(t *testing.T, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -289,7 +289,7 @@ func InBackground(t *testing.T, run func(context.Context)) (stop func()) {
 	}
 }
 
-// Reports collects what is reported by HandleError for the time of a test.
+// Reports collects the errors passed to HandleError until the test ends.
 func Reports(t *testing.T) func() []string {
 	var mu sync.Mutex
 	var texts []string
@@ -313,7 +313,7 @@ func FirstCalls(t *testing.T, want, got []string) {
 	assert.Equal(t, want, got[:min(len(got), len(want))], "all: %v", got)
 }
 
-// Logged collects what a logger is given.
+// Logged collects the lines of a logger.
 type Logged struct {
 	mu    sync.Mutex
 	lines []string
@@ -333,7 +333,7 @@ func (l *Logged) Take() []string {
 	return lines
 }
 
-// Count returns how many lines have part in them.
+// Count returns the number of lines that contain part.
 func (l *Logged) Count(part string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -345,12 +345,12 @@ func (l *Logged) Count(part string) (n int) {
 	return n
 }
 
-// Loud is a context with a logger that keeps its lines.
+// Loud returns a context with a logger, and the logger's lines.
 func Loud(t *testing.T) (context.Context, *Logged) {
 	lines := &Logged{}
 	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})), lines
 }
 
-// Patience bounds waits for what takes real time, in tests that are not in a bubble: far longer
-// than any takes, on a machine that is busy with something else, too.
+// Patience bounds waits in real time, in tests outside of a bubble: far longer than any takes, even
+// on a busy machine.
 const Patience = time.Minute

@@ -1,13 +1,13 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command interleave has the compiler see packages with points in them: see internal/interleave of
-// the root module.
+// Command interleave instruments packages with points: see internal/interleave of the root module.
 //
 //	cd tools && go run ./interleave -C .. -o /tmp/points internal/table
 //	cd .. && go test -overlay /tmp/points/overlay.json -tags interleave ./internal/table
 //
-// It writes changed copies of their files to a folder, with the overlay that names them.
+// It writes instrumented copies of their files to a folder, with an overlay that replaces the
+// files.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	root := flag.String("C", "..", "folder of the root module")
-	out := flag.String("o", "", "folder for what is written")
+	out := flag.String("o", "", "folder for the copies and the overlay")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("interleave: ")

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package atomic stands for sync/atomic in code that package interleave runs: each operation is a
-// point, before it is done. What is not here is used by no such code.
+// Package atomic replaces sync/atomic in code run by package interleave. Each operation is preceded
+// by a point. It has only the operations that this code uses.
 package atomic
 
 import (

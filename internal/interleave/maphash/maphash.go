@@ -1,18 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package maphash stands for hash/maphash in code that package interleave runs: a text has the same
-// hash in each run, and so has one that differs in the case of its letters. So there are collisions
-// to be had.
+// Package maphash replaces hash/maphash in code run by package interleave. Hashes are the same in
+// each run, and texts that differ only in case have the same hash, so that there are collisions.
 package maphash
 
-// Seed is nothing.
+// Seed is empty.
 type Seed struct{}
 
-// MakeSeed returns it.
+// MakeSeed returns a Seed.
 func MakeSeed() Seed { return Seed{} }
 
-// Bytes returns the hash of a text: FNV-1a, as if all letters were small.
+// Bytes returns the hash of a text: FNV-1a of the text in lower case.
 func Bytes(_ Seed, text []byte) uint64 {
 	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
 	hash := uint64(offset)

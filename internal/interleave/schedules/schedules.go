@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schedules runs configurations of package interleave as tests, and ends with a table of
-// them.
+// Package schedules runs configurations of package interleave as tests, and prints a table of the
+// results.
 package schedules
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/kinformer/cache/internal/interleave"
 )
 
-// Case is one configuration.
+// Case is a configuration.
 type Case struct {
 	Name string
-	// Start makes a program. It adds what is checked to a counter.
+	// Start returns a program. It adds the number of checked answers to answers.
 	Start func(answers *int) interleave.Program
-	// Preemptions is the bound; 0: 2. Deep is that of a run of everything, where it is larger.
+	// Preemptions is the bound; 0 means 2. Deep is the bound with -schedules.all, if it is larger.
 	Preemptions, Deep int
 }
 
@@ -30,7 +30,7 @@ var (
 	report = flag.Bool("schedules.table", false, "print a table at the end")
 )
 
-// result is what came out of one case.
+// result is the result of one case.
 type result struct {
 	interleave.Report
 	name        string
@@ -40,8 +40,7 @@ type result struct {
 	cut         bool
 }
 
-// Run runs each case as a subtest, until one fails: what its threads have left behind may disturb
-// others.
+// Run runs each case as a subtest, until one fails: its threads may disturb others.
 func Run(t *testing.T, cases []Case) {
 	var results []result
 	for _, c := range cases {

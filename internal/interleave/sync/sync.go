@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sync stands for the standard library's in code that package interleave runs: its mutexes
-// have points, and so do its wait groups.
+// Package sync replaces the standard library's in code run by package interleave. Its mutexes and
+// wait groups have points.
 package sync
 
 import (
@@ -12,12 +12,12 @@ import (
 )
 
 type (
-	// Mutex is interleave's.
+	// Mutex is interleave.Mutex.
 	Mutex = interleave.Mutex
-	// Pool is sync.Pool. As one processor is used and no garbage is collected it returns what was
-	// put into it last.
+	// Pool is sync.Pool. With one processor and without garbage collection, Get returns the value
+	// that was put last.
 	Pool = sync.Pool
-	// Map and Once are sync's, without points: no schedule is about them.
+	// Map and Once are those of package sync, without points: no schedule tests them.
 	Map  = sync.Map
 	Once = sync.Once
 )
@@ -27,8 +27,8 @@ type WaitGroup struct {
 	running, waiting int
 }
 
-// Add adds to how many are running. It panics where the standard library's may: also for one that
-// is added to none while somebody waits.
+// Add adds n to the number of running goroutines. It panics when the standard library's may: also
+// if it adds to zero while a goroutine waits.
 func (g *WaitGroup) Add(n int) {
 	interleave.Point()
 	if g.running == 0 && g.waiting > 0 || g.running+n < 0 {
@@ -53,5 +53,5 @@ func (g *WaitGroup) Go(f func()) {
 	})
 }
 
-// Running is how many have not ended.
+// Running returns the number of running goroutines.
 func (g *WaitGroup) Running() int { return g.running }

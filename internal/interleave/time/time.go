@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package time stands for the standard library's in code that package interleave runs: the clock
-// stands still, but for Sleep. What is not here is used by no such code.
+// Package time replaces the standard library's in code run by package interleave. The clock stands
+// still, except for Sleep. It has only the names that this code uses.
 package time
 
 import (
@@ -12,15 +12,15 @@ import (
 )
 
 type (
-	// Time is the standard library's.
+	// Time is time.Time.
 	Time = time.Time
-	// Duration is the standard library's.
+	// Duration is time.Duration.
 	Duration = time.Duration
-	// Month is the standard library's.
+	// Month is time.Month.
 	Month = time.Month
 )
 
-// These are those that the code uses.
+// The constants of package time that the code uses.
 const (
 	Microsecond = time.Microsecond
 	Millisecond = time.Millisecond
@@ -28,40 +28,40 @@ const (
 	RFC3339     = time.RFC3339
 )
 
-// UTC is the standard library's.
+// UTC is time.UTC.
 var UTC = time.UTC
 
-// now is the time, of all schedules: what matters is how much passes in one of them.
+// now is the current time, shared by all schedules.
 var now = time.Unix(1_000_000_000, 0)
 
 func Now() Time { return now }
 
 func Since(t Time) Duration { return now.Sub(t) }
 
-// Unix is the standard library's.
+// Unix is time.Unix.
 func Unix(sec, nsec int64) Time { return time.Unix(sec, nsec) }
 
-// Date is the standard library's.
+// Date is time.Date.
 func Date(year int, month Month, day, hour, minute, sec, nsec int, loc *time.Location) Time {
 	return time.Date(year, month, day, hour, minute, sec, nsec, loc)
 }
 
-// Parse is the standard library's.
+// Parse is time.Parse.
 func Parse(layout, value string) (Time, error) { return time.Parse(layout, value) }
 
-// ParseDuration is the standard library's.
+// ParseDuration is time.ParseDuration.
 func ParseDuration(s string) (Duration, error) { return time.ParseDuration(s) }
 
-// Sleep lets time pass, for all threads.
+// Sleep advances the clock, for all threads.
 func Sleep(d Duration) {
 	interleave.Point()
 	now = now.Add(d)
 }
 
-// Timer is one that does not wait.
+// Timer is a timer that does not wait.
 type Timer struct{ C <-chan Time }
 
-// NewTimer returns a timer that has fired: a schedule has a thread wait as long as it likes.
+// NewTimer returns a timer that has fired, because a thread of a schedule may wait for any time.
 func NewTimer(Duration) *Timer {
 	interleave.Point()
 	fired := make(chan Time, 1)
@@ -69,11 +69,11 @@ func NewTimer(Duration) *Timer {
 	return &Timer{fired}
 }
 
-// AfterFunc returns a timer that is always stopped in time.
+// AfterFunc returns a timer that is always stopped before it fires.
 func AfterFunc(Duration, func()) *Timer { return &Timer{} }
 
-// Stop reports that it has.
+// Stop returns true.
 func (*Timer) Stop() bool { return true }
 
-// Reset reports that it was not too late.
+// Reset returns true.
 func (*Timer) Reset(Duration) bool { return true }

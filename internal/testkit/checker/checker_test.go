@@ -18,7 +18,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// pod is one whose value follows from its version.
+// pod returns a pod whose value is derived from its version.
 func pod(name string, rv int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, UID: "u", ResourceVersion: fmt.Sprint(rv), Labels: map[string]string{checker.ValueLabel: fmt.Sprint(name, rv)},
@@ -31,8 +31,8 @@ func altered(name string, rv int) *corev1.Pod {
 	return p
 }
 
-// ledgerOf is one of a server that made a at 3 and changed it at 5, made b at 7, and d at 9, of
-// which a deletion was asked for.
+// ledgerOf returns the ledger of a server that has created a at 3 and updated it at 5, created b at
+// 7 and d at 9, and was requested to delete d.
 func ledgerOf() *checker.Ledger {
 	l := checker.NewLedger()
 	for _, p := range []*corev1.Pod{pod("a", 3), pod("a", 5), pod("b", 7), pod("d", 9)} {
@@ -44,7 +44,7 @@ func ledgerOf() *checker.Ledger {
 	return l
 }
 
-// faults collects the rules that do not hold.
+// faults collects the violated rules.
 type faults []string
 
 func (f *faults) report(rule, _ string) {
@@ -53,7 +53,7 @@ func (f *faults) report(rule, _ string) {
 	}
 }
 
-// TestReplicaNotices: each of these is what no handler must be told.
+// TestReplicaNotices checks calls that violate the contract.
 func TestReplicaNotices(t *testing.T) {
 	tombstone := clientgo.DeletedFinalStateUnknown{Key: "ns/a", Obj: pod("a", 5)}
 	for name, c := range map[string]struct {
@@ -65,19 +65,19 @@ func TestReplicaNotices(t *testing.T) {
 			r.OnDelete(tombstone)
 			r.OnAdd(pod("b", 7), false)
 		}, ""},
-		"an Add of what is known":      {func(r *checker.Replica) { r.OnAdd(pod("a", 5), true) }, "order"},
-		"an Update of what is unknown": {func(r *checker.Replica) { r.OnUpdate(pod("b", 6), pod("b", 7)) }, "order"},
-		"a lost event, by the next":    {func(r *checker.Replica) { r.OnUpdate(pod("a", 4), pod("a", 5)) }, "order"},
-		"events in another order":      {func(r *checker.Replica) { r.OnUpdate(pod("a", 3), pod("a", 2)) }, "order"},
-		"a Delete of what is unknown":  {func(r *checker.Replica) { r.OnDelete(pod("b", 7)) }, "order"},
-		"a Delete of an old state":     {func(r *checker.Replica) { r.OnDelete(pod("a", 2)) }, "order"},
+		"an Add of a known object":    {func(r *checker.Replica) { r.OnAdd(pod("a", 5), true) }, "order"},
+		"an Update of an unknown one": {func(r *checker.Replica) { r.OnUpdate(pod("b", 6), pod("b", 7)) }, "order"},
+		"a lost event, by the next":   {func(r *checker.Replica) { r.OnUpdate(pod("a", 4), pod("a", 5)) }, "order"},
+		"events in another order":     {func(r *checker.Replica) { r.OnUpdate(pod("a", 3), pod("a", 2)) }, "order"},
+		"a Delete of an unknown one":  {func(r *checker.Replica) { r.OnDelete(pod("b", 7)) }, "order"},
+		"a Delete of an old state":    {func(r *checker.Replica) { r.OnDelete(pod("a", 2)) }, "order"},
 		"back from the dead": {func(r *checker.Replica) {
 			r.OnDelete(pod("a", 6))
 			r.OnAdd(pod("a", 5), false)
 		}, "order"},
 		"a late initial list":  {func(r *checker.Replica) { r.OnAdd(pod("b", 7), false); r.OnAdd(pod("d", 9), true) }, "order"},
 		"a call after the end": {func(r *checker.Replica) { r.Close(); r.OnAdd(pod("b", 7), false) }, "order"},
-		"what nobody wrote":    {func(r *checker.Replica) { r.OnAdd(pod("x", 8), false) }, "content"},
+		"an invented object":   {func(r *checker.Replica) { r.OnAdd(pod("x", 8), false) }, "content"},
 		"another content":      {func(r *checker.Replica) { r.OnAdd(altered("b", 7), false) }, "content"},
 	} {
 		var found faults
@@ -92,7 +92,8 @@ func TestReplicaNotices(t *testing.T) {
 	}
 }
 
-// TestReplicaKnowsWhatWasLost: what was acknowledged and not told, though no list skipped it.
+// TestReplicaKnowsWhatWasLost checks that acknowledged versions count as lost if they were neither
+// received nor skipped by a list.
 func TestReplicaKnowsWhatWasLost(t *testing.T) {
 	l := ledgerOf()
 	r := checker.NewReplica(func(string, string) {})
@@ -123,7 +124,8 @@ func TestReplicaAwaitsAState(t *testing.T) {
 	require.ErrorContains(t, r.AwaitEqual(ctx, checker.Contents{}), "2 of 0 objects differ")
 }
 
-// TestLedgerIsHeldAgainstAList: what was acknowledged is in the list, and what is uncertain may be.
+// TestLedgerIsHeldAgainstAList checks that acknowledged objects must be in the list, and uncertain
+// ones may be.
 func TestLedgerIsHeldAgainstAList(t *testing.T) {
 	for name, c := range map[string]struct {
 		listed []any
@@ -142,7 +144,7 @@ func TestLedgerIsHeldAgainstAList(t *testing.T) {
 	}
 }
 
-// state is a store of one moment.
+// state is a store at one moment.
 type state struct {
 	clientgo.Indexer
 	at string
@@ -161,8 +163,8 @@ func stateOf(t *testing.T, at string, objects []any) state {
 	return s
 }
 
-// TestReadsNoticeStatesThatNeverWere, of snapshots, which say of which version they are, and of
-// lists, which may be newer.
+// TestReadsNoticeStatesThatNeverWere checks snapshots, which have an exact version, and lists,
+// which may be newer.
 func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects          []any
@@ -180,7 +182,7 @@ func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
 		"nothing, of a list": {nil, "5", "mixed", "mixed"},
 		"invented":           {[]any{pod("a", 5), pod("x", 5)}, "5", "content", "content"},
 		"another content":    {[]any{altered("a", 5)}, "5", "content", "content"},
-		"what is no object":  {[]any{pod("a", 5), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}}, "5", "content", "content"},
+		"an invalid object":  {[]any{pod("a", 5), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x"}}}, "5", "content", "content"},
 		"an older deletion":  {[]any{pod("a", 5), pod("b", 7)}, "9", "", ""},
 	} {
 		for how, read := range map[string]func(*checker.Reads, state){
@@ -199,13 +201,13 @@ func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
 	}
 }
 
-// TestReadsNoticeWhatGoesBack.
+// TestReadsNoticeWhatGoesBack checks reads that are older than earlier ones.
 func TestReadsNoticeWhatGoesBack(t *testing.T) {
 	for name, read := range map[string]func(*checker.Reads){
-		"an older state":       func(r *checker.Reads) { r.Whole([]any{pod("a", 3), pod("b", 7)}, 0) },
-		"what was not listed":  func(r *checker.Reads) { r.Whole([]any{pod("b", 7)}, 0); r.Whole([]any{pod("a", 5), pod("b", 7)}, 0) },
-		"an older position":    func(r *checker.Reads) { r.Position("6") },
-		"a position of nobody": func(r *checker.Reads) { r.Position("x") },
+		"an older state":      func(r *checker.Reads) { r.Whole([]any{pod("a", 3), pod("b", 7)}, 0) },
+		"a missing object":    func(r *checker.Reads) { r.Whole([]any{pod("b", 7)}, 0); r.Whole([]any{pod("a", 5), pod("b", 7)}, 0) },
+		"an older position":   func(r *checker.Reads) { r.Position("6") },
+		"an invalid position": func(r *checker.Reads) { r.Position("x") },
 	} {
 		var found faults
 		r := checker.NewReads(nil, found.report)
@@ -220,7 +222,7 @@ func TestReadsNoticeWhatGoesBack(t *testing.T) {
 	assert.Equal(t, faults{"mixed"}, found, "one object twice")
 }
 
-// lying answers for an index as it likes.
+// lying is a store whose index returns arbitrary objects.
 type lying struct {
 	clientgo.Indexer
 	objects []any
@@ -228,7 +230,8 @@ type lying struct {
 
 func (l lying) ByIndex(string, string) ([]any, error) { return l.objects, nil }
 
-// TestCompareNoticesAStoreThatIsNotTheServers.
+// TestCompareNoticesAStoreThatIsNotTheServers checks stores and indexes that differ from the
+// server.
 func TestCompareNoticesAStoreThatIsNotTheServers(t *testing.T) {
 	want := checker.ContentsOf([]any{pod("a", 5), pod("b", 7)})
 	for name, objects := range map[string][]any{

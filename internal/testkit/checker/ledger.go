@@ -10,12 +10,12 @@ import (
 	"sync"
 )
 
-// Ledger keeps what a server has acknowledged of the objects of one kind, so that a state can be
-// held against the resourceVersion that it claims to be of: what was acknowledged up to there is in
-// it, or something newer, or a deletion was asked for. Its methods may be called concurrently; a
-// nil Ledger knows of nothing, and finds nothing wrong.
+// Ledger records the writes acknowledged by a server for objects of one kind, so that a state can
+// be checked against its resourceVersion: it must have each write acknowledged up to that version,
+// or a newer one, unless a deletion was requested. Its methods are safe for concurrent use. A nil
+// Ledger is empty and finds no fault.
 //
-// A write is told of by Begin, and by Acknowledged, Deleted or Found when its end is known.
+// A write is recorded by Begin, and by Acknowledged or Found when its result is known.
 type Ledger struct {
 	mu      sync.RWMutex
 	objects map[string]*account
@@ -23,22 +23,22 @@ type Ledger struct {
 	last    uint64
 }
 
-// account is what is known of one object.
+// account is the record of one object.
 type account struct {
-	acknowledged []acknowledgement // growing
-	now          State             // the zero State: it does not exist
+	acknowledged []acknowledgement // by rising resourceVersion
+	now          State             // the zero State if it does not exist
 	certain      bool
 }
 
 type acknowledgement struct {
 	State
-	ending bool // a deletion of it was asked for
+	ending bool // a deletion was requested after it
 }
 
-// NewLedger returns a Ledger of a server that has nothing.
+// NewLedger returns the Ledger of a server without objects.
 func NewLedger() *Ledger { return &Ledger{objects: map[string]*account{}} }
 
-// Begin notes that a write is asked for: until its end is known, the object is uncertain.
+// Begin records that a write is requested. Until its result is known, the object is uncertain.
 func (l *Ledger) Begin(key string, deletes bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *Ledger) Begin(key string, deletes bool) {
 	}
 }
 
-// Acknowledged notes a state that the server has confirmed.
+// Acknowledged records a state that the server has confirmed.
 func (l *Ledger) Acknowledged(key string, state State) {
 	l.Found(key, state)
 	l.mu.Lock()
@@ -63,16 +63,16 @@ func (l *Ledger) Acknowledged(key string, state State) {
 	l.last = max(l.last, state.RV)
 }
 
-// Found notes what the object is: after a write without an answer, or, as the zero State, after a
-// deletion.
+// Found records the current state of an object: after a write without an answer or, with the zero
+// State, after a deletion.
 func (l *Ledger) Found(key string, state State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.objects[key].now, l.objects[key].certain = state, true
 }
 
-// Compare says where a quorum LIST contradicts the ledger, while nobody writes, and forgets all but
-// the last state of each object.
+// Compare returns the contradictions between a quorum LIST and the ledger, and drops all but the
+// last state of each object. There must be no concurrent write.
 func (l *Ledger) Compare(listed Contents) (faults []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,14 +93,14 @@ func (l *Ledger) Compare(listed Contents) (faults []string) {
 	return faults
 }
 
-// since returns the resourceVersions that were acknowledged after the last Compare.
+// since returns the resourceVersions acknowledged after the last Compare.
 func (l *Ledger) since() (versions []uint64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, a := range l.objects {
-		for _, known := range a.acknowledged {
-			if known.RV > l.settled {
-				versions = append(versions, known.RV)
+		for _, ack := range a.acknowledged {
+			if ack.RV > l.settled {
+				versions = append(versions, ack.RV)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func (l *Ledger) since() (versions []uint64) {
 	return versions
 }
 
-// wrong says what is wrong with a state that is shown; "" is nothing.
+// wrong describes the fault of a state that was seen, or returns "".
 func (l *Ledger) wrong(key string, state State) string {
 	if l == nil {
 		return ""
@@ -119,16 +119,17 @@ func (l *Ledger) wrong(key string, state State) string {
 	if a == nil {
 		return fmt.Sprintf("%s at %v was never written", key, state)
 	}
-	for _, known := range slices.Backward(a.acknowledged) {
-		if known.RV == state.RV && known.State != state {
-			return fmt.Sprintf("%s is %v, acknowledged as %v", key, state, known.State)
+	for _, ack := range slices.Backward(a.acknowledged) {
+		if ack.RV == state.RV && ack.State != state {
+			return fmt.Sprintf("%s is %v, acknowledged as %v", key, state, ack.State)
 		}
 	}
 	return ""
 }
 
-// contradicts says what is wrong with an object, or its absence, in the state of the server at a
-// resourceVersion. If the state may be later, it has at least all changes up to there.
+// contradicts describes the fault of an object, or its absence, in the server's state at a
+// resourceVersion, or returns "". If later is true, the state may be a later one with at least all
+// changes up to the resourceVersion.
 func (l *Ledger) contradicts(key string, at uint64, later bool, state State) string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -137,12 +138,12 @@ func (l *Ledger) contradicts(key string, at uint64, later bool, state State) str
 		return ""
 	}
 	var last acknowledgement
-	ended := false // whether it may be gone
-	for _, known := range a.acknowledged {
-		if known.RV <= at {
-			last, ended = known, known.ending
+	ended := false // the object may be gone
+	for _, ack := range a.acknowledged {
+		if ack.RV <= at {
+			last, ended = ack, ack.ending
 		} else if later {
-			ended = ended || known.ending
+			ended = ended || ack.ending
 		}
 	}
 	switch exists := state != (State{}); {
@@ -155,7 +156,7 @@ func (l *Ledger) contradicts(key string, at uint64, later bool, state State) str
 	}
 }
 
-// keys returns the keys that were written.
+// keys returns the keys of all writes.
 func (l *Ledger) keys() []string {
 	if l == nil {
 		return nil

@@ -14,47 +14,48 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Report is told of each fault, by its rule, concurrently, and with locks held.
+// Report is called for each fault, with its rule. Calls may be concurrent, and locks may be held.
 type Report func(rule, fault string)
 
-// Replica is a handler that keeps its own copy from what it is told, and reports everything that no
-// handler must be told:
+// Replica is a handler that keeps its own copy of the objects, and reports each call that violates
+// the contract of handlers:
 //
-//   - an Add of what it has, an Update or Delete of what it has not
-//   - a state that is older than the last one of that object
+//   - an Add of a known object, an Update or Delete of an unknown one
+//   - a state older than the last one of that object
 //   - an Update whose old state is not the last one
-//   - an object that comes back at or before the resourceVersion of its deletion
-//   - an object of the initial list after anything else
-//   - an object that is not what the Ledger knows
+//   - an Add at or before the resourceVersion of the object's deletion
+//   - an object of the initial list after any other notification
+//   - an object that contradicts the Ledger
 //   - a call after Close
 //
-// Its methods may be called concurrently. The fields are set before the first call.
+// Its methods are safe for concurrent use. The fields must be set before the first call.
 type Replica struct {
-	// Unordered says that notifications about different objects may come in any order.
+	// Unordered means that notifications about different objects may arrive in any order.
 	Unordered bool
 	// Ledger may be nil.
 	Ledger *Ledger
 
 	report  Report
-	changed chan struct{} // holds an element after each change
+	changed chan struct{} // has an element after each change
 
 	mu struct {
 		sync.Mutex
 		objects    Contents
-		graves     map[string]uint64 // the last resourceVersion of what was deleted
+		graves     map[string]uint64 // the last resourceVersion of each deleted object
 		heard      map[uint64]struct{}
 		gaps       []gap
-		told       int
-		tombstones int  // deletions of which the last state is not known
-		beyond     bool // something that was not of the initial list was told
+		calls      int
+		tombstones int  // number of deletions with an unknown last state
+		beyond     bool // there was a notification that is not of the initial list
 		closed     bool
 	}
 }
 
-// gap is what a list has skipped: the resourceVersions after from, up to and including to.
+// gap is a range of resourceVersions that a list has skipped: those after from, up to and including
+// to.
 type gap struct{ from, to uint64 }
 
-// NewReplica returns a replica that knows nothing.
+// NewReplica returns an empty replica.
 func NewReplica(report Report) *Replica {
 	r := &Replica{report: report, changed: make(chan struct{}, 1)}
 	r.mu.objects, r.mu.graves, r.mu.heard = Contents{}, map[string]uint64{}, map[uint64]struct{}{}
@@ -88,7 +89,7 @@ func (r *Replica) OnUpdate(old, obj any) {
 		case !known:
 			r.fault("Update of unknown %s at %v", key, now)
 		case last != before:
-			r.fault("Update of %s from %v, last told %v", key, before, last)
+			r.fault("Update of %s from %v, last received %v", key, before, last)
 		case now.RV < last.RV:
 			r.fault("Update of %s goes back from %v to %v", key, last, now)
 		}
@@ -127,11 +128,11 @@ func (r *Replica) hear(obj any, lives bool, apply func(key string, now, last Sta
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed {
-		r.fault("told of %s at %v after the end", key, now)
+		r.fault("call for %s at %v after the end", key, now)
 	}
 	last, known := r.mu.objects[key]
 	apply(key, now, last, known)
-	if r.mu.told++; lives && r.Ledger != nil {
+	if r.mu.calls++; lives && r.Ledger != nil {
 		r.mu.heard[now.RV] = struct{}{}
 	}
 	select {
@@ -142,8 +143,8 @@ func (r *Replica) hear(obj any, lives bool, apply func(key string, now, last Sta
 
 func (r *Replica) fault(format string, args ...any) { r.report("order", fmt.Sprintf(format, args...)) }
 
-// Skipped notes that an informer that was at from has now the list at to. An empty or unreadable
-// from is the beginning.
+// Skipped records that an informer at from has listed at to. An empty or invalid from is the
+// beginning.
 func (r *Replica) Skipped(from, to string) {
 	start, _ := strconv.ParseUint(from, 10, 64) // an error leaves 0, the beginning
 	end, _ := strconv.ParseUint(to, 10, 64)
@@ -152,8 +153,9 @@ func (r *Replica) Skipped(from, to string) {
 	r.mu.gaps = append(r.mu.gaps, gap{start, end})
 }
 
-// Lost returns what was acknowledged since the last Compare of the ledger, and was neither told nor
-// skipped by a list. While nobody writes, it is what was lost, or is still on its way.
+// Lost returns the resourceVersions that were acknowledged since the last Compare of the ledger,
+// and neither received nor skipped by a list. If there is no concurrent write, they are lost or
+// still on their way.
 func (r *Replica) Lost() (lost []uint64) {
 	since := r.Ledger.since()
 	r.mu.Lock()
@@ -167,7 +169,7 @@ func (r *Replica) Lost() (lost []uint64) {
 	return lost
 }
 
-// StartAnew forgets what was told and skipped. It goes with a Compare of the ledger.
+// StartAnew forgets the received and skipped versions. It must accompany a Compare of the ledger.
 func (r *Replica) StartAnew() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -175,30 +177,29 @@ func (r *Replica) StartAnew() {
 	r.mu.gaps = nil
 }
 
-// Close makes every later call a fault.
+// Close makes each later call a fault.
 func (r *Replica) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.closed = true
 }
 
-// Contents returns a copy of what the replica holds.
+// Contents returns a copy of the replica's objects.
 func (r *Replica) Contents() Contents {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.mu.objects)
 }
 
-// Told returns how many notifications there were, and how many of them were deletions with an
-// unknown last state.
+// Told returns the number of notifications, and of deletions with an unknown last state among them.
 func (r *Replica) Told() (all, tombstones int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.mu.told, r.mu.tombstones
+	return r.mu.calls, r.mu.tombstones
 }
 
-// AwaitEqual returns nil as soon as the replica holds want, or what is different when ctx ends. One
-// call at a time.
+// AwaitEqual blocks until the replica equals want, or returns the difference when ctx is done. It
+// must be called by one goroutine at a time.
 func (r *Replica) AwaitEqual(ctx context.Context, want Contents) error {
 	for {
 		have := r.Contents()
@@ -213,22 +214,22 @@ func (r *Replica) AwaitEqual(ctx context.Context, want Contents) error {
 	}
 }
 
-// Reads checks what one reader is shown by a store.
+// Reads checks the answers of a store to one reader.
 type Reads struct {
 	ledger  *Ledger // may be nil
 	report  Report
 	floor   map[string]uint64 // no object may be seen below its floor
-	present map[string]bool   // as of the last answer that says so
+	present map[string]bool   // the keys seen, according to the last answer about each
 	at      uint64            // the highest position of the store
 }
 
-// NewReads returns what checks the reads of one goroutine.
+// NewReads returns a checker of the reads of one goroutine.
 func NewReads(ledger *Ledger, report Report) *Reads {
 	return &Reads{ledger: ledger, report: report, floor: map[string]uint64{}, present: map[string]bool{}}
 }
 
-// Position takes a resourceVersion of the store, which only grows, and returns it; "" is that
-// before the first list.
+// Position checks a resourceVersion of the store, which must not decrease, and returns it. "" is
+// the version before the first list.
 func (r *Reads) Position(text string) uint64 {
 	if text == "" {
 		return 0
@@ -241,7 +242,7 @@ func (r *Reads) Position(text string) uint64 {
 	return at
 }
 
-// some takes objects of an answer.
+// some checks objects of an answer, and returns their highest version.
 func (r *Reads) some(objects []any) (highest uint64) {
 	for _, obj := range objects {
 		key, state := StateOf(obj)
@@ -257,8 +258,9 @@ func (r *Reads) some(objects []any) (highest uint64) {
 	return highest
 }
 
-// Whole takes an answer that has all objects of a store that was at that position or later. It is
-// of one moment: an object of some version is there only with all that was acknowledged up to then.
+// Whole checks an answer with all objects of a store that was at this position or a later one. The
+// answer must be of one moment: with an object of some version, it must have all objects
+// acknowledged up to that version.
 func (r *Reads) Whole(objects []any, at uint64) {
 	at = max(at, r.some(objects))
 	all := ContentsOf(objects)
@@ -273,7 +275,7 @@ func (r *Reads) Whole(objects []any, at uint64) {
 	}
 }
 
-// absent takes an answer that lacks objects: the state of each that was seen last has ended.
+// absent records which known objects an answer lacks: the state seen last must not be seen again.
 func (r *Reads) absent(has func(key string) bool) {
 	for key := range r.present {
 		if !has(key) {
@@ -283,7 +285,7 @@ func (r *Reads) absent(has func(key string) bool) {
 	}
 }
 
-// Snapshot is what both stores and tests have of one moment.
+// Snapshot is the part of a store's snapshot that Reads checks.
 type Snapshot interface {
 	ResourceVersion() string
 	Get(key string) (any, bool)
@@ -291,7 +293,7 @@ type Snapshot interface {
 	Len() int
 }
 
-// Exactly checks that a snapshot is the state at its resourceVersion: nothing older, nothing newer.
+// Exactly checks that a snapshot is exactly the state at its resourceVersion.
 func (r *Reads) Exactly(s Snapshot) {
 	at := r.Position(s.ResourceVersion())
 	objects := s.List()

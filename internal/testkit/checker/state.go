@@ -1,18 +1,19 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checker holds informers to their contract: order, no loss, nothing invented, and in the
-// end a store that equals the server. It serves informers of both libraries, and imports neither.
+// Package checker checks the contract of informers: order, no loss, no invented objects, and
+// finally a store that equals the server. It serves informers of client-go and of kinformer, and
+// imports neither.
 //
-// A Ledger keeps what the server has acknowledged. A Replica is a handler that checks what it is
-// told, and Reads checks what one reader is shown, both against the Ledger if there is one. Compare
-// holds a store and its indices against a quorum LIST.
+// A Ledger records the writes acknowledged by the server. A Replica is a handler that checks its
+// calls, and Reads checks the answers to one reader; both use the Ledger if there is one. Compare
+// compares a store and its indexes with a quorum LIST.
 //
-//	order   a call about an object that does not follow from the one before, or comes after the end
-//	lost    an acknowledged state was not told, though no list skipped it
-//	content an object that nobody wrote, or one that is not what was acknowledged at its version
-//	back    a read is older than an earlier one of the same reader, whichever methods they were
-//	mixed   a read shows states of different moments, or an index has what does not belong there
+//	order   a call does not follow from the previous one about the object, or comes after the end
+//	lost    an acknowledged state was not reported, and not skipped by a list
+//	content an object was never written, or differs from the one acknowledged at its version
+//	back    a read is older than an earlier one of the same reader, by any method
+//	mixed   a read shows states of different moments, or an index has an object under a wrong value
 package checker
 
 import (
@@ -32,7 +33,7 @@ import (
 // ValueLabel is the label that holds the value of an object of a Resource.
 const ValueLabel = "value"
 
-// State is what tells one state of an object from another, and its value.
+// State identifies a state of an object, with its value.
 type State struct {
 	UID   types.UID
 	RV    uint64
@@ -44,8 +45,8 @@ func (s State) String() string { return fmt.Sprintf("%d %q (%.8s)", s.RV, s.Valu
 // Contents maps keys to the state of the objects.
 type Contents map[string]State
 
-// StateOf returns the key and the state of an object. What no API server sends, such as nil, has a
-// key that says so, and a state that no object has.
+// StateOf returns the key and the state of an object. A value that no API server sends, such as
+// nil, has a key that describes the problem, and the zero State.
 func StateOf(obj any) (string, State) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -62,7 +63,7 @@ func StateOf(obj any) (string, State) {
 	return key, State{UID: accessor.GetUID(), RV: rv, Value: accessor.GetLabels()[ValueLabel]}
 }
 
-// ContentsOf is what a store or a list holds.
+// ContentsOf returns the contents of a store or a list.
 func ContentsOf(objects []any) Contents {
 	c := make(Contents, len(objects))
 	for _, obj := range objects {
@@ -72,7 +73,7 @@ func ContentsOf(objects []any) Contents {
 	return c
 }
 
-// ContentsOfList is what the answer to a LIST holds.
+// ContentsOfList returns the contents of the answer to a LIST.
 func ContentsOfList(list runtime.Object) (Contents, error) {
 	items, err := meta.ExtractList(list)
 	if err != nil {
@@ -86,7 +87,8 @@ func ContentsOfList(list runtime.Object) (Contents, error) {
 	return c, nil
 }
 
-// Difference names up to ten keys in which have and want differ, and is empty if they are equal.
+// Difference describes up to ten keys in which have and want differ. It returns "" if they are
+// equal.
 func Difference(have, want Contents) string {
 	if maps.Equal(have, want) {
 		return ""
@@ -104,7 +106,8 @@ func Difference(have, want Contents) string {
 	return fmt.Sprintf("%d of %d objects differ:%s", n, len(want), text)
 }
 
-// Compare says in what the contents of a store, its keys, and all its indices differ from want.
+// Compare returns the differences between want and the contents of a store, its keys, and all its
+// indexes.
 func Compare(indexer clientgo.Indexer, want Contents) error {
 	var errs []error
 	note := func(what string, have Contents) {
@@ -128,7 +131,8 @@ func Compare(indexer clientgo.Indexer, want Contents) error {
 	return errors.Join(errs...)
 }
 
-// Misplaced returns an error if an object is in an index under a value that it has not.
+// Misplaced returns an error if an index has an object under a value that the index function does
+// not return.
 func Misplaced(function clientgo.IndexFunc, value string, objects []any) error {
 	for _, obj := range objects {
 		if values, err := function(obj); err != nil || !slices.Contains(values, value) {

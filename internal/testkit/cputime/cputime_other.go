@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Used returns an error: CPU time is read by getrusage.
+// Used returns an error, because this system lacks getrusage.
 func Used() (time.Duration, error) {
 	return 0, errors.New("CPU time is read by getrusage, which this system lacks")
 }

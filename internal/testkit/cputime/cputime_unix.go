@@ -3,8 +3,8 @@
 
 //go:build unix
 
-// Package cputime tells how much CPU time this process has used. There is no stand-in for it where
-// a system does not tell: wall time under that name would be a wrong figure.
+// Package cputime returns the CPU time used by this process. It has no substitute for systems
+// without getrusage: wall time would be a wrong figure.
 package cputime
 
 import (
@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// Used returns the CPU time that all threads of this process have used, of the user and of the
-// system.
+// Used returns the user and system CPU time of all threads of this process.
 func Used() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

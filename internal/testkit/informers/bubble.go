@@ -28,7 +28,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// Exact is an informer on a source of pods inside a synctest bubble.
+// Exact is an informer of a source of pods inside a synctest bubble.
 type Exact struct {
 	*testing.T
 	Source   *testkit.Pods
@@ -37,13 +37,13 @@ type Exact struct {
 	Stopped  chan struct{}
 }
 
-// Registration is all that a registration of ours has.
+// Registration has all methods of a registration of this module.
 type Registration interface {
 	cache.ResourceEventHandlerRegistration
 	ShutdownChan() <-chan struct{}
 }
 
-// Stats describes a handler of ours.
+// Stats returns the statistics of a handler of this module.
 func Stats(registration cache.ResourceEventHandlerRegistration) inspect.Handler {
 	stats, err := inspect.StatsOf(registration)
 	if err != nil {
@@ -52,8 +52,8 @@ func Stats(registration cache.ResourceEventHandlerRegistration) inspect.Handler 
 	return stats
 }
 
-// InBubble runs test with an informer that runs and is synced with one pod, a1, and stops it
-// in the end.
+// InBubble runs test with an informer that has synced with one pod, a1, and then stops the
+// informer.
 func InBubble(t *testing.T, test func(e *Exact)) {
 	InResyncedBubble(t, 0, test)
 }
@@ -74,21 +74,21 @@ func InResyncedBubble(t *testing.T, resync time.Duration, test func(e *Exact)) {
 	})
 }
 
-// Add adds a handler and waits until it has heard what there is.
+// Add adds a handler and waits until it has received the existing objects.
 func (e *Exact) Add(handler cache.ResourceEventHandler, delivery kinformer.Delivery) Registration {
 	handle := e.AddNow(handler, delivery)
 	synctest.Wait()
 	return handle
 }
 
-// AddNow is Add in a goroutine that is not the test's.
+// AddNow is Add without waiting. It may be called by a goroutine other than the test's.
 func (e *Exact) AddNow(handler cache.ResourceEventHandler, delivery kinformer.Delivery) Registration {
 	handle, err := e.Informer.AddEventHandler(kinformer.Deliver(handler, delivery))
 	require.NoError(e, err)
 	return handle.(Registration)
 }
 
-// Change puts n versions of a pod, from 1 on, into the source.
+// Change puts n versions of a pod into the source, numbered from 1.
 func (e *Exact) Change(name string, n int) {
 	for i := range n {
 		e.Source.Put(testkit.Pod(name, fmt.Sprint(i+1)))
@@ -96,8 +96,7 @@ func (e *Exact) Change(name string, n int) {
 	synctest.Wait()
 }
 
-// Stuck returns a handler that does not return from a call about the named pod before release is
-// closed.
+// Stuck returns a handler whose calls for additions of the named pod block until release is closed.
 func Stuck(name string) (handler *testkit.Journal, release chan struct{}) {
 	release = make(chan struct{})
 	return &testkit.Journal{On: func(line string) {
@@ -107,7 +106,7 @@ func Stuck(name string) (handler *testkit.Journal, release chan struct{}) {
 	}}, release
 }
 
-// Informer is all that an informer of ours has.
+// Informer has all methods of an informer of this module.
 type Informer interface {
 	cache.SharedIndexInformer
 	HasStarted() bool
@@ -115,7 +114,7 @@ type Informer interface {
 	IsRegistered(handle cache.ResourceEventHandlerRegistration) bool
 }
 
-// WirePod is a pod as a server sends it.
+// WirePod returns a pod as sent by a server.
 func WirePod(i int, version string) *v1.Pod {
 	name := fmt.Sprintf("p%d", i)
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -125,7 +124,8 @@ func WirePod(i int, version string) *v1.Pod {
 	}}
 }
 
-// ClientOver returns a ListerWatcher of pods that speaks to wire, and decodes directly if wrap says so.
+// ClientOver returns a ListerWatcher of pods that uses wire as its transport, and decodes directly
+// if wrap is true.
 func ClientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *clientgo.ListWatch {
 	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
 	c.ContentType = media
@@ -137,10 +137,10 @@ func ClientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *
 	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
 }
 
-// EqualPods is how many pods EqualPodsOver lists.
+// EqualPods is the number of pods that EqualPodsOver lists.
 const EqualPods = 1000
 
-// EqualPod is one of many that differ by name and version only.
+// EqualPod returns one of many pods that differ only by name and version.
 func EqualPod(i int, version string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -158,7 +158,8 @@ func EqualPod(i int, version string) *v1.Pod {
 	}
 }
 
-// EqualPodsOver is a client of a server that has a list of equal pods, and events in its watch.
+// EqualPodsOver returns a client of a server with a list of equal pods, and with events in its
+// watch.
 func EqualPodsOver(t testing.TB, media string, events func() [][]byte) *kubernetes.Clientset {
 	list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
 	for i := range EqualPods {

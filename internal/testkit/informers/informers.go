@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package informers has what tests of informers need that package testkit, which the tests inside of
-// package cache use, cannot have: the public packages beside it.
+// Package informers has test helpers for informers that use the public packages. Package testkit
+// cannot import these, because tests inside of package cache import it.
 package informers
 
 import (
@@ -45,12 +45,12 @@ func Handle(t *testing.T, informer cache.SharedInformer, handler cache.ResourceE
 	require.NoError(t, err)
 }
 
-// Quiet is a server whose list has the pods, and whose watch says nothing.
+// Quiet returns a server that lists the pods, and whose watch has no events.
 func Quiet(pods ...*v1.Pod) *testkit.Server {
 	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
 }
 
-// Inspected is what an inspection says once all is done that can be.
+// Inspected returns an inspection of the informer after all goroutines of the bubble have blocked.
 func Inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 	t.Helper()
 	synctest.Wait()
@@ -60,7 +60,7 @@ func Inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 	return all
 }
 
-// Status is the status once all is done that can be.
+// Status returns the status of the informer after all goroutines of the bubble have blocked.
 func Status(t *testing.T, informer cache.Controller) inspect.Status {
 	synctest.Wait()
 	s, err := inspect.StatusOf(informer)
@@ -68,7 +68,7 @@ func Status(t *testing.T, informer cache.Controller) inspect.Status {
 	return s
 }
 
-// On runs an informer on a scripted server in a bubble until the returned function is called.
+// On runs an informer of a scripted server in a bubble until stop is called.
 func On(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (s cache.SharedIndexInformer, stop func()) {
 	s = kinformer.Constructor(options)(server, &v1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
@@ -79,13 +79,13 @@ func On(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInform
 	return s, func() { cancel(); <-done }
 }
 
-// Verbose is a context whose logger writes up to that verbosity.
+// Verbose returns a context whose logger writes up to this verbosity, and the logger's lines.
 func Verbose(t *testing.T, verbosity int) (context.Context, *testkit.Logged) {
 	lines := &testkit.Logged{}
 	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{Verbosity: verbosity})), lines
 }
 
-// ListsThen makes a list function that fails with the errors in turn and then answers list.
+// ListsThen returns a list function that returns the errors in turn and then list.
 func ListsThen(list runtime.Object, errs ...error) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 		if n <= len(errs) {
@@ -95,7 +95,7 @@ func ListsThen(list runtime.Object, errs ...error) func(int, context.Context, me
 	}
 }
 
-// Of makes an informer of server with the options and a backoff of a second.
+// Of returns an informer of server with the options and a backoff of a second.
 func Of(server *testkit.Server, options kinformer.Options) cache.SharedIndexInformer {
 	if options.Requests.Backoff == (wait.Backoff{}) {
 		options.Requests.Backoff = *testkit.Second()
@@ -103,13 +103,14 @@ func Of(server *testkit.Server, options kinformer.Options) cache.SharedIndexInfo
 	return kinformer.New(server, &v1.Pod{}, options)
 }
 
-// OnServers gives an informer servers that no other test has lost.
+// OnServers sets the reflector.Servers of an informer, so that it does not share the record of lost
+// servers with other tests.
 func OnServers(servers *reflector.Servers, informer cache.SharedIndexInformer) cache.SharedIndexInformer {
 	door.Of(informer).Configure(func(c *door.Config) { c.Requests.Servers = servers })
 	return informer
 }
 
-// Run runs informer until the returned function is called, which waits for the end.
+// Run runs informer until stop is called, which waits for the end.
 func Run(t *testing.T, informer cache.Controller) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -138,12 +139,12 @@ func Causes(status inspect.Status) (causes []string) {
 	return causes
 }
 
-// relistVerbs are the ways to the whole state.
+// relistVerbs are the verbs that request the full list, with their modes.
 var relistVerbs = map[cachetest.Verb]kinformer.ListMode{
 	cachetest.VerbList: kinformer.ListModeList, cachetest.VerbWatchList: kinformer.ListModeWatchList,
 }
 
-// Relisting is an informer that is asked to relist.
+// Relisting is an informer that a test makes relist.
 type Relisting struct {
 	*cachetest.Source
 	cache.SharedIndexInformer
@@ -151,8 +152,8 @@ type Relisting struct {
 	Verb     cachetest.Verb
 }
 
-// InRelisting runs do with an informer of the pods a, b and c, which has synced, for each way to
-// the whole state.
+// InRelisting runs do with a synced informer of the pods a, b and c, for each verb that requests
+// the full list.
 func InRelisting(t *testing.T, do func(*testing.T, *Relisting), options kinformer.Options) {
 	for verb, mode := range relistVerbs {
 		t.Run(string(verb), func(t *testing.T) {
@@ -170,14 +171,14 @@ func InRelisting(t *testing.T, do func(*testing.T, *Relisting), options kinforme
 	}
 }
 
-// Calm waits until everything that follows from what was done has happened.
+// Calm waits until all consequences of earlier calls have happened.
 func (r *Relisting) Calm() {
 	synctest.Wait()
 	time.Sleep(time.Minute) // longer than any pause
 	synctest.Wait()
 }
 
-// Asked returns how many requests for the whole state there were.
+// Asked returns the number of requests for the full list.
 func (r *Relisting) Asked() (n int) {
 	for _, request := range r.Requests() {
 		if request.Verb == r.Verb {
@@ -187,7 +188,7 @@ func (r *Relisting) Asked() (n int) {
 	return n
 }
 
-// Held returns what the store has, by name.
+// Held returns the stored pods by name.
 func (r *Relisting) Held() map[string]*v1.Pod {
 	held := map[string]*v1.Pod{}
 	for _, object := range r.GetStore().List() {

@@ -1,9 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay puts points into packages. What they import of sync, sync/atomic, hash/maphash
-// and time comes from internal/interleave instead, and so do goroutines and yields. All lines keep
-// their numbers. Tests without the build tag "interleave" are left out.
+// Package overlay instruments packages with points. Their imports of sync, sync/atomic,
+// hash/maphash and time are replaced by packages of internal/interleave, and so are go statements
+// and runtime.Gosched. All lines keep their numbers. Tests without the build tag "interleave" are
+// omitted.
 package overlay
 
 import (
@@ -22,7 +23,8 @@ import (
 	"strings"
 )
 
-// interleave is where the substitutes are: its folders are named like what they stand for.
+// interleave is the path of the substitutes, which have the names of the packages that they
+// replace.
 const interleave = "github.com/kinformer/cache/internal/interleave"
 
 var substitutes = map[string]string{
@@ -32,8 +34,8 @@ var substitutes = map[string]string{
 	"time":         interleave + "/time",
 }
 
-// Write writes to a folder the overlay of packages, which are named by their folders below the
-// root, and returns its file.
+// Write writes the overlay of packages to the folder out, and returns the overlay's file. packages
+// are the paths of their folders in root.
 func Write(out, root string, packages ...string) (file string, err error) {
 	replaced := map[string]string{}
 	for _, pkg := range packages {
@@ -49,7 +51,7 @@ func Write(out, root string, packages ...string) (file string, err error) {
 	return file, os.WriteFile(file, text, 0o666)
 }
 
-// writePackage adds to replaced which file is in the place of which.
+// writePackage instruments a package, and adds the copies of its files to replaced.
 func writePackage(out, dir string, replaced map[string]string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err == nil && len(files) == 0 {
@@ -78,7 +80,7 @@ func writeFile(out, file string, replaced map[string]string) error {
 	to, toErr := filepath.Abs(filepath.Join(out, filepath.Base(file)))
 	if strings.HasSuffix(file, "_test.go") {
 		if !bytes.Contains(text, []byte("\n//go:build interleave")) {
-			replaced[from] = "" // as if it were not there
+			replaced[from] = "" // the file is omitted
 		}
 		return fromErr
 	}
@@ -96,7 +98,7 @@ type edit struct {
 	by       string
 }
 
-// WithPoints returns the text of a file with points in it.
+// WithPoints returns the text of a file instrumented with points.
 func WithPoints(name string, text []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
@@ -131,7 +133,7 @@ func (e *editor) importSpec(spec *ast.ImportSpec) {
 	}
 }
 
-// node replaces go statements and yields.
+// node replaces go statements and calls of runtime.Gosched.
 func (e *editor) node(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -154,7 +156,7 @@ func (e *editor) apply(text []byte) (edited []byte) {
 		at = d.to
 	}
 	edited = append(edited, text[at:]...)
-	if e.yields { // so that the import is used
+	if e.yields { // keeps the import used
 		edited = append(edited, "\nvar _ = runtime.Gosched\n"...)
 	}
 	return edited

@@ -38,11 +38,11 @@ func TestWithPoints(t *testing.T) {
 		})
 	}
 	if _, err := WithPoints("p.go", []byte("package")); err == nil {
-		t.Error("no error for what is no file")
+		t.Error("no error for a text that is not a Go file")
 	}
 }
 
-// TestWrite: each file has a copy, and tests stay only if they are for schedules.
+// TestWrite checks that each file has a copy, and that only tests for schedules are kept.
 func TestWrite(t *testing.T) {
 	root, out := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
@@ -76,6 +76,6 @@ func TestWrite(t *testing.T) {
 		t.Errorf("%v", got.Replace)
 	}
 	if _, err := Write(out, root, "nowhere"); err == nil {
-		t.Error("no error for what is no package")
+		t.Error("no error for a folder without a package")
 	}
 }
