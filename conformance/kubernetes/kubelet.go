@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +50,6 @@ func (k *kubelets) run(ctx context.Context) {
 			}
 		}()
 	}
-	go k.renewLeases(ctx)
 	for ctx.Err() == nil {
 		k.follow(ctx)
 		sleep(ctx, time.Second)
@@ -157,7 +157,7 @@ func (k *kubelets) newIP() string {
 	return netip.AddrFrom4([4]byte{10, 128 + byte(n>>16), byte(n >> 8), byte(n)}).String()
 }
 
-// addNode creates a node that is ready, and its lease.
+// addNode creates a node that is ready, and its lease, which is renewed until ctx ends.
 func (k *kubelets) addNode(ctx context.Context, name string) error {
 	k.mu.Lock()
 	k.mu.nodes[name] = true // from the first pod on
@@ -174,6 +174,7 @@ func (k *kubelets) addNode(ctx context.Context, name string) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceNodeLease},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &renewed}}
 	_, err := k.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, lease, metav1.CreateOptions{})
+	go k.beat(ctx, name)
 	return err
 }
 
@@ -194,16 +195,19 @@ func (k *kubelets) alive() (names []string) {
 	return names
 }
 
-// renewLeases renews the lease of each node every ten seconds, until ctx ends.
-func (k *kubelets) renewLeases(ctx context.Context) {
-	for ctx.Err() == nil {
-		names := k.alive()
-		for _, name := range names {
-			patch := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
-			k.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
-				Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}) // if it fails, the next one renews
-			sleep(ctx, 10*time.Second/time.Duration(len(names)))
+// isReadyPatch is a patch of a node, and changes one only that was taken for dead.
+const isReadyPatch = `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`
+
+// beat renews the lease of a node every ten seconds, and says every minute that the node is ready, until
+// the node fails or ctx ends. If a request fails, the next one is in time.
+func (k *kubelets) beat(ctx context.Context, node string) {
+	for i := 1; ctx.Err() == nil && slices.Contains(k.alive(), node); i++ {
+		renewal := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))
+		k.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).
+			Patch(ctx, node, types.MergePatchType, []byte(renewal), metav1.PatchOptions{})
+		if i%6 == 0 {
+			k.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, []byte(isReadyPatch), metav1.PatchOptions{}, "status")
 		}
-		sleep(ctx, 10*time.Millisecond) // there may be no nodes
+		sleep(ctx, 10*time.Second)
 	}
 }

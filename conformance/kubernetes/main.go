@@ -74,8 +74,15 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 || o.nodes < 10 || o.nodes > 1000 || o.pods < 5*o.nodes || o.pods > 50*o.nodes || o.rounds < 1 {
-		return o, fmt.Errorf("there are no arguments (%q), -nodes is from 10 to 1000, -pods from 5 to 50 times that, and -rounds at least 1", flags.Args())
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("%q: there are flags only, see -h", flags.Arg(0))
+	case o.nodes < 10 || o.nodes > 1000:
+		return o, fmt.Errorf("-nodes %d: give it 10 to 1000", o.nodes)
+	case o.pods < 5*o.nodes || o.pods > 50*o.nodes:
+		return o, fmt.Errorf("-pods %d: for %d nodes give it %d to %d", o.pods, o.nodes, 5*o.nodes, 50*o.nodes)
+	case o.rounds < 1:
+		return o, fmt.Errorf("-rounds %d: give it at least 1", o.rounds)
 	}
 	for name := range strings.SplitSeq(*chosen, ",") {
 		i := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
