@@ -44,7 +44,7 @@ type marked struct {
 	N int
 }
 
-// A pair is two values, built separately, with the expected result.
+// pair is two values, built separately, with the expected result.
 type pair struct {
 	name string
 	a, b any
