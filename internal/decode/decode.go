@@ -145,7 +145,7 @@ func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
 	return plan, nil
 }
 
-// JSON decodes a document into the new value of the plan's type to which into points.
+// JSON decodes a document into *into, a new value of the plan's type.
 func (p *Plan) JSON(data []byte, into any, o Options) error {
 	plan, err := p.json()
 	if err != nil {
@@ -154,8 +154,8 @@ func (p *Plan) JSON(data []byte, into any, o Options) error {
 	return plan.Read(data, into, o)
 }
 
-// Protobuf decodes a message into the new value of the plan's type to which into points. The
-// message is the Object of a [Frame] or an item of a list.
+// Protobuf decodes a message into *into, a new value of the plan's type. The message is the Object
+// of a [Frame] or an item of a list.
 func (p *Plan) Protobuf(data []byte, into any, o Options) error { return p.proto().Read(data, into, o) }
 
 // Update is Protobuf for a new version of the former object. If of is zero, there is no former

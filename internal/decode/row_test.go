@@ -228,7 +228,7 @@ func TestUpdateOfQuantities(t *testing.T) {
 		require.NoError(t, err)
 		former = Former{Object: &a, Row: row}
 		if round == 0 {
-			continue // the first row does not tell which element it is
+			continue // the first row does not show which element it is
 		}
 		for _, pod := range []*corev1.Pod{first, second} {
 			var b corev1.Pod

@@ -14,9 +14,9 @@
 //
 //  1. In any doubt, client-go decodes. A frame or an item that this package's decoder gives up is
 //     passed to the client, in its position in the same stream.
-//  2. Both decode the first frame of each watch, the first and the last item of each list, the first
-//     few objects of an informer, one in 16 of its first 1,000, and one in many after that. The
-//     results must be deeply equal.
+//  2. A sample of the objects is decoded by both, client-go and this package: the first frame of
+//     each watch, the first and the last item of each list, the first few objects of an informer,
+//     one in 16 of its first 1,000, and one in many after that. The results must be deeply equal.
 //  3. A watch is decoded only if it is returned as client-go made it, a *watch.StreamWatcher.
 //     Otherwise the body is given back untouched: no byte is lost, and no second request is made.
 //  4. If a compared object differs, the tap is off for the informer. If a list is not as expected,

@@ -885,7 +885,7 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPartIsCounted checks that objects of other shards do not count, whoever decodes them, but
+// TestPartIsCounted checks that objects of other shards do not count, however they are decoded, but
 // that bookmarks are handled.
 func TestPartIsCounted(t *testing.T) {
 	pod := versionOf(1, 1)

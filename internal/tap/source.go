@@ -228,7 +228,7 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return s.opened(t.end(), w, err)
 }
 
-// opened decides who decodes a watch that was opened with a tap.
+// opened decides whether this package decodes a watch that was opened with a tap.
 func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interface, error) {
 	body := got.watch
 	if body == nil {

@@ -26,7 +26,7 @@ func PlanOf(t reflect.Type) *Plan {
 	return &Plan{t, root, layoutOf(t, root, deepestParts)}
 }
 
-// Read decodes a message into the new value of the plan's type to which into points.
+// Read decodes a message into *into, a new value of the plan's type.
 func (p *Plan) Read(data []byte, into any, o share.Options) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t {

@@ -237,7 +237,7 @@ func (r *updater) newElements(field *wireField, part *partOf, p mem.Place, end i
 		r.Again(i, end)
 		to, _ := r.Length(end)
 		r.words = append(r.words, wordOf(r.Data[r.Pos:to], 0))
-		r.note(len(r.words)-1, unsharable) // any of the elements may be unsharable; the next version will tell which
+		r.note(len(r.words)-1, unsharable) // the next row shows which element is unsharable
 		r.Pos = to
 	}
 	return r.Pos == behind

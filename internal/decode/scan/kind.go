@@ -40,8 +40,9 @@ func (d *Scanner) Name() ([]byte, bool) {
 	return name, ok && d.CheckKind(name)
 }
 
-// CheckKind reports false, and gives up, if client-go reads the member of the topmost object at whose
-// value d is as kind or apiVersion, but its name is spelled differently or its value is not valid.
+// CheckKind checks the member with the given name, whose value is next. It gives up if client-go
+// would read the member as kind or apiVersion, but the name is spelled differently or the value is
+// not valid. Only members of the topmost object are checked.
 func (d *Scanner) CheckKind(name []byte) bool {
 	if d.Depth != 1 {
 		return true

@@ -39,7 +39,7 @@ type cell struct {
 // cells is the site of all parts.
 var cells = &Site{Type: reflect.TypeFor[any]()}
 
-// goneBy reports whether, by the time at, the cell or a cell in it had to be gone from the table.
+// goneBy reports whether the cell, or a cell in it, must not be in the table at the given time.
 func (c *cell) goneBy(at int) bool {
 	return c != nil && (c.gone != 0 && c.gone <= at || c.inner.goneBy(at))
 }
