@@ -91,8 +91,8 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestObjectsOfTheAPI checks objects of the API, and values whose unexported fields differ from
-// what their users see.
+// TestObjectsOfTheAPI checks objects of the API, and values that reflection and their users see
+// differently.
 func TestObjectsOfTheAPI(t *testing.T) {
 	shown := resource.MustParse("1500m")
 	_ = shown.String()
