@@ -17,8 +17,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// BenchmarkChecks tells how much longer pods of replica sets take to decode because of the parts
-// that are checked, by medians of rounds: a 1024th of how much longer it takes if all are.
+// BenchmarkChecks reports by how much the checks of parts slow down the decoding of pods, as a
+// median of rounds. It measures the time with all parts checked, and divides the difference by
+// 1024.
 func BenchmarkChecks(b *testing.B) {
 	list, plan := pods(b, benchPods), planOf(b, reflect.TypeFor[corev1.Pod]())
 	b.Run("JSON", func(b *testing.B) {
@@ -42,7 +43,7 @@ func BenchmarkChecks(b *testing.B) {
 	})
 }
 
-// comparesChecks has all pods decoded as they are, and with all parts checked.
+// comparesChecks decodes all pods with the usual checks, and with all parts checked.
 func comparesChecks(b *testing.B, decode func(int, Options) error) {
 	const times = 10
 	o := sharing()
@@ -54,7 +55,7 @@ func comparesChecks(b *testing.B, decode func(int, Options) error) {
 		}
 		return float64(testkit.CpuTime(b)-before) / (times * benchPods)
 	}
-	each(false) // fills the tables
+	each(false) // fill the tables
 	var usual, every []float64
 	for b.Loop() {
 		usual = append(usual, each(false))
@@ -69,7 +70,7 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// pods are n pods of 9 KB that differ as pods of some deployments do.
+// pods returns n pods of 9 KB that differ as the pods of a few deployments do.
 func pods(t testing.TB, n int) [][]byte {
 	text := string(readFile(t, "testdata/pod.json"))
 	list := make([][]byte, n)
@@ -86,16 +87,16 @@ func pods(t testing.TB, n int) [][]byte {
 
 const benchPods = 1000
 
-// sharing are options with tables of their own.
+// sharing returns options with new tables.
 func sharing() Options {
 	return Options{Intern: NewIntern(16 << 20), Share: NewSharing(NewParts(64 << 20))}
 }
 
-// store has the last objects, as an informer's store does: the garbage collector has to look at
+// store holds the last objects, like the store of an informer, so that the garbage collector visits
 // them.
 var store = make([]any, benchPods)
 
-// put stores a new object in the place of an older one.
+// put replaces an older object by a new one.
 func put(object any) {
 	stored++
 	store[stored%len(store)] = object
@@ -103,7 +104,7 @@ func put(object any) {
 
 var stored int
 
-// must is require.NoError without what that costs.
+// must is require.NoError without its cost.
 func must(b *testing.B, err error) {
 	if err != nil {
 		b.Fatal(err)

@@ -1,33 +1,36 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode reads Kubernetes objects from JSON and protobuf straight into Go values, by a plan
-// that is made once per type from its struct tags. What it returns is deeply equal to what
-// client-go's decoder would have made of the same bytes.
+// Package decode decodes Kubernetes objects from JSON and protobuf directly into Go values. A plan,
+// built once per type from its struct tags, drives the decoding. The result is deeply equal to the
+// result of client-go's decoder for the same bytes.
 //
 //	plan, err := decode.PlanOf(reflect.TypeFor[corev1.Pod](), decode.JSON)
 //	pod := new(corev1.Pod)
 //	err = plan.JSON(data, pod, decode.Options{Intern: table})
 //
-// What it promises:
+// Guarantees:
 //
-//  1. It may give up, it may not guess. Any error is [ErrGiveUp], and says nothing about the data:
-//     the caller decodes it once more with client-go's decoder, into a new value, and whether it is
-//     bad is that one's judgement. Everything that client-go's decoder refuses is given up, but for
-//     an object of another kind, or of none, than the caller has asked for: see its TypeMeta.
-//  2. The whole input is checked, also what no field takes: a syntax error anywhere is given up.
-//  3. The value never refers to the input, which may be written to as soon as the call returns.
-//  4. Types with UnmarshalJSON or UnmarshalText are read by these methods, which get a copy of the
+//  1. A decoder may give up, but it never guesses. Every error is an [ErrGiveUp] and says nothing
+//     about the validity of the data: the caller decodes the data again with client-go's decoder,
+//     into a new value. Data that client-go's decoder rejects is given up, except an object whose
+//     kind is missing or is not the expected one. The caller must check the TypeMeta.
+//  2. The whole input is checked, including members without a field. A syntax error anywhere is
+//     given up.
+//  3. The value never refers to the input. The caller may reuse the input after the call.
+//  4. Types with UnmarshalJSON or UnmarshalText are decoded by these methods, from a copy of the
 //     bytes.
-//  5. Strings may be shared between values by an [Intern] table, but none from the data of a
-//     Secret.
-//  6. Any number of goroutines may use a plan at a time.
+//  5. Values may share strings of an [Intern] table. The data of a Secret never enters a table.
+//  6. A plan is safe for concurrent use.
 //
-// The packages below: scan reads what needs no types, json, document and proto make values, share
-// has the tables, stream cuts bodies, and mem is where unsafe is.
+// Bytes pass through the packages below in this order. Package mem contains all uses of unsafe.
 //
-// A value must be new: zero, but for what the caller wants to find in fields that are not in the
-// data.
+//	body → stream → frame or item → json, document, proto → value
+//	                                  ↓ tokens      ↓ strings, maps, lists
+//	                                 scan          share
+//
+// The value to decode into must be new: zero, except for defaults of fields that are absent from
+// the data.
 package decode
 
 import (
@@ -45,10 +48,10 @@ import (
 	"github.com/kinformer/cache/internal/decode/stream"
 )
 
-// ErrGiveUp is the only error of the decoders.
+// ErrGiveUp is the only error of the decoders. Other errors wrap it.
 var ErrGiveUp = scan.ErrGiveUp
 
-// The packages below have the documentation of these types.
+// Aliases of types that are documented in the packages below.
 type (
 	Options  = share.Options
 	Intern   = share.Intern
@@ -64,35 +67,35 @@ type (
 	Row      = proto.Row
 )
 
-// How objects are written on the wire.
+// The encodings of objects on the wire.
 const (
 	JSON     = stream.JSON
 	Protobuf = stream.Protobuf
 )
 
-// NewIntern makes a table of texts, of at most that many bytes.
+// NewIntern returns a table of strings that holds at most limit bytes.
 func NewIntern(limit int64) *Intern { return share.NewIntern(limit) }
 
-// NewParts makes a table of parts, of at most about that many bytes.
+// NewParts returns a table of parts that holds at most about limit bytes.
 func NewParts(limit int64) *Parts { return share.NewParts(limit) }
 
-// NewSharing returns the use of a table of parts by a decoder.
+// NewSharing returns the state with which one decoder uses a table of parts.
 func NewSharing(table *Parts) *Sharing { return share.NewSharing(table) }
 
-// NewFrames cuts the body of a watch into frames of at most that many bytes.
+// NewFrames splits the body of a watch into frames of at most limit bytes.
 func NewFrames(r io.Reader, e Encoding, limit int) *Frames { return stream.NewFrames(r, e, limit) }
 
-// Open takes a frame of a watch apart.
+// Open parses a frame of a watch.
 func Open(frame []byte, e Encoding) (Frame, error) { return stream.Open(frame, e) }
 
-// NewList cuts the body of a list into items of at most that many bytes.
+// NewList splits the body of a list into items of at most limit bytes.
 func NewList(r io.Reader, e Encoding, limit int) List { return stream.NewList(r, e, limit) }
 
-// WeakTo refers to the value that obj, a pointer, points to.
+// WeakTo returns a weak reference to the value that the pointer obj points to.
 func WeakTo(obj any) Weak { return mem.WeakTo(obj) }
 
-// UID returns the UID of an object, as a part of the data, before anything is decoded; nil if it is not
-// where servers write it.
+// UID returns the UID of an encoded object as a subslice of object, without decoding the object. It
+// returns nil if the UID is missing or is not at the position to which servers write it.
 func UID(object []byte, e Encoding) []byte {
 	if e == JSON {
 		return json.UID(object)
@@ -100,30 +103,30 @@ func UID(object []byte, e Encoding) []byte {
 	return proto.UID(object)
 }
 
-// Unstructured reads an object as unstructured objects have it. An object without kind and
-// apiVersion is given up, and one that has items, of which client-go makes a list.
+// Unstructured decodes an object into the content of an Unstructured. It gives up on an object
+// without kind or apiVersion, and on an object with items, which client-go decodes as a list.
 func Unstructured(data []byte, o Options) (map[string]any, error) {
 	return document.Unstructured(data, o)
 }
 
-// UnstructuredItem is Unstructured for an item of a list. An item that has neither kind nor
-// apiVersion is given these.
+// UnstructuredItem is Unstructured for an item of a list. An item with neither kind nor apiVersion
+// gets the given ones.
 func UnstructuredItem(data []byte, kind, apiVersion string, o Options) (map[string]any, error) {
 	return document.Item(data, kind, apiVersion, o)
 }
 
-// Plan reads values of one type. Any number of goroutines may use it at a time. What an encoding needs
-// is made when that is first used.
+// Plan decodes values of one type. It is safe for concurrent use. The plan of an encoding is built
+// on first use.
 type Plan struct {
 	json  func() (*json.Plan, error)
 	proto func() *proto.Plan
 }
 
-// plans has the plan of each type that was asked for: reflect.Type → *Plan.
+// plans caches the plan of each requested type: reflect.Type → *Plan.
 var plans sync.Map
 
-// PlanOf returns the plan of a type, which is a struct as a rule, or the reason why values of the type are not
-// read from an encoding. A type has one plan, which is kept.
+// PlanOf returns the plan of a type, usually a struct. It returns an error if values of the type
+// cannot be decoded from the encoding. Plans are cached for the life of the process.
 func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
 	known, ok := plans.Load(t)
 	if !ok {
@@ -142,7 +145,7 @@ func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
 	return plan, nil
 }
 
-// JSON reads a document into the value that into points to, which is new and of the plan's type.
+// JSON decodes a document into *into, a new value of the plan's type.
 func (p *Plan) JSON(data []byte, into any, o Options) error {
 	plan, err := p.json()
 	if err != nil {
@@ -151,11 +154,12 @@ func (p *Plan) JSON(data []byte, into any, o Options) error {
 	return plan.Read(data, into, o)
 }
 
-// Protobuf reads a message into the value that into points to, which is new and of the plan's type.
-// It is the Object of a [Frame], or an item of a list.
+// Protobuf decodes a message into *into, a new value of the plan's type. The message is the Object
+// of a [Frame] or an item of a list.
 func (p *Plan) Protobuf(data []byte, into any, o Options) error { return p.proto().Read(data, into, o) }
 
-// Update is Protobuf for another version of a former object, if that is not zero: see [proto.Plan].
+// Update is Protobuf for a new version of the former object. If of is zero, there is no former
+// object. See [proto.Plan.Update].
 func (p *Plan) Update(data []byte, into any, of Former, o Options) (Row, error) {
 	return p.proto().Update(data, into, of, o)
 }

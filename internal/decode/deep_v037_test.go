@@ -15,14 +15,13 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// bytesField writes a field of bytes.
+// bytesField encodes a field of type bytes.
 func bytesField(number uint64, data []byte) []byte {
 	field := binary.AppendUvarint(binary.AppendUvarint(nil, number<<3|scan.WireBytes), uint64(len(data)))
 	return append(field, data...)
 }
 
-// TestTrapsOfDeepMessages: those that contain themselves are left to the generated code when they
-// are deep.
+// TestTrapsOfDeepMessages checks that messages beyond the limit of depth are given up.
 func TestTrapsOfDeepMessages(t *testing.T) {
 	for depth, decoded := range map[int]bool{1: true, scan.Deepest: true, scan.Deepest + 1: false} {
 		var data []byte
@@ -33,8 +32,8 @@ func TestTrapsOfDeepMessages(t *testing.T) {
 	}
 }
 
-// TestDepthOfMessages: parts that are found do not make messages deeper than they may be, whatever
-// comes first.
+// TestDepthOfMessages checks that messages with shared parts are subject to the limit of depth, in
+// any order.
 func TestDepthOfMessages(t *testing.T) {
 	table := NewParts(8 << 20)
 	plan, o := planOf(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate]()), Options{Share: NewSharing(table)}

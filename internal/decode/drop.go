@@ -15,15 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Drop says what is left out of the metadata of objects: of what a whole object has as its own,
-// and at no other depth. Where no annotation is left, the object has no annotations at all. A nil
-// Drop leaves out nothing. None is ever written to.
+// Drop names the metadata to remove from objects. It applies to the metadata of the object itself,
+// not to metadata nested in it, such as that of a pod template. If no annotation remains, the map
+// of annotations is removed too. A nil Drop removes nothing. A Drop is immutable.
 type Drop struct {
 	managedFields bool
 	annotations   []string
 }
 
-// NewDrop leaves out the managed fields, if so, and annotations by their keys.
+// NewDrop returns a Drop of the managed fields, if managedFields is true, and of the annotations
+// with the given keys. It returns nil if there is nothing to remove.
 func NewDrop(managedFields bool, annotations ...string) *Drop {
 	if !managedFields && len(annotations) == 0 {
 		return nil
@@ -36,8 +37,9 @@ const (
 	annotationsPath   = "metadata.annotations["
 )
 
-// DropOf leaves out what is at these paths: metadata.managedFields and metadata.annotations[KEY].
-// It returns those that cannot be left out: all others, and the annotation that ends a watch-list.
+// DropOf returns the Drop of paths of the forms metadata.managedFields and
+// metadata.annotations[KEY]. The other paths are refused, and so is the annotation that ends a
+// watch-list.
 func DropOf(paths []string) (drop *Drop, refused []string) {
 	var managedFields bool
 	var annotations []string
@@ -60,9 +62,10 @@ func isAnnotationKey(key string) bool {
 	return len(validation.IsQualifiedName(strings.ToLower(key))) == 0
 }
 
-// Trim leaves this out of an object that has it; what is no object stays as it is. It writes to the
-// fields of the topmost struct, or to the topmost map, only: what is below, which other objects may
-// share, is copied before it is changed. To an object that has none of it nothing is written.
+// Trim removes the dropped metadata from obj, and ignores a value that is not an object. It
+// modifies the topmost struct or map only. Nested values may be shared with other objects, so Trim
+// copies a nested map before changing it. Trim does not write to an object that has none of the
+// metadata.
 func (w *Drop) Trim(obj any) {
 	if w == nil {
 		return
@@ -110,7 +113,8 @@ func (w *Drop) trimContent(content map[string]any) {
 	content["metadata"] = metadata
 }
 
-// without returns a map without these keys, nil if it has no others, and whether it had any.
+// without returns a copy of all without the keys, or nil if no entry remains. changed reports
+// whether any key was present.
 func without[V any](all map[string]V, keys []string) (left map[string]V, changed bool) {
 	n := 0
 	for i, key := range keys {

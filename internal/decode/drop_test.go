@@ -44,7 +44,7 @@ func TestDropOf(t *testing.T) {
 	}
 }
 
-// trimmed is Trim for what the decoders return.
+// trimmed is Trim for the results of the decoders.
 func (w *Drop) trimmed(decoded any) {
 	if content, ok := decoded.(map[string]any); ok {
 		decoded = &unstructured.Unstructured{Object: content}
@@ -58,7 +58,7 @@ type linked struct {
 	*metav1.ObjectMeta `json:"metadata"`
 }
 
-// TestTrimLeavesParts: what is below the top of an object is not written to.
+// TestTrimLeavesParts checks that Trim does not modify values below the topmost struct or map.
 func TestTrimLeavesParts(t *testing.T) {
 	const data = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a","annotations":{"dropped":"some text of an annotation","kept":"some more text"},"managedFields":[{"manager":"some manager"}]}}`
 	o := Options{Share: NewSharing(NewParts(0))}
@@ -86,7 +86,8 @@ func TestTrimLeavesParts(t *testing.T) {
 	}
 }
 
-// TestTrimOfOthers: what is no object, or has none of it, stays as it is.
+// TestTrimOfOthers checks that Trim ignores values without metadata, and does not modify an object
+// that has none of the dropped metadata.
 func TestTrimOfOthers(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	for _, obj := range []any{

@@ -29,7 +29,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// clientDecoder is what client-go's typed clients decode with.
+// clientDecoder returns the decoder of client-go's typed clients.
 func clientDecoder(t testing.TB, mediaType string) runtime.Decoder {
 	negotiated := scheme.Codecs.WithoutConversion()
 	info, ok := runtime.SerializerInfoForMediaType(negotiated.SupportedMediaTypes(), mediaType)
@@ -37,7 +37,7 @@ func clientDecoder(t testing.TB, mediaType string) runtime.Decoder {
 	return negotiated.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion)
 }
 
-// clientWatch is what client-go's typed clients read a watch with.
+// clientWatch returns the watch decoder of client-go's typed clients.
 func clientWatch(t testing.TB, mediaType string, r io.Reader) *restwatch.Decoder {
 	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.WithoutConversion().SupportedMediaTypes(), mediaType)
 	require.True(t, ok)
@@ -55,7 +55,7 @@ type seen struct {
 	pod   runtime.Object
 }
 
-// byClient reads all events, and the error behind them.
+// byClient reads all events with client-go, and returns the error after them.
 func byClient(t testing.TB, mediaType string, r io.Reader) (list []seen, err error) {
 	decoder := clientWatch(t, mediaType, r)
 	for {
@@ -72,7 +72,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// rest is what is left of a stream.
+// rest returns the remaining stream.
 func rest(frames *Frames, stream io.Reader) io.Reader {
 	read, err := frames.Rest()
 	if err != nil {
@@ -81,7 +81,8 @@ func rest(frames *Frames, stream io.Reader) io.Reader {
 	return io.MultiReader(bytes.NewReader(read), stream)
 }
 
-// byFrames is byClient for our decoder, until it gives up; the rest is client-go's.
+// byFrames reads events with this package until it gives up, and the rest with client-go. ours is
+// the number of the former.
 func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
 	frames := NewFrames(r, JSON, 1<<20)
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
@@ -109,7 +110,7 @@ func byFrames(t testing.TB, r io.Reader) (list []seen, ours int, err error) {
 	}
 }
 
-// broken are ways to read.
+// broken are ways to read a stream.
 var broken = map[string]func(io.Reader) io.Reader{
 	"at once":   func(r io.Reader) io.Reader { return r },
 	"by bytes":  iotest.OneByteReader,
@@ -120,8 +121,8 @@ var broken = map[string]func(io.Reader) io.Reader{
 	"error": func(r io.Reader) io.Reader { return io.MultiReader(r, failing{iotest.ErrTimeout}) },
 }
 
-// TestFrames: whatever a stream is and however it is read, the events are those of client-go's
-// decoder, and so is its end.
+// TestFrames checks that the events and the final error of a stream are those of client-go's
+// decoder, however the stream is read.
 func TestFrames(t *testing.T) {
 	pod := strings.TrimSpace(string(readFile(t, "testdata/pod.json")))
 	frame := func(event, object string) string { return fmt.Sprintf(`{"type":"%s","object":%s}`, event, object) }
@@ -171,7 +172,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutNewlines are not waited behind, one of them or two in one piece.
+// TestFramesWithoutNewlines checks that a frame without a newline is returned without waiting for
+// more.
 func TestFramesWithoutNewlines(t *testing.T) {
 	r, w := io.Pipe()
 	frames := NewFrames(r, JSON, 1<<20)
@@ -193,7 +195,7 @@ func TestFramesWithoutNewlines(t *testing.T) {
 	assert.Equal(t, io.EOF, err)
 }
 
-// TestCutFrames: the begin of a frame is none, and all of it is in the rest of the stream.
+// TestCutFrames checks that the beginning of a frame is not returned, and remains in the stream.
 func TestCutFrames(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	whole := frameOf(t, watch.Added, enveloped(t, pod, "Pod"))
@@ -215,7 +217,7 @@ func TestCutFrames(t *testing.T) {
 	}
 }
 
-// TestRandomStreams: frames damaged anywhere, in pieces of any size.
+// TestRandomStreams checks streams with random damage, read in small pieces.
 func TestRandomStreams(t *testing.T) {
 	ours, total := 0, 0
 	for i := range uint64(150 * rounds()) {
@@ -239,7 +241,7 @@ func TestRandomStreams(t *testing.T) {
 	assert.Greater(t, ours, total/4)
 }
 
-// cut draws how bytes arrive.
+// cut returns a reader of data in random pieces.
 func cut(t *rapid.T, data []byte) io.Reader {
 	var pieces []io.Reader
 	for len(data) > 0 {
@@ -250,8 +252,8 @@ func cut(t *rapid.T, data []byte) io.Reader {
 	return io.MultiReader(pieces...)
 }
 
-// TestFramesCutAnywhere: frames are the same however the bytes arrive, none is lost, and none
-// changes while it is in use.
+// TestFramesCutAnywhere checks that frames do not depend on the pieces in which the bytes arrive,
+// and that a frame does not change before the next call.
 func TestFramesCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var sent [][]byte
@@ -284,7 +286,7 @@ func TestFramesCutAnywhere(t *testing.T) {
 	})
 }
 
-// TestTooLong: a frame of more than the limit is none, and all that was read of it is left.
+// TestTooLong checks that a frame above the limit is given up, and that the bytes read remain.
 func TestTooLong(t *testing.T) {
 	const limit = 1 << 20
 	line := []byte("[\"" + strings.Repeat("x", limit-5) + "\"]\n")
@@ -309,8 +311,8 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// sameList reads a list by items, and requires of what was not given up that client-go's decoder
-// makes the same of it.
+// sameList reads a list item by item. Unless it gives up, it requires that the result equals that
+// of client-go's decoder.
 func sameList(t testing.TB, data []byte, way func(io.Reader) io.Reader) error {
 	t.Helper()
 	list := NewList(way(bytes.NewReader(data)), JSON, 1<<20)
@@ -345,7 +347,7 @@ func sameList(t testing.TB, data []byte, way func(io.Reader) io.Reader) error {
 	return nil
 }
 
-// TestLists: items one by one, and the rest, make up the list that client-go reads.
+// TestLists checks that the items and the rest make up the list that client-go decodes.
 func TestLists(t *testing.T) {
 	pod := strings.TrimSpace(string(readFile(t, "testdata/pod.json")))
 	meta := `"metadata":{"resourceVersion":"7","continue":"c\"]}","remainingItemCount":5}`
@@ -369,7 +371,7 @@ func TestLists(t *testing.T) {
 		{"items twice", `{"items":[{}],"items":[{}]}`, ErrGiveUp},
 		{"items twice, null", `{"items":null,"items":[{}]}`, ErrGiveUp},
 		{"items twice, null behind", `{"items":[{}],"items":null}`, ErrGiveUp},
-		{"kind twice", `{"kind":"PodList","items":[{}],"kind":"OtherList"}`, ErrGiveUp}, // which one is it for the items?
+		{"kind twice", `{"kind":"PodList","items":[{}],"kind":"OtherList"}`, ErrGiveUp}, // the kind of the items would be ambiguous
 		{"escape in a name", `{"items":[{}],"it\u0065ms":[]}`, ErrGiveUp},
 		{"items are an object", `{"items":{}}`, ErrGiveUp},
 		{"comma at the end of the items", `{"items":[{},]}`, ErrGiveUp},
@@ -405,7 +407,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestRandomLists: lists with random items, whole and damaged, in small pieces.
+// TestRandomLists checks random lists, intact and damaged, in small pieces.
 func TestRandomLists(t *testing.T) {
 	decoded := 0
 	for i := range uint64(200 * rounds()) {
@@ -432,7 +434,7 @@ func podMessages(t testing.TB, n int) (list []*corev1.Pod) {
 	return list
 }
 
-// enveloped is an object as it is sent in protobuf.
+// enveloped returns an object as it is sent in protobuf.
 func enveloped(t testing.TB, object message, kind string) []byte {
 	raw, err := object.Marshal()
 	require.NoError(t, err)
@@ -487,8 +489,8 @@ func podOf(t testing.TB, frame []byte, pod *corev1.Pod) (watch.EventType, error)
 	return opened.Type, planOf(t, reflect.TypeFor[corev1.Pod]()).Protobuf(opened.Object, pod, Options{})
 }
 
-// TestFramesProtobuf: whatever a stream is and however it is read, the events and the end are those
-// of client-go's decoder.
+// TestFramesProtobuf checks that the events and the final error of a stream are those of
+// client-go's decoder, however the stream is read.
 func TestFramesProtobuf(t *testing.T) {
 	pod := podMessages(t, 1)[0]
 	object := enveloped(t, pod, "Pod")
@@ -527,7 +529,7 @@ func TestFramesProtobuf(t *testing.T) {
 	}
 }
 
-// TestRandomStreamsProtobuf: frames damaged anywhere, in small pieces.
+// TestRandomStreamsProtobuf checks streams with random damage, read in small pieces.
 func TestRandomStreamsProtobuf(t *testing.T) {
 	whole := protobufStream(t, podMessages(t, 3))
 	ours, total := 0, 0
@@ -588,8 +590,8 @@ func sameListProtobuf(t testing.TB, data []byte, way func(io.Reader) io.Reader) 
 	return nil
 }
 
-// TestListsProtobuf: items one by one, and the rest, make up the list that client-go reads, whole,
-// and damaged.
+// TestListsProtobuf checks that the items and the rest make up the list that client-go decodes,
+// intact or damaged.
 func TestListsProtobuf(t *testing.T) {
 	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "c"}}
 	for range 3 {
@@ -617,7 +619,7 @@ func TestListsProtobuf(t *testing.T) {
 		}
 	}
 	assert.Greater(t, decoded, 100)
-	const behind = 4 // two empty fields, which need not be there
+	const behind = 4 // two empty fields, which are optional
 	for n := range whole {
 		ends := n == len(whole)-behind || n == len(whole)-behind/2
 		assert.Equal(t, ends, sameListProtobuf(t, whole[:n], iotest.OneByteReader) == nil, n)

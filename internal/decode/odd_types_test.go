@@ -21,7 +21,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Types as custom resources may have them, and odder ones.
+// Types like those of custom resources, and stranger ones.
 type (
 	widget struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -104,9 +104,10 @@ type (
 	texts map[string]string
 )
 
-// Types whose methods or tags change what is read.
+// Types whose methods or tags change how they are decoded.
 type (
-	// odd has one of each. What is not certain of them is given up when it occurs.
+	// odd has a field of each such type. Values that are not supported are given up when they
+	// occur.
 	odd struct {
 		Upper    shouted            `json:"upper"`
 		UpperP   *shouted           `json:"upperP"`
@@ -184,7 +185,7 @@ func (t *byText) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalText keeps what it was given, which it must not.
+// UnmarshalText keeps its argument, which it must not.
 func (k *keeping) UnmarshalText(b []byte) error {
 	k.kept = mem.View(b)
 	return nil
@@ -195,7 +196,7 @@ func (m *loudMap) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalJSON keeps what it was given, which it must not.
+// UnmarshalJSON keeps its argument, which it must not.
 func (h *hearing) UnmarshalJSON(b []byte) error {
 	h.Heard = mem.View(b)
 	return nil
@@ -203,8 +204,8 @@ func (h *hearing) UnmarshalJSON(b []byte) error {
 
 func (d *deaf) UnmarshalJSON([]byte) error { return errors.New("deaf") }
 
-// manyFields has more fields than a word has bits, and tooMany more than a plan takes.
-// mostMembers is how many members a struct may have.
+// mostMembers is the largest number of members of a struct. manyFields has more fields than a word
+// has bits, tooMany has more than a plan permits.
 const mostMembers = 256
 
 var (

@@ -20,14 +20,14 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// population is objects of which no two are the same.
+// population is a set of objects, no two of which are equal.
 type population struct {
 	name   string
 	object func(i int) []byte
 	decode func(data []byte, o Options) error
 }
 
-// jsonInto decodes JSON into a type.
+// jsonInto returns a decoder from JSON into a T.
 func jsonInto[T any](t testing.TB) func([]byte, Options) error {
 	plan := planOf(t, reflect.TypeFor[T]())
 	return func(data []byte, o Options) error { return plan.JSON(data, new(T), o) }
@@ -43,7 +43,7 @@ func unstructuredInto(data []byte, o Options) error {
 	return err
 }
 
-// inDocument is a document with a list that begins with a text of its own.
+// inDocument returns documents with a list whose first element is a unique string.
 func inDocument(rest string) func(int) []byte {
 	return func(i int) []byte {
 		return fmt.Appendf(nil, `{"apiVersion":"a/v1","kind":"A","spec":["%016x",%s]}`, i, rest)
@@ -54,7 +54,7 @@ func inPod(format string) func(int) []byte {
 	return func(i int) []byte { return fmt.Appendf(nil, format, fmt.Sprintf("%016x", i)) }
 }
 
-// written is an object of JSON in protobuf.
+// written returns the objects encoded in protobuf.
 func written[T any](t testing.TB, object func(int) []byte) func(int) []byte {
 	return func(i int) []byte {
 		into := new(T)
@@ -106,21 +106,22 @@ func manyMembers(n int) string {
 	return b.String()
 }
 
-// heapOf returns what is kept alive by what make returns.
-func heapOf[T any](make func() T) (bytes int64, made T) {
+// heapOf returns the value of build and the bytes of heap that it keeps alive.
+func heapOf[T any](build func() T) (bytes int64, built T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	made = make()
+	built = build()
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	return int64(after.HeapAlloc) - int64(before.HeapAlloc), made
+	return int64(after.HeapAlloc) - int64(before.HeapAlloc), built
 }
 
-// TestPartsTakeWhatTheySay: the heap that a table keeps alive is no more than it says, whatever is
-// in it, and that is below its limit. There is little between them but what nested parts share.
+// TestPartsTakeWhatTheySay checks, for each population, that the size of a table is at least the
+// heap that it keeps alive, and is within the limit. Nested parts, which are counted several times,
+// are the main difference.
 func TestPartsTakeWhatTheySay(t *testing.T) {
 	testkit.AtNight(t)
 	const limit = 4 << 20
@@ -138,7 +139,7 @@ func TestPartsTakeWhatTheySay(t *testing.T) {
 				}
 				return table
 			}
-			fill() // makes what is made once
+			fill() // allocate everything that is allocated once
 			heap, table := heapOf(fill)
 			status := table.Status()
 			require.NoError(t, table.Check())

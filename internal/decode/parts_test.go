@@ -34,7 +34,7 @@ func raws(t *Parts) (list [][]byte) {
 	return list
 }
 
-// twoOf decodes an object n times with one table and returns the last two.
+// twoOf decodes an object n times with one table and returns the last two results.
 func twoOf[T any](t *testing.T, table *Parts, data []byte, n int) (a, b *T) {
 	t.Helper()
 	o := Options{Intern: NewIntern(0), Share: NewSharing(table)}
@@ -56,16 +56,16 @@ func twoMessages[T any](t *testing.T, table *Parts, data []byte, n int) (a, b *T
 	return a, b
 }
 
-// podOfParts has one of each kind of part.
+// podOfParts has a part of each kind.
 const podOfParts = `{
 	"metadata":{"name":"a","labels":{"app":"some application","tier":"one of several"},"managedFields":[{"manager":"kubelet","fieldsV1":{"f:status":{"f:conditions":{}}}}]},
 	"spec":{
 		"containers":[{"name":"a","command":["some","command","of","texts"],"resources":{"limits":{"cpu":"100m","memory":"1Gi"}},"securityContext":{"runAsUser":1000,"privileged":false}}],
 		"volumes":[{"name":"plain","hostPath":{"path":"/some/path/on/the/host"}}]}}`
 
-// inOneOfFour reports whether something is so of a new table, at the fourth try at the latest.
-// Where an entry belongs is random: three of one pair of slots keep one of them out, once in some
-// hundred tables of a few entries.
+// inOneOfFour reports whether is returns true for one of four new tables. The slots of an entry are
+// random: about once in a hundred tables of a few entries, three entries have one pair of slots and
+// one of them stays out.
 func inOneOfFour(is func() bool) bool {
 	for range 4 {
 		if is() {
@@ -75,7 +75,7 @@ func inOneOfFour(is func() bool) bool {
 	return false
 }
 
-// partsAreOne reports whether pods share their parts, and asserts that they are the same besides.
+// partsAreOne reports whether two pods share their parts. It asserts that the pods are equal.
 func partsAreOne(t *testing.T, a, b *corev1.Pod) bool {
 	t.Helper()
 	assert.Equal(t, a, b)
@@ -87,7 +87,7 @@ func partsAreOne(t *testing.T, a, b *corev1.Pod) bool {
 		same(a.Spec.Containers, b.Spec.Containers) && same(a.Spec.Volumes, b.Spec.Volumes)
 }
 
-// TestShared: from the third time on equal parts are one.
+// TestShared checks that equal parts are shared from the third decoding on.
 func TestShared(t *testing.T) {
 	assert.True(t, inOneOfFour(func() bool {
 		a, b := twoOf[corev1.Pod](t, NewParts(0), []byte(podOfParts), 4)
@@ -103,8 +103,8 @@ func TestShared(t *testing.T) {
 	}), "protobuf")
 }
 
-// TestSharedDocuments: so it is with unstructured objects, but for their metadata and themselves
-// where anything is different.
+// TestSharedDocuments checks the same for unstructured objects. The metadata and the object, which
+// differ, are not shared.
 func TestSharedDocuments(t *testing.T) {
 	table := NewParts(0)
 	var spec []map[string]any
@@ -120,9 +120,9 @@ func TestSharedDocuments(t *testing.T) {
 	assert.NotEqual(t, reflect.ValueOf(spec[0]).UnsafePointer(), reflect.ValueOf(spec[3]).UnsafePointer())
 }
 
-// TestRestlessParts: what writes to itself when it is read from is not shared, nor what has it in
-// it; as a value of a map it is.
-func TestRestlessParts(t *testing.T) {
+// TestPartsMutatedOnRead checks that values which a read may modify, and values that contain them,
+// are not shared. As elements of a map they are.
+func TestPartsMutatedOnRead(t *testing.T) {
 	const pod = `{"spec":{
 		"containers":[{"name":"a","env":[{"name":"CPU","valueFrom":{"resourceFieldRef":{"resource":"limits.cpu","divisor":"1m"}}}],"resources":{"limits":{"memory":"1Gi","cpu":"100m"}}}],
 		"volumes":[{"name":"v","emptyDir":{"medium":"Memory","sizeLimit":"1Gi"}}]}}`
@@ -146,7 +146,8 @@ func TestRestlessParts(t *testing.T) {
 	assert.NotSame(t, &a.Spec.Containers[0], &b.Spec.Containers[0], "zero is written to as well")
 }
 
-// TestSecretsHaveNoParts: nothing of a secret's data is kept, as whatever it is decoded.
+// TestSecretsHaveNoParts checks that no part contains data of a secret, whatever type it is decoded
+// into.
 func TestSecretsHaveNoParts(t *testing.T) {
 	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"app":"some application"},
 		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"password\":\"aHVudGVyMg==\"}}"}},
@@ -171,7 +172,7 @@ func TestSecretsHaveNoParts(t *testing.T) {
 	}
 }
 
-// walk calls f for v and for all that is in it.
+// walk calls f for v and for all values in it.
 func walk(v reflect.Value, f func(reflect.Value)) {
 	f(v)
 	switch v.Kind() {
@@ -196,7 +197,7 @@ func walk(v reflect.Value, f func(reflect.Value)) {
 	}
 }
 
-// tableOfEverything has parts of objects of all kinds, in all encodings.
+// tableOfEverything returns a table with parts of objects of all kinds, in all encodings.
 func tableOfEverything(t *testing.T) *Parts {
 	table := NewParts(64 << 20)
 	fill, o := newFiller(1), Options{Checks: true}
@@ -239,8 +240,8 @@ func tableOfEverything(t *testing.T) *Parts {
 	return table
 }
 
-// TestListsOfPartsAreFull: no list in a part has room for more, so that append copies it, and no
-// part has what writes to itself.
+// TestListsOfPartsAreFull checks that no list in a part has spare capacity, so that append copies
+// it, and that no part contains an addressable Quantity.
 func TestListsOfPartsAreFull(t *testing.T) {
 	testkit.AtNight(t)
 	table, parts, lists := tableOfEverything(t), 0, 0
@@ -258,7 +259,7 @@ func TestListsOfPartsAreFull(t *testing.T) {
 	assert.Greater(t, lists, 2000)
 }
 
-// loose is a type in which zero is of many forms.
+// loose contains types whose zero values a read may modify.
 type loose struct {
 	Part *struct {
 		Text   string                        `json:"text"`
@@ -276,7 +277,7 @@ type loose struct {
 	} `json:"plain"`
 }
 
-// ownLoose reads itself, and may write to itself when it is read from.
+// ownLoose decodes itself, so a read may modify it.
 type ownLoose struct{ Text string }
 
 func (o *ownLoose) UnmarshalText(text []byte) error {
@@ -284,9 +285,9 @@ func (o *ownLoose) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// TestZeroIsRestless: what may write to itself when it is read from does so too where it was not
-// read, but is nothing.
-func TestZeroIsRestless(t *testing.T) {
+// TestZeroMutatesOnRead checks that values which a read may modify are not shared even if they are
+// zero because the document has no value for them.
+func TestZeroMutatesOnRead(t *testing.T) {
 	data := []byte(`{"part":{"text":"a text of some length"},"list":[null,null,null,null],"structs":[null,null,null,null],
 		"own":[null,null,null,null],"inside":{"text":"a text of some length"},"plain":{"text":"a text of some length"}}`)
 	a, b := twoOf[loose](t, NewParts(0), data, 4)
@@ -299,7 +300,7 @@ func TestZeroIsRestless(t *testing.T) {
 	assert.Same(t, a.Plain, b.Plain)
 }
 
-// TestNilAndEmpty: [] and null, {} and null, and what is absent, are told apart in parts.
+// TestNilAndEmpty checks that shared parts distinguish [], {}, null and absent members.
 func TestNilAndEmpty(t *testing.T) {
 	for _, part := range []string{`null`, `[]`, `[null]`, `[null,""]`, `["",null]`} {
 		data := []byte(`{"metadata":{"finalizers":` + part + `,"ownerReferences":[{"name":"some owner"}],"labels":{}},"spec":{"volumes":[{"name":"some volume","projected":{"sources":null}},{"name":"b","secret":{"items":[]}},{"name":"c","secret":{}},{"name":"d","secret":null}]}}`)
@@ -320,7 +321,7 @@ func TestNilAndEmpty(t *testing.T) {
 
 const base64OfHidden = "aHVudGVyMiBodW50ZXIy" // twice hunter2
 
-// secretsEverywhere are objects that have secrets in them.
+// secretsEverywhere are objects that contain secrets.
 var secretsEverywhere = map[string]string{
 	"secret":            `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"of/someone":"{\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}},"data":{"a":"` + base64OfHidden + `","b":"eA=="},"stringData":{"a":"` + base64OfHidden + `"}}`,
 	"list":              `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","data":{"a":"` + base64OfHidden + `"},"kind":"Secret"}]}`,
@@ -330,7 +331,7 @@ var secretsEverywhere = map[string]string{
 	"last applied else": `{"apiVersion":"a/v1","kind":"A","metadata":{"annotations":{"banzaicloud.com/last-applied":"{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}}}`,
 }
 
-// secretsWithin are types that have secrets in them.
+// secretsWithin is a type that contains secrets.
 type secretsWithin struct {
 	List    []corev1.Secret          `json:"list"`
 	Map     map[string]corev1.Secret `json:"map"`
@@ -342,8 +343,8 @@ type secretsWithin struct {
 	Document map[string]any `json:"document"`
 }
 
-// TestNoSecretsInTables: nothing of the data of a secret is in a table, wherever the secret is: in
-// objects, documents, lists, and annotations in which whole objects are.
+// TestNoSecretsInTables checks that no table contains data of a secret, wherever the secret is: in
+// objects, documents, lists, or annotations that contain whole objects.
 func TestNoSecretsInTables(t *testing.T) {
 	table, texts := NewParts(0), NewIntern(0)
 	share := func() Options { return Options{Intern: texts, Share: NewSharing(table)} }
@@ -379,7 +380,7 @@ func TestNoSecretsInTables(t *testing.T) {
 	}
 }
 
-// TestDepthOfParts: parts that are found do not make documents deeper than they may be.
+// TestDepthOfParts checks that documents with shared parts are subject to the limit of depth.
 func TestDepthOfParts(t *testing.T) {
 	table := NewParts(0)
 	o := Options{Share: NewSharing(table)}
@@ -400,7 +401,7 @@ func TestDepthOfParts(t *testing.T) {
 	}
 }
 
-// allocated returns how much memory is allocated in f.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -409,8 +410,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestOpenBrackets: a document that never ends takes no memory for its brackets, and what looks for
-// them keeps none.
+// TestOpenBrackets checks that a document which is too deep takes no memory for its brackets.
 func TestOpenBrackets(t *testing.T) {
 	o := Options{Share: NewSharing(NewParts(0))}
 	data := append([]byte(`{"a":`), bytes.Repeat([]byte("["), 4<<20)...)
@@ -420,12 +420,12 @@ func TestOpenBrackets(t *testing.T) {
 	}), uint64(256<<10))
 }
 
-// TestRefusedPartsAreNotCopied: what cannot go into the table costs no memory.
+// TestRefusedPartsAreNotCopied checks that parts which cannot enter the table cost no memory.
 func TestRefusedPartsAreNotCopied(t *testing.T) {
 	long := strings.Repeat("x", 50_000)
 	for _, data := range []string{
 		`{"apiVersion":"a/v1","kind":"A","metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"` + long + `"}}}`,
-		`{"apiVersion":"a/v1","kind":"A","spec":{"large":"` + long + `"}}`, // for a table of 64 KiB
+		`{"apiVersion":"a/v1","kind":"A","spec":{"large":"` + long + `"}}`, // too large for a table of 64 KiB
 		`{"apiVersion":"a/v1","kind":"A","spec":{"data":"` + long + `"}}`,
 	} {
 		shared, unshared := Options{Share: NewSharing(NewParts(0))}, Options{}
@@ -442,8 +442,8 @@ func TestRefusedPartsAreNotCopied(t *testing.T) {
 	}
 }
 
-// TestRunsInTwo: fields of a list that are not in one piece are given up, whatever of them is in
-// the table; what Unmarshal makes of them is more.
+// TestRunsInTwo checks that a list whose fields are not consecutive is given up, even if its parts
+// are in the table. Unmarshal would append to the list.
 func TestRunsInTwo(t *testing.T) {
 	first := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the first container"}}, Hostname: "h"}
 	second := &corev1.PodSpec{Containers: []corev1.Container{{Name: "the second container"}}}
@@ -463,13 +463,13 @@ func TestRunsInTwo(t *testing.T) {
 	assert.False(t, sameProtobuf(t, reflect.TypeFor[corev1.PodSpec](), both, Options{}))
 }
 
-// writer writes to a part of an object that is decoded.
+// writer modifies a part of a decoded object.
 type writer struct {
 	name   string
-	decode func(Options) any // the same object each time
+	decode func(Options) any // returns the same object each time
 	write  func(any)
 	in     string
-	of     string // type
+	of     string // type of the part
 }
 
 func writersOf(t *testing.T) []writer {
@@ -513,8 +513,8 @@ func writersOf(t *testing.T) []writer {
 	}
 }
 
-// TestChecksFindWriters: who writes to a part is found before long, with the place; the part leaves
-// the table, and the objects that are decoded from then on are right.
+// TestChecksFindWriters checks that a modified part is found by chance and reported with its path,
+// that it leaves the table, and that objects decoded later are correct.
 func TestChecksFindWriters(t *testing.T) {
 	for _, w := range writersOf(t) {
 		t.Run(w.name, func(t *testing.T) {
@@ -559,7 +559,7 @@ func TestChecksFindWriters(t *testing.T) {
 	}
 }
 
-// TestFewAreChecked: about one part in so many, by chance.
+// TestFewAreChecked checks that about one part in oftenChecked is checked.
 func TestFewAreChecked(t *testing.T) {
 	checks := 0
 	share := NewSharing(NewParts(0)).Report(func(w *Written) { require.Nil(t, w); checks++ })
@@ -571,14 +571,14 @@ func TestFewAreChecked(t *testing.T) {
 	assert.InDelta(t, 100, checks, 60)
 }
 
-// oftenChecked: of so many parts that are found one is checked.
+// oftenChecked is the average number of parts found per check.
 const oftenChecked = 1024
 
-// roomyParts is a table with so many slots that no part is in the way of another.
+// roomyParts returns a table with so many slots that no two parts compete for one.
 func roomyParts() *Parts { return NewParts(4 << 20) }
 
-// watched is two sets of options that share parts by one table, of which the second one has each
-// part checked that is found, and how many were found that somebody had written to.
+// watched is two sets of options with one table. checking checks each part that is found. written
+// counts the modified parts reported.
 type watched struct {
 	table           *Parts
 	plain, checking Options
@@ -597,15 +597,15 @@ func newWatched() *watched {
 	return w
 }
 
-// untilUnchecked repeats a test in which a part was checked by chance before it was to be.
+// untilUnchecked repeats a test until no part is checked by chance.
 func untilUnchecked(t *testing.T, test func(*watched) (unchecked bool)) {
 	for !test(newWatched()) {
 		require.NoError(t, t.Context().Err())
 	}
 }
 
-// TestWrittenStaysAway: once it was found that somebody has written to a part, no new object has
-// what was written, although that is in smaller parts, too.
+// TestWrittenStaysAway checks that, after a modified part was found, no new object has the
+// modification, although smaller parts contain it too.
 func TestWrittenStaysAway(t *testing.T) {
 	for _, w := range writersOf(t) {
 		t.Run(w.name, func(t *testing.T) {
@@ -632,8 +632,8 @@ func TestWrittenStaysAway(t *testing.T) {
 	}
 }
 
-// commandOf returns the command of the first container of a pod of that name, in JSON or protobuf,
-// which all such pods have, in a list of containers of their own.
+// commandOf decodes a pod of the given name, in JSON or protobuf, and returns the command of its
+// container. Pods share the command, but not the list of containers.
 func commandOf(t *testing.T, name string, wire bool, o Options) []string {
 	data := fmt.Appendf(nil, `{"spec":{"containers":[{"name":"%s","command":["some","command","of","texts"]}]}}`, name)
 	plan, pod := planOf(t, reflect.TypeFor[corev1.Pod]()), new(corev1.Pod)
@@ -649,7 +649,8 @@ func commandOf(t *testing.T, name string, wire bool, o Options) []string {
 	return pod.Spec.Containers[0].Command
 }
 
-// TestWrittenStaysAwayFromOthers: nor has an object in which it is in a larger part.
+// TestWrittenStaysAwayFromOthers checks the same for an object in which the modified part is in a
+// larger part.
 func TestWrittenStaysAwayFromOthers(t *testing.T) {
 	for _, wire := range []bool{false, true} {
 		untilUnchecked(t, func(o *watched) bool {
@@ -677,7 +678,7 @@ func TestWrittenStaysAwayFromOthers(t *testing.T) {
 	}
 }
 
-// measured has quantities wherever maps may have them.
+// measured has quantities in all positions where maps may have them.
 type measured struct {
 	Plain  map[string]resource.Quantity   `json:"plain"`
 	Listed []corev1.ResourceRequirements  `json:"listed"`
@@ -697,7 +698,7 @@ type (
 	wrapped         struct{ resource.Quantity }
 )
 
-// quantitiesOf returns the quantities that are values of maps, by where they are.
+// quantitiesOf returns the quantities that are elements of maps, by position.
 func (m *measured) quantitiesOf() map[string]resource.Quantity {
 	return map[string]resource.Quantity{
 		"plain": m.Plain["memory"], "listed": m.Listed[0].Limits["memory"], "below": m.Below.Limits["memory"], "maps": m.Maps["some"]["memory"],
@@ -706,8 +707,8 @@ func (m *measured) quantitiesOf() map[string]resource.Quantity {
 	}
 }
 
-// measuredOf has that quantity everywhere, in maps that are written differently: those that are not
-// belong to the same slots of a table.
+// measuredOf returns an object with the quantity in all positions. The maps are written
+// differently, because equal ones would compete for the same slots.
 func measuredOf(quantity string) []byte {
 	const limits = `{"memory":"1.5Gi","cpu":"0m"}`
 	text := fmt.Sprintf(`{"plain":%[1]s,"listed":[{"limits":%[1]s}],"below":{"limits":%[1]s},"maps":{"some":%[1]s},"named":%[1]s,
@@ -718,8 +719,8 @@ func measuredOf(quantity string) []byte {
 	return []byte(strings.ReplaceAll(text, "1.5Gi", quantity))
 }
 
-// TestQuantityOfAMap: arithmetic on a copy of a quantity of one object changes no other object,
-// also where the quantity is too large for an integer or has no short form.
+// TestQuantityOfAMap checks that arithmetic on a copy of a quantity of one object does not change
+// another object, even if the quantity does not fit an integer or has no short form.
 func TestQuantityOfAMap(t *testing.T) {
 	for _, quantity := range []string{"1.5Gi", "0.1Gi", "1Pi", "9223372036854775808", "1e30", "0.1n", "-1.5Gi", "1.5", "100m", "2Gi", "0", "1234567890m"} {
 		a, b := twoOf[measured](t, roomyParts(), measuredOf(quantity), 5)
@@ -733,7 +734,7 @@ func TestQuantityOfAMap(t *testing.T) {
 	}
 }
 
-// TestQuantityOfAMapProtobuf: the same for protobuf.
+// TestQuantityOfAMapProtobuf checks the same for protobuf.
 func TestQuantityOfAMapProtobuf(t *testing.T) {
 	for _, quantity := range []string{"01.5Gi", "1Pi", "123456789012345678901234567890", "100m", "2Gi"} {
 		limits := corev1.ResourceList{"memory": resource.MustParse(quantity)}
@@ -742,7 +743,7 @@ func TestQuantityOfAMapProtobuf(t *testing.T) {
 		}}
 		data, err := pod.Marshal()
 		require.NoError(t, err)
-		data = bytes.ReplaceAll(data, []byte("1536Mi"), []byte("01.5Gi")) // which Marshal makes of the first one
+		data = bytes.ReplaceAll(data, []byte("1536Mi"), []byte("01.5Gi")) // Marshal normalizes it to 1536Mi
 		a, b := twoMessages[corev1.Pod](t, roomyParts(), data, 5)
 		wanted := resource.MustParse(quantity)
 		for _, two := range [][2]corev1.ResourceList{{a.Spec.Overhead, b.Spec.Overhead}, {a.Spec.Containers[0].Resources.Limits, b.Spec.Containers[0].Resources.Limits}} {
@@ -753,7 +754,8 @@ func TestQuantityOfAMapProtobuf(t *testing.T) {
 	}
 }
 
-// TestQuantitiesTogether: goroutines with an object each may do so at a time.
+// TestQuantitiesTogether checks that goroutines may do so at the same time, each with its own
+// object.
 func TestQuantitiesTogether(t *testing.T) {
 	o, plan := Options{Share: NewSharing(roomyParts())}, planOf(t, reflect.TypeFor[measured]())
 	var workers sync.WaitGroup
@@ -770,7 +772,8 @@ func TestQuantitiesTogether(t *testing.T) {
 	workers.Wait()
 }
 
-// TestShortQuantitiesAreShared: a map of quantities that copies cannot write to is a part.
+// TestShortQuantitiesAreShared checks that a map of quantities whose copies are independent is
+// shared.
 func TestShortQuantitiesAreShared(t *testing.T) {
 	for quantity, shared := range map[string]bool{
 		"1.5": true, "100m": true, "2Gi": true, "1": true, "0": true, "12345n": true, "1e3": true, "1.5Gi": false, "1Pi": false, "9223372036854775808": false,
@@ -781,7 +784,7 @@ func TestShortQuantitiesAreShared(t *testing.T) {
 			return shared == (reflect.ValueOf(a.Plain).UnsafePointer() == reflect.ValueOf(b.Plain).UnsafePointer())
 		}), quantity)
 		if quantity == "1.5Gi" {
-			continue // 1536Mi in protobuf
+			continue // it is 1536Mi in protobuf
 		}
 		limits := corev1.ResourceList{"memory": resource.MustParse(quantity), "cpu": resource.MustParse("100m")}
 		message, err := (&corev1.Node{Status: corev1.NodeStatus{Capacity: limits}}).Marshal()
@@ -793,7 +796,7 @@ func TestShortQuantitiesAreShared(t *testing.T) {
 	}
 }
 
-// memo keeps what it has computed in a field that nobody else sees.
+// memo caches a result in an unexported field.
 type memo struct {
 	Pattern string `json:"pattern"`
 	Text    string `json:"text"`
@@ -805,7 +808,7 @@ func (m *memo) count() int {
 	return m.matches
 }
 
-// remembers has such structs wherever a type may.
+// remembers has memos in all positions.
 type remembers struct {
 	Pointer *memo            `json:"pointer"`
 	List    []memo           `json:"list"`
@@ -841,13 +844,13 @@ type remembers struct {
 	} `json:"plain"`
 }
 
-// shown has a name that is not exported, and nothing else that is not.
+// shown is an unexported type with exported fields only.
 type shown struct {
 	Pattern string `json:"pattern"`
 }
 
-// TestMemoIsNotShared: a struct with fields that are not exported may keep in them what it has
-// computed, so no two objects have the same one.
+// TestMemoIsNotShared checks that no two objects share a struct with unexported fields, in which it
+// may cache results.
 func TestMemoIsNotShared(t *testing.T) {
 	const memo = `{"pattern":"some pattern","text":"some text"}`
 	data := fmt.Appendf(nil, `{"pointer":%[1]s,"list":[%[1]s],"points":[%[1]s],"map":{"some":%[1]s},"within":{"text":"some longer text","memo":%[1]s},
@@ -869,14 +872,14 @@ func TestMemoIsNotShared(t *testing.T) {
 	require.Zero(t, a.NoName.matches)
 }
 
-// Types of objects that are no structs.
+// Types of objects that are not structs.
 type (
 	rootMap  map[string]any
 	rootMaps map[string]rootMaps
 )
 
-// TestRootIsNotShared: an object that is a map has that for itself, as client-go writes its kind
-// to it, and its caller whatever Trim leaves out.
+// TestRootIsNotShared checks that an object that is a map is never shared itself: client-go sets
+// its kind, and Trim removes members.
 func TestRootIsNotShared(t *testing.T) {
 	data := []byte(`{"spec":{"some":"longer text"},"kind":"Widget"}`)
 	a, b := twoOf[rootMap](t, roomyParts(), data, 5)
@@ -888,7 +891,8 @@ func TestRootIsNotShared(t *testing.T) {
 	assert.Equal(t, reflect.ValueOf((*c)["a"]).UnsafePointer(), reflect.ValueOf((*d)["a"]).UnsafePointer())
 }
 
-// TestSecrets: nothing of a secret's data gets into a table, as whatever it is decoded; labels do.
+// TestSecrets checks that no data of a secret enters a table of strings, whatever type it is
+// decoded into, but that labels do.
 func TestSecrets(t *testing.T) {
 	secret := base64.StdEncoding.EncodeToString([]byte("hunter2"))
 	for _, order := range []string{
@@ -898,7 +902,7 @@ func TestSecrets(t *testing.T) {
 	} {
 		data := fmt.Appendf(nil, order, secret)
 		assert.True(t, inOneOfFour(func() bool {
-			known := strings.Contains(order, "annotations") // only its type tells before them that it is a secret
+			known := strings.Contains(order, "annotations") // only the type identifies the secret before its annotations
 			table := tableOfSecrets(t, data, known)
 			for _, text := range slices.Collect(table.All()) {
 				assert.NotContains(t, text, secret)
@@ -910,8 +914,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// tableOfSecrets decodes a secret several times, as what it is and, unless that is known, as what
-// it is not.
+// tableOfSecrets decodes a secret several times, as a Secret and, unless known is set, as other
+// types.
 func tableOfSecrets(t *testing.T, data []byte, known bool) *Intern {
 	t.Helper()
 	table := NewIntern(0)
@@ -933,7 +937,8 @@ func tableOfSecrets(t *testing.T, data []byte, known bool) *Intern {
 	return table
 }
 
-// TestSecretsWithin: also where it is not the whole that is a secret, and in what is not its data.
+// TestSecretsWithin checks the same for secrets in a list, and for strings of a secret outside its
+// data.
 func TestSecretsWithin(t *testing.T) {
 	table := NewIntern(0)
 	data := `{"metadata":{"annotations":{"applied":"hunter2"}},"data":{"key-hunter2":"aHVudGVyMg=="},"type":"hunter2"}`
@@ -945,7 +950,7 @@ func TestSecretsWithin(t *testing.T) {
 	assert.Equal(t, []string{"label-1"}, slices.Collect(table.All()))
 }
 
-// TestTogether: goroutines read by one plan, of a type that is seen for the first time.
+// TestTogether checks that goroutines may use the plan of a new type at the same time.
 func TestTogether(t *testing.T) {
 	type object struct {
 		corev1.PodSpec

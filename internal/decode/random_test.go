@@ -43,7 +43,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestOddDocuments: with one or many things odd in them.
+// TestOddDocuments checks documents with one or many odd values.
 func TestOddDocuments(t *testing.T) {
 	table := NewIntern(1 << 20)
 	for _, odd := range []int{1000, 200, 30, 5} {
@@ -66,7 +66,7 @@ func TestOddDocuments(t *testing.T) {
 	}
 }
 
-// TestUnstructuredDocuments with and without odd things.
+// TestUnstructuredDocuments checks unstructured objects, without and with odd values.
 func TestUnstructuredDocuments(t *testing.T) {
 	table := NewIntern(1 << 20)
 	for _, odd := range []int{0, 300, 20} {
@@ -96,7 +96,7 @@ func TestUnstructuredDocuments(t *testing.T) {
 
 const damage = "{}[]\",:\\ \n0-.eEntfu/\x00\x7f\x80\xff"
 
-// damaged changes a document in so many places.
+// damaged changes a document in the given number of places.
 func damaged(r *rand.Rand, data []byte, places int) []byte {
 	for range places {
 		if len(data) == 0 {
@@ -127,7 +127,7 @@ func damaged(r *rand.Rand, data []byte, places int) []byte {
 	return data
 }
 
-// FuzzJSONObject decodes any bytes as any kind of object.
+// FuzzJSONObject decodes arbitrary bytes as an object of any kind.
 func FuzzJSONObject(f *testing.F) {
 	types := append(oddTypes, kinds()...)
 	f.Add(uint16(0), readFile(f, "testdata/pod.json"))
@@ -146,7 +146,7 @@ func FuzzJSONObject(f *testing.F) {
 	})
 }
 
-// FuzzUnstructured decodes any bytes as an unstructured object.
+// FuzzUnstructured decodes arbitrary bytes as an unstructured object.
 func FuzzUnstructured(f *testing.F) {
 	f.Add(readFile(f, "testdata/pod.json"))
 	for seed := range uint64(20) {
@@ -167,27 +167,27 @@ var (
 )
 
 const (
-	// perBlock is how many inputs are made of the same samples.
+	// perBlock is the number of inputs made of the same samples.
 	perBlock = 10_000
-	// largestSample bounds what an input costs.
+	// largestSample bounds the cost of an input, in bytes.
 	largestSample = 6 << 10
 )
 
-// sample is what inputs are made of, by damage or as it is.
+// sample is the source of inputs, which are the sample itself or a damaged copy.
 type sample struct {
-	kind reflect.Type
-	data []byte
-	sure bool // it has to be decoded
+	kind       reflect.Type
+	data       []byte
+	mustDecode bool // it must not be given up
 }
 
-// decoderUnderTest is one of the decoders, and how it is compared with client-go's.
+// decoderUnderTest is a decoder and its comparison with client-go's.
 type decoderUnderTest struct {
 	name    string
-	corpus  string // extension of the files
+	corpus  string // the extension of the files
 	samples func(fill filler, r *rand.Rand) []sample
 	damage  func(*rand.Rand, []byte) []byte
 	same    func(testing.TB, reflect.Type, []byte, Options) bool
-	share   float64 // at least this part of what is damaged is decoded all the same
+	share   float64 // the least fraction of damaged inputs to be decoded
 }
 
 var decodersUnderTest = []decoderUnderTest{
@@ -199,7 +199,7 @@ var decodersUnderTest = []decoderUnderTest{
 
 func damagedDocument(r *rand.Rand, data []byte) []byte { return damaged(r, data, 1+r.IntN(2)) }
 
-// documentSamples are objects of each kind as they are written, and documents by the tags of types.
+// documentSamples returns objects of each kind in JSON, and documents made from the tags of types.
 func documentSamples(fill filler, r *rand.Rand) (list []sample) {
 	for _, kind := range kinds() {
 		object := reflect.New(kind).Interface()
@@ -217,7 +217,7 @@ func documentSamples(fill filler, r *rand.Rand) (list []sample) {
 func objectSamples(fill filler, r *rand.Rand) []sample {
 	list := documentSamples(fill, r)
 	for i, s := range list {
-		if s.sure {
+		if s.mustDecode {
 			list[i].data = asObject(s.kind, s.data)
 		}
 	}
@@ -235,7 +235,7 @@ func messageSamples(fill filler, _ *rand.Rand) (list []sample) {
 	return list
 }
 
-// corpusSamples are those of the files that Kubernetes keeps of each kind.
+// corpusSamples returns the objects in the files that Kubernetes has for each kind.
 func (d decoderUnderTest) corpusSamples(t testing.TB) (list []sample) {
 	for _, file := range corpusFiles(t, d.corpus) {
 		kind, known := kindOfFile(file.name)
@@ -259,32 +259,32 @@ func (d decoderUnderTest) block(seed uint64, n int64, always []sample) []sample 
 	return slices.DeleteFunc(append(made, always...), func(s sample) bool { return len(s.data) > largestSample })
 }
 
-// tally is what was compared so far.
+// tally is the result so far.
 type tally struct {
 	Seed           uint64
 	Inputs         int64
 	Whole, Damaged int64
 	Endless        int64 // those that client-go would take days for
-	Decoded        int64 // of those that are damaged
+	Decoded        int64 // damaged ones that were decoded
 }
 
-// compareWhole compares all samples as they are, whatever their size.
+// compareWhole compares all samples, of any size, without damage.
 func (d decoderUnderTest) compareWhole(t testing.TB, seed uint64, always []sample, table *Intern) {
 	all := append(d.samples(newFiller(int64(seed)), rand.New(rand.NewPCG(seed, 0))), always...)
 	require.Greater(t, len(all), 250)
 	for _, s := range all {
 		decoded := d.same(t, s.kind, s.data, Options{Intern: table})
-		require.True(t, decoded || !s.sure, "%v was given up: %q", s.kind, s.data)
+		require.True(t, decoded || !s.mustDecode, "%v was given up: %q", s.kind, s.data)
 	}
 }
 
-// compare compares one more input.
+// compare compares the next input.
 func (d decoderUnderTest) compare(t testing.TB, c *tally, samples []sample, table *Intern) {
 	r := rand.New(rand.NewPCG(c.Seed, uint64(c.Inputs)))
 	s := samples[r.IntN(len(samples))]
 	if c.Inputs++; r.IntN(5) == 0 {
 		decoded := d.same(t, s.kind, s.data, Options{Intern: table})
-		require.True(t, decoded || !s.sure, "%v was given up: %q", s.kind, s.data)
+		require.True(t, decoded || !s.mustDecode, "%v was given up: %q", s.kind, s.data)
 		c.Whole++
 		return
 	}
@@ -299,12 +299,13 @@ func (d decoderUnderTest) compare(t testing.TB, c *tally, samples []sample, tabl
 	}
 }
 
-// hugeExponent is in quantities whose digits resource.ParseQuantity, which both sides ask, writes
-// out: of 1e-1234567890 for days.
+// hugeExponent matches quantities such as 1e-1234567890, whose digits resource.ParseQuantity, which
+// both decoders call, would compute for days.
 var hugeExponent = regexp.MustCompile(`[eE][+-]?[0-9]{5}`)
 
-// TestInputs: all samples as they are, and then, whole and damaged, each input of a sequence that the seed determines is given up, or
-// becomes what client-go makes of it. make fuzz-once compares 10^7 of each kind.
+// TestInputs checks that all samples, and then each intact or damaged input of a sequence
+// determined by the seed, are given up or decoded as client-go does. make fuzz-once compares 10^7
+// of each kind.
 func TestInputs(t *testing.T) {
 	for _, d := range decodersUnderTest {
 		t.Run(d.name, func(t *testing.T) {
@@ -331,7 +332,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// begin returns what an earlier run has saved.
+// begin returns the tally that an earlier run saved.
 func (d decoderUnderTest) begin(t testing.TB) (c tally) {
 	if c.Seed = *seedFlag; c.Seed == 0 {
 		c.Seed = uint64(time.Now().UnixNano())
@@ -347,7 +348,7 @@ func (d decoderUnderTest) begin(t testing.TB) (c tally) {
 	return c
 }
 
-// save keeps what was compared, if that is wanted.
+// save saves the tally if a folder is set.
 func (c *tally) save(t testing.TB, name string) {
 	if *stateFlag == "" {
 		return
@@ -360,11 +361,11 @@ func (c *tally) save(t testing.TB, name string) {
 	fmt.Printf("%s %s\n", name, text)
 }
 
-// kinds are the types of all objects that client-go knows, and of metadata alone.
+// kinds returns the types of all objects that client-go knows, and PartialObjectMetadata.
 var kinds = sync.OnceValue(func() []reflect.Type {
 	found := map[reflect.Type]bool{reflect.TypeFor[metav1.PartialObjectMetadata](): true}
 	for _, t := range scheme.Scheme.AllKnownTypes() {
-		if t != reflect.TypeFor[metav1.InternalEvent]() { // never sent; has an interface
+		if t != reflect.TypeFor[metav1.InternalEvent]() { // never sent, and has an interface
 			found[t] = true
 		}
 	}
@@ -376,14 +377,14 @@ var kinds = sync.OnceValue(func() []reflect.Type {
 	return list
 })
 
-// filler makes random objects.
+// filler fills an object with random values.
 type filler interface{ Fill(obj any) }
 
 func newFiller(seed int64) filler {
 	return fuzzer.FuzzerFor(metafuzzer.Funcs, oldrand.NewSource(seed), scheme.Codecs).NilChance(0.3).NumElements(0, 3).MaxDepth(12)
 }
 
-// TestPlans: there is a plan of every type of the API, and one only.
+// TestPlans checks that every type of the API has a plan, and only one.
 func TestPlans(t *testing.T) {
 	require.Greater(t, len(kinds()), 300)
 	for _, kind := range kinds() {
@@ -400,12 +401,12 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// rounds is how many objects of each kind are made.
+// rounds returns the number of objects of each kind.
 func rounds() int { return *roundsFlag }
 
 var roundsFlag = flag.Int("decode.rounds", 1, "how much the random tests do")
 
-// asObject is the data with a kind, as unstructured objects need it.
+// asObject returns the data with a kind and apiVersion.
 func asObject(kind reflect.Type, data []byte) []byte {
 	var members map[string]any
 	if json.Unmarshal(data, &members) != nil {
@@ -422,8 +423,8 @@ type corpusFile struct {
 	data []byte
 }
 
-// corpusFiles returns what Kubernetes keeps to find out whether an encoding has changed, in all
-// versions: every kind, with all fields set. The module cache need not have them.
+// corpusFiles returns the files with which Kubernetes detects changes of an encoding: every kind of
+// all versions, with all fields set. The module cache may lack them.
 func corpusFiles(t testing.TB, extension string) []corpusFile {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/api").Output()
@@ -437,7 +438,7 @@ func corpusFiles(t testing.TB, extension string) []corpusFile {
 	return files
 }
 
-// kindOfFile returns the type of a file such as apps.v1.Deployment.json, if client-go still knows
+// kindOfFile returns the type for a file name such as apps.v1.Deployment.json, if client-go knows
 // it.
 func kindOfFile(path string) (reflect.Type, bool) {
 	name := strings.Split(filepath.Base(path), ".")
@@ -467,7 +468,7 @@ func planOf(t testing.TB, of reflect.Type) *Plan {
 	return plan
 }
 
-// read reads a document with our decoder, and writes all over the data afterwards.
+// read decodes a document with this package, and overwrites the data afterwards.
 func read(t testing.TB, of reflect.Type, data []byte, o Options) (any, error) {
 	t.Helper()
 	data = bytes.Clone(data)
@@ -483,11 +484,11 @@ func overwrite(data []byte) {
 	}
 }
 
-// codec is client-go's for objects of any kind, and what it finds in their bytes is how it decodes
-// frames of a watch. Of what it is not given an object for, it makes an unstructured one.
+// codec is client-go's serializer for objects of any kind. Frames of a watch are decoded according
+// to the kind that it finds. Without an object to decode into, it returns an unstructured one.
 var codec = serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, anyKind{}, anyKind{}, serializer.SerializerOptions{})
 
-// anyKind knows no type, and so takes any.
+// anyKind knows no types, and accepts any.
 type anyKind struct{ runtime.ObjectTyper }
 
 func (anyKind) New(schema.GroupVersionKind) (runtime.Object, error) {
@@ -498,7 +499,7 @@ func (anyKind) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool,
 	return nil, false, runtime.NewNotRegisteredErrForType("any", reflect.TypeOf(obj))
 }
 
-// anyTyped is an object of a type that has no methods of one.
+// anyTyped makes an object of a type that does not implement runtime.Object.
 type anyTyped struct{ into any }
 
 func (o *anyTyped) UnmarshalJSON(data []byte) error { return utiljson.Unmarshal(data, o.into) }
@@ -507,8 +508,8 @@ func (o *anyTyped) GetObjectKind() schema.ObjectKind { return schema.EmptyObject
 
 func (o *anyTyped) DeepCopyObject() runtime.Object { return o }
 
-// isTakenFor fails the test unless client-go decodes data, into wanted, and takes it for an object
-// of the kind that wanted has then, if its type has one.
+// isTakenFor fails the test unless client-go decodes data into wanted, and finds the kind that
+// wanted has afterwards, if its type has one.
 func isTakenFor(t testing.TB, data []byte, wanted any) {
 	t.Helper()
 	object, is := wanted.(runtime.Object)
@@ -522,12 +523,12 @@ func isTakenFor(t testing.TB, data []byte, wanted any) {
 	}
 }
 
-// partsOfTests is what all that is compared with the reference is decoded with as well.
+// partsOfTests is the table for sameShared, common to all tests.
 var partsOfTests = NewParts(4 << 20)
 
-// sameShared fails the test unless decode, with parts that are shared, makes of data what it made
-// without: wanted, or nil if it gave up. It is asked three times, since parts enter the table when
-// they are asked for again.
+// sameShared fails the test unless decode, with shared parts, returns the same as without: wanted,
+// or an error if wanted is nil. It decodes three times, because parts enter the table at the second
+// lookup.
 func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]byte, Options) (any, error)) {
 	t.Helper()
 	o.Share = NewSharing(partsOfTests).Report(func(w *Written) {
@@ -545,7 +546,7 @@ func sameShared(t testing.TB, data []byte, o Options, wanted any, decode func([]
 	}
 }
 
-// isWanted fails the test unless data was decoded, to that.
+// isWanted fails the test unless data was decoded to wanted.
 func isWanted(t testing.TB, data []byte, wanted, got any, err error) {
 	t.Helper()
 	require.NoError(t, err, "%q", data)
@@ -555,8 +556,8 @@ func isWanted(t testing.TB, data []byte, wanted, got any, err error) {
 	}
 }
 
-// sameJSON fails the test unless our decoder gives up, or makes of a document what client-go's
-// makes of it. It reports whether it did.
+// sameJSON fails the test unless the plan gives up or its result equals that of client-go. It
+// reports whether the data was decoded.
 func sameJSON(t testing.TB, of reflect.Type, data []byte, o Options) (decoded bool) {
 	t.Helper()
 	ours, err := read(t, of, data, o)
@@ -603,8 +604,8 @@ func sameDocument(t testing.TB, data []byte, o Options) (decoded bool) {
 	return true
 }
 
-// TestItems: items of lists get the kind of the list if they have none, and what client-go makes
-// of them otherwise.
+// TestItems checks that items of lists get the kind of the list if they have none, and otherwise
+// equal those of client-go.
 func TestItems(t *testing.T) {
 	for item, decoded := range map[string]bool{
 		`{"metadata":{"name":"a"}}`:                      true,
@@ -628,7 +629,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestErrors: the one error says why and where, and nothing of the data.
+// TestErrors checks that an error contains the reason and position, and none of the data.
 func TestErrors(t *testing.T) {
 	type object struct{ Name string }
 	for data, wanted := range map[string]string{
@@ -650,11 +651,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// author writes documents that a type could be read from, but for what is odd in them.
+// author writes random documents of a type, except for odd values.
 type author struct {
 	bytes.Buffer
 	r   *rand.Rand
-	odd int // one thing in so many is odd; 0: none
+	odd int // one value in odd is odd; 0: none
 }
 
 func (a *author) oddly() bool { return a.odd > 0 && a.r.IntN(a.odd) == 0 }
@@ -691,7 +692,7 @@ func (a *author) value(t reflect.Type, depth int) {
 		a.pick(oddValues...)
 	case a.r.IntN(40) == 0 && a.odd > 0 && depth > 0:
 		a.WriteString("null")
-	case !a.known(t):
+	case !a.builtin(t):
 		a.byKind(t, depth)
 	}
 	a.space()
@@ -708,8 +709,8 @@ var (
 	oddQuantities = []string{`""`, `"1\u0030"`, `"ten"`, `true`, `"1 0"`, `{}`, `"1Zi"`, `"1\n"`, "\"1\u00a0\"", `"--1"`}
 )
 
-// known writes values of types that read themselves.
-func (a *author) known(t reflect.Type) bool {
+// builtin writes values of types that decode themselves.
+func (a *author) builtin(t reflect.Type) bool {
 	odd := a.oddly()
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[ownJSONBehind]():
@@ -803,7 +804,7 @@ func (a *author) list(t reflect.Type, depth int) {
 	a.WriteByte(']')
 }
 
-// count is how many elements there are at a depth.
+// count returns a random number of elements for a depth.
 func (a *author) count(depth int) int {
 	if depth > 10 {
 		return 0
@@ -832,7 +833,7 @@ func (a *author) mapping(t reflect.Type, depth int) {
 	a.WriteByte('}')
 }
 
-// members writes a struct: some of its fields, in their order as a rule.
+// members writes some of the fields of a struct, usually in their order.
 func (a *author) members(t reflect.Type, depth int) {
 	var fields []member
 	for _, m := range namesOf(t, nil) {
@@ -860,7 +861,8 @@ func (a *author) members(t reflect.Type, depth int) {
 	a.WriteByte('}')
 }
 
-// oddKinds are members that client-go may take for the kind or apiVersion of an object, and others.
+// oddKinds are members that client-go may take for the kind or apiVersion of an object, and similar
+// ones.
 var oddKinds = []string{`"Kind":"A"`, `"KIND":1`, `"kind":1`, `"kind":null`, `"kind":"A"`, `"\u006bind":"A"`, `"\u212aind":"A"`, "\"\u212aind\":[]",
 	`"APIVersion":"a/v2"`, `"apiversion":null`, `"apiVersion":{}`, `"apiVersion":"a/b/v1"`, `"apiVersion":"a\/b\u002fv1"`, "\"apiVer\u017fion\":true",
 	`"kinds":1`, `"api_version":1`, `"kin\u0000":1`}
@@ -884,14 +886,14 @@ func (a *author) member(m member, depth int) {
 	a.value(m.field.Type, depth+1)
 }
 
-// member is a field by the name that it has in JSON.
+// member is a field with its name in JSON.
 type member struct {
 	name  string
 	field reflect.StructField
 }
 
-// namesOf lists the fields of a struct and of those embedded in it, as a reader of the tags would
-// write them.
+// namesOf returns the fields of a struct, including those of embedded structs, as the author of a
+// client would write them.
 func namesOf(t reflect.Type, above []reflect.Type) (list []member) {
 	if len(above) > 4 {
 		return nil
@@ -936,8 +938,8 @@ func (a *author) anything(depth int) {
 	}
 }
 
-// TestUnsafeIsInOneFile: what the race detector and checkptr have to be trusted with is read at
-// once.
+// TestUnsafeIsInOneFile checks that only package mem imports unsafe, so that a reviewer can read
+// all of its uses at once.
 func TestUnsafeIsInOneFile(t *testing.T) {
 	files, err := filepath.Glob("*/*.go")
 	require.NoError(t, err)

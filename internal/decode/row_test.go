@@ -22,13 +22,13 @@ import (
 	"github.com/kinformer/cache/internal/decode/proto"
 )
 
-// changer makes the next version of an object, at random.
+// changer makes random new versions of objects.
 type changer struct {
 	r    *rand.Rand
 	fill filler
 }
 
-// change changes one thing in a struct: a field of it, or something below.
+// change changes one field of a struct, or a value below it.
 func (c changer) change(v reflect.Value, other reflect.Value) {
 	i := c.r.IntN(v.NumField())
 	to, from := v.Field(i), other.Field(i)
@@ -70,7 +70,7 @@ func (c changer) changeList(to, from reflect.Value) {
 	to.Set(list)
 }
 
-// next returns another version of an object.
+// next returns a new version of an object.
 func (c changer) next(object runtime.Object) runtime.Object {
 	next, other := object.DeepCopyObject(), reflect.New(reflect.TypeOf(object).Elem())
 	c.fill.Fill(other.Interface())
@@ -80,9 +80,9 @@ func (c changer) next(object runtime.Object) runtime.Object {
 	return next
 }
 
-// TestUpdates: of each version of an object, decoded from the bytes and the former version, what
-// Unmarshal makes of the bytes; and the former version stays as it was. Bytes that are given up without
-// a former version are given up with one.
+// TestUpdates checks that each version of an object, decoded with the former version, equals the
+// result of Unmarshal, and that the former version is not modified. Data is given up with a former
+// version if and only if it is given up without one.
 func TestUpdates(t *testing.T) {
 	for i, kind := range messages() {
 		c := changer{rand.New(rand.NewPCG(7, uint64(i))), newFiller(int64(i))}
@@ -106,7 +106,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// updated decodes an object by a former version, as Unmarshal does, or not at all.
+// updated decodes data with a former version, and compares the result with that of Unmarshal.
 func updated(t *testing.T, kind reflect.Type, data []byte, former Former) Former {
 	var was any
 	if former.Object != nil {
@@ -153,7 +153,7 @@ func encoded(t *testing.T, object message) []byte {
 	return data
 }
 
-// TestUpdateTakesOver what has not changed, and nothing else.
+// TestUpdateTakesOver checks that an update shares the unchanged parts, and no others.
 func TestUpdateTakesOver(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[1].Image = "another"
@@ -171,8 +171,8 @@ func TestUpdateTakesOver(t *testing.T) {
 	assert.Less(t, len(next), 50, "words")
 }
 
-// TestUpdateOfWritten: what a program has written to a former object is not in the next version, and
-// is reported.
+// TestUpdateOfWritten checks that a modification of the former object is reported, and is not in
+// the new version.
 func TestUpdateOfWritten(t *testing.T) {
 	first, second := updatedPod()
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
@@ -193,7 +193,8 @@ func TestUpdateOfWritten(t *testing.T) {
 	assert.Equal(t, "Pod.spec", written[0].In)
 }
 
-// TestUpdateOfTrimmed: lists that were taken from a former object have no elements to take over.
+// TestUpdateOfTrimmed checks that a list which was removed from a former object, or shortened, is
+// not copied.
 func TestUpdateOfTrimmed(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.NodeName = "node"
@@ -210,9 +211,9 @@ func TestUpdateOfTrimmed(t *testing.T) {
 	}
 }
 
-// TestUpdateLeavesRestless: quantities that their copies write to are in one object only, and so is
-// all that is around them; those beside them are taken over.
-func TestUpdateLeavesRestless(t *testing.T) {
+// TestUpdateOfQuantities checks that quantities whose copies share memory, and all values around
+// them, are in one object only. Other elements are shared.
+func TestUpdateOfQuantities(t *testing.T) {
 	first, second := updatedPod()
 	for i, amount := range []string{"123456789012345678901234567890", "100m", "1"} {
 		for _, pod := range []*corev1.Pod{first, second} {
@@ -227,7 +228,7 @@ func TestUpdateLeavesRestless(t *testing.T) {
 		require.NoError(t, err)
 		former = Former{Object: &a, Row: row}
 		if round == 0 {
-			continue // it is not known yet which of them it is
+			continue // the first row does not show which element it is
 		}
 		for _, pod := range []*corev1.Pod{first, second} {
 			var b corev1.Pod
@@ -241,8 +242,8 @@ func TestUpdateLeavesRestless(t *testing.T) {
 	}
 }
 
-// TestUpdateMatchesElements: elements of a list that come again are found, however many are new,
-// changed or gone before them, up to a number of them.
+// TestUpdateMatchesElements checks that elements of a list are found after new, changed and removed
+// ones, as long as fewer than farthestElement are removed.
 func TestUpdateMatchesElements(t *testing.T) {
 	list := func(names ...int) *corev1.Pod {
 		pod := &corev1.Pod{}
@@ -296,11 +297,11 @@ func TestUpdateMatchesElements(t *testing.T) {
 	}
 }
 
-// farthestElement is how many elements of a former list proto looks at for the next one.
+// farthestElement is the number of elements of a former list that proto examines for a new one.
 const farthestElement = 16
 
-// TestUpdateOfDropped: what was left out of a former object was not written to by anybody, and what
-// was written to beside it is found.
+// TestUpdateOfDropped checks that metadata which Trim removed from the former object is not taken
+// for a modification, and that a modification of the same field is found.
 func TestUpdateOfDropped(t *testing.T) {
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	for name, paths := range map[string][]string{
@@ -345,8 +346,8 @@ func TestUpdateOfDropped(t *testing.T) {
 	}
 }
 
-// TestUpdatesShareWhatHasChanged: with a former object only parts that have changed are looked for,
-// and objects that have changed alike share them.
+// TestUpdatesShareWhatHasChanged checks that an update looks up changed parts only, and that
+// objects which changed in the same way share them.
 func TestUpdatesShareWhatHasChanged(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[0].Args = []string{"another argument", "and one more"}
@@ -357,7 +358,7 @@ func TestUpdatesShareWhatHasChanged(t *testing.T) {
 	row, err := plan.Update(encoded(t, first), &a, Former{}, o)
 	require.NoError(t, err)
 	texts := o.Intern.Status().Misses
-	var updated [3]corev1.Pod // an object that is asked for again enters the table, and then is found
+	var updated [3]corev1.Pod // the second one adds the part to the table, the third one finds it
 	for i := range updated {
 		_, err = plan.Update(encoded(t, second), &updated[i], Former{Object: &a, Row: row}, o)
 		require.NoError(t, err)
@@ -369,7 +370,8 @@ func TestUpdatesShareWhatHasChanged(t *testing.T) {
 	assert.Same(t, &updated[1].Spec.Containers[0].Args[0], &updated[2].Spec.Containers[0].Args[0])
 }
 
-// TestUpdatesDoNotEndSharing: objects whose changes are never found still share what they began with.
+// TestUpdatesDoNotEndSharing checks that updates whose parts are never found do not stop the
+// lookups for whole objects.
 func TestUpdatesDoNotEndSharing(t *testing.T) {
 	first, second := updatedPod()
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
@@ -390,8 +392,8 @@ func TestUpdatesDoNotEndSharing(t *testing.T) {
 	assert.Greater(t, parts.Status().Misses+parts.Status().Hits, asked, "no longer looked for")
 }
 
-// TestUpdateChecksElements: an element that was written to is found although its list has changed,
-// one that was not is reported as right, and the table, which may have it too, is emptied.
+// TestUpdateChecksElements checks that a modified element of a changed list is found and empties
+// the table, which may have it too, and that unmodified elements are reported as correct.
 func TestUpdateChecksElements(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[1].Image = "another"
@@ -432,8 +434,8 @@ func TestUpdateChecksElements(t *testing.T) {
 	}
 }
 
-// TestUpdateBehindWritten: when a part is found that was written to, nothing is left of those that
-// were taken over before it, which may have been written to as well.
+// TestUpdateBehindWritten checks that, if a modified part is found, the new version has none of the
+// parts copied before it, which may be modified too.
 func TestUpdateBehindWritten(t *testing.T) {
 	first, second := updatedPod()
 	second.ResourceVersion = first.ResourceVersion
@@ -460,8 +462,8 @@ func TestUpdateBehindWritten(t *testing.T) {
 	assert.Fail(t, "nothing was checked")
 }
 
-// TestUpdateOfOthers: an object of another type is no former version, nor are the fields of one
-// message those of another.
+// TestUpdateOfOthers checks that an object of another type is not used as a former version, and
+// that the fields of one message are not used for another.
 func TestUpdateOfOthers(t *testing.T) {
 	first, second := updatedPod()
 	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
@@ -483,7 +485,7 @@ func TestUpdateOfOthers(t *testing.T) {
 	assert.Equal(t, "x", b.Namespace)
 }
 
-// TestUID finds that of an object where servers write it, and nowhere else.
+// TestUID checks that the UID is found where servers write it, and nowhere else.
 func TestUID(t *testing.T) {
 	pod, _ := updatedPod()
 	for data, uid := range map[string]string{
@@ -507,7 +509,7 @@ func TestUID(t *testing.T) {
 	}
 }
 
-// TestUIDOfJSON finds that of an object, wherever in its metadata it is, and nothing that is not plain.
+// TestUIDOfJSON checks that the UID is found at any position in the metadata, if it is plain.
 func TestUIDOfJSON(t *testing.T) {
 	pod, _ := updatedPod()
 	whole, err := json.Marshal(pod)
@@ -523,7 +525,7 @@ func TestUIDOfJSON(t *testing.T) {
 		`{"uid":"u"}`:                           "",
 		`{"metadata":{"uid":1}}`:                "",
 		`{"metadata":{"uid":""}}`:               "",
-		`{"metadata":{"uid":"u"`:                "u", // the rest is for who decodes it
+		`{"metadata":{"uid":"u"`:                "u", // the rest is not read
 		`{"metadata":{"uid":"u`:                 "",
 		`{"metadata":{"uid":"\u0075"}}`:         "",
 		`{"metadata":{"uid":"ü"}}`:              "",

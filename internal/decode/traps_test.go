@@ -37,7 +37,7 @@ func spring(t *testing.T, of reflect.Type, form string, traps []trap) {
 	}
 }
 
-// TestTrapsOfMembers: what is decoded is also equal to what client-go makes of it.
+// TestTrapsOfMembers checks that decoded objects equal those of client-go.
 func TestTrapsOfMembers(t *testing.T) {
 	spring(t, reflect.TypeFor[corev1.Pod](), `%s`, []trap{
 		{"empty", `{}`, true},
@@ -83,7 +83,7 @@ func TestTrapsOfMembers(t *testing.T) {
 	})
 }
 
-// Types with other fields for kind and apiVersion than texts of these names.
+// Types whose fields for kind and apiVersion are not strings of these names.
 type (
 	kindOfNumber struct{ Kind int }
 	kindOfOwn    struct {
@@ -101,8 +101,9 @@ type (
 	}
 )
 
-// TestTrapsOfKinds: client-go goes by any spelling of kind and apiVersion, whatever fields there
-// are, so an object with an odd one is given up. Further in they are like all others.
+// TestTrapsOfKinds checks that objects with kind or apiVersion in an unusual spelling or type are
+// given up, whatever fields the type has, because client-go reads these members itself. In nested
+// objects they are ordinary members.
 func TestTrapsOfKinds(t *testing.T) {
 	type kindless struct {
 		Spec map[string]string `json:"spec"`
@@ -112,7 +113,7 @@ func TestTrapsOfKinds(t *testing.T) {
 		reflect.TypeFor[runtime.RawExtension](), nil,
 	} {
 		for odd, decoded := range map[string]bool{
-			`"kinds":"B"`: true, `"kin":"B"`: true, `"":"B"`: true, `"api_version":"B"`: true, `"apiVersion2":"B"`: true, `"K\u0131nd":"B"`: true, // no case of kind
+			`"kinds":"B"`: true, `"kin":"B"`: true, `"":"B"`: true, `"api_version":"B"`: true, `"apiVersion2":"B"`: true, `"K\u0131nd":"B"`: true, // none of them is a spelling of kind
 			`"Kind":"B"`: false, `"KIND":"B"`: false, `"kInd":null`: false, `"Kind":1`: false, `"\u004bind":"B"`: false, `"\u212aind":"B"`: false,
 			"\"\u212aind\":\"B\"": false, `"APIVersion":"b/v1"`: false, `"apiversion":null`: false, "\"apiVer\u017fion\":\"b/v1\"": false,
 		} {
@@ -138,7 +139,7 @@ func TestTrapsOfKinds(t *testing.T) {
 	isDecoded(t, nil, `{"kind":"A","apiVersion":"v1","spec":{"kind":1,"Kind":2,"apiVersion":"a/b/c"}}`, true)
 }
 
-// isDecoded is a trap for a type, or for unstructured objects.
+// isDecoded checks whether data is decoded into a type, or as an unstructured object if of is nil.
 func isDecoded(t *testing.T, of reflect.Type, data string, decoded bool) {
 	t.Helper()
 	got := false
@@ -150,7 +151,8 @@ func isDecoded(t *testing.T, of reflect.Type, data string, decoded bool) {
 	assert.Equal(t, decoded, got, "%v: %s", of, data)
 }
 
-// TestTrapsOfDepth: client-go takes 10,000; what is that deep is left to it.
+// TestTrapsOfDepth checks that documents beyond the limit are given up. client-go's limit is
+// 10,000.
 func TestTrapsOfDepth(t *testing.T) {
 	for depth, decoded := range map[int]bool{10: true, scan.Deepest - 10: true, scan.Deepest + 1: false, 10001: false} {
 		nested := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat(`]}`, depth/2)
@@ -252,7 +254,7 @@ func TestTrapsOfOddTypes(t *testing.T) {
 	}
 }
 
-// TestTrapsOfKnownTypes: those of apimachinery that read themselves.
+// TestTrapsOfKnownTypes checks the types of apimachinery that decode themselves.
 func TestTrapsOfKnownTypes(t *testing.T) {
 	spring(t, reflect.TypeFor[widgetSpec](), `{%s}`, []trap{
 		{"nulls", `"port":null,"ports":[null],"limit":null,"limitMap":{"a":null},"everyP":null,"at":null,"atP":null,"times":{"a":null},"timeList":[null],"extension":null,"extensions":[null]`, true},
@@ -361,7 +363,7 @@ func sameProtobuf(t testing.TB, of reflect.Type, data []byte, o Options) (decode
 	return true
 }
 
-// messages are the kinds that have protobuf.
+// messages returns the kinds that have protobuf.
 func messages() (list []reflect.Type) {
 	for _, kind := range kinds() {
 		if reflect.PointerTo(kind).Implements(reflect.TypeFor[message]()) {
@@ -371,7 +373,7 @@ func messages() (list []reflect.Type) {
 	return list
 }
 
-// brokenMessage damages a message as any bytes, or by a field more.
+// brokenMessage damages random bytes of a message, or adds a field.
 func brokenMessage(r *rand.Rand, data []byte) []byte {
 	extra := [][]byte{
 		{0xf8, 0x7f, 1}, {0xfa, 0x7f, 2, 1, 2}, {0xf9, 0x7f, 1, 2, 3, 4, 5, 6, 7, 8}, {0xfd, 0x7f, 1, 2, 3, 4}, {0xfb, 0x7f, 0xfc, 0x7f}, {0x0a, 0},
@@ -389,7 +391,7 @@ func brokenMessage(r *rand.Rand, data []byte) []byte {
 
 const envelopeMark = "k8s\x00"
 
-// sameEnvelope compares an envelope that was not given up with what client-go makes of it.
+// sameEnvelope compares an envelope, unless it is given up, with that of client-go.
 func sameEnvelope(t testing.TB, data []byte) (Frame, bool) {
 	envelope, err := stream.OpenEnvelope(data)
 	if err != nil {
@@ -404,7 +406,7 @@ func sameEnvelope(t testing.TB, data []byte) (Frame, bool) {
 	return envelope, true
 }
 
-// TestDamagedEnvelopes: of frames and objects, too.
+// TestDamagedEnvelopes checks intact and damaged envelopes.
 func TestDamagedEnvelopes(t *testing.T) {
 	decoded := 0
 	for i := range uint64(2000 * rounds()) {
@@ -429,7 +431,7 @@ func TestDamagedEnvelopes(t *testing.T) {
 	}
 }
 
-// TestTrapsOfMessages that random ones may miss.
+// TestTrapsOfMessages checks cases that random messages may miss.
 func TestTrapsOfMessages(t *testing.T) {
 	pod := reflect.TypeFor[corev1.Pod]()
 	meta := func(fields string) string { return "\x0a" + string(rune(len(fields))) + fields }
@@ -486,7 +488,7 @@ func TestTrapsOfMessages(t *testing.T) {
 	}
 }
 
-// TestTrapsOfMapsAndLists of kinds that pods have none of.
+// TestTrapsOfMapsAndLists checks maps and lists that pods do not have.
 func TestTrapsOfMapsAndLists(t *testing.T) {
 	config := reflect.TypeFor[corev1.ConfigMap]()
 	assert.True(t, sameProtobuf(t, config, []byte("\x1a\x03\x0a\x01k"), Options{}), "bytes in a map that were nil")
@@ -503,8 +505,8 @@ func TestTrapsOfMapsAndLists(t *testing.T) {
 	assert.True(t, sameProtobuf(t, reflect.TypeFor[runtime.Unknown](), []byte("\x12\x00"), Options{}), "empty bytes")
 }
 
-// TestSecretMessages: nothing of a secret's data gets into a table, nor what differs between
-// objects.
+// TestSecretMessages checks that neither data of a secret nor strings that differ between objects
+// enter a table.
 func TestSecretMessages(t *testing.T) {
 	table := NewIntern(0)
 	secret := &corev1.Secret{Data: map[string][]byte{"key-hunter2": []byte("hunter2")}, StringData: map[string]string{"plain": "hunter2"}}
@@ -523,7 +525,7 @@ func TestSecretMessages(t *testing.T) {
 	assert.ElementsMatch(t, []string{"app", "label-1"}, slices.Collect(table.All()))
 }
 
-// FuzzProtobuf decodes any bytes as any kind of message.
+// FuzzProtobuf decodes arbitrary bytes as a message of any kind.
 func FuzzProtobuf(f *testing.F) {
 	types := messages()
 	fill := newFiller(3)

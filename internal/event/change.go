@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Kind is what a change means to a handler.
+// Kind is the kind of a notification.
 type Kind uint8
 
 const (
@@ -17,42 +17,41 @@ const (
 	ChangeDelete
 )
 
-// Cause is why a change came.
+// Cause is the reason for a notification.
 type Cause uint8
 
 const (
 	CauseWatch   Cause = iota
-	CauseInitial       // the first list, or what is there when a handler is added
+	CauseInitial       // the first list, or the objects in the store when a handler is added
 	CauseRelist        // a later list
 	CauseResync
 	CauseGone // its source was removed
 )
 
-// Change is one notification, or many alike: what the store has already applied and the handlers
-// have still to hear.
+// Change is one notification, or many of the same kind, about changes that the store has applied.
 type Change struct {
 	Kind    Kind
-	Initial bool // Adds that belong to the initial list
-	Resync  bool // Updates that say nothing new: for handlers whose resync is due
+	Initial bool // for an Add: part of the initial list
+	Resync  bool // for an Update: a resync, for the handlers that are due
 	Cause   Cause
-	Key     string  // of the object in the store; "" for a bulk record
-	Source  *string // the name of the source that it came from, of several; nil: of none of these
+	Key     string  // the key of the object in the store; "" for a bulk record
+	Source  *string // the name of the source, if there are several; otherwise nil
 
-	Old, New any // old: Update and Delete (then perhaps a DeletedFinalStateUnknown); new: Add and Update
+	Old, New any // Old: for Update and Delete (where it may be a DeletedFinalStateUnknown); New: for Add and Update
 
-	// Many makes this a bulk record: an Add of each of these objects, or an Update, to itself or as
-	// many says. old and new are nil.
+	// Many makes this a bulk record: an Add of each of its objects, or an Update of each, from
+	// Many.Formers or from itself. Old and New are nil.
 	Many *Snapshot
 
-	// Filled in when it is distributed.
-	Round ResyncRound // for a resync: whom it is not for
-	At    int64       // when it was distributed, in nanoseconds on the processor's clock
+	// Set when the change is distributed.
+	Round ResyncRound // of a resync: the receivers to skip
+	At    int64       // the time of distribution, in nanoseconds of the clock of internal/fanout
 }
 
-// ResyncRound is the outcome of one look at who is due for a resync: the numbers of the receivers
-// that were not due. Everything that counts as a resync is for all others, among them those that
-// were not there yet, until the next look; before the first look it is for everybody, as in
-// client-go. A round does not change, and keeps no receiver alive.
+// ResyncRound is the set of receivers that were not due when the resync began. Changes of the
+// resync are for all other receivers, including those added until the next resync. Before the first
+// resync, changes are for all receivers, as in client-go. A ResyncRound is immutable, and keeps no
+// receiver alive.
 type ResyncRound map[uint64]struct{}
 
 func (r ResyncRound) Excludes(receiver uint64) bool {
@@ -60,7 +59,7 @@ func (r ResyncRound) Excludes(receiver uint64) bool {
 	return excluded
 }
 
-// Without returns the round without those receivers, too.
+// Without returns a ResyncRound that also excludes the given receivers.
 func (r ResyncRound) Without(receivers []uint64) ResyncRound {
 	if len(receivers) == 0 {
 		return r
@@ -73,25 +72,26 @@ func (r ResyncRound) Without(receivers []uint64) ResyncRound {
 	return smaller
 }
 
-// Snapshot is a set of objects at one time, in one order, with their keys in the store. It does not
-// change, and any number of handlers share it. One of the store costs nothing until the first of
-// them reads it.
+// Snapshot is an ordered set of objects at one time, with their keys in the store. It is immutable,
+// and shared by any number of handlers. A snapshot of a store costs nothing until it is first read:
+//
+//	stored (a lister, open) ── first At ──▶ objects, keys (stored is closed)
 type Snapshot struct {
 	N       int
-	keys    []string // once read, of each object; nil if no handler needs them
-	objects []any    // once read
-	Formers []any    // for updates: what the objects replace; nil: themselves
-	stored  lister   // until read; nil for a snapshot of given objects
-	Keyed   bool     // some handler needs the keys of stored; set before anybody reads
+	keys    []string // nil until read, or if no handler needs keys
+	objects []any    // nil until read
+	Formers []any    // of an Update: the objects that are replaced; nil: the objects themselves
+	stored  lister   // nil once read, and for a snapshot of given objects
+	Keyed   bool     // read the keys of stored, too; set before the first read
 	read    sync.Once
 }
 
-// KeyedSnapshot is a snapshot of given objects, under these keys.
+// KeyedSnapshot returns a snapshot of the objects with the given keys.
 func KeyedSnapshot(keys []string, objects []any) *Snapshot {
 	return &Snapshot{N: len(objects), keys: keys, objects: objects}
 }
 
-// lister is what a store holds at one time. It is closed when it is not needed any more.
+// lister is the contents of a store at one time. It must be closed after use.
 type lister interface {
 	Len() int
 	List() []any
@@ -99,8 +99,8 @@ type lister interface {
 	Close()
 }
 
-// StoredSnapshot returns what a store holds. It is the cheaper way to a list of it for a caller
-// that holds locks.
+// StoredSnapshot returns a snapshot of a store. It does not copy the objects, so callers may hold
+// locks.
 func StoredSnapshot(stored lister) *Snapshot {
 	s := &Snapshot{N: stored.Len(), stored: stored}
 	if s.N == 0 {
@@ -125,7 +125,7 @@ func (s *Snapshot) At(i int) any {
 	return s.objects[i]
 }
 
-// key returns the key of the i-th object, after it was read, and "" without keys.
+// key returns the key of object i, or "" if there are no keys. The snapshot must have been read.
 func (s *Snapshot) key(i int) string {
 	if s.keys == nil {
 		return ""
@@ -133,8 +133,8 @@ func (s *Snapshot) key(i int) string {
 	return s.keys[i]
 }
 
-// Release lets go of a snapshot that will not be read. One that is not released is closed by the
-// garbage collector.
+// Release closes a snapshot that will not be read. The garbage collector closes one that is not
+// released.
 func (s *Snapshot) Release() {
 	s.read.Do(func() {
 		if s.stored != nil {
@@ -144,7 +144,7 @@ func (s *Snapshot) Release() {
 	})
 }
 
-// Size is how many calls of a handler the change stands for.
+// Size returns the number of calls of a handler that the change stands for.
 func (c *Change) Size() int {
 	if c.Many != nil {
 		return c.Many.Len()
@@ -152,10 +152,10 @@ func (c *Change) Size() int {
 	return 1
 }
 
-// Everything reports whether the change is a resync of all that the store has.
+// Everything reports whether the change is a resync of the whole store.
 func (c *Change) Everything() bool { return c.Resync && c.Many != nil && c.Many.Formers == nil }
 
-// Single returns the i-th of the changes that a bulk record stands for.
+// Single returns change i of a bulk record.
 func (c *Change) Single(i int) Change {
 	one := Change{Kind: c.Kind, Initial: c.Initial, Resync: c.Resync, Cause: c.Cause, Source: c.Source, New: c.Many.At(i), Round: c.Round, At: c.At}
 	one.Key = c.Many.key(i)

@@ -18,40 +18,41 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Told returns an error with a text of its own, and the cause that it wraps.
-func Told(text string, cause error) error { return &told{text, cause} }
+// Told returns an error with the given text that wraps cause.
+func Told(text string, cause error) error { return &textError{text, cause} }
 
-type told struct {
+type textError struct {
 	text  string
 	cause error
 }
 
-func (e *told) Error() string { return e.text }
+func (e *textError) Error() string { return e.text }
 
-func (e *told) Unwrap() error { return e.cause }
+func (e *textError) Unwrap() error { return e.cause }
 
-// Discreet returns err, of a store, a queue or a function of the user's, with a text that may be
-// logged: a KeyError quotes its object.
-func Discreet(err error) error { return retold(err, withoutKeyed) }
+// Discreet returns err with a text that is safe to log. err is from a store, a queue or a function
+// of the user. A KeyError, which quotes its object, is replaced by the type of the object.
+func Discreet(err error) error { return rewrite(err, withoutKeyed) }
 
-// DiscreetAnswer returns err, of a ListerWatcher, with a text that may be logged: decoders quote
-// what they cannot read, and clients the answer that is none.
-func DiscreetAnswer(err error) error { return retold(err, withoutAnswer) }
+// DiscreetAnswer returns err with a text that is safe to log. err is from a ListerWatcher. Decoders
+// quote data that they cannot decode, and clients quote responses that are not valid.
+func DiscreetAnswer(err error) error { return rewrite(err, withoutAnswer) }
 
-// retold returns err with the text that tell makes of its own, or err itself if that is the same.
-func retold(err error, tell func(err error, text string) string) error {
+// rewrite returns err with the text that f makes of its text, or err itself if the text does not
+// change.
+func rewrite(err error, f func(err error, text string) string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	told := tell(err, text)
-	if told == text {
+	rewritten := f(err, text)
+	if rewritten == text {
 		return err
 	}
-	return Told(strings.Clone(told), err) // and not the memory that it is cut from
+	return Told(strings.Clone(rewritten), err) // do not retain the memory of the original text
 }
 
-// eachError calls visit for err and for all that it wraps, outermost first.
+// eachError calls visit for err and for all errors that it wraps, outermost first.
 func eachError(err error, visit func(error)) {
 	if err == nil {
 		return
@@ -62,7 +63,7 @@ func eachError(err error, visit func(error)) {
 	}
 }
 
-// causesOf returns what err wraps.
+// causesOf returns the errors that err wraps directly.
 func causesOf(err error) []error {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -75,8 +76,8 @@ func causesOf(err error) []error {
 	return nil
 }
 
-// withoutKeyed is text, the one of err, with the types of objects in place of those that a KeyError
-// quotes.
+// withoutKeyed returns text, the text of err, with objects quoted by a KeyError replaced by their
+// types.
 func withoutKeyed(err error, text string) string {
 	type quote struct{ old, new string }
 	var quotes []quote
@@ -92,9 +93,9 @@ func withoutKeyed(err error, text string) string {
 	return text
 }
 
-// withoutAnswer is text, the one of err, without what it quotes of an answer that could not be
-// understood. What a server says of its own accord, in a Status, stays, and so does what a
-// transport says of a request that got no answer.
+// withoutAnswer returns text, the text of err, without quotes from a response that was not
+// understood. It keeps the message of a Status that the server sent, and the error of a transport
+// whose request got no response.
 func withoutAnswer(err error, text string) string {
 	text = withoutUntyped(withoutKeyed(err, text))
 	var status apierrors.APIStatus
@@ -104,7 +105,7 @@ func withoutAnswer(err error, text string) string {
 		text = replaced(text, status.Status().Message, withoutBody(status.Status()))
 	case !errors.As(err, &transport) || transport.Op == "parse":
 		text = withoutQuotes(text)
-	case strings.Contains(transport.Err.Error(), "malformed"): // an answer that is not HTTP
+	case strings.Contains(transport.Err.Error(), "malformed"): // a response that is not HTTP
 		text = replaced(text, transport.Err.Error(), withoutQuotes(transport.Err.Error()))
 	}
 	return Shortened(text)
@@ -117,11 +118,11 @@ func replaced(text, old, new string) string {
 	return strings.ReplaceAll(text, old, new)
 }
 
-// withoutBody is the message of a Status. One that a client made, of an answer that is none, quotes
-// that answer.
+// withoutBody returns the message of a Status. If a client made the Status from a response that was
+// not valid, the message quotes the response, and withoutBody removes the quote.
 func withoutBody(s metav1.Status) string {
 	body, instead := bodyIn(s)
-	const nothing = "unknown" // is said where there was no text
+	const nothing = "unknown" // client-go's text for an empty response
 	if body == "" || body == nothing || body == instead {
 		return s.Message
 	}
@@ -135,11 +136,11 @@ func withoutBody(s metav1.Status) string {
 	return message
 }
 
-// CauseWatchDecoding is client-go's name, which has no constant there, of the cause that its reader
-// of a watch gives: the error of its connection, or of its decoder.
+// CauseWatchDecoding is the type of the cause that client-go's reader of a watch reports for an
+// error of its connection or decoder. client-go has no constant for it.
 const CauseWatchDecoding metav1.CauseType = "ClientWatchDecoding"
 
-// bodyIn returns what a Status that a client made quotes, and what may be said of it.
+// bodyIn returns the part of a Status made by a client that quotes a response, and a replacement.
 func bodyIn(s metav1.Status) (body, instead string) {
 	if s.Details == nil {
 		return "", ""
@@ -156,19 +157,18 @@ func bodyIn(s metav1.Status) (body, instead string) {
 }
 
 var (
-	// number matches the number that was found in place of something else.
+	// number matches the number that a decoder found instead of another value.
 	number = regexp.MustCompile(`\bnumber -?[0-9][-+.0-9eE]*`)
-	// aboutTypes matches errors, at the end of a text, that quote nothing but kinds and versions,
-	// which may be shown.
+	// aboutTypes matches errors at the end of a text that quote only kinds and versions, which are
+	// safe to log.
 	aboutTypes = regexp.MustCompile(strings.ReplaceAll(`(no kind Q is registered for (version|the internal version of group) Q in scheme Q|`+
 		`no version Q has been registered in scheme Q|no matches for kind Q in version Q)$`, "Q", `"([^"\\]|\\.){0,200}"`))
 )
 
-// withoutQuotes is text without all that is between its first and its last quotation mark, so that
-// it does not matter what is quoted how, and without numbers. Of a very long one only the beginning
-// counts.
+// withoutQuotes returns text without everything between its first and last quotation mark,
+// regardless of the kind of the quotes, and without numbers. It truncates a very long text.
 func withoutQuotes(text string) string {
-	const most = 16 << 10 // to be looked at: errors may have 100 MB
+	const most = 16 << 10 // bytes to examine; errors may have 100 MB
 	text, cut := text[:min(len(text), most)], len(text) > most
 	types := ""
 	if at := aboutTypes.FindStringIndex(text); at != nil {
@@ -186,8 +186,8 @@ func withoutQuotes(text string) string {
 
 const quotationMarks = "\"`'"
 
-// firstQuote is where text begins to quote; -1: nowhere. An apostrophe within a word is none, and a
-// single character is not worth it: decoders name the one at which they gave up.
+// firstQuote returns the index of the first quotation mark that begins a quote, or -1. Apostrophes
+// in words and single quoted characters, which decoders report, do not count.
 func firstQuote(text string) int {
 	for at := 0; at < len(text); at++ {
 		switch c := text[at]; {
@@ -205,11 +205,11 @@ func firstQuote(text string) int {
 	return -1
 }
 
-// missingMark is where the text of apimachinery's error about an object without kind or version
-// goes on with the object.
+// missingMark precedes the object in the text of apimachinery's error about an object without kind
+// or version.
 const missingMark = " is missing in '"
 
-// withoutUntyped is text without an object that has no kind or version.
+// withoutUntyped returns text without an object that has no kind or version.
 func withoutUntyped(text string) string {
 	before, _, quotes := strings.Cut(text, missingMark)
 	if !quotes {
@@ -218,11 +218,11 @@ func withoutUntyped(text string) string {
 	return before + " is missing, in an object that is not shown"
 }
 
-// maxErrorText bounds the text of an error that comes from outside. Those of servers and clients
+// maxErrorText is the most bytes of the text of an error from outside. Those of servers and clients
 // have 100 to 400 bytes.
 const maxErrorText = 1 << 10
 
-// Shortened is the beginning of a text that is too long.
+// Shortened truncates a text that is too long.
 func Shortened[S ~string](text S) S {
 	if len(text) <= maxErrorText {
 		return text
@@ -231,15 +231,15 @@ func Shortened[S ~string](text S) S {
 	return S(fmt.Sprintf("%s... (%d bytes more)", beginning, len(text)-maxErrorText))
 }
 
-// maxKept is how large an error may be that is held until the next one comes, perhaps for as long
-// as the process runs. Those of servers and clients have less than a tenth of that; one that quotes
-// an answer may have 100 MB.
+// maxKept is the size, in bytes, of the largest error that is retained as it is. An error is
+// retained until the next one occurs, perhaps for the life of the process. Errors of servers and
+// clients have less than a tenth of that; one that quotes a response may have 100 MB.
 const maxKept = 4 << 10
 
-// Kept returns what of err may be held for long: err itself, or an error with the same text, if
-// that is not too long, that wraps what err wraps but for what holds an object or is too large.
-// errors.Is and errors.As find all the rest, errors of a server and KeyErrors also where they had
-// to be cut.
+// Kept returns an error to retain instead of err: err itself if it is small, or an error with the
+// same text, shortened if necessary, that wraps the causes of err without objects and large errors.
+// errors.Is and errors.As find all other causes. They also find API errors and KeyErrors that had
+// to be shortened.
 func Kept(err error) error {
 	if err == nil {
 		return nil
@@ -250,7 +250,7 @@ func Kept(err error) error {
 	return err
 }
 
-// keep returns err, or what is left of it if something had to be cut.
+// keep returns err, or the rest of it if a part had to be removed.
 func keep(err error) (rest error, cut bool) {
 	switch e := err.(type) {
 	case clientgo.KeyError:
@@ -285,7 +285,7 @@ func keep(err error) (rest error, cut bool) {
 	}
 }
 
-// keyErrorWithout is e without its object.
+// keyErrorWithout returns e without its object.
 func keyErrorWithout(e clientgo.KeyError) clientgo.KeyError {
 	cause := errors.New("no key")
 	if e.Err != nil {
@@ -294,8 +294,7 @@ func keyErrorWithout(e clientgo.KeyError) clientgo.KeyError {
 	return clientgo.KeyError{Obj: fmt.Sprintf("of type %T", e.Obj), Err: cause}
 }
 
-// statusWithout is e with what decides about an error of a server, and the beginning of what it
-// says.
+// statusWithout returns e with the fields that clients evaluate and the beginning of its texts.
 func statusWithout(e *apierrors.StatusError) *apierrors.StatusError {
 	said := e.ErrStatus
 	rest := metav1.Status{Status: metav1.StatusFailure, Reason: Shortened(said.Reason), Code: said.Code, Message: Shortened(said.Message)}

@@ -1,19 +1,20 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package event is the vocabulary of an informer: what was received, and what it means.
+// Package event defines the records and notifications that pass through an informer.
 //
 //	server ──▶ Record ──────────────────────▶ Change ──▶ handlers
-//	           1. Reader reads key and        3. what the store had before makes it an
-//	              version, and transforms        Add, an Update or a Delete
+//	           1. Reader reads key and        3. the former object in the store makes
+//	              version, and transforms        it an Add, an Update or a Delete
 //	           2. the queue and the store
 //	              pass it on
 //
-// A [Record] is one change as the server sent it. A [Reader] completes it where it enters the
-// queue, and it stays as it is from there on. A [Change] is one notification, or many alike.
+// A [Record] is one change as the server sent it. A [Reader] completes the record before it enters
+// the queue. After that the record does not change. A [Change] is one notification, or many of the
+// same kind.
 //
-// The engines of an informer (internal/reflector, queue, store and fanout) import this package and
-// not each other, so what they hand to one another is defined here. It also has what all of them
-// say about errors: [Discreet] is what may be logged, [Kept] is what may be held for long, [Name]
-// says what was processed.
+// The engines of an informer (internal/reflector, queue, store and fanout) import this package but
+// not each other, so the types they exchange are defined here. The package also defines how all of
+// them report errors: [Discreet] makes an error safe to log, [Kept] makes it small enough to
+// retain, [Name] names the processed item.
 package event

@@ -13,16 +13,17 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// KeepsParts reports whether a transform function is one of those that are known to keep the promise of
-// kinformer.Decoding.TransformCopies for objects like the example: those of package trim, and
-// controller-runtime's TransformStripManagedFields, except for unstructured objects, whose metadata is below
-// the topmost map.
+// KeepsParts reports whether f is known to satisfy kinformer.Decoding.TransformCopies for objects
+// like the example. These are the functions of package trim, and controller-runtime's
+// TransformStripManagedFields, except for unstructured objects, whose metadata is below the topmost
+// map.
 func KeepsParts(f clientgo.TransformFunc, example any) bool {
 	of := runtime.FuncForPC(reflect.ValueOf(f).Pointer())
 	if of == nil {
 		return false
 	}
-	// The file is that of the text, whichever function the compiler has put that into.
+	// The file is that of the source of f, even if the compiler has inlined f into another
+	// function.
 	file, _ := of.FileLine(of.Entry())
 	switch {
 	case strings.HasSuffix(file, "/pkg/cache/cache.go") && strings.Contains(file, "sigs.k8s.io/controller-runtime"):
@@ -33,7 +34,7 @@ func KeepsParts(f clientgo.TransformFunc, example any) bool {
 	}
 }
 
-// trimFile is that of package trim.
+// trimFile is the source file of package trim.
 var trimFile = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return path.Join(path.Dir(file), "../../trim/trim.go")

@@ -21,8 +21,8 @@ func TransformStripManagedFields() func(any) (any, error) {
 	return func(obj any) (any, error) { return obj, nil }
 }
 
-// TestKeepsParts: the functions of package trim do, and none that only has the name of one. Conformance
-// with controller-runtime has a test of its own.
+// TestKeepsParts checks that the functions of package trim are recognized, and functions that only
+// have the name of a known one are not. The conformance tests cover controller-runtime.
 func TestKeepsParts(t *testing.T) {
 	for _, example := range []runtime.Object{&corev1.Pod{}, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}, nil} {
 		assert.True(t, event.KeepsParts(trim.ManagedFields, example))

@@ -31,7 +31,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestRecentKeysAreFoundAgain, the same string each time, and there are never more than the bound.
+// TestRecentKeysAreFoundAgain checks that recentKeys returns the same string each time, and stays
+// within its bound.
 func TestRecentKeysAreFoundAgain(t *testing.T) {
 	var recent recentKeys
 	first := recent.key("ns", "a")
@@ -42,7 +43,8 @@ func TestRecentKeysAreFoundAgain(t *testing.T) {
 	}
 }
 
-// TestTextsOfAnswersAreNotQuoted: an answer that is no Status, as that of a proxy, is described.
+// TestTextsOfAnswersAreNotQuoted checks that a response that is not a Status, such as that of a
+// proxy, is described but not quoted.
 func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for _, code := range []int{400, 401, 403, 404, 406, 415, 418, 429, 500, 502, 503, 504} {
@@ -61,21 +63,21 @@ func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
-// TestForeignStatusesAreNotQuoted: a Status that says, by its cause, that it is no answer of a
-// server, but whose message is put together otherwise than expected.
+// TestForeignStatusesAreNotQuoted checks a Status whose cause says that it does not come from a
+// server, but whose message does not have the expected form.
 func TestForeignStatusesAreNotQuoted(t *testing.T) {
 	err := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
 	err.ErrStatus.Message = "the server says, " + testkit.Secret
 	assert.EqualError(t, DiscreetAnswer(err), "status 500 (InternalError): 7 bytes of text that are not shown")
 }
 
-// TestBrokenHTTPIsNotQuoted: what a transport says of an answer that is not HTTP.
+// TestBrokenHTTPIsNotQuoted checks the error of a transport for a response that is not HTTP.
 func TestBrokenHTTPIsNotQuoted(t *testing.T) {
 	err := &url.Error{Op: "Get", URL: "https://host/api", Err: fmt.Errorf("malformed HTTP response %q", testkit.Secret)}
 	assert.EqualError(t, DiscreetAnswer(err), `Get "https://host/api": malformed HTTP response "..."`)
 }
 
-// TestKeyErrorsDoNotQuote: neither one of a store, nor one in the middle of others.
+// TestKeyErrorsDoNotQuote checks the KeyError of a store, alone and wrapped in other errors.
 func TestKeyErrorsDoNotQuote(t *testing.T) {
 	obj := struct{ Password string }{testkit.Secret}
 	_, cause := clientgo.MetaNamespaceKeyFunc(obj)
@@ -93,7 +95,8 @@ func TestKeyErrorsDoNotQuote(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreShortened: also where a character would be cut, and in the middle of others.
+// TestLongTextsAreShortened checks long texts, also if the cut is within a character or the text is
+// wrapped.
 func TestLongTextsAreShortened(t *testing.T) {
 	long := apierrors.NewInternalError(errors.New(strings.Repeat("ü", 1<<20)))
 	got := DiscreetAnswer(fmt.Errorf("failed to list: %w", long))
@@ -103,7 +106,7 @@ func TestLongTextsAreShortened(t *testing.T) {
 	assert.True(t, apierrors.IsInternalError(got))
 }
 
-// TestNothingQuotedRemains: whatever is quoted, and whatever it is, is gone from the text.
+// TestNothingQuotedRemains checks that no kind of quote of any content remains in a text.
 func TestNothingQuotedRemains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{
@@ -123,7 +126,8 @@ func TestNothingQuotedRemains(t *testing.T) {
 	})
 }
 
-// TestStatusKeepsNoObject: an object without a key is not kept alive by the error about it.
+// TestStatusKeepsNoObject checks that an error about an object without a key does not keep the
+// object alive.
 func TestStatusKeepsNoObject(t *testing.T) {
 	object := func() (weak.Pointer[v1.Pod], error) {
 		pod := testkit.PodAt("a", "1")
@@ -139,8 +143,9 @@ func TestStatusKeepsNoObject(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// TestKeptErrorsAnswerAsBefore: what programs ask of an error, a kept one answers as the error
-// itself, however that is made up of small and large ones; a small one is kept as it is.
+// TestKeptErrorsAnswerAsBefore checks that errors.Is and similar functions return the same for a
+// kept error as for the original, for any combination of small and large errors, and that a small
+// error is kept as it is.
 func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 	small := []error{io.EOF, context.Canceled, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrRefused, testkit.ErrTooManyRequests, runtime.NewMissingKindErr("x")}
 	large := []error{
@@ -187,8 +192,8 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 	})
 }
 
-// TestLaterVersionIsTheGreaterOfTwoNumbers: of versions that are no numbers, it is the one seen
-// last.
+// TestLaterVersionIsTheGreaterOfTwoNumbers checks that the greater number is returned, and, if the
+// versions are not numbers, the one seen last.
 func TestLaterVersionIsTheGreaterOfTwoNumbers(t *testing.T) {
 	version := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "0", "00", "1", "9", "01", "10", "99", "1a", "a1", "-1", "+1", " 1", "1 ", "٣", "\xff", "18446744073709551616"}),

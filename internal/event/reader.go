@@ -16,23 +16,22 @@ import (
 )
 
 // Record is one change on its way from the reflector through the queue to the store. Key and
-// version are read once, where the object enters the queue, and carried from there on.
+// version are read once, when the object enters the queue.
 type Record struct {
 	Type    clientgo.DeltaType
 	Key     string
-	Version string // resourceVersion as received, before any transform
-	Object  any    // as it will be stored; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
-	State   any    // of a ReplacedAll: the next whole state; of others, with several sources: whose record it is. Known to those who make and apply it
+	Version string // the resourceVersion as received, before a transform
+	Object  any    // the object to store; a tombstone for synthetic deletions; nil for ReplacedAll, SyncAll and Bookmark
+	State   any    // of a ReplacedAll: the full list; of others: the source, if there are several. Opaque to the queue
 
-	Altered *Origin // what was received, if a transform has left Object with anything else; nil: it has not
+	Altered *Origin // the received metadata, if a transform changed it; otherwise nil
 }
 
-// Origin is what the server says of an object that no transform is asked about: its resourceVersion
-// and UID.
+// Origin is the metadata of an object that identify it on the server, before a transform: its
+// resourceVersion and UID.
 type Origin struct{ Version, UID string }
 
-// Keyed reports whether the record is about one object. Only such records share a batch with
-// others.
+// Keyed reports whether the record is about one object. Only such records are batched.
 func (r *Record) Keyed() bool {
 	switch r.Type {
 	case clientgo.ReplacedAll, clientgo.SyncAll, clientgo.Bookmark:
@@ -42,7 +41,7 @@ func (r *Record) Keyed() bool {
 	}
 }
 
-// LastState returns the object of the record, without a tombstone around it.
+// LastState returns the object of the record, unwrapped if it is a tombstone.
 func (r *Record) LastState() any {
 	if tombstone, ok := r.Object.(clientgo.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
@@ -50,8 +49,8 @@ func (r *Record) LastState() any {
 	return r.Object
 }
 
-// Lost reports whether the record is a deletion whose last state the transform function has
-// refused: the object is a tombstone without one.
+// Lost reports whether the record is a deletion whose last state could not be transformed. Its
+// object is a tombstone without an object.
 func (r *Record) Lost() bool {
 	if r.Altered == nil {
 		return false
@@ -60,32 +59,32 @@ func (r *Record) Lost() bool {
 	return ok && tombstone.Obj == nil
 }
 
-// Refused is a change that a sink could not take, and why.
+// Refused is a change that a sink rejected, with the error.
 type Refused struct {
 	Type   clientgo.DeltaType
 	Object any
 	Err    error
 }
 
-// BatchLimit is how many events are read at most before they are handed over: the first event of a
-// batch waits for the others. At 256 the cost of handing over, a lock and perhaps a wake-up, is a
-// few nanoseconds an event; larger batches gain nothing more.
+// BatchLimit is the largest number of events in a batch. The first event of a batch waits for the
+// others. At 256 the cost of a batch, a lock and perhaps a wake-up, is a few nanoseconds per event;
+// larger batches have no measurable benefit.
 const BatchLimit = 256
 
-// Reader completes records: it reads the key of each object, once, and transforms the object. One
-// goroutine at a time calls its methods; any number may call those of Keys and Transform, as far as
-// these say so.
+// Reader completes records: it reads the key of each object, once, and transforms the object. Its
+// methods are for one goroutine at a time. Those of Keys and Transform are safe for concurrent use
+// where their comments say so.
 //
-//  1. Keys finds the key, as received.
-//  2. Transform makes the object that is stored. Without a transform function it is not called.
+//  1. Keys computes the key of the received object.
+//  2. Transform makes the object to store. It is not called without a transform function.
 type Reader struct {
 	Keys      Keys
 	Transform Transformer
 	Logger    klog.Logger
 }
 
-// Complete fills in what follows from type and object as received. A deletion that cannot be
-// transformed is complete all the same, and Lost.
+// Complete sets the fields that follow from the type and the received object. If a deletion cannot
+// be transformed, the record is complete and Lost, and Complete returns the error.
 func (r *Reader) Complete(rec *Record) error {
 	if !rec.Keyed() {
 		return nil
@@ -99,15 +98,15 @@ func (r *Reader) Complete(rec *Record) error {
 	return r.pass(rec, seen)
 }
 
-// PassListed transforms the object of a record that belongs to a whole state, if there is a
-// transform function. The key is read before.
+// PassListed transforms the object of a record of a full list, if there is a transform function.
+// The key must have been read.
 func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, listed) }
 
 func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
 	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Object, as)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
-		altered := received // so that only what is altered takes memory
+		altered := received // a copy, so that only altered objects allocate
 		rec.Altered = &altered
 	}
 	if err != nil && as == gone {
@@ -117,29 +116,29 @@ func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	return err
 }
 
-// ReadKey fills in the key.
+// ReadKey sets the key.
 func (r *Reader) ReadKey(rec *Record) (err error) {
 	again := rec.Type == clientgo.Updated || rec.Type == clientgo.Deleted
 	rec.Key, err = r.Keys.KeyOf(rec.Object, again)
 	return err
 }
 
-// Keys computes the keys of a queue, once for each event. For the usual key function it puts the
-// key together on the stack and looks for the string that is there already, so that an update of a
-// known object allocates nothing: in the store that the queue is for, else among the keys of
-// earlier events. The strings of first events are new, because the store is going to keep them.
+// Keys computes the keys of a queue, once for each event. For MetaNamespaceKeyFunc it builds the
+// key on the stack and looks up an existing string, in the store of the queue or among the keys of
+// earlier events. So an update of a known object allocates nothing. An addition allocates its key,
+// which the store keeps.
 type Keys struct {
 	keyFunc clientgo.KeyFunc
 	Usual   bool      // keyFunc is MetaNamespaceKeyFunc
-	Opens   Wrapping  // what an object may come in
-	Known   KeyFinder // where the keys of events go; then one goroutine asks. nil: nowhere that is known
+	Opens   Wrapping  // the wrappers that KeyOf unwraps
+	Known   KeyFinder // finds existing keys; may be nil; if set, only one goroutine may call KeyOf
 
-	text   []byte     // memory of usualKey, with Known
-	recent recentKeys // in place of Known
+	text   []byte     // scratch memory of usualKey, used with Known
+	recent recentKeys // used without Known
 }
 
-// Init sets the key function; nil is MetaNamespaceKeyFunc. usual says that it is that function, by
-// another name.
+// Init sets the key function. nil means MetaNamespaceKeyFunc. usual means that keyFunc is that
+// function under another name.
 func (r *Keys) Init(keyFunc clientgo.KeyFunc, usual bool) {
 	if keyFunc == nil {
 		keyFunc, usual = clientgo.MetaNamespaceKeyFunc, true
@@ -147,10 +146,9 @@ func (r *Keys) Init(keyFunc clientgo.KeyFunc, usual bool) {
 	r.keyFunc, r.Usual = keyFunc, usual
 }
 
-// KeyOf returns the key of an object or of what wraps one. Its error is a KeyError about what was
-// given, also for a key function that panics.
-//
-// again says that there may have been an event for the same object before.
+// KeyOf returns the key of an object or of its wrapper. The error, including the panic of a key
+// function, is a KeyError about obj. again means that there may have been an event for the object
+// before.
 func (r *Keys) KeyOf(obj any, again bool) (string, error) {
 	key, err := r.Read(obj, again)
 	if err != nil {
@@ -159,7 +157,7 @@ func (r *Keys) KeyOf(obj any, again bool) (string, error) {
 	return key, nil
 }
 
-// Read is KeyOf with the error that the key function returned.
+// Read is KeyOf with the error of the key function itself.
 func (r *Keys) Read(obj any, again bool) (string, error) {
 	if r.Usual {
 		if key, ok := r.usualKey(obj, again); ok {
@@ -210,8 +208,7 @@ func (r *Keys) usualKey(obj any, again bool) (key string, ok bool) {
 	return string(r.text), true
 }
 
-// IsNil reports whether v is nil or an interface around a nil pointer, which would pass for an
-// object.
+// IsNil reports whether v is nil or an interface that holds a nil pointer.
 func IsNil(v any) bool {
 	if v == nil {
 		return true
@@ -220,10 +217,10 @@ func IsNil(v any) bool {
 	return value.Kind() == reflect.Pointer && value.IsNil()
 }
 
-// ErrNilObject is what a nil object gets instead of a key.
+// ErrNilObject is the error about the key of a nil object.
 var ErrNilObject = errors.New("object is nil")
 
-// KeyOf returns the key of obj; its error is a KeyError.
+// KeyOf returns the key of obj. The error is a KeyError.
 func KeyOf(keyFunc clientgo.KeyFunc, obj any) (string, error) {
 	if IsNil(obj) {
 		return "", clientgo.KeyError{Obj: obj, Err: ErrNilObject}
@@ -235,7 +232,7 @@ func KeyOf(keyFunc clientgo.KeyFunc, obj any) (string, error) {
 	return key, nil
 }
 
-// VersionOf returns the resourceVersion of obj. ok is false when obj has no metadata.
+// VersionOf returns the resourceVersion of obj. ok is false if obj has no metadata.
 func VersionOf(obj any) (rv string, ok bool) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -244,7 +241,7 @@ func VersionOf(obj any) (rv string, ok bool) {
 	return accessor.GetResourceVersion(), true
 }
 
-// OriginOf returns what obj shows: nothing if it has no metadata.
+// OriginOf returns the Origin in the metadata of obj, or the zero Origin if obj has none.
 func OriginOf(obj any) Origin {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -253,7 +250,7 @@ func OriginOf(obj any) Origin {
 	return Origin{accessor.GetResourceVersion(), string(accessor.GetUID())}
 }
 
-// NamespaceOf returns the namespace of obj, and an error when obj has no metadata.
+// NamespaceOf returns the namespace of obj, or an error if obj has no metadata.
 func NamespaceOf(obj any) (string, error) {
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
@@ -262,11 +259,11 @@ func NamespaceOf(obj any) (string, error) {
 	return accessor.GetNamespace(), nil
 }
 
-// LaterVersion returns the resourceVersion to hold after seeing seen while holding held: the
-// greater one when the two can be compared, else the one seen last.
+// LaterVersion returns the greater of two resourceVersions, or seen, the more recent one, if they
+// cannot be compared.
 func LaterVersion(held, seen string) string {
 	if len(seen) > len(held) || len(seen) == len(held) && seen >= held {
-		return seen // whether it is the greater number or none at all
+		return seen // seen is greater, or is not a number
 	}
 	if order, err := resourceversion.CompareResourceVersion(held, seen); err == nil && order > 0 {
 		return held
@@ -274,22 +271,22 @@ func LaterVersion(held, seen string) string {
 	return seen
 }
 
-// KeyFinder returns the string of a key that it holds. It does not keep text.
+// KeyFinder finds strings of existing keys. Key does not retain text.
 type KeyFinder interface {
 	Key(text []byte) (key string, ok bool)
 }
 
-// Wrapping is what a queue looks into for the object that the key function gets. Each queue takes
-// what client-go's does.
+// Wrapping is the set of wrappers that a queue unwraps before it calls the key function. Each queue
+// unwraps those of its counterpart in client-go.
 type Wrapping int
 
 const (
-	_               Wrapping = iota // nothing
+	_               Wrapping = iota // none
 	OpensTombstones                 // DeltaFIFO: Deltas, a DeletedFinalStateUnknown, and one in Deltas
 	OpensDeltas                     // RealFIFO: these and a Delta
 )
 
-// open returns the object, or the tombstone, in what may wrap it.
+// open returns the object, or the tombstone, in a wrapper.
 func (w Wrapping) open(obj any) (inside any, err error) {
 	if w < OpensTombstones {
 		return obj, nil
@@ -306,9 +303,9 @@ func (w Wrapping) open(obj any) (inside any, err error) {
 	return obj, nil
 }
 
-// recentKeys holds the strings of keys that events came for, so that the next event for the same
-// object finds its key there. Most queues see events of few objects; when there are more than
-// maxRecentKeys it starts again. Any number of goroutines may use it.
+// recentKeys holds the keys of recent events, so that the next event for an object finds the string
+// of its key. Most queues receive events for few objects. When there are more than maxRecentKeys,
+// recentKeys starts again. It is safe for concurrent use.
 type recentKeys struct {
 	mu struct {
 		sync.Mutex
@@ -316,11 +313,12 @@ type recentKeys struct {
 	}
 }
 
-// maxRecentKeys costs at most some 400 KiB, keys included. With more objects than that in motion
-// the cost is that of not having it: an allocation an event.
+// maxRecentKeys bounds the memory to about 400 KiB, including the keys. With events for more
+// objects, each costs an allocation, as without recentKeys.
 const maxRecentKeys = 4096
 
-// stackKey is a length that most keys do not exceed. Longer ones cost an allocation more.
+// stackKey is the length, in bytes, that most keys do not exceed. A longer key costs another
+// allocation.
 const stackKey = 128
 
 // key returns namespace/name as a string.

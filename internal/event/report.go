@@ -15,20 +15,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Report hands an error that is not returned to the ErrorHandlers of
-// k8s.io/apimachinery/pkg/util/runtime, in their order, as HandleErrorWithContext does. It leaves
-// out apimachinery's own handler that sleeps.
+// Report passes an error that cannot be returned to the ErrorHandlers of
+// k8s.io/apimachinery/pkg/util/runtime, in order, as HandleErrorWithContext does. It skips
+// apimachinery's handler that sleeps.
 func Report(ctx context.Context, err error, msg string, keysAndValues ...any) {
 	report(ctx, err, msg, keysAndValues...)
 }
 
-// ReportTo is Report with a logger in place of the context.
+// ReportTo is Report with a logger instead of a context.
 func ReportTo(logger klog.Logger, err error, msg string, keysAndValues ...any) {
 	report(klog.NewContext(context.Background(), logger), err, msg, keysAndValues...)
 }
 
-// report is two calls below the function that reports, as in apimachinery, whose handler that logs
-// skips as many to name the line.
+// report must be two calls below the reporting function. apimachinery's logging handler skips as
+// many frames to find the line to log.
 func report(ctx context.Context, err error, msg string, keysAndValues ...any) {
 	for _, handler := range utilruntime.ErrorHandlers {
 		if !sleeps(handler) {
@@ -37,16 +37,16 @@ func report(ctx context.Context, err error, msg string, keysAndValues ...any) {
 	}
 }
 
-// sleeps reports whether a handler is the default one, which sleeps until a millisecond after the
-// last error of the process. In the goroutine of a reflector that holds up events; in a synctest
-// bubble the last error may be decades ahead. The handler is not exported, so it is known by the
-// name of the function that makes it.
+// sleeps reports whether a handler is the default one that sleeps until a millisecond after the
+// last error of the process. In the goroutine of a reflector the sleep delays events. In a synctest
+// bubble the last error may be decades ahead. The handler is not exported, so it is recognized by
+// the name of the function that makes it.
 func sleeps(handler utilruntime.ErrorHandler) bool {
 	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "backoffError")
 }
 
-// Name says in a log what was processed: keys, never contents.
+// Name returns the key of the processed item for a log, never its contents.
 func Name(processed any) string {
 	switch of := processed.(type) {
 	case []Record:

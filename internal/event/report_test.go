@@ -25,9 +25,9 @@ import (
 
 var errReported = errors.New("reported")
 
-// TestReport: all handlers are called in their order, in the goroutine that reports, those of the
-// program and the default one that logs. None of them sleeps, not even in a bubble that begins long
-// before the last error.
+// TestReport checks that all handlers, those of the program and the default one that logs, are
+// called in order in the reporting goroutine, and that none sleeps, not even in a bubble that
+// begins long before the last error.
 func TestReport(t *testing.T) {
 	utilruntime.HandleError(errors.New("the last error, of the real clock"))
 	defaults := utilruntime.ErrorHandlers

@@ -13,36 +13,34 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Transformer runs the transform function of a queue, exactly once for each object that is
-// received, deletions of a watch included. Tombstones and what a resync brings back were never
-// received.
+// Transformer calls the transform function of a queue, exactly once for each received object,
+// including deletions of a watch. Tombstones and the objects of a resync were not received.
 //
-// An object that cannot be transformed leaves the cached version where it is. The transformer
-// remembers which objects are behind for that reason, until a later version of them passes, a
-// Replace comes without them, or they are deleted.
+// If an object cannot be transformed, the store keeps the cached version. The key of the object is
+// then behind, until a later version passes, a Replace does not contain the object, or the object
+// is deleted.
 type Transformer struct {
 	Function   clientgo.TransformFunc // may be nil
-	KeepCached bool                   // a Replace goes on without the objects that cannot be transformed, else it fails
+	KeepCached bool                   // a Replace continues without objects that cannot be transformed; otherwise it fails
 
 	mu struct {
 		sync.Mutex
 		behind map[string]struct{}
-		failed uint64 // calls
+		failed uint64 // the number of failed calls
 		last   error
 	}
 }
 
-// occasion is how an object was received.
+// occasion is the way in which an object was received.
 type occasion uint8
 
 const (
-	seen   occasion = iota // by a watch, or one by one
-	gone                   // its last state, so that it cannot be behind
-	listed                 // in a whole state, which may never be complete: Replaced tells if it is
+	seen   occasion = iota // by a watch, or individually
+	gone                   // the last state of a deleted object, which cannot be behind
+	listed                 // in a full list, which may remain incomplete; Replaced is called if it is complete
 )
 
-// pass returns what is to be stored of an object as received, and whether the function was called
-// for it.
+// pass transforms a received object. called reports whether the function was called.
 func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called bool, err error) {
 	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); isTombstone || t.Function == nil {
 		stored = obj
@@ -68,7 +66,7 @@ func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called
 	return stored, called, err
 }
 
-// Call calls the function, also for an object that nobody stores. A panic is an error.
+// Call calls the function, for objects that are stored and others. It returns a panic as an error.
 func (t *Transformer) Call(obj any) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,12 +77,11 @@ func (t *Transformer) Call(obj any) (result any, err error) {
 }
 
 // ErrNilTransformed is the error of a transform function that returns neither an object nor an
-// error: nobody who reads a store expects a nil in it. Objects that are not wanted are to be left
-// out by a selector.
+// error. Readers of a store do not expect nil. A selector can leave out unwanted objects.
 var ErrNilTransformed = errors.New("transform function returned nil without an error: it must return an object, a smaller one if need be")
 
-// Transformed calls the function. The object is not nil, of whatever type, unless there is an
-// error.
+// Transformed calls the function. Unless it returns an error, the result is not nil, nor a nil
+// value of any type.
 func Transformed(transform clientgo.TransformFunc, obj any) (any, error) {
 	result, err := transform(obj)
 	if err == nil && isNothing(result) {
@@ -93,7 +90,7 @@ func Transformed(transform clientgo.TransformFunc, obj any) (any, error) {
 	return result, err
 }
 
-// isNothing reports whether v is nil, or a nil value of a type that has one.
+// isNothing reports whether v is nil or a nil value of a type such as a pointer or map.
 func isNothing(v any) bool {
 	switch value := reflect.ValueOf(v); value.Kind() {
 	case reflect.Invalid:
@@ -112,7 +109,7 @@ func (t *Transformer) addLocked(key string) {
 	t.mu.behind[key] = struct{}{}
 }
 
-// Replaced notes that a Replace has succeeded for all but the given keys.
+// Replaced records that a Replace succeeded for all objects but those with the given keys.
 func (t *Transformer) Replaced(except []string) {
 	if t.Function == nil {
 		return
@@ -125,8 +122,8 @@ func (t *Transformer) Replaced(except []string) {
 	}
 }
 
-// Behind returns the keys of the objects that are behind, in a map of the caller's own; nil for a
-// nil transformer.
+// Behind returns a copy of the keys of the objects that are behind. It returns nil for a nil
+// Transformer.
 func (t *Transformer) Behind() map[string]struct{} {
 	if t == nil {
 		return nil
@@ -136,7 +133,7 @@ func (t *Transformer) Behind() map[string]struct{} {
 	return maps.Clone(t.mu.behind)
 }
 
-// Absorb adds the failures of another transformer, which is over.
+// Absorb adds the failures of another Transformer, which is no longer in use.
 func (t *Transformer) Absorb(over *Transformer) {
 	_, failed, last := over.Counts()
 	t.mu.Lock()
@@ -146,8 +143,8 @@ func (t *Transformer) Absorb(over *Transformer) {
 	}
 }
 
-// Counts returns how many objects are behind, how many calls have failed, and with what the last of
-// them did; nothing for a nil transformer.
+// Counts returns the number of objects that are behind, the number of failed calls, and the last
+// error. It returns zeros for a nil Transformer.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {
 	if t == nil {
 		return 0, 0, nil

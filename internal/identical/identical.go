@@ -1,20 +1,19 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identical reports whether two objects are copies of each other, fast
-// enough to ask it of every object of a relist: in an eighth of the time of
-// apimachinery's semantic DeepEqual.
+// Package identical reports whether two objects are copies of each other. It takes an eighth of the
+// time of apimachinery's semantic DeepEqual, so it can compare every object of a relist.
 //
-// It compares what the users of an object can see, and is strict: a nil slice
-// or map is not an empty one, a time is not the same moment in another
-// location. One exception is the text of a resource.Quantity: its String method
-// writes that into the quantity, perhaps at this moment, so it is not read, and
-// two ways to write one amount in one format, such as "100m" and "+100m", are
-// identical. What it cannot compare for sure it calls different:
-// functions, channels, cycles, values of package sync, and what contains them
-// (messages of protobuf's second API). What is at one place in memory is identical.
+// The comparison is strict: a nil slice or map differs from an empty one, and equal instants in
+// different locations differ. There is one exception: the cached string of a resource.Quantity is
+// not read, because String writes it, possibly at the same time. So two spellings of one amount in
+// one format, such as "100m" and "+100m", are identical.
 //
-// It reads private fields, too, so the objects must not be written to meanwhile.
+// Values that cannot be compared reliably are reported as different: functions, channels, cycles,
+// values of package sync, and everything that contains them, such as messages of protobuf's second
+// API. References to the same memory are identical without a comparison.
+//
+// The comparison reads unexported fields, so no goroutine may write to the objects during the call.
 package identical
 
 import (
@@ -28,16 +27,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Objects reports whether two values have the same type and identical content.
-// Any number of goroutines may call it.
+// Objects reports whether a and b have the same type and identical content. It is safe for
+// concurrent use.
 func Objects(a, b any) bool { return values(a, b, 0) }
 
-// maxDepth is how many pointers, slices, maps and interfaces deep an object may be: more than any
-// that was decoded from a document, and few enough to find a cycle before the stack is a burden.
+// maxDepth is the greatest number of nested pointers, slices, maps and interfaces: more than in any
+// decoded document, and few enough to stop at a cycle before the stack grows large.
 const maxDepth = 1000
 
-// values compares what two interfaces hold. What unstructured objects consist
-// of has a shorter way.
+// values compares the values of two interfaces. The types of unstructured objects take a fast path
+// without reflection.
 func values(x, y any, depth int) bool {
 	if depth > maxDepth {
 		return false
@@ -73,7 +72,7 @@ var (
 	textMapType  = reflect.TypeFor[map[string]string]()
 )
 
-// same compares two values of one type.
+// same compares two values of the same type.
 func same(v, w reflect.Value, depth int) bool {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -89,7 +88,7 @@ func same(v, w reflect.Value, depth int) bool {
 	case reflect.Struct:
 		return sameStruct(v, w, depth)
 	case reflect.Array:
-		return !isSync(v.Type().Elem()) && sameElements(v, w, depth) // an empty one of package sync marks what must not be copied
+		return !isSync(v.Type().Elem()) && sameElements(v, w, depth) // an empty array of a type of package sync marks a struct that must not be copied
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 		return v.IsNil() == w.IsNil() && depth <= maxDepth && (v.IsNil() || sameReferences(v, w, depth+1))
 	default:
@@ -97,7 +96,7 @@ func same(v, w reflect.Value, depth int) bool {
 	}
 }
 
-// sameReferences compares what two values refer to, neither of which is nil.
+// sameReferences compares the values that v and w refer to. Neither is nil.
 func sameReferences(v, w reflect.Value, depth int) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -131,7 +130,7 @@ func sameElements(v, w reflect.Value, depth int) bool {
 	return true
 }
 
-// sameMaps compares maps. Keys are the same if Go says so.
+// sameMaps compares maps. Keys are compared by ==.
 func sameMaps(v, w reflect.Value, depth int) bool {
 	if v.Type() == textMapType && v.CanInterface() {
 		return maps(v.Interface().(map[string]string), w.Interface().(map[string]string), func(x, y string) bool { return x == y })
@@ -148,8 +147,8 @@ func sameMaps(v, w reflect.Value, depth int) bool {
 	return true
 }
 
-// sameStruct compares field by field, but for the text of a quantity. Of a time it asks for the same
-// clock readings and location.
+// sameStruct compares field by field, except for the cached string of a quantity. The locations of
+// two times must be the same pointer.
 func sameStruct(v, w reflect.Value, depth int) bool {
 	t := v.Type()
 	if isSync(t) {

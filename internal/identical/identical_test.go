@@ -44,7 +44,7 @@ type marked struct {
 	N int
 }
 
-// TestObjects: what counts as identical. Each line is one value and another one, made anew.
+// pair is two values, built separately, with the expected result.
 type pair struct {
 	name string
 	a, b any
@@ -91,7 +91,8 @@ func TestObjects(t *testing.T) {
 	})
 }
 
-// TestObjectsOfTheAPI and others that reflection sees differently than a reader does.
+// TestObjectsOfTheAPI checks objects of the API, and values that reflection and their users see
+// differently.
 func TestObjectsOfTheAPI(t *testing.T) {
 	shown := resource.MustParse("1500m")
 	_ = shown.String()
@@ -122,7 +123,7 @@ func TestObjectsOfTheAPI(t *testing.T) {
 	})
 }
 
-// TestPadding: what lies between fields does not count.
+// TestPadding checks that the padding between fields is ignored.
 func TestPadding(t *testing.T) {
 	a, b := &padded{A: true, B: 2}, &padded{A: true, B: 2}
 	unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))[1] = 0xFF
@@ -131,7 +132,7 @@ func TestPadding(t *testing.T) {
 	assert.False(t, Objects(a, b))
 }
 
-// TestCycles: objects that contain themselves are not compared for ever.
+// TestCycles checks that the comparison of objects that contain themselves ends.
 func TestCycles(t *testing.T) {
 	a, b := &tree{}, &tree{}
 	a.Parent, b.Parent = a, b
@@ -141,14 +142,14 @@ func TestCycles(t *testing.T) {
 	assert.False(t, Objects(x, y))
 }
 
-// kinds are types of objects as they are cached.
+// kinds are the types of objects in a typical cache.
 var kinds = []runtime.Object{
 	&corev1.Pod{}, &corev1.Node{}, &corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Service{}, &corev1.Event{}, &corev1.PersistentVolume{},
 	&appsv1.Deployment{}, &appsv1.ControllerRevision{}, &networkingv1.Ingress{}, &metav1.PartialObjectMetadata{},
 }
 
-// TestCopies: a copy of an object is identical to it, and not after any one value in it was
-// changed, as long as reflect.DeepEqual says so too.
+// TestCopies checks that a copy of an object is identical to it, and differs after a change of any
+// single value, unless reflect.DeepEqual reports no difference.
 func TestCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -170,7 +171,7 @@ func TestCopies(t *testing.T) {
 	})
 }
 
-// TestCopiesOfDocuments is the same for unstructured objects.
+// TestCopiesOfDocuments checks the same for unstructured objects.
 func TestCopiesOfDocuments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := &unstructured.Unstructured{Object: map[string]any{"content": document(t, 4)}}
@@ -212,7 +213,7 @@ func document(t *rapid.T, depth int) any {
 	}
 }
 
-// fill sets what is reachable to random values.
+// fill sets all reachable values to random ones.
 func fill(r *rand.Rand, v reflect.Value, depth int) {
 	if q, ok := v.Addr().Interface().(*resource.Quantity); ok {
 		*q = *resource.NewMilliQuantity(r.Int64N(1e6), resource.DecimalSI)
@@ -266,7 +267,8 @@ func fillReference(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// change gives the values for which now says so another one, and counts all that it could.
+// change changes the values for which now returns true. It calls now for each value that it can
+// change.
 func change(v reflect.Value, now func() bool) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -305,7 +307,7 @@ func change(v reflect.Value, now func() bool) {
 	}
 }
 
-// TestWhileRead: comparing is reading, also of a type that is compared for the first time.
+// TestWhileRead checks that a comparison only reads, including the first one of a type.
 func TestWhileRead(t *testing.T) {
 	type first struct{ A, B []*padded }
 	a, b := &first{A: []*padded{{}}}, &first{A: []*padded{{}}}

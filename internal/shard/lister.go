@@ -16,22 +16,22 @@ import (
 	"k8s.io/client-go/util/watchlist"
 )
 
-// Lister is a ListerWatcher of a part of what another one has. Reflectors of this module take it
-// apart (Of), since they can leave objects out before these are decoded.
+// Lister is a ListerWatcher of one shard of another ListerWatcher. The reflectors of this module
+// unwrap it with Of, because they can drop objects of other shards before decoding them.
 type Lister struct {
 	all  clientgo.ListerWatcher
 	part *Range
-	err  error // why there is no such part, of all requests
+	err  error // the reason why there is no such shard; every request returns it
 }
 
-// NewLister returns a lister of the i-th of n parts. If there is none, the error is that of each
-// request.
+// NewLister returns a lister of shard i of n. If there is no such shard, every request fails.
 func NewLister(all clientgo.ListerWatcher, i, n int) *Lister {
 	part, err := RangeOf(i, n)
 	return &Lister{all, part, err}
 }
 
-// Of returns what a ListerWatcher lists and watches, and of which part of that; nil: of all.
+// Of returns the ListerWatcher behind a Lister, and its shard. For any other ListerWatcher, it
+// returns lw and nil.
 func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
 	if l, ok := lw.(*Lister); ok && l.err == nil {
 		return l.all, l.part
@@ -39,17 +39,17 @@ func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
 	return lw, nil
 }
 
-// List is ListWithContext without one.
+// List is ListWithContext without a context.
 func (l *Lister) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
-// Watch is WatchWithContext without one.
+// Watch is WatchWithContext without a context.
 func (l *Lister) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext lists, and leaves out of the list what is not of the part.
+// ListWithContext lists, and removes objects of other shards from the list.
 func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -61,7 +61,7 @@ func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	return list, l.part.Divide(list)
 }
 
-// Divide leaves out of a list what is not of the part.
+// Divide removes objects of other shards from a list.
 func (r *Range) Divide(list runtime.Object) error {
 	if r == nil {
 		return nil
@@ -73,7 +73,7 @@ func (r *Range) Divide(list runtime.Object) error {
 	return meta.SetList(list, slices.DeleteFunc(items, r.isOther))
 }
 
-// WatchWithContext watches, and leaves out events about objects that are not of the part.
+// WatchWithContext watches, and drops events about objects of other shards.
 func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -87,8 +87,8 @@ func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return p, nil
 }
 
-// partWatch is a watch without the events about objects of other parts. Unlike that of watch.Filter its
-// goroutine ends when the watch is stopped, whether or not somebody takes what it has.
+// partWatch is a watch without events about objects of other shards. Its goroutine ends when the
+// watch is stopped, even if no goroutine receives from ResultChan, unlike that of watch.Filter.
 type partWatch struct {
 	watch.Interface
 	part    *Range
@@ -119,7 +119,7 @@ func (p *partWatch) run() {
 	}
 }
 
-// ResultChan returns the events.
+// ResultChan returns the channel of events. It is closed when the watch ends.
 func (p *partWatch) ResultChan() <-chan watch.Event { return p.events }
 
 // Stop ends the watch.
@@ -133,7 +133,8 @@ func (r *Range) isOther(obj runtime.Object) bool {
 	return err == nil && !r.Has(accessor)
 }
 
-// IsWatchListSemanticsUnSupported reports whether the ListerWatcher denies that it can stream lists.
+// IsWatchListSemanticsUnSupported reports whether the underlying ListerWatcher does not support
+// streaming lists.
 func (l *Lister) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.all)
 }

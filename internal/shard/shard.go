@@ -1,8 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shard divides the objects of a collection by their UIDs, as servers with the feature gate
-// ShardedListAndWatch do (KEP-5866): by the range in which the 64 bits of the FNV-1a hash lie.
+// Package shard divides the objects of a collection by the 64-bit FNV-1a hash of their UIDs, like
+// servers with the feature gate ShardedListAndWatch (KEP-5866). Each shard is a range of hashes:
+//
+//	0 ─────── shard 0 of 3 ─────── shard 1 of 3 ─────── shard 2 of 3 ─── 2^64-1
 package shard
 
 import (
@@ -15,16 +17,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Range is a part of the objects of a collection. A nil Range is all of them.
+// Range is a shard: the objects whose hashes are in a range. A nil Range is the whole collection.
 type Range struct {
-	first, last uint64 // hashes
-	selector    string // as requests have it
+	first, last uint64 // hashes, both inclusive
+	selector    string // for ListOptions.ShardSelector
 }
 
-// ErrOther is about an object that is of another shard.
+// ErrOther is the error about an object of another shard.
 var ErrOther = errors.New("the object is of another shard")
 
-// RangeOf returns the i-th of n parts, which are about of one size and are all objects together.
+// RangeOf returns shard i of n. The n shards have about the same size and together contain all
+// objects.
 func RangeOf(i, n int) (*Range, error) {
 	if i < 0 || i >= n {
 		return nil, fmt.Errorf("there is no shard %d of %d: shards count from 0, and are less than their number", i, n)
@@ -41,13 +44,13 @@ func RangeOf(i, n int) (*Range, error) {
 	return r, nil
 }
 
-// boundary returns i/n of all hashes.
+// boundary returns 2^64 * i/n.
 func boundary(i, n int) uint64 {
 	of, _ := bits.Div64(uint64(i), 0, uint64(n))
 	return of
 }
 
-// Narrow has a request ask for the part only. A server may ignore that.
+// Narrow returns o with the selector of the shard. A server may ignore the selector.
 func (r *Range) Narrow(o metav1.ListOptions) metav1.ListOptions {
 	if r != nil {
 		o.ShardSelector = r.selector
@@ -55,13 +58,14 @@ func (r *Range) Narrow(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// Has reports whether an object is of the part.
+// Has reports whether the object is in the shard.
 func (r *Range) Has(obj metav1.Object) bool { return r == nil || r.HasHash(Hash(obj.GetUID())) }
 
-// HasHash reports whether an object is of the part whose UID has that hash.
+// HasHash reports whether an object whose UID has the given hash is in the shard. r must not be
+// nil.
 func (r *Range) HasHash(hash uint64) bool { return hash >= r.first && hash <= r.last }
 
-// Hash returns the hash of a UID: FNV-1a, by Fowler, Noll and Vo.
+// Hash returns the FNV-1a hash (Fowler, Noll, Vo) of a UID.
 func Hash[T ~string | ~[]byte](uid T) uint64 {
 	hash := uint64(14695981039346656037)
 	for i := range len(uid) {
@@ -70,7 +74,8 @@ func Hash[T ~string | ~[]byte](uid T) uint64 {
 	return hash
 }
 
-// IsServed reports whether the server that has sent the list has left other objects out.
+// IsServed reports whether the server applied the selector to the list, which then contains no
+// objects of other shards.
 func (r *Range) IsServed(list metav1.ListInterface) bool {
 	if r == nil {
 		return true

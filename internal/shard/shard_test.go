@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// TestRanges: each object is of exactly one of n parts, which is the one that apimachinery has it in,
-// and what is asked for is what a server reads.
+// TestRanges checks that each object is in exactly one of n shards, the same as in apimachinery,
+// and that a server can parse the selector.
 func TestRanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.OneOf(rapid.IntRange(2, 9), rapid.IntRange(10, 1<<40)).Draw(t, "n")
@@ -52,7 +52,7 @@ func TestRanges(t *testing.T) {
 	})
 }
 
-// requirementOf reads what a part asks for.
+// requirementOf parses the selector of a shard.
 func requirementOf(t require.TestingT, part *Range) sharding.ShardRangeRequirement {
 	var start, end string
 	_, err := fmt.Sscanf(part.selector, "shardRange(object.metadata.uid, '%18s', '%s", &start, &end)
@@ -60,7 +60,7 @@ func requirementOf(t require.TestingT, part *Range) sharding.ShardRangeRequireme
 	return sharding.ShardRangeRequirement{Key: "object.metadata.uid", Start: start, End: end[:len(end)-len("')")]}
 }
 
-// TestBoundaries: parts follow each other without a gap, from the first hash to the last.
+// TestBoundaries checks that the shards cover all hashes without gaps.
 func TestBoundaries(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 7, 1000} {
 		next := uint64(0)
@@ -84,7 +84,7 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// both is a server that sends all pods, whatever it is asked for, and notes what that is.
+// both is a server that ignores selectors, sends all pods, and records the requests.
 type both struct {
 	asked []metav1.ListOptions
 	err   error
@@ -114,7 +114,7 @@ func (b *both) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 func (*both) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestLister: a lister that nobody takes apart leaves out what is not of its part.
+// TestLister checks that a Lister that is not unwrapped drops objects of other shards.
 func TestLister(t *testing.T) {
 	var all []string
 	for i := range 2 {
@@ -148,22 +148,23 @@ func TestLister(t *testing.T) {
 	assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, all)
 }
 
-// TestListerStops: a watch that is stopped ends, whoever has not taken what it has.
+// TestListerStops checks that a stopped watch ends even if its events are not received.
 func TestListerStops(t *testing.T) {
 	for i := range 2 {
 		w, err := NewLister(&both{}, i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		w.Stop()
 		w.Stop()
-		for range w.ResultChan() { // until it is closed
+		for range w.ResultChan() { // until the channel is closed
 		}
 		again, err := NewLister(&both{}, i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
-		again.Stop() // TestMain finds what goes on
+		again.Stop() // TestMain reports a goroutine that is left
 	}
 }
 
-// TestListerErrors: errors are passed on, and a lister of no part has its own.
+// TestListerErrors checks that errors are passed on, and that a Lister without a shard returns its
+// own.
 func TestListerErrors(t *testing.T) {
 	failed := errors.New("failed")
 	for text, lister := range map[string]*Lister{
@@ -178,7 +179,7 @@ func TestListerErrors(t *testing.T) {
 	}
 }
 
-// TestOf takes listers apart, but for those whose requests are to fail.
+// TestOf checks that Of unwraps a Lister, but not one whose requests fail.
 func TestOf(t *testing.T) {
 	server := &both{}
 	good, bad := NewLister(server, 1, 2), NewLister(server, 2, 2)
@@ -192,7 +193,7 @@ func TestOf(t *testing.T) {
 	assert.Nil(t, part)
 }
 
-// TestIsServed: a list says whether the server has left objects out.
+// TestIsServed checks that a list reports whether the server applied the selector.
 func TestIsServed(t *testing.T) {
 	part, err := RangeOf(0, 2)
 	require.NoError(t, err)

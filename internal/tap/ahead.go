@@ -10,43 +10,47 @@ import (
 	"time"
 )
 
-// Chunks of memory grow from the first, which holds a short list, to the last: more gains nothing,
-// and less costs system calls.
+// The size of a chunk of memory grows from firstChunk, which holds a short list, to lastChunk.
+// Larger chunks are not faster, smaller ones cost system calls.
 const (
 	firstChunk = 4 << 10
 	lastChunk  = 128 << 10
 
-	// longPause is how long a body may have nothing before what it had is decoded meanwhile. An
-	// answer that comes from memory, over a fast network, pauses for less.
+	// longPause is the time without data after which the data received so far is decoded. A
+	// response from memory over a fast network has shorter pauses.
 	longPause = time.Millisecond
 
-	// longList is how long after its request a list is bound to the limit. Servers cut lists after
-	// a minute, which then has to suffice for the rest of the body, and not for decoding it.
+	// longList is the time after the request during which the limit applies. Servers end lists
+	// after a minute. The remaining 40 seconds must suffice to receive the rest, but not to decode
+	// it.
 	longList = 20 * time.Second
 )
 
 var errClosed = errors.New("the body was closed")
 
-// ahead reads a body in a goroutine of its own, up to a limit of bytes that wait to be read, so
-// that a server is not held up by the decoding of what it sends. After some time the limit is
-// lifted, so that the decoding of a long list does not count as the time that its request takes.
-// One goroutine reads from it. That waits while more arrives, until the limit was reached once:
-// otherwise it would take turns with the goroutine that reads the body, and with a server on the
-// same machine, where processors are few.
+// ahead reads a body in a goroutine of its own. Up to a limit of bytes wait to be read, so that
+// slow decoding does not block the server. After longList the limit is lifted, so that the time to
+// decode a long list does not count as time of the request.
+//
+//	body ── run ──▶ chunks [ used | waiting ........ ] ── Read ──▶ decoder
+//
+// One goroutine reads from it. Until the limit is first reached, Read blocks while more data
+// arrives. Otherwise, with few processors, it would alternate with the goroutine that reads the
+// body, and with a server on the same machine.
 type ahead struct {
 	body  io.Reader
 	limit int64
-	size  int         // of the next chunk; the goroutine's own
-	pause *time.Timer // of the body
-	lifts *time.Timer // the limit
+	size  int         // of the next chunk, in bytes; used by run only
+	pause *time.Timer // fires when the body pauses
+	lifts *time.Timer // fires when the limit ends
 
 	mu struct {
 		sync.Mutex
-		chunks  [][]byte // read, the first perhaps in part
-		waiting int64    // bytes in them
-		total   int64    // bytes that were read
-		err     error    // behind them
-		paused  bool     // the body has nothing for longer than longPause
+		chunks  [][]byte // the bytes read; the first chunk may be partly used
+		waiting int64    // the number of bytes in chunks
+		total   int64    // the number of bytes read from the body
+		err     error    // of the body, after the chunks
+		paused  bool     // no data arrived for longPause
 		full    bool     // the limit was reached
 		lifted  bool     // there is no limit any more
 		closed  bool
@@ -54,8 +58,8 @@ type ahead struct {
 	changed sync.Cond
 }
 
-// readAhead begins to read, for so long with the limit. The goroutine ends when body returns an
-// error, as after its Close, or close was called.
+// readAhead begins to read, with the limit for the duration limited. The goroutine ends when body
+// returns an error, for example because it was closed, or after close.
 func readAhead(body io.Reader, limit int64, limited time.Duration) *ahead {
 	a := &ahead{body: body, limit: limit, size: firstChunk}
 	a.changed.L = &a.mu
@@ -79,8 +83,8 @@ func (a *ahead) run() {
 	}
 }
 
-// makeRoom waits until less than the limit waits to be read, if there is one. It returns false when
-// nobody reads.
+// makeRoom blocks until the waiting bytes are below the limit, if there still is one. It returns
+// false after close.
 func (a *ahead) makeRoom() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,7 +106,7 @@ func (a *ahead) lift() {
 	a.changed.Broadcast()
 }
 
-// paused lets what has arrived be decoded.
+// paused allows Read to return the data received so far.
 func (a *ahead) paused() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,7 +114,7 @@ func (a *ahead) paused() {
 	a.changed.Broadcast()
 }
 
-// empty returns memory to read into: what is left of the last chunk, or a new one.
+// empty returns memory to read into: the rest of the last chunk, or a new chunk.
 func (a *ahead) empty() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,7 +128,8 @@ func (a *ahead) empty() []byte {
 	return buf
 }
 
-// add makes what was read known. If it went into the last chunk it becomes part of that.
+// add makes the bytes read available to Read. If they are in the last chunk, they become part of
+// it.
 func (a *ahead) add(read []byte, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,7 +156,8 @@ func (a *ahead) appendLocked(read []byte) {
 	a.mu.chunks = append(a.mu.chunks, read)
 }
 
-// Read returns what was read, and then io.EOF. Any other error of the body comes at once.
+// Read returns the bytes of the body, and then io.EOF. Any other error of the body is returned at
+// once, before waiting bytes.
 func (a *ahead) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,8 +182,8 @@ func (a *ahead) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readyLocked reports whether Read returns now: the body has paused, or brought as much as may
-// wait, and there are bytes of it; or nothing more comes.
+// readyLocked reports whether Read may return: there are bytes, and the body has paused or the
+// limit was reached; or the body has ended.
 func (a *ahead) readyLocked() bool {
 	if a.mu.err != nil || a.mu.closed {
 		return true
@@ -185,7 +191,7 @@ func (a *ahead) readyLocked() bool {
 	return len(a.mu.chunks) > 0 && (a.mu.paused || a.mu.full)
 }
 
-// dropFirstLocked drops a chunk that was read to its end.
+// dropFirstLocked drops the first chunk, which is used up.
 func (a *ahead) dropFirstLocked() {
 	a.mu.chunks[0] = nil
 	if a.mu.chunks = a.mu.chunks[1:]; len(a.mu.chunks) == 0 {
@@ -193,14 +199,14 @@ func (a *ahead) dropFirstLocked() {
 	}
 }
 
-// read returns how many bytes were read so far.
+// read returns the number of bytes read from the body.
 func (a *ahead) read() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mu.total
 }
 
-// failed returns the error that the body has failed with, nil if it did not, or has not yet.
+// failed returns the error of the body, or nil if it has not failed. io.EOF is not a failure.
 func (a *ahead) failed() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -214,7 +220,7 @@ func (a *ahead) failedLocked() error {
 	return a.mu.err
 }
 
-// close ends the reading, and forgets what waits. It does not close the body.
+// close stops the reading and drops the waiting bytes. It does not close the body.
 func (a *ahead) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

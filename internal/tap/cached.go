@@ -5,40 +5,41 @@ package tap
 
 import "sync"
 
-// cached estimates how many bytes on the wire the objects have that an informer caches, by what lists and
-// watches bring. The tables of the process are as large as all informers need: see table.fit.
+// cached estimates the size, in bytes on the wire, of the objects that an informer caches, from its
+// lists and watches. The tables of the process are sized for the sum of all informers: see
+// table.fit.
 type cached struct {
 	mu struct {
 		sync.Mutex
 		runs  bool
 		now   size
-		lists bool // a whole state is being received,
-		whole size // of which so much has come
+		lists bool // a full list is being received
+		whole size // the size of that list so far
 	}
 }
 
-// size is that of objects.
+// size is the number and the size, in bytes, of objects.
 type size struct{ objects, bytes int64 }
 
 // add adds an object of n bytes.
 func (s *size) add(n int) { s.objects, s.bytes = s.objects+1, s.bytes+int64(n) }
 
-// remove removes an object of the mean size. Its own size would be wrong: additions count an object as it is at
-// first, and most objects are larger when they are deleted.
+// remove removes an object of average size. Its own size would be wrong: add counts an object when
+// it is new, and most objects are larger when they are deleted.
 func (s *size) remove() {
 	if s.objects > 0 {
 		s.objects, s.bytes = s.objects-1, s.bytes-s.bytes/s.objects
 	}
 }
 
-// begin begins the count. An informer that has not begun caches nothing.
+// begin begins the count. The count of an informer is 0 before begin.
 func (c *cached) begin() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.runs, c.mu.lists = true, false
 }
 
-// end has the informer cache nothing.
+// end resets the count to 0.
 func (c *cached) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,14 +47,14 @@ func (c *cached) end() {
 	c.mu.runs, c.mu.lists = false, false
 }
 
-// list begins a whole state. The state before it counts until listed, unless the new one is larger.
+// list begins a full list. The previous count applies until listed, unless the new one is larger.
 func (c *cached) list() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.lists, c.mu.whole = true, size{}
 }
 
-// listed ends a whole state.
+// listed ends a full list.
 func (c *cached) listed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,18 +64,18 @@ func (c *cached) listed() {
 	}
 }
 
-// unlisted ends a whole state that did not come, or that the client decodes: the state before it counts.
+// unlisted ends a full list that failed, or that the client decodes. The previous count applies.
 func (c *cached) unlisted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.lists = false
 }
 
-// came adds an object of n bytes.
-func (c *cached) came(n int) { c.change(func(s *size) { s.add(n) }) }
+// received adds an object of n bytes.
+func (c *cached) received(n int) { c.change(func(s *size) { s.add(n) }) }
 
-// gone removes an object.
-func (c *cached) gone() { c.change((*size).remove) }
+// deleted removes an object.
+func (c *cached) deleted() { c.change((*size).remove) }
 
 func (c *cached) change(by func(*size)) {
 	c.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// heavyPods are pods of about 64 KiB.
+// heavyPods returns pods of about 64 KiB.
 func heavyPods(n int) []v1.Pod {
 	list := pods(n, "4")
 	for i := range list {
@@ -24,15 +24,16 @@ func heavyPods(n int) []v1.Pod {
 	return list
 }
 
-// inBothEncodings runs a test for a client that receives protobuf, and for one that receives JSON.
+// inBothEncodings runs a test for clients of protobuf and of JSON.
 func inBothEncodings(t *testing.T, test func(*testing.T, kind)) {
 	for _, k := range kinds[:2] {
 		t.Run(k.name, func(t *testing.T) { test(t, k) })
 	}
 }
 
-// TestTablesFollowTheCached: the tables take what the objects take that informers cache, of a list in pages
-// as of a watch, and no more when most of them are gone.
+// TestTablesFollowTheCached checks that the limits of the tables follow the size of the objects
+// that informers cache, from lists in pages and from watches, and decrease when most objects are
+// deleted.
 func TestTablesFollowTheCached(t *testing.T) {
 	inBothEncodings(t, func(t *testing.T, k kind) {
 		many, two := heavyPods(48), heavyPods(2)
@@ -75,7 +76,8 @@ func TestTablesFollowTheCached(t *testing.T) {
 	})
 }
 
-// TestBookmarkAfterAnOddList: a bookmark of a watch says nothing of a list that was begun, and left to the client.
+// TestBookmarkAfterAnOddList checks that a bookmark of a watch does not end a list that was begun
+// and then left to the client.
 func TestBookmarkAfterAnOddList(t *testing.T) {
 	inBothEncodings(t, func(t *testing.T, k kind) {
 		many := heavyPods(48)

@@ -16,7 +16,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// alteredItem has a client that changes the first item of each list.
+// alteredItem returns a change of the first item of each list.
 func alteredItem(change func(metav1.Object)) func(context.Context, clientgo.ListerWithContext, metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
@@ -34,7 +34,7 @@ func alteredItem(change func(metav1.Object)) func(context.Context, clientgo.List
 	}
 }
 
-// unlabelled has the tap compare objects without their labels.
+// unlabelled makes the tap compare objects without their labels.
 func unlabelled(o *tap.Options) {
 	o.Make = nil
 	o.Compared = func(obj runtime.Object) runtime.Object {
@@ -44,7 +44,7 @@ func unlabelled(o *tap.Options) {
 	}
 }
 
-// TestCompared: of what the client has made of an item that is compared which is to be compared.
+// TestCompared checks that only the result of Compared is compared.
 func TestCompared(t *testing.T) {
 	for _, k := range kinds {
 		for what, change := range map[string]func(metav1.Object){

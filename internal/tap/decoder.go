@@ -13,7 +13,7 @@ import (
 	"github.com/kinformer/cache/internal/decode"
 )
 
-// Encoding is how objects are written on the wire.
+// Encoding is the encoding of objects on the wire.
 type Encoding = decode.Encoding
 
 // The encodings.
@@ -22,31 +22,30 @@ const (
 	Protobuf = decode.Protobuf
 )
 
-// Frame is what a frame of a watch consists of.
+// Frame is a parsed frame of a watch.
 type Frame = decode.Frame
 
-// Decoder makes objects of one Go type of their bytes, deeply equal to those that the decoder of a
-// client of client-go's makes. It may give up, by an error that tells nothing of the data; it may
-// not guess. What it returns does not refer to what it was given. Any number of goroutines may use
-// it.
+// Decoder decodes objects of one Go type. The objects are deeply equal to those of the decoder of a
+// client of client-go's. A Decoder may give up, by an error without any of the data, but must not
+// guess. Its results do not refer to the input. It is safe for concurrent use.
 type Decoder interface {
-	// Open takes a frame of a watch apart.
+	// Open parses a frame of a watch.
 	Open(frame []byte) (Frame, error)
-	// Object decodes the object of a frame. It has the apiVersion and kind that are on the wire.
-	// With check each part that objects share is checked.
+	// Object decodes the object of a frame, with the apiVersion and kind on the wire. If check is
+	// set, each shared part is checked.
 	Object(f Frame, check bool) (runtime.Object, error)
-	// List begins to read a list from its first byte.
+	// List begins to read a list at its first byte.
 	List(body io.Reader, check bool) List
 }
 
 // List is a list that is read item by item, by one goroutine.
 type List interface {
-	// Next returns the next item. The error is io.EOF behind the last one, when the list was read
-	// to its end and nothing follows it; what body failed with; or one that says that this is no
-	// list, or none that can be taken apart.
+	// Next returns the next item. After the last one, when the list was read to its end and nothing
+	// follows it, the error is io.EOF. Other errors are those of the body, or report that the body
+	// is not a list or cannot be split.
 	Next() (Item, error)
-	// With returns the list as it was, but with these items only, in their places. It may be called
-	// once, after Next has returned io.EOF.
+	// With returns the list with the given items instead of its own. It may be called once, after
+	// Next has returned io.EOF.
 	With(items [][]byte) []byte
 }
 
@@ -54,30 +53,30 @@ type List interface {
 type Item struct {
 	Wire   []byte         // valid until the next call of Next
 	Object runtime.Object // nil if the decoder gave up; complete when the list was read to its end
-	Why    error          // it gave up
-	Known  bool           // the object was returned before
+	Why    error          // the reason why the decoder gave up
+	Reused bool           // Object is a former object
 }
 
-// Maker returns a decoder for objects of a type, which is a pointer, in an encoding; nil if there
-// is none.
+// Maker returns a decoder for objects of a type, which is a pointer type, in an encoding. It
+// returns nil if there is none.
 type Maker func(reflect.Type, Encoding) Decoder
 
-// sure is a decoder that gives up where another one panics.
-type sure struct{ Decoder }
+// safeDecoder is a Decoder that gives up if the underlying one panics.
+type safeDecoder struct{ Decoder }
 
-func (d sure) Open(frame []byte) (f Frame, err error) {
+func (d safeDecoder) Open(frame []byte) (f Frame, err error) {
 	defer giveUpOnPanic(&err)
 	return d.Decoder.Open(frame)
 }
 
-func (d sure) Object(f Frame, check bool) (obj runtime.Object, err error) {
+func (d safeDecoder) Object(f Frame, check bool) (obj runtime.Object, err error) {
 	defer giveUpOnPanic(&err)
 	return d.Decoder.Object(f, check)
 }
 
-// update is Object, perhaps from a former version of the object, and returns the row of the object. A
-// decoder of others makes no rows.
-func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums decode.Row, err error) {
+// update is Object, possibly from the former version of the object, and returns the row of the
+// object. Decoders of other packages have no rows.
+func (d safeDecoder) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	defer giveUpOnPanic(&err)
 	if own, ok := d.Decoder.(interface {
 		update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error)
@@ -88,17 +87,19 @@ func (d sure) update(f Frame, of decode.Former, check bool) (obj runtime.Object,
 	return obj, nil, err
 }
 
-func (d sure) list(body io.Reader, check bool) sureList { return sureList{d.Decoder.List(body, check)} }
+func (d safeDecoder) list(body io.Reader, check bool) safeList {
+	return safeList{d.Decoder.List(body, check)}
+}
 
-type sureList struct{ List }
+type safeList struct{ List }
 
-func (l sureList) Next() (item Item, err error) {
+func (l safeList) Next() (item Item, err error) {
 	defer giveUpOnPanic(&err)
 	return l.List.Next()
 }
 
-// again decodes an item anew, and looks at each part that it shares.
-func (l sureList) again(item Item) (obj runtime.Object) {
+// again decodes an item without its former version, and checks each shared part.
+func (l safeList) again(item Item) (obj runtime.Object) {
 	own, ok := l.List.(interface {
 		again([]byte) (runtime.Object, error)
 	})
@@ -116,7 +117,8 @@ func (l sureList) again(item Item) (obj runtime.Object) {
 	return obj
 }
 
-// giveUpOnPanic says nothing of what the panic says: that may be of the data.
+// giveUpOnPanic recovers from a panic. The error does not contain the value, which may contain
+// data.
 func giveUpOnPanic(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the decoder panicked with a value of type %T", p)

@@ -12,8 +12,8 @@ import (
 	"github.com/kinformer/cache/internal/decode"
 )
 
-// difference says where two objects are not deeply equal, by type and path and without a value; "":
-// they are.
+// difference returns the place at which two objects are not deeply equal, by type and path, without
+// a value. It returns "" if they are equal.
 func difference(ours, theirs runtime.Object) string {
 	if reflect.DeepEqual(ours, theirs) {
 		return ""
@@ -25,7 +25,7 @@ func difference(ours, theirs runtime.Object) string {
 	return fmt.Sprintf("a %T, differs at %s", ours, "object"+path(a, b, deepestPath))
 }
 
-// writtenTo says what was written to, by type and path and without a value.
+// writtenTo returns the place of a modification, by type and path, without a value.
 func writtenTo(w *decode.Written) string {
 	text := fmt.Sprintf("a %v", w.Is.Type())
 	if w.Is.Kind() == reflect.Interface {
@@ -43,8 +43,8 @@ func writtenTo(w *decode.Written) string {
 // deepestPath bounds the length of a path.
 const deepestPath = 40
 
-// path returns the way from two values that are not deeply equal to the first place where they are
-// not. Keys of maps are data, and are left out.
+// path returns the path to the first place at which two values that are not deeply equal differ.
+// Keys of maps are data, so the path does not contain them.
 func path(a, b reflect.Value, depth int) string {
 	if depth == 0 || a.Type() != b.Type() {
 		return ""
@@ -86,8 +86,8 @@ func mapPath(a, b reflect.Value, depth int) string {
 	return ""
 }
 
-// equal is reflect.DeepEqual for what a walk has come to. Unexported fields that cannot be compared
-// pass for equal: then the path is shorter.
+// equal is reflect.DeepEqual for values reached by path. It reports true for unexported fields that
+// cannot be compared, which makes the path shorter.
 func equal(a, b reflect.Value) bool {
 	switch {
 	case a.CanInterface() && b.CanInterface():

@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Doubt tells that what was decoded directly cannot be trusted. The tap is off for the next list,
-// or for good; the whole state has to be taken over again. It is an error, and the object of the
-// last event of a watch.
+// Doubt reports that objects which were decoded directly cannot be trusted. The tap is off for the
+// next list, or for good, and the caller must list again. A Doubt is an error, and the object of
+// the last event of a watch.
 type Doubt struct{ Why string }
 
-// What Doubt.Why and State.Why begin with.
+// The prefixes of Doubt.Why and State.Why.
 const (
 	suspended = "suspended: "    // the client decodes the next list
-	forGood   = "off for good: " // it decodes everything
+	forGood   = "off for good: " // the client decodes everything
 )
 
 func (d *Doubt) Error() string { return "decoding directly is " + d.Why }
 
-// GetObjectKind makes a Doubt an object, of no kind.
+// GetObjectKind implements runtime.Object. A Doubt has no kind.
 func (d *Doubt) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 
 // DeepCopyObject returns a copy.

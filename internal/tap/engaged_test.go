@@ -37,12 +37,13 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// trip is a RoundTripper of the user's.
+// trip is a RoundTripper of the user.
 type trip func(*http.Request) (*http.Response, error)
 
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// unzips asks for compressed answers itself, outside of ours, so that ours sees them as they are.
+// unzips returns a RoundTripper that requests compressed responses, outside of direct.Transport,
+// which therefore receives them compressed.
 func unzips(rt http.RoundTripper) http.RoundTripper {
 	ours := transport(rt)
 	return trip(func(r *http.Request) (*http.Response, error) {
@@ -66,7 +67,7 @@ func unzips(rt http.RoundTripper) http.RoundTripper {
 
 func noDecoders(reflect.Type, tap.Encoding) tap.Decoder { return nil }
 
-// forgets loses the context on the way.
+// forgets is a ListerWatcher that drops the context.
 var forgets = altered{
 	list: func(_ context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		return plain.ListWithContext(context.Background(), o)
@@ -76,7 +77,7 @@ var forgets = altered{
 	},
 }
 
-// elsewhere asks for something else than it was asked for.
+// elsewhere is a ListerWatcher that requests something else.
 var elsewhere = altered{
 	list: func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		o.Limit = 7
@@ -88,7 +89,8 @@ var elsewhere = altered{
 	},
 }
 
-// TestNotEngaged: where something is in the way, all is as before, and the state says what.
+// TestNotEngaged checks that, if direct decoding is not possible, the results are those of
+// client-go, and the state contains the reason.
 func TestNotEngaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		why    string
@@ -117,7 +119,7 @@ func TestNotEngaged(t *testing.T) {
 			assert.Len(t, ask(t, source, firstList).Items, 20)
 			assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
 			assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
-			if name != "compressed" { // which watches are not
+			if name != "compressed" { // watches are not compressed
 				assert.False(t, source.ledger.State().On)
 				assert.Zero(t, source.ledger.State().Decoded)
 			}
@@ -125,9 +127,9 @@ func TestNotEngaged(t *testing.T) {
 	}
 }
 
-// unheard makes of a request that gets no answer a watch that ends at once, as client-go does when
-// its retries are over.
-var unheard = altered{watch: func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
+// unanswered returns a watch that ends at once for a request without a response, as client-go does
+// after its retries.
+var unanswered = altered{watch: func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
 	breaks := trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
 	if err != nil {
@@ -139,10 +141,10 @@ var unheard = altered{watch: func(ctx context.Context, _ clientgo.WatcherWithCon
 	return watch.NewEmptyWatch(), nil
 }}
 
-// TestNoAnswer: that a request gets none says nothing about those that do.
+// TestNoAnswer checks that a request without a response does not change the state.
 func TestNoAnswer(t *testing.T) {
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-	lists := unheard
+	lists := unanswered
 	lists.ListerWatcherWithContext = generated(t, server.config(transport))
 	source := tappedOf(lists, &v1.Pod{}, nil)
 	assert.Len(t, ask(t, source, firstList).Items, 20)
@@ -150,7 +152,7 @@ func TestNoAnswer(t *testing.T) {
 	assert.True(t, source.ledger.State().On)
 }
 
-// TestLoggedBodies: where klog writes bodies it is as before, as long as it does.
+// TestLoggedBodies checks that client-go decodes while klog logs bodies.
 func TestLoggedBodies(t *testing.T) {
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
 	source := tappedOf(generated(t, server.config(transport)), &v1.Pod{}, nil)
@@ -164,7 +166,8 @@ func TestLoggedBodies(t *testing.T) {
 	assert.Equal(t, tap.State{On: true, Encoding: tap.Protobuf, Decoded: 11, Verified: 9}, source.ledger.State())
 }
 
-// TestWrappedTwice: of two of our transports one takes the body, whatever is between them.
+// TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever
+// is between them.
 func TestWrappedTwice(t *testing.T) {
 	asIs := func(rt http.RoundTripper) http.RoundTripper {
 		return trip(func(r *http.Request) (*http.Response, error) {
@@ -184,8 +187,8 @@ func TestWrappedTwice(t *testing.T) {
 	}
 }
 
-// TestInsideAndOutside: RoundTrippers of the user's below ours see the real bodies, those above see
-// that most items are gone; both see the requests as they are.
+// TestInsideAndOutside checks that RoundTrippers below direct.Transport see the real bodies, that
+// those above see most items removed, and that both see the requests unchanged.
 func TestInsideAndOutside(t *testing.T) {
 	seen := map[string]int{}
 	counts := func(name string) func(http.RoundTripper) http.RoundTripper {
@@ -207,7 +210,7 @@ func TestInsideAndOutside(t *testing.T) {
 	assert.EqualValues(t, 180, source.ledger.State().Decoded)
 }
 
-// counted is a body whose bytes are counted. Nobody asks for the count while it is read.
+// counted is a body that counts its bytes. The count is read after the body.
 type counted struct {
 	io.ReadCloser
 	add func(int)
@@ -219,7 +222,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStateIsReadBeforeTheBegin: who asks for it need not wait for the source.
+// TestStateIsReadBeforeTheBegin checks that the state may be read before the source exists.
 func TestStateIsReadBeforeTheBegin(t *testing.T) {
 	for _, wanted := range []tap.State{{Shares: true}, {Unshared: "a transform function"}} {
 		ledger := &tap.Ledger{}
@@ -231,7 +234,7 @@ func TestStateIsReadBeforeTheBegin(t *testing.T) {
 	}
 }
 
-// slowBody hands out a byte at a time, each a little later.
+// slowBody returns one byte at a time, each after a pause.
 type slowBody struct{ io.ReadCloser }
 
 func (b slowBody) Read(p []byte) (int, error) {
@@ -239,7 +242,7 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p[:min(len(p), 1)])
 }
 
-// slowly is a RoundTripper of the user's, outside of ours, that makes bodies slow.
+// slowly returns a RoundTripper, outside of direct.Transport, that makes bodies slow.
 func slowly(rt http.RoundTripper) http.RoundTripper {
 	return trip(func(r *http.Request) (*http.Response, error) {
 		resp, err := rt.RoundTrip(r)
@@ -250,7 +253,7 @@ func slowly(rt http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// pausingBody makes a pause before one of its reads.
+// pausingBody pauses before one of its reads.
 type pausingBody struct {
 	io.ReadCloser
 	before int
@@ -263,8 +266,8 @@ func (b *pausingBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// pausing is a RoundTripper of the user's, inside of ours, that makes a pause before that read of a
-// body.
+// pausing returns a RoundTripper, inside of direct.Transport, whose bodies pause before the given
+// read.
 func pausing(before int) func(http.RoundTripper) http.RoundTripper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		return trip(func(r *http.Request) (*http.Response, error) {
@@ -277,18 +280,18 @@ func pausing(before int) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// TestSlowClient: a client that has answered before it has read all of a frame, because white space
-// follows the value, does not see what is in the place of the rest by then: a frame that we decode,
-// and that it was not handed.
+// TestSlowClient checks a client that returns an event before it has read all of its frame, because
+// white space follows the value. It must not see the next bytes in the same memory, which belong to
+// a frame that was not passed to it.
 func TestSlowClient(t *testing.T) {
-	const media, both = "application/json", 8 // frames that go both ways
+	const media, both = "application/json", 8 // the number of frames that both decode
 	script := manyEvents()
 	script[both].obj.(*v1.Pod).Name = strings.Repeat("long", 100)
 	var frames [][]byte
 	for _, e := range script {
 		frames = append(frames, append(bytes.TrimSpace(taptest.Frame(e.kind, e.obj, media)), "          \n"...))
 	}
-	var heardBy [2]heard
+	var heardBy [2]outcome
 	var state tap.State
 	for i, wraps := range [][]func(http.RoundTripper) http.RoundTripper{{slowly}, {pausing(both + 2), transport, slowly}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -307,7 +310,7 @@ func TestSlowClient(t *testing.T) {
 	assert.Equal(t, tap.State{On: true, Encoding: tap.JSON, Decoded: int64(len(script) - both - 1), Verified: both + 1}, state)
 }
 
-// dawdler decodes a kilobyte of a list in so long a time.
+// dawdler takes the given time to decode a kilobyte of a list.
 type dawdler struct {
 	tap.Decoder
 	kilobyte time.Duration
@@ -334,8 +337,8 @@ type slowList struct {
 	sent   atomic.Int64
 }
 
-// newSlowList makes a client with a timeout, of a server that cuts its answer after so long a time,
-// and sends only half of it if it hangs.
+// newSlowList returns a client with a timeout and its server, which ends its response after the
+// time cut, or sends only half of it if it hangs.
 func newSlowList(t *testing.T, kilobyte, timeout, cut time.Duration, hangs bool) *slowList {
 	whole := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: pods(500, "4")}, runtime.ContentTypeJSON)
 	pieces := bytes.SplitAfter(whole, []byte("}"))
@@ -363,8 +366,8 @@ func newSlowList(t *testing.T, kilobyte, timeout, cut time.Duration, hangs bool)
 
 const never = time.Hour
 
-// TestTimeoutIsTheNetworks: a timeout of the client ends with what the server sends: it does not
-// count the decoding.
+// TestTimeoutIsTheNetworks checks that the timeout of the client covers the response of the server,
+// but not the decoding.
 func TestTimeoutIsTheNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/10, 5*time.Second, never, false)
@@ -374,8 +377,8 @@ func TestTimeoutIsTheNetworks(t *testing.T) {
 	})
 }
 
-// TestServerCutsLongLists: a list that takes longer to decode than servers allow comes to its end,
-// because it is read to its end after a while.
+// TestServerCutsLongLists checks that a list which takes longer to decode than servers permit
+// succeeds, because the limit is lifted after a while.
 func TestServerCutsLongLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/2, 0, time.Minute, false)
@@ -384,11 +387,12 @@ func TestServerCutsLongLists(t *testing.T) {
 	})
 }
 
-// TestBoundIsLifted: without a deadline the bound is kept for 20 s, and no longer.
+// TestBoundIsLifted checks that the limit is lifted after 20 s, and no sooner, if there is no
+// deadline.
 func TestBoundIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/2, 0, never, false)
-		done := make(chan heard)
+		done := make(chan outcome)
 		go func() { done <- ask(t, l.source, firstList) }()
 		time.Sleep(20*time.Second - 1)
 		synctest.Wait()
@@ -401,7 +405,7 @@ func TestBoundIsLifted(t *testing.T) {
 	})
 }
 
-// TestErrorComesAtOnce: what waits is not decoded if the list fails.
+// TestErrorComesAtOnce checks that waiting bytes are not decoded if the list fails.
 func TestErrorComesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/10, 2*time.Second, never, true)
@@ -414,7 +418,7 @@ func TestErrorComesAtOnce(t *testing.T) {
 	})
 }
 
-// altered is a ListerWatcher whose results somebody changes.
+// altered is a ListerWatcher whose results a program changes.
 type altered struct {
 	clientgo.ListerWatcherWithContext
 	list  func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
@@ -435,14 +439,14 @@ func (a altered) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return a.watch(ctx, a.ListerWatcherWithContext, o)
 }
 
-// notP3 leaves an object out of a watch.
+// notP3 removes an object from a watch.
 func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 	w, err := plain.WatchWithContext(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
-		pod, ok := e.Object.(metav1.Object) // an error is none
+		pod, ok := e.Object.(metav1.Object) // the object of an error has no metadata
 		return e, !ok || pod.GetName() != "p3"
 	}), nil
 }
@@ -450,8 +454,8 @@ func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.List
 // podClients are clients of pods in both encodings.
 var podClients = kinds[:2]
 
-// TestFilteredWatch: a watch that does not come as client-go makes it gets its body back: nothing
-// is lost, no second request is made, and none is tapped again.
+// TestFilteredWatch checks that a watch which is not returned as client-go made it gets its body
+// back: nothing is lost, no second request is made, and no later watch is tapped.
 func TestFilteredWatch(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
@@ -467,8 +471,8 @@ func TestFilteredWatch(t *testing.T) {
 	}
 }
 
-// TestFilteredWatchAfterList: who filters watches may filter lists, unnoticed: the state is taken
-// over again.
+// TestFilteredWatchAfterList checks that the caller must list again if a watch is filtered, since
+// lists may be filtered too, which is not noticed.
 func TestFilteredWatchAfterList(t *testing.T) {
 	for _, k := range podClients {
 		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
@@ -485,7 +489,7 @@ func TestFilteredWatchAfterList(t *testing.T) {
 
 type listChange = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
 
-// edits changes lists of pods.
+// edits returns a change of lists of pods.
 func edits(f func(*v1.PodList) runtime.Object) listChange {
 	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
@@ -496,7 +500,7 @@ func edits(f func(*v1.PodList) runtime.Object) listChange {
 	}
 }
 
-// changes are what ListFuncs do to lists.
+// changes are changes that a ListFunc may make.
 var changes = map[string]listChange{
 	"edits": edits(func(l *v1.PodList) runtime.Object {
 		for i := range l.Items {
@@ -536,7 +540,7 @@ var changes = map[string]listChange{
 	},
 }
 
-// TestLateRequest: a request that is made with the context of a call that has returned is not
+// TestLateRequest checks that a request with the context of a call that has returned is not
 // touched.
 func TestLateRequest(t *testing.T) {
 	for _, k := range podClients {
@@ -568,7 +572,7 @@ func TestLateRequest(t *testing.T) {
 	}
 }
 
-// TestReadLater: a body that is read when the call has returned is whole.
+// TestReadLater checks that a body read after the call has returned is complete.
 func TestReadLater(t *testing.T) {
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
 	set := client(t, server.config(transport))
@@ -585,7 +589,8 @@ func TestReadLater(t *testing.T) {
 	assert.Equal(t, taptest.Encoded(podList("5"), runtime.ContentTypeJSON), got)
 }
 
-// TestAlteredLists: whatever a ListFunc does to a list, the informer gets that in the end.
+// TestAlteredLists checks that the informer gets the list that a ListFunc returns, whatever it
+// changes.
 func TestAlteredLists(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -602,8 +607,8 @@ func TestAlteredLists(t *testing.T) {
 	}
 }
 
-// TestAnotherRequestBefore: a request that is not the one that was asked for is not touched, and
-// that one is taken all the same.
+// TestAnotherRequestBefore checks that another request in the same call is not touched, and that
+// the requested list is still taken.
 func TestAnotherRequestBefore(t *testing.T) {
 	for _, k := range podClients {
 		before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
@@ -619,7 +624,8 @@ func TestAnotherRequestBefore(t *testing.T) {
 	}
 }
 
-// TestOtherObjects: an informer of nodes whose client lists pods gets pods, by client-go.
+// TestOtherObjects checks that an informer of nodes whose client lists pods gets pods, decoded by
+// client-go.
 func TestOtherObjects(t *testing.T) {
 	for _, k := range podClients {
 		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
@@ -630,7 +636,7 @@ func TestOtherObjects(t *testing.T) {
 		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, func(o *tap.Options) {
 			o.Make = taptest.SlowDecoders(func(runtime.Object) bool { return true }, nil)
 		})
-		_, err = source.ListWithContext(t.Context(), firstList) // nothing was decoded by us
+		_, err = source.ListWithContext(t.Context(), firstList) // nothing was decoded directly
 		isDoubt(t, err)
 		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
 		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
@@ -638,7 +644,8 @@ func TestOtherObjects(t *testing.T) {
 	}
 }
 
-// TestFailsAfterList: a ListFunc that fails on the list less items fails on the whole list, or not.
+// TestFailsAfterList checks that a ListFunc which fails on the shortened list causes a Doubt, and
+// gets the whole list the next time.
 func TestFailsAfterList(t *testing.T) {
 	for _, k := range podClients {
 		counts := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
@@ -656,7 +663,7 @@ func TestFailsAfterList(t *testing.T) {
 	}
 }
 
-// TestTwoWatches: if one call opens two watches, client-go decodes both.
+// TestTwoWatches checks that client-go decodes both watches if one call opens two.
 func TestTwoWatches(t *testing.T) {
 	for _, k := range podClients {
 		twice := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
@@ -672,17 +679,17 @@ func TestTwoWatches(t *testing.T) {
 	}
 }
 
-// hanging answers with pieces, and goes on for ever.
+// hanging returns a server that sends pieces and leaves the body open.
 func hanging(media string, pieces [][]byte) *taptest.Wire {
 	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, true }}
 }
 
-// ending answers with pieces.
+// ending returns a server that sends pieces and ends the body.
 func ending(media string, pieces [][]byte) *taptest.Wire {
 	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, false }}
 }
 
-// watchOver returns a source whose client has the wire in the place of a network.
+// watchOver returns a source whose client uses w instead of a network.
 func watchOver(t testing.TB, w *taptest.Wire, change func(*tap.Options)) tapped {
 	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: w, QPS: -1}
 	if w.Media == "application/json" {
@@ -699,8 +706,8 @@ func watchPieces(media string) (pieces [][]byte) {
 	return pieces
 }
 
-// TestStoppedAnywhere: a watch that is stopped after any number of events, or whose context ends
-// then, leaves no body open and no goroutine.
+// TestStoppedAnywhere checks that a watch which is stopped, or whose context ends, after any number
+// of events leaves no open body and no goroutine.
 func TestStoppedAnywhere(t *testing.T) {
 	for _, media := range []string{"application/json", protobufType} {
 		for after := range len(manyEvents()) + 1 {
@@ -721,7 +728,7 @@ func TestStoppedAnywhere(t *testing.T) {
 					}
 					by(w, cancel)
 					synctest.Wait()
-					for range w.ResultChan() { // ends
+					for range w.ResultChan() { // until the channel is closed
 					}
 					w.Stop()
 					synctest.Wait()
@@ -733,7 +740,8 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonedDoubt: a watch that nobody reads any more after its Doubt is closed by its Stop.
+// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its
+// Doubt.
 func TestAbandonedDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := hanging(protobufType, watchPieces(protobufType))
@@ -747,8 +755,8 @@ func TestAbandonedDoubt(t *testing.T) {
 	})
 }
 
-// TestListEnded: a list whose context ends while it is read fails like one without us, and leaves
-// nothing.
+// TestListEnded checks that a list whose context ends while it is read fails as with client-go, and
+// leaves nothing behind.
 func TestListEnded(t *testing.T) {
 	for _, media := range []string{"application/json", protobufType} {
 		whole := taptest.Encoded(podList("5"), media)
@@ -768,7 +776,8 @@ func TestListEnded(t *testing.T) {
 	}
 }
 
-// TestReadBeforeReturned: a WatchFunc that waits for an event before it returns gets it.
+// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets
+// the event.
 func TestReadBeforeReturned(t *testing.T) {
 	reads := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 		w, err := plain.WatchWithContext(ctx, o)
@@ -785,7 +794,8 @@ func TestReadBeforeReturned(t *testing.T) {
 	})
 }
 
-// TestPanickingCall: a ListerWatcher that panics after a request leaves a body that can be read.
+// TestPanickingCall checks that a ListerWatcher that panics after a request leaves a body that can
+// be read.
 func TestPanickingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened watch.Interface
@@ -803,8 +813,8 @@ func TestPanickingCall(t *testing.T) {
 	})
 }
 
-// TestServerNotHeldUp: a list that fits the read-ahead is read to its end while its first item is
-// still being decoded; of a longer one no more is read than that.
+// TestServerNotHeldUp checks that a list within the limit is received completely while its first
+// item is decoded, and that no more than the limit is received of a longer list.
 func TestServerNotHeldUp(t *testing.T) {
 	whole := taptest.Encoded(podList("5"), "application/json")
 	pieces := bytes.SplitAfter(whole, []byte("}"))
@@ -824,7 +834,7 @@ func TestServerNotHeldUp(t *testing.T) {
 			source := tappedOf(generated(t, c), &v1.Pod{}, func(o *tap.Options) {
 				o.Ahead, o.Make = limit, taptest.SlowToBegin(decoding)
 			})
-			done := make(chan heard)
+			done := make(chan outcome)
 			go func() { done <- ask(t, source, firstList) }()
 			synctest.Wait()
 			if limit == 1 {
@@ -838,7 +848,7 @@ func TestServerNotHeldUp(t *testing.T) {
 	}
 }
 
-// lateBody is no list. The read that waits when it is closed ends later.
+// lateBody is a body without data, whose pending read ends some time after it is closed.
 type lateBody struct {
 	begun bool
 	late  chan error
@@ -855,8 +865,8 @@ func (b *lateBody) Read(p []byte) (int, error) {
 
 func (b *lateBody) Close() error { return nil }
 
-// TestReceivedNoMore: a read of a list that ends when its body is closed says nothing of what is
-// received by then: be it nothing, or the next list.
+// TestReceivedNoMore checks that a read of a list that ends after its body was closed does not
+// change the receiving state, neither to none nor of the next list.
 func TestReceivedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good := taptest.Encoded(podList("5"), runtime.ContentTypeJSON)
@@ -888,7 +898,7 @@ func TestReceivedNoMore(t *testing.T) {
 		assert.False(t, receives())
 
 		assert.Equal(t, []string{"client", "suspended:", "client"}, asked(t, source, 3))
-		done := make(chan heard)
+		done := make(chan outcome)
 		go func() { done <- ask(t, source, firstList) }()
 		<-sent
 		late <- io.EOF
@@ -899,8 +909,8 @@ func TestReceivedNoMore(t *testing.T) {
 	})
 }
 
-// TestHost: the ledger has the host of the last request, of a list or a watch, also if there was no
-// answer.
+// TestHost checks that the ledger has the host of the last request, for a list or a watch, even
+// without a response.
 func TestHost(t *testing.T) {
 	sent := func(ctx context.Context, url string) error {
 		tap.From(ctx).Begin(httptest.NewRequest("GET", url, nil))
@@ -924,7 +934,7 @@ func TestHost(t *testing.T) {
 	assert.Equal(t, "b:6443", ledger.Host())
 }
 
-// weighed is a body that is counted as it is read.
+// weighed is a body that counts the bytes read from it.
 type weighed struct {
 	io.ReadCloser
 	n *atomic.Int64
@@ -936,8 +946,8 @@ func (w weighed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestBytes: the bytes of lists and watches are those that come from the server. What is left to
-// the client is not known.
+// TestBytes checks that the counts are the bytes of lists and watches sent by the server. Bytes
+// decoded by the client are not counted.
 func TestBytes(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		var n atomic.Int64

@@ -5,14 +5,14 @@ package tap
 
 import "github.com/kinformer/cache/internal/decode"
 
-// SharedTexts returns the table of the process, nil if there is none.
+// SharedTexts returns the table of strings of the process, or nil.
 func SharedTexts() *decode.Intern {
 	texts.Lock()
 	defer texts.Unlock()
 	return texts.weak.Value()
 }
 
-// SharedParts is SharedTexts for parts.
+// SharedParts returns the table of parts of the process, or nil.
 func SharedParts() *decode.Parts {
 	parts.Lock()
 	defer parts.Unlock()

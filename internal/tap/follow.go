@@ -18,32 +18,33 @@ import (
 )
 
 const (
-	// eventsAhead is how many events are decoded before they are asked for: so many are one batch
-	// of a busy watch, and no more objects than client-go's buffers hold of long frames.
+	// eventsAhead is the capacity of the channel of events. It is one batch of a busy watch, and no
+	// more objects than client-go's buffers hold in long frames.
 	eventsAhead = 16
-	// manyGivenUp frames of a watch, more than were decoded, show that the type is none for our
-	// decoder: each of them costs twice.
+	// manyGivenUp is the number of given-up frames of a watch, if more than those decoded, after
+	// which the client decodes all objects of the type. Each given-up frame costs twice.
 	manyGivenUp = 64
 )
 
-// following is a watch whose frames we decode. What we are not sure of, and what goes both ways, is
-// handed to the client, whose answer takes its place; so are errors and the end of the stream.
+// following is a watch whose frames this package decodes. Frames that the decoder gives up, and
+// frames that both decode, are passed to the client, and its event is used. So are errors and the
+// end of the stream.
 //
-//	body ──▶ frames ──▶ ours ───────────────────────────────▶ events
-//	                └─▶ held ──▶ client, a StreamWatcher ──────▲
+//	body ──▶ frames ──▶ decode ─────────────────────────────▶ events
+//	                └─▶ watchBody ──▶ client, a StreamWatcher ─▲
 //
-// A frame of ours takes these steps, of which rows are there in an informer that shares parts:
+// The steps of a frame that is decoded here (the rows exist if the informer shares parts):
 //
 //	Frames.Next      the bytes of one frame
-//	own.Open         its type of event, the kind, and where the bytes of the object are
-//	cached           what is cached becomes more or less
-//	rows.find        the former version of the object, and the sums of its parts
-//	Plan.Update      the object: changed parts are decoded, the others are those of the former version
-//	rows.add         the object and its sums, for the next version
+//	own.Open         the type of the event, the kind, and the bytes of the object
+//	cached           the count of cached bytes
+//	rows.find        the former version of the object, and the hashes of its parts
+//	Plan.Update      the object: changed parts are decoded, others are copied from the former version
+//	rows.add         the object and its hashes, for the next version
 type following struct {
 	trust  *trust
 	client *watch.StreamWatcher
-	body   *held
+	body   *watchBody
 	coding Encoding
 	frames *decode.Frames
 	events chan watch.Event
@@ -51,15 +52,15 @@ type following struct {
 	stopping sync.Once
 	stopped  chan struct{}
 
-	// The goroutine of run has these.
+	// Used by run only.
 
-	lesson  *lesson // nil: no frame was decoded by both
-	decoded int
-	givenUp int
+	streamType *streamType // nil until both have decoded a frame
+	decoded    int
+	givenUp    int
 }
 
-// follow follows a watch whose body is claimed.
-func follow(t *trust, client *watch.StreamWatcher, body *held, e Encoding) *following {
+// follow decodes a watch whose body was claimed.
+func follow(t *trust, client *watch.StreamWatcher, body *watchBody, e Encoding) *following {
 	f := &following{
 		trust: t, client: client, body: body, coding: e,
 		frames: decode.NewFrames(counting{body.real, &t.options.Ledger.watchBytes}, e, maxFrame),
@@ -69,7 +70,7 @@ func follow(t *trust, client *watch.StreamWatcher, body *held, e Encoding) *foll
 	return f
 }
 
-// ResultChan returns the events. It is closed when the watch has ended.
+// ResultChan returns the channel of events. It is closed when the watch ends.
 func (f *following) ResultChan() <-chan watch.Event { return f.events }
 
 // Stop ends the watch, and closes the body.
@@ -92,13 +93,13 @@ func (f *following) run() {
 	}
 }
 
-// handle makes an event of a frame. It returns false when the watch has ended for us.
+// handle sends the event of a frame. It returns false if run must return.
 func (f *following) handle(frame []byte) bool {
-	if f.lesson != nil && f.isOther(f.frames.Payload(frame)) {
+	if f.streamType != nil && f.isOther(f.frames.Payload(frame)) {
 		return true
 	}
 	sample := f.trust.sampler.next()
-	if f.lesson == nil || sample {
+	if f.streamType == nil || sample {
 		return f.passOn(frame, nil)
 	}
 	count, ours, err := f.decode(f.frames.Payload(frame))
@@ -110,7 +111,7 @@ func (f *following) handle(frame []byte) bool {
 	return f.emit(ours)
 }
 
-// isOther reports whether a frame is about an object that is known not to be of the part.
+// isOther reports whether a frame is about an object of another shard.
 func (f *following) isOther(data []byte) bool {
 	if f.trust.options.Part == nil {
 		return false
@@ -119,26 +120,26 @@ func (f *following) isOther(data []byte) bool {
 	return err == nil && frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding)
 }
 
-// decode makes an event of a frame, with the object that was made of its bytes before, or from its
-// former version, if that is still there. It returns what counts such objects.
+// decode returns the event of a frame. Its object is the former one if the bytes are the same, or
+// decoded, possibly from the former version. count is the counter of such objects.
 func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
 	known, ledger := f.trust.rows, f.trust.options.Ledger
 	count = &ledger.decoded
-	frame, err := f.open(f.lesson.decoder, data)
+	frame, err := f.open(f.streamType.decoder, data)
 	if err != nil {
 		return count, ours, err
 	}
 	f.count(frame)
 	var found former
 	if frame.Type != watch.Bookmark {
-		found = known.find(f.lesson.form(f.coding), frame.Object)
+		found = known.find(f.streamType.form(f.coding), frame.Object)
 	}
-	// Behind find: if a check begins in between, the row that is added below is not found any more.
+	// After find: if a check begins in between, the row added below is never found.
 	check := f.trust.checks.Load()
 	if found.same && !check && frame.Type != watch.Deleted {
 		return &ledger.reused, watch.Event{Type: frame.Type, Object: found.Object.(runtime.Object)}, nil
 	}
-	ours, sums, err := f.lesson.event(frame, found.Former, check)
+	ours, sums, err := f.streamType.event(frame, found.Former, check)
 	switch {
 	case frame.Type == watch.Deleted:
 		known.remove(found)
@@ -148,34 +149,34 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 	return count, ours, err
 }
 
-// count counts what is cached.
+// count updates the count of cached objects.
 func (f *following) count(frame Frame) {
 	switch cached := &f.trust.cached; frame.Type {
 	case watch.Added:
-		cached.came(len(frame.Object))
+		cached.received(len(frame.Object))
 	case watch.Deleted:
-		cached.gone()
+		cached.deleted()
 	case watch.Bookmark:
 		cached.listed()
 	}
 }
 
-// open takes a frame apart that is about an object of the kind that is watched.
-func (f *following) open(by sure, data []byte) (Frame, error) {
+// open parses a frame and checks its event type and kind.
+func (f *following) open(by safeDecoder, data []byte) (Frame, error) {
 	frame, err := by.Open(data)
 	switch {
 	case err != nil:
 		return frame, err
 	case !isChange(frame.Type):
 		return frame, errOtherEvent
-	case f.lesson != nil && !frame.Kind.Empty() && frame.Kind != f.lesson.kind:
+	case f.streamType != nil && !frame.Kind.Empty() && frame.Kind != f.streamType.kind:
 		return frame, errOtherKind
 	}
 	return frame, nil
 }
 
-// passOn hands a frame to the client, whose answer counts. Without a reason the frame goes both
-// ways.
+// passOn passes a frame to the client, and sends its event. If why is nil, the frame is also
+// decoded here to compare the results.
 func (f *following) passOn(frame []byte, why error) bool {
 	if !f.whole(frame) {
 		f.frames.Unread(frame)
@@ -214,10 +215,10 @@ func (f *following) passOn(frame []byte, why error) bool {
 	return false
 }
 
-// whole reports whether the client, too, takes the frame for exactly one.
+// whole reports whether the client will read the frame as exactly one frame.
 func (f *following) whole(frame []byte) bool { return f.coding == Protobuf || json.Valid(frame) }
 
-// isChange reports whether events of a type are about an object of the type that is watched.
+// isChange reports whether events of the type are about an object of the watched type.
 func isChange(e watch.EventType) bool {
 	switch e {
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
@@ -227,10 +228,11 @@ func isChange(e watch.EventType) bool {
 	}
 }
 
-// compare decodes a frame that the client has decoded, and learns from the first one. It returns a
-// *Doubt if the results differ, or why we cannot decode the frame.
+// compare decodes a frame that the client has decoded, and learns the type of the stream from the
+// first one. It returns a *Doubt if the results differ, or an error if the frame cannot be decoded
+// here.
 func (f *following) compare(data []byte, theirs watch.Event) error {
-	by, l := sure{}, f.lesson
+	by, l := safeDecoder{}, f.streamType
 	if l == nil {
 		var err error
 		if by, err = f.decoderOf(theirs.Object); err != nil {
@@ -251,7 +253,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 			return err
 		}
 	}
-	ours, _, err := l.event(frame, decode.Former{}, true) // who writes to parts is no fault of the decoder's
+	ours, _, err := l.event(frame, decode.Former{}, true) // checked: a modified part is not a fault of the decoder
 	if err != nil {
 		return err
 	}
@@ -264,29 +266,29 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 		return f.trust.doubt("an event of a watch, " + where)
 	}
 	f.trust.options.Ledger.verified.Add(1)
-	if f.lesson == nil {
-		f.lesson = l
+	if f.streamType == nil {
+		f.streamType = l
 		f.trust.options.Ledger.turnedOn(f.coding)
 	}
 	return nil
 }
 
-// decoderOf returns the decoder of objects such as the client has made.
-func (f *following) decoderOf(theirs runtime.Object) (sure, error) {
+// decoderOf returns the decoder for the type of an object that the client made.
+func (f *following) decoderOf(theirs runtime.Object) (safeDecoder, error) {
 	t := reflect.TypeOf(theirs)
 	if expected := f.trust.example; expected != nil && t != expected {
-		return sure{}, fmt.Errorf("an object is a %v", t)
+		return safeDecoder{}, fmt.Errorf("an object is a %v", t)
 	}
 	decoder, known := f.trust.decoder(t, f.coding)
 	if !known {
-		return sure{}, fmt.Errorf("there is no decoder for the type in %s", f.coding)
+		return safeDecoder{}, fmt.Errorf("there is no decoder for the type in %s", f.coding)
 	}
 	return decoder, nil
 }
 
-// ask hands a frame to the client, to be taken back, and waits for its answer. It returns false
-// when the watch has ended for us: also because the client, or what is between us and it, reads on
-// without an answer.
+// ask passes a frame to the client and waits for its event. The frame must be taken back. It
+// returns false if run must return, also because the client, or a transport between, reads on
+// without an event.
 func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	f.body.hand(frame)
 	select {
@@ -299,8 +301,8 @@ func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	return theirs, answered
 }
 
-// goesOn reports whether the client reads on behind an error: one that the server has sent, and not
-// one that the client ends with.
+// goesOn reports whether the client reads on after an error event. It does after an error that the
+// server sent, but not after one of its own.
 func (f *following) goesOn() bool {
 	select {
 	case <-f.client.ResultChan():
@@ -311,7 +313,7 @@ func (f *following) goesOn() bool {
 	return false
 }
 
-// emit returns false when nobody wants events any more.
+// emit sends an event. It returns false if the watch was stopped.
 func (f *following) emit(e watch.Event) bool {
 	select {
 	case f.events <- e:
@@ -321,7 +323,8 @@ func (f *following) emit(e watch.Event) bool {
 	}
 }
 
-// release gives the body back, with what was read of it, and brings what the client makes of that.
+// release gives the body, including the bytes read from it, back to the client, and forwards the
+// events of the client until the watch ends.
 func (f *following) release() {
 	f.body.release(f.frames.Rest())
 	for {

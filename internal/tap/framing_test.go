@@ -32,8 +32,8 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// everyKind runs a test with clients of each kind, by HTTP/1.1 and by HTTP/2, with decoders that
-// are right and those that are the library's.
+// everyKind runs a test with clients of each kind, HTTP/1.1 and HTTP/2, slow decoders and those of
+// package tap.
 func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
 	for _, k := range kinds {
 		for _, http2 := range []bool{false, true} {
@@ -44,7 +44,7 @@ func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
 	}
 }
 
-// bookmark is the end mark of a watch-list, if it is to be.
+// bookmark returns a bookmark, with the annotation that ends a watch-list if end is set.
 func bookmark(version string, end bool) *v1.Pod {
 	mark := &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
 	if end {
@@ -53,7 +53,7 @@ func bookmark(version string, end bool) *v1.Pod {
 	return mark
 }
 
-// manyEvents are more than go both ways, of every type.
+// manyEvents returns more events than both decode, of every type.
 func manyEvents() (script []event) {
 	for i := range 12 {
 		script = append(script, event{watch.Added, pod(fmt.Sprintf("p%d", i), fmt.Sprint(10+i))})
@@ -65,26 +65,26 @@ func manyEvents() (script []event) {
 		event{watch.Bookmark, bookmark("33", false)})
 }
 
-// TestWatchesEqual: a watch that is followed by us brings what client-go's brings.
+// TestWatchesEqual checks that a watch decoded by the tap equals that of client-go.
 func TestWatchesEqual(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		script := manyEvents()
 		plain, direct, state := plainAndTapped(t, k, http2, nil, []answer{events(false, script...)},
-			func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+			func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 		require.Len(t, plain.Events, len(script))
 		assert.Equal(t, plain, direct)
 		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: int64(len(script) - 8), Verified: 8}, state)
 	})
 }
 
-// TestListsEqual: so does a list, also one without items.
+// TestListsEqual checks that lists, including empty ones, equal those of client-go.
 func TestListsEqual(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		remaining := int64(7)
 		for n, decoded := range map[int]int64{20: 11, 0: 0} {
 			answers := []answer{page(metav1.ListMeta{ResourceVersion: "5", Continue: "next", RemainingItemCount: &remaining}, pods(n, "4")...)}
 			plain, direct, state := plainAndTapped(t, k, http2, answers, nil,
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return ask(t, lw, firstList) })
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return ask(t, lw, firstList) })
 			require.Len(t, plain.Items, n)
 			assert.Equal(t, "5", direct.Meta.ResourceVersion)
 			assert.Equal(t, plain, direct)
@@ -94,8 +94,8 @@ func TestListsEqual(t *testing.T) {
 	})
 }
 
-// TestErrorsEqual: the errors of a server are those that they are without us, as are those in
-// streams.
+// TestErrorsEqual checks that errors of a server, in responses and streams, are the same as without
+// a tap.
 func TestErrorsEqual(t *testing.T) {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	for name, answers := range map[string][]answer{
@@ -111,15 +111,16 @@ func TestErrorsEqual(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			everyKind(t, func(t *testing.T, k kind, http2 bool) {
 				plain, direct, _ := plainAndTapped(t, k, http2, nil, answers,
-					func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+					func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 				assert.Equal(t, plain, direct)
-				assert.NotEqual(t, heard{}, plain)
+				assert.NotEqual(t, outcome{}, plain)
 			})
 		})
 	}
 }
 
-// TestCutAnywhere: a watch that ends at any byte brings what it brings without us, up to its error.
+// TestCutAnywhere checks that a watch which ends at any byte has the same events and error as
+// without a tap.
 func TestCutAnywhere(t *testing.T) {
 	for _, k := range kinds[:2] {
 		k.own = true
@@ -136,14 +137,14 @@ func TestCutAnywhere(t *testing.T) {
 			for at := 0; at <= len(whole); at += step {
 				answers := []answer{stream(false, streamType(media), whole[:at/2], whole[at/2:at])}
 				plain, direct, _ := plainAndTapped(t, k, false, nil, answers,
-					func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+					func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 				require.Equal(t, plain, direct, "cut at %d of %d", at, len(whole))
 			}
 		})
 	}
 }
 
-// jsonFrames are the frames of added pods, without their line ends.
+// jsonFrames returns frames of added pods, without newlines.
 func jsonFrames(n int) (frames [][]byte) {
 	for i := range n {
 		frames = append(frames, bytes.TrimSpace(taptest.Frame(watch.Added, pod(fmt.Sprintf("p%d", i), "9"), runtime.ContentTypeJSON)))
@@ -151,7 +152,7 @@ func jsonFrames(n int) (frames [][]byte) {
 	return frames
 }
 
-// pretty is a frame over many lines.
+// pretty returns a frame with many lines.
 func pretty(frame []byte) []byte {
 	var out bytes.Buffer
 	if err := json.Indent(&out, frame, "", "  "); err != nil {
@@ -160,7 +161,8 @@ func pretty(frame []byte) []byte {
 	return append(out.Bytes(), '\n')
 }
 
-// TestOddFraming: events come out the same however the stream is cut, and as directly as can be.
+// TestOddFraming checks that the events do not depend on how the stream is split, and that as many
+// as possible are decoded directly.
 func TestOddFraming(t *testing.T) {
 	f := jsonFrames(20)
 	lines := bytes.Join(f, []byte("\n"))
@@ -181,16 +183,16 @@ func TestOddFraming(t *testing.T) {
 	} {
 		bothDecoders(t, name, kinds[1], func(t *testing.T, k kind) {
 			plain, direct, state := plainAndTapped(t, k, false, nil, []answer{stream(false, runtime.ContentTypeJSON, c.pieces...)},
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 			require.Equal(t, plain, direct)
-			if c.decoded >= 0 { // else it depends on what arrives together
+			if c.decoded >= 0 { // otherwise it depends on the bytes that arrive together
 				assert.Equal(t, c.decoded, state.Decoded)
 			}
 		})
 	}
 }
 
-// TestOddProtobuf: the same for the frames of protobuf.
+// TestOddProtobuf checks the same for frames of protobuf.
 func TestOddProtobuf(t *testing.T) {
 	var frames []byte
 	for i := range 20 {
@@ -205,15 +207,15 @@ func TestOddProtobuf(t *testing.T) {
 	} {
 		bothDecoders(t, name, kinds[0], func(t *testing.T, k kind) {
 			plain, direct, state := plainAndTapped(t, k, false, nil, []answer{stream(false, streamType(protobufType), frames, last, frames)},
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 			require.Equal(t, plain, direct)
 			assert.EqualValues(t, 12, state.Decoded)
 		})
 	}
 }
 
-// TestEveryLength: frames of any length go both ways, one after the other, whatever of them the
-// client's buffers leave unread.
+// TestEveryLength checks that both decode frames of any length, one after another, whatever the
+// buffers of the client leave unread.
 func TestEveryLength(t *testing.T) {
 	var frames [][]byte
 	for i := range 1200 {
@@ -230,7 +232,7 @@ func TestEveryLength(t *testing.T) {
 	assert.EqualValues(t, len(frames), source.ledger.State().Verified)
 }
 
-// TestNoLineEnd: an event is there as soon as it has come, also if no line end follows.
+// TestNoLineEnd checks that an event is returned as soon as it is received, even without a newline.
 func TestNoLineEnd(t *testing.T) {
 	f := jsonFrames(20)
 	server := newServer(t, false, nil, []answer{stream(true, runtime.ContentTypeJSON, f...)})
@@ -239,8 +241,8 @@ func TestNoLineEnd(t *testing.T) {
 	assert.EqualValues(t, 12, source.ledger.State().Decoded)
 }
 
-// TestStarvedClient: a transport outside of ours that waits for more than a frame gets it, and
-// nobody waits for an answer that cannot come.
+// TestStarvedClient checks that a transport outside of direct.Transport that waits for more than a
+// frame gets more, and that the tap does not wait for an event that cannot follow.
 func TestStarvedClient(t *testing.T) {
 	hoards := func(rt http.RoundTripper) http.RoundTripper {
 		ours := transport(rt)
@@ -260,7 +262,7 @@ func TestStarvedClient(t *testing.T) {
 	}
 }
 
-// hoard is a body that returns nothing before it has all.
+// hoard is a body that returns nothing until it has read everything.
 type hoard struct {
 	io.ReadCloser
 	all io.Reader
@@ -277,7 +279,7 @@ func (h *hoard) Read(p []byte) (int, error) {
 	return h.all.Read(p)
 }
 
-// TestOddLists: lists that are none, or are damaged, end as they do without us.
+// TestOddLists checks that bodies which are not valid lists have the same result as without a tap.
 func TestOddLists(t *testing.T) {
 	good := taptest.Encoded(podList("5"), runtime.ContentTypeJSON)
 	for name, body := range map[string][]byte{
@@ -308,7 +310,7 @@ func TestOddLists(t *testing.T) {
 	}
 }
 
-// cutOff answers with a list, less its last bytes.
+// cutOff sends a list without its last bytes.
 func cutOff(w http.ResponseWriter, r *http.Request) {
 	body := taptest.Encoded(podList("5"), mediaOf(r))
 	w.Header().Set("Content-Type", mediaOf(r))
@@ -317,8 +319,8 @@ func cutOff(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestBrokenList: a list whose connection breaks fails with that error, and the tap is as good as
-// it was.
+// TestBrokenList checks that a list whose connection breaks returns that error, and that later
+// lists are decoded directly.
 func TestBrokenList(t *testing.T) {
 	for _, k := range podClients {
 		answers := []answer{cutOff, list("5", pods(20, "4")...)}
@@ -332,7 +334,7 @@ func TestBrokenList(t *testing.T) {
 	}
 }
 
-// named reports whether an object has one of the names.
+// named returns a function that reports whether an object has one of the names.
 func named(names ...string) func(runtime.Object) bool {
 	return func(obj runtime.Object) bool {
 		for _, name := range names {
@@ -344,7 +346,8 @@ func named(names ...string) func(runtime.Object) bool {
 	}
 }
 
-// TestGivenUp: what our decoder gives up client-go decodes, in its place.
+// TestGivenUp checks that client-go decodes objects that the decoder gives up, in the same
+// position.
 func TestGivenUp(t *testing.T) {
 	refuses := func(o *tap.Options) { o.Make = taptest.SlowDecoders(named("p0", "p9", "p10", "p15", "p3"), nil) }
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
@@ -360,7 +363,7 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// TestMostlyGivenUp: a type that our decoder mostly gives up is left to client-go.
+// TestMostlyGivenUp checks that client-go decodes a type that the decoder mostly gives up.
 func TestMostlyGivenUp(t *testing.T) {
 	var script []event
 	for i := range 200 {
@@ -377,7 +380,7 @@ func TestMostlyGivenUp(t *testing.T) {
 	}
 }
 
-// TestPanics: a decoder that panics has given up.
+// TestPanics checks that a panic of a decoder counts as giving up.
 func TestPanics(t *testing.T) {
 	panics := func(obj runtime.Object) bool {
 		if named("p9")(obj) {
@@ -399,7 +402,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// damage makes a decoder wrong about an object.
+// damage makes a decoder return a wrong result for an object.
 func damage(name string) func(o *tap.Options) {
 	return func(o *tap.Options) {
 		o.Verify = 10
@@ -411,7 +414,7 @@ func damage(name string) func(o *tap.Options) {
 	}
 }
 
-// difference is where damage shows.
+// difference returns the path that damage changes.
 func difference(k kind) string {
 	if k.name == "dynamic" {
 		return "a *unstructured.Unstructured, differs at object.Object[...][...]"
@@ -419,8 +422,8 @@ func difference(k kind) string {
 	return fmt.Sprintf("a %T, differs at object.ObjectMeta.Labels", k.example)
 }
 
-// TestDifferentEvent: a watch in which an object was decoded wrongly ends with a Doubt, which names
-// the place and no value; what follows is client-go's.
+// TestDifferentEvent checks that a watch with a wrongly decoded object ends with a Doubt, which
+// contains the path and no value, and that client-go decodes from then on.
 func TestDifferentEvent(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		for name, before := range map[string]int{"p0": 0, "p7": 7, "p9": 9} {
@@ -442,8 +445,8 @@ func TestDifferentEvent(t *testing.T) {
 	})
 }
 
-// TestDifferentItem: a list in which an item was decoded wrongly is none, and what follows is
-// client-go's.
+// TestDifferentItem checks that a list with a wrongly decoded item is a Doubt, and that client-go
+// decodes from then on.
 func TestDifferentItem(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		for _, name := range []string{"p0", "p7", "p9", "p19"} {
@@ -463,8 +466,8 @@ func TestDifferentItem(t *testing.T) {
 	})
 }
 
-// TestUnnoticedDifference: between two samples nothing is compared, so the tests above do not pass
-// by comparing all.
+// TestUnnoticedDifference checks that objects between two samples are not compared: the tests above
+// do not pass by comparing all.
 func TestUnnoticedDifference(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
@@ -474,7 +477,7 @@ func TestUnnoticedDifference(t *testing.T) {
 	assert.Equal(t, "secret", got.Items[10].(metav1.Object).GetLabels()["app"])
 }
 
-// TestPagesAgree: each page is a list of its own, with a first item that goes both ways, and its
+// TestPagesAgree checks that both decode the first item of each page, and that each page has its
 // token.
 func TestPagesAgree(t *testing.T) {
 	remaining := int64(15)
@@ -483,7 +486,7 @@ func TestPagesAgree(t *testing.T) {
 		page(metav1.ListMeta{ResourceVersion: "5"}, pods(15, "3")...),
 	}
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		both := func(lw clientgo.ListerWatcherWithContext) (first, second heard) {
+		both := func(lw clientgo.ListerWatcherWithContext) (first, second outcome) {
 			first = ask(t, lw, firstList)
 			return first, ask(t, lw, metav1.ListOptions{Limit: 500, Continue: first.Meta.Continue})
 		}
@@ -497,7 +500,7 @@ func TestPagesAgree(t *testing.T) {
 	})
 }
 
-// TestSecretKeys: keys of maps are data, and no part of a path.
+// TestSecretKeys checks that keys of maps are not part of a path.
 func TestSecretKeys(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
@@ -526,13 +529,14 @@ var (
 
 var generatedJSON, dynamicJSON = kinds[1], kinds[4]
 
-// answered returns a source with the library's decoders whose server answers lists so.
+// answered returns a source with the decoders of package tap whose server gives these answers to
+// lists.
 func answered(t *testing.T, k kind, answers ...answer) tapped {
 	return tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, usesOwn)
 }
 
-// asked lists so often, and says how each list came: directly, from the client, with a doubt that
-// suspends, with one that is for good, or not at all.
+// asked lists several times, and returns the result of each list: decoded directly, by the client,
+// a doubt that suspends, a doubt for good, or an error.
 func asked(t *testing.T, source tapped, times int) (how []string) {
 	for range times {
 		list, err := source.ListWithContext(t.Context(), firstList)
@@ -551,8 +555,8 @@ func asked(t *testing.T, source tapped, times int) (how []string) {
 	return how
 }
 
-// TestOneOddAnswer: after an odd answer, and one that the client decodes, lists are decoded
-// directly again.
+// TestOneOddAnswer checks that, after an odd response and one that the client decodes, lists are
+// decoded directly again.
 func TestOneOddAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		k   kind
@@ -576,8 +580,8 @@ func TestOneOddAnswer(t *testing.T) {
 	}
 }
 
-// TestOddServer: answers that the client does not understand either say nothing about decoding,
-// however often they come.
+// TestOddServer checks that responses which the client does not understand either never turn the
+// tap off.
 func TestOddServer(t *testing.T) {
 	source := answered(t, generatedJSON, aCutList, aCutList, badItem, badItem, badItem, badItem, aStatus, aStatus, goodList)
 	assert.Equal(t, []string{
@@ -585,8 +589,8 @@ func TestOddServer(t *testing.T) {
 	}, asked(t, source, 9))
 }
 
-// TestThirdOddAnswer: the third answer that only the client understands ends decoding directly for
-// good. Those that it does not understand do not count.
+// TestThirdOddAnswer checks that the third response that only the client understands turns the tap
+// off for good. Responses that the client does not understand do not count.
 func TestThirdOddAnswer(t *testing.T) {
 	source := answered(t, generatedJSON, nullItem, nullItem, badItem, badItem, nullItem, goodList, goodList, badItem, goodList)
 	assert.Equal(t, []string{
@@ -599,8 +603,8 @@ func TestThirdOddAnswer(t *testing.T) {
 	assert.False(t, source.ledger.State().On)
 }
 
-// TestSuspendedToTheLastPage: a doubt is settled by a whole list, which is the client's: one that
-// ends early because nobody wants it any more settles nothing.
+// TestSuspendedToTheLastPage checks that a complete list by the client ends a suspension, and a
+// canceled one does not.
 func TestSuspendedToTheLastPage(t *testing.T) {
 	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
 	source := answered(t, generatedJSON, first, badItem, first, goodList, goodList)
@@ -612,15 +616,16 @@ func TestSuspendedToTheLastPage(t *testing.T) {
 	assert.Equal(t, []string{"client", "client", "direct"}, asked(t, source, 3))
 }
 
-// TestSuspendedOverExpiry: a list whose version has expired between two pages settles nothing, and
-// the list that the pager asks for in its place is the client's, too.
+// TestSuspendedOverExpiry checks that a list which expires between two pages does not end a
+// suspension, and that the client also decodes the list that the pager requests instead.
 func TestSuspendedOverExpiry(t *testing.T) {
 	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},"items":[{"metadata":{"name":"a"}},null]}`)
 	source := answered(t, generatedJSON, first, first, status(410, metav1.StatusReasonExpired), nullItem, goodList)
 	assert.Equal(t, []string{"suspended:", "client", "failed", "client", "direct"}, asked(t, source, 5))
 }
 
-// TestSuspendedForSeveral: a doubt counts once, however many lists are the client's because of it.
+// TestSuspendedForSeveral checks that a doubt counts once, however many lists the client decodes
+// because of it.
 func TestSuspendedForSeveral(t *testing.T) {
 	var requests, lists sync.WaitGroup
 	requests.Add(3)
@@ -640,8 +645,8 @@ func TestSuspendedForSeveral(t *testing.T) {
 
 var gadgets = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// gadget has no place for its kind, sprocket a kind that is always the same, and knob a kind
-// without a version.
+// gadget has no field for its kind, sprocket always has the same kind, and knob has a kind without
+// a version.
 type (
 	gadget struct {
 		metav1.ObjectMeta `json:"metadata"`
@@ -704,7 +709,7 @@ func (alwaysSprocket) GroupVersionKind() schema.GroupVersionKind {
 
 func (alwaysSprocket) SetGroupVersionKind(schema.GroupVersionKind) {}
 
-// ofGadgets is a kind of clients for one of these types.
+// ofGadgets returns a kind of client for one of these types.
 func ofGadgets(name string, example runtime.Object) kind {
 	return kind{name, "json", example, true, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		scheme := runtime.NewScheme()
@@ -723,7 +728,7 @@ func ofGadgets(name string, example runtime.Object) kind {
 	}}
 }
 
-// gadgetOf is a gadget that says that it is of that kind, in a frame if it is in an event.
+// gadgetOf returns a gadget of the given kind and version, in JSON.
 func gadgetOf(kind, version, name string) string {
 	return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"name":%q,"resourceVersion":"9"},"spec":{"some":"text"}}`, kind, version, name)
 }
@@ -732,9 +737,9 @@ func gadgetFrame(event watch.EventType, object string) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", event, object)
 }
 
-// TestKindOfEvents: an event of another version or kind ends the watch as it does without us, also
-// if objects of the type do not tell kind and version: such watches are the client's, and that is
-// told.
+// TestKindOfEvents checks that an event of another version or kind ends the watch as without a tap.
+// If objects of the type do not retain kind and version, the client decodes the watch, and the
+// state contains the reason.
 func TestKindOfEvents(t *testing.T) {
 	for kind, example := range odds {
 		for _, other := range [][2]string{{kind, "example.com/v2"}, {"Widget", "example.com/v1"}} {
@@ -745,7 +750,7 @@ func TestKindOfEvents(t *testing.T) {
 			frames = append(frames, gadgetFrame(watch.Modified, gadgetOf(other[0], other[1], "g3")), frames[0])
 			watches := []answer{stream(false, runtime.ContentTypeJSON, frames...)}
 			plain, direct, state := plainAndTapped(t, ofGadgets(kind, example), false, nil, watches,
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 			require.Equal(t, watch.Error, plain.Events[20].Type)
 			assert.Equal(t, plain, direct)
 			assert.Zero(t, state.Decoded)
@@ -755,8 +760,8 @@ func TestKindOfEvents(t *testing.T) {
 	}
 }
 
-// TestKindOfItems: client-go does not look at the kinds of items of lists, so lists of such types
-// are as they are without us.
+// TestKindOfItems checks that lists of such types are the same as without a tap. client-go ignores
+// the kinds of items.
 func TestKindOfItems(t *testing.T) {
 	for kind, example := range odds {
 		items := ""
@@ -767,15 +772,15 @@ func TestKindOfItems(t *testing.T) {
 		body := fmt.Appendf(nil, `{"kind":"%sList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, items)
 		lists := []answer{func(w http.ResponseWriter, r *http.Request) { reply(w, r, runtime.ContentTypeJSON, body) }}
 		plain, direct, state := plainAndTapped(t, ofGadgets(kind, example), false, lists, nil,
-			func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return ask(t, lw, firstList) })
+			func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return ask(t, lw, firstList) })
 		require.Len(t, plain.Items, 21)
 		assert.Equal(t, plain, direct)
 		assert.True(t, state.On)
 	}
 }
 
-// TestSpellingsOfKind: client-go finds the kind of an event in any spelling, so an odd one is its
-// own to judge.
+// TestSpellingsOfKind checks that an event with an unusual spelling of kind is left to client-go,
+// which accepts any spelling.
 func TestSpellingsOfKind(t *testing.T) {
 	for _, odd := range []string{
 		`"Kind":"Widget"`, `"KIND":"Pod"`, `"KIND":1`, `"APIVersion":"v2"`, `"apiversion":{}`, `"\u212aind":"Widget"`, "\"\u212aind\":\"Widget\"",
@@ -789,18 +794,18 @@ func TestSpellingsOfKind(t *testing.T) {
 				frames[i] = append(frames[i], '\n')
 			}
 			plain, direct, _ := plainAndTapped(t, k, false, nil, []answer{stream(false, runtime.ContentTypeJSON, frames...)},
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard { return follow(t, lw, firstWatch, 0) })
+				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
 			require.Greater(t, len(plain.Events), 20)
 			assert.Equal(t, plain, direct, "%s: %s", k.name, odd)
 		}
 	}
 }
 
-// sampleStart is where the sample of most tests starts: the 8th, the 24th and the 40th object go
-// both ways, because they are of the first many.
+// sampleStart is where the sample of most tests starts: both decode the 8th, the 24th and the 40th
+// object, which are among the first many.
 const sampleStart = 40
 
-// sorted are pods of two owners, those of the second behind the others.
+// sorted returns pods of two owners, sorted by owner.
 func sorted(n, first int) []v1.Pod {
 	list := pods(n, "4")
 	for i := range list[first:] {
@@ -809,8 +814,8 @@ func sorted(n, first int) []v1.Pod {
 	return list
 }
 
-// TestSampleSeesTheLast: what a ListFunc or a serializer does to the last items only is noticed,
-// and the next list is the client's.
+// TestSampleSeesTheLast checks that a change of only the last items by a ListFunc or serializer is
+// found, and that the client decodes the next list.
 func TestSampleSeesTheLast(t *testing.T) {
 	filters := edits(func(l *v1.PodList) runtime.Object {
 		l.Items = slices.DeleteFunc(l.Items, func(p v1.Pod) bool { return p.Labels == nil })
@@ -847,7 +852,7 @@ func TestSampleSeesTheLast(t *testing.T) {
 	}
 }
 
-// TestSampleSeesTheLastOfPages: the same for each page of a list.
+// TestSampleSeesTheLastOfPages checks the same for each page of a list.
 func TestSampleSeesTheLastOfPages(t *testing.T) {
 	k := podClients[0]
 	pages := []answer{
@@ -861,7 +866,7 @@ func TestSampleSeesTheLastOfPages(t *testing.T) {
 	isDoubt(t, err)
 }
 
-// bothWaysOf returns the places of a list of n items that go both ways.
+// bothWaysOf returns the indexes of the items of a list of n items that both decode.
 func bothWaysOf(t *testing.T, n int, change func(*tap.Options)) (places []int) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{list("5", pods(n, "4")...)}, nil)
@@ -879,8 +884,8 @@ func bothWaysOf(t *testing.T, n int, change func(*tap.Options)) (places []int) {
 	return places
 }
 
-// TestSampleOfTheFirstList: of the first 1,000 items one in 16 goes both ways, beside the first few
-// and the last one; of later ones, one in many.
+// TestSampleOfTheFirstList checks that both decode one in 16 of the first 1,000 items, besides the
+// first few and the last one, and one in many later.
 func TestSampleOfTheFirstList(t *testing.T) {
 	places := bothWaysOf(t, 1500, func(o *tap.Options) { o.Start, o.Verify = 3, 100 })
 	wanted := []int{0, 1, 2, 3, 4, 5, 6, 7}
@@ -892,17 +897,17 @@ func TestSampleOfTheFirstList(t *testing.T) {
 	assert.Equal(t, wanted, places)
 }
 
-// TestSampleStartsAnywhere: informers of the same objects do not all compare the same ones.
+// TestSampleStartsAnywhere checks that informers of the same objects compare different ones.
 func TestSampleStartsAnywhere(t *testing.T) {
 	seen := map[int]bool{}
-	for range 50 { // by chance they are all alike once in 16 to the power of 49
+	for range 50 { // the probability that all are the same is 16^-49
 		places := bothWaysOf(t, 25, func(o *tap.Options) { o.Start = 0 })
 		seen[places[8]] = true
 	}
 	assert.Greater(t, len(seen), 1)
 }
 
-// TestSampleOfABrokenList: a list that breaks off was not compared, so the next one is the first.
+// TestSampleOfABrokenList checks that the sample of a list that fails is repeated in the next one.
 func TestSampleOfABrokenList(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{cutOff, list("5", pods(20, "4")...)}, nil)
@@ -914,8 +919,7 @@ func TestSampleOfABrokenList(t *testing.T) {
 	assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 }
 
-// TestSampleOfABrokenPage: a list of which a page breaks off comes again from its first page, and
-// so does its sample.
+// TestSampleOfABrokenPage checks that, if a page fails, the sample is repeated from the first page.
 func TestSampleOfABrokenPage(t *testing.T) {
 	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
 	pages := []answer{first, cutOff, first, list("5", pods(15, "4")...)}

@@ -38,14 +38,14 @@ import (
 
 var podForm = form{of: reflect.TypeFor[*v1.Pod]()}
 
-// bytesOf are those of an object of that size, which differ by a number.
+// bytesOf returns the bytes of an object of the given size, which differ by n.
 func bytesOf(n, size int) []byte {
 	b := bytes.Repeat([]byte("x"), size)
 	copy(b, fmt.Sprint(n, " "))
 	return b
 }
 
-// seen returns the object that has these bytes, if there is one, and what add takes for another one.
+// seen returns the object with these bytes, or nil, and the argument for add.
 func (r *rows) seen(f form, data []byte) (kruntime.Object, former) {
 	found := r.find(f, data)
 	if !found.same {
@@ -54,7 +54,7 @@ func (r *rows) seen(f form, data []byte) (kruntime.Object, former) {
 	return found.Object.(kruntime.Object), found
 }
 
-// TestLeastRow tries the threshold, and bytes that differ by the last one, or by one more.
+// TestLeastRow checks the threshold, and bytes that differ in the last one or in length.
 func TestLeastRow(t *testing.T) {
 	r := newRows(nil)
 	for _, size := range []int{0, 1, leastRow - 1, leastRow, leastRow + 1} {
@@ -76,7 +76,7 @@ func TestLeastRow(t *testing.T) {
 	}
 }
 
-// TestItemsOfErrors: what cannot be decoded is not remembered.
+// TestItemsOfErrors checks that an item that cannot be decoded gets no row.
 func TestItemsOfErrors(t *testing.T) {
 	r, long := newRows(nil), strings.Repeat("x", leastRow)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
@@ -97,7 +97,7 @@ func TestItemsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRowsForgets: of many objects that come and go few references are left.
+// TestRowsForgets checks that few rows remain of many objects that are gone.
 func TestRowsForgets(t *testing.T) {
 	r := newRows(nil)
 	alive := make([]kruntime.Object, 1000)
@@ -119,9 +119,9 @@ func TestRowsForgets(t *testing.T) {
 	}
 }
 
-// TestRowsModel: whatever is added, dropped and collected, what is found is what was added
-// last under the same bytes and form, and it is found as long as somebody has it. The same bytes
-// are different objects where another decoder, or another place, makes something else of them.
+// TestRowsModel checks that find returns the object that was last added for the same bytes and
+// form, as long as it is referenced. The same bytes in another form, such as another decoder or
+// location, are another object.
 func TestRowsModel(t *testing.T) {
 	forms := []form{
 		podForm,
@@ -197,7 +197,7 @@ func nameOf(obj kruntime.Object) interface {
 	})
 }
 
-// TestRowsTogether: any number of goroutines, and the garbage collector beside them.
+// TestRowsTogether checks concurrent use, together with the garbage collector.
 func TestRowsTogether(t *testing.T) {
 	r := newRows(nil)
 	var running sync.WaitGroup
@@ -228,7 +228,7 @@ func TestRowsTogether(t *testing.T) {
 	running.Wait()
 }
 
-// entered adds an object of these bytes.
+// entered adds an object with these bytes.
 func (r *rows) entered(f form, data []byte) kruntime.Object {
 	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
 	_, p := r.seen(f, data)
@@ -236,8 +236,8 @@ func (r *rows) entered(f form, data []byte) kruntime.Object {
 	return obj
 }
 
-// TestFormsAreFew: a server that says of each list that it is of another kind, or of one with a
-// long name, fills no memory. What is in the last forms is found.
+// TestFormsAreFew checks that a server whose lists have many kinds, or kinds with long names, does
+// not fill memory, and that objects in the most recent forms are found.
 func TestFormsAreFew(t *testing.T) {
 	r, data := newRows(nil), bytesOf(1, leastRow)
 	formOf := func(kind string) form {
@@ -261,8 +261,8 @@ func TestFormsAreFew(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestAddedBehindForget: what was looked for before all was forgotten is not found when it is added
-// behind that, whatever forms come then.
+// TestAddedBehindForget checks that an object which was looked up before forget and added after it
+// is not found, whatever forms follow.
 func TestAddedBehindForget(t *testing.T) {
 	r, data := newRows(nil), bytesOf(1, leastRow)
 	_, p := r.seen(podForm, data)
@@ -282,8 +282,8 @@ func TestAddedBehindForget(t *testing.T) {
 	runtime.KeepAlive(obj)
 }
 
-// TestRowsShrinks: when most objects are deleted, little room is left of the table, and
-// little time goes by for what comes then.
+// TestRowsShrinks checks that little memory of the map remains when most objects are deleted, and
+// that later objects are handled quickly.
 func TestRowsShrinks(t *testing.T) {
 	const many = 20_000
 	r := newRows(nil)
@@ -308,8 +308,8 @@ func TestRowsShrinks(t *testing.T) {
 	}
 }
 
-// TestWrittenPartForgets: when a part is found that somebody has written to, no informer returns
-// objects that it has: they may have that part.
+// TestWrittenPartForgets checks that, when a modified part is found, no informer returns former
+// objects, which may contain that part.
 func TestWrittenPartForgets(t *testing.T) {
 	testkit.Reports(t)
 	one, another, data := newRows(nil), newRows(nil), bytesOf(1, leastRow)
@@ -330,7 +330,7 @@ func TestWrittenPartForgets(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestWrittenPartInABubble: that somebody has written to a part holds up nobody, not even in a
+// TestWrittenPartInABubble checks that the report of a modified part does not block, even in a
 // bubble that begins long before the last error.
 func TestWrittenPartInABubble(t *testing.T) {
 	utilruntime.HandleError(errors.New("the last error, of the real clock"))
@@ -341,7 +341,7 @@ func TestWrittenPartInABubble(t *testing.T) {
 	})
 }
 
-// TestOffForgets: an informer that leaves all to its client has no table.
+// TestOffForgets checks that an informer whose client decodes everything has no table.
 func TestOffForgets(t *testing.T) {
 	s := New(nil, &v1.Pod{}, Options{Share: true, Remember: true})
 	obj := s.rows.entered(podForm, bytesOf(1, leastRow))
@@ -351,7 +351,7 @@ func TestOffForgets(t *testing.T) {
 	runtime.KeepAlive(obj)
 }
 
-// frameOf is a frame of a watch.
+// frameOf returns a frame of a watch.
 func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte {
 	if e == JSON {
 		data, err := json.Marshal(pod)
@@ -368,24 +368,24 @@ func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte
 	return frame
 }
 
-// followingPods is a watch that has learned what pods are in frames of an encoding.
+// followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
-	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, lesson: &lesson{
-		decoder: sure{ownDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
+	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, streamType: &streamType{
+		decoder: safeDecoder{ownDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
 
-// podOf is one that is remembered.
+// podOf returns a pod that is large enough for a row.
 func podOf(n int) *v1.Pod {
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	pod.Name, pod.Annotations = fmt.Sprint(n), map[string]string{"large": strings.Repeat("x", leastRow)}
 	return pod
 }
 
-// TestLessonsAreApart: watches whose client clears the kind, and others, do not get the objects of
-// one another.
-func TestLessonsAreApart(t *testing.T) {
+// TestStreamTypesAreApart checks that watches whose client clears the kind and other watches do not
+// exchange objects.
+func TestStreamTypesAreApart(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		r, frame := newRows(nil), frameOf(t, watch.Added, podOf(1), e)
 		made := map[bool]kruntime.Object{}
@@ -403,7 +403,7 @@ func TestLessonsAreApart(t *testing.T) {
 	}
 }
 
-// TestDeletionsMakeRoom: when all objects have been deleted, nothing is left of the table.
+// TestDeletionsMakeRoom checks that no row remains when all objects have been deleted.
 func TestDeletionsMakeRoom(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
@@ -418,7 +418,7 @@ func TestDeletionsMakeRoom(t *testing.T) {
 			}
 		}
 		require.Eventually(t, func() bool {
-			runtime.GC() // what follows it is called later
+			runtime.GC() // cleanups run later
 			f.trust.rows.mu.Lock()
 			defer f.trust.rows.mu.Unlock()
 			return len(f.trust.rows.mu.objects) == 0
@@ -426,8 +426,7 @@ func TestDeletionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestAheadReadsAll: what is read ahead is what the body has, or, if that fails, the beginning of
-// it, with the error.
+// TestAheadReadsAll checks that Read returns the whole body, or the beginning of it and its error.
 func TestAheadReadsAll(t *testing.T) {
 	broken := errors.New("broken")
 	rapid.Check(t, func(t *rapid.T) {
@@ -448,7 +447,7 @@ func TestAheadReadsAll(t *testing.T) {
 	})
 }
 
-// TestAheadIsBounded: no more waits than the limit, and one read.
+// TestAheadIsBounded checks that no more bytes wait than the limit and one read.
 func TestAheadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		taken := 0
@@ -470,7 +469,7 @@ type reads func([]byte) (int, error)
 
 func (f reads) Read(p []byte) (int, error) { return f(p) }
 
-// parcels is a body of pieces that come one after the other, each after a while.
+// parcels is a body whose pieces arrive one after another, each after a pause.
 type parcels struct {
 	every time.Duration
 	left  int
@@ -486,14 +485,14 @@ func (p *parcels) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// TestAheadLetsTheBodyComeFirst: what arrives without a long pause is not read before its end, or
-// before the limit was reached.
+// TestAheadLetsTheBodyComeFirst checks that data that arrives without a long pause is not returned
+// before the end of the body or the limit.
 func TestAheadLetsTheBodyComeFirst(t *testing.T) {
 	for _, c := range []struct {
 		what  string
 		every time.Duration
 		limit int64
-		taken int64 // when the first bytes are read
+		taken int64 // bytes received when the first ones are returned
 	}{
 		{"all at once", 0, 1 << 20, 100_000},
 		{"without a pause", longPause - 1, 1 << 20, 100_000},
@@ -517,7 +516,8 @@ func TestAheadLetsTheBodyComeFirst(t *testing.T) {
 	}
 }
 
-// TestAheadDoesNotWaitTwice: a body that does not fit is read while it comes, once that is known.
+// TestAheadDoesNotWaitTwice checks that, once the limit was reached, data is returned as it
+// arrives.
 func TestAheadDoesNotWaitTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := readAhead(&parcels{every: longPause - 1, left: 100_000}, 10_000, longList)
@@ -533,7 +533,7 @@ func TestAheadDoesNotWaitTwice(t *testing.T) {
 	})
 }
 
-// pieces reads as its pieces say.
+// pieces is a reader that returns one piece per call.
 type pieces struct{ left [][]byte }
 
 func (p *pieces) Read(into []byte) (int, error) {
@@ -547,7 +547,7 @@ func (p *pieces) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// cut draws how bytes arrive.
+// cut returns a reader of data in random pieces.
 func cut(t *rapid.T, data []byte) *pieces {
 	p := &pieces{}
 	for len(data) > 0 {
@@ -558,10 +558,11 @@ func cut(t *rapid.T, data []byte) *pieces {
 	return p
 }
 
-// TestHeldWaits: a held body is silent, brings what it is handed, and after its release everything.
-func TestHeldWaits(t *testing.T) {
+// TestWatchBodyWaits checks that a claimed body returns only frames passed by hand, and everything
+// after its release.
+func TestWatchBodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newHeld(io.NopCloser(strings.NewReader(" real")))
+		b := newWatchBody(io.NopCloser(strings.NewReader(" real")))
 		got := make(chan string)
 		go func() {
 			for p := make([]byte, 4); ; {
@@ -593,11 +594,11 @@ func TestHeldWaits(t *testing.T) {
 	})
 }
 
-// TestHeldPatience: a body that is read while nobody claims it is given back after a while, and
-// cannot be claimed any more; one that is not read waits.
-func TestHeldPatience(t *testing.T) {
+// TestWatchBodyPatience checks that a body which is read but not claimed is given back after a
+// while, and cannot be claimed any more, and that one which is not read waits.
+func TestWatchBodyPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		read, unread := newHeld(io.NopCloser(strings.NewReader("real"))), newHeld(http.NoBody)
+		read, unread := newWatchBody(io.NopCloser(strings.NewReader("real"))), newWatchBody(http.NoBody)
 		began := time.Now()
 		got, err := io.ReadAll(read)
 		require.NoError(t, err)
@@ -609,11 +610,12 @@ func TestHeldPatience(t *testing.T) {
 	})
 }
 
-// TestHeldClose: a Close ends a Read that waits, closes the real body, and leaves no timer.
-func TestHeldClose(t *testing.T) {
+// TestWatchBodyClose checks that Close ends a waiting Read, closes the real body, and leaves no
+// timer.
+func TestWatchBodyClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		real := &closes{}
-		b := newHeld(real)
+		b := newWatchBody(real)
 		done := make(chan error)
 		go func() {
 			_, err := b.Read(make([]byte, 1))
@@ -638,7 +640,7 @@ func (c *closes) Read([]byte) (int, error) { return 0, io.EOF }
 
 func (c *closes) Close() error { c.n++; return nil }
 
-// versionOf is a version of a pod with a container.
+// versionOf returns a version of a pod with a container.
 func versionOf(n, version int) *v1.Pod {
 	pod := podOf(n)
 	pod.UID, pod.ResourceVersion = types.UID(fmt.Sprint("uid", n)), fmt.Sprint(version)
@@ -646,7 +648,7 @@ func versionOf(n, version int) *v1.Pod {
 	return pod
 }
 
-// listOf is a list with one pod.
+// listOf returns a list with one pod.
 func listOf(t *testing.T, pod *v1.Pod) []byte {
 	raw, err := (&v1.PodList{Items: []v1.Pod{*pod}}).Marshal()
 	require.NoError(t, err)
@@ -655,9 +657,9 @@ func listOf(t *testing.T, pod *v1.Pod) []byte {
 	return append([]byte("k8s\x00"), data...)
 }
 
-// TestFormerIsFound: what has not changed of an object is that of the version before, by whatever it
-// came, also by its deletion, without a table of parts; while all parts are checked it is not, nor after
-// the deletion, also of an object that somebody keeps.
+// TestFormerIsFound checks that a version shares unchanged parts with the former one, whether that
+// is from a list, a watch or a deletion, and without a table of parts. It does not while all parts
+// are checked, nor after a deletion, even if the object is still referenced.
 func TestFormerIsFound(t *testing.T) {
 	f := followingPods(newRows(nil), Protobuf, true)
 	version, kept := 0, []*v1.Pod(nil)
@@ -670,7 +672,7 @@ func TestFormerIsFound(t *testing.T) {
 	}
 	listed := func() *v1.Pod {
 		version++
-		item, err := f.lesson.decoder.list(bytes.NewReader(listOf(t, versionOf(1, version))), f.trust.checks.Load()).Next()
+		item, err := f.streamType.decoder.list(bytes.NewReader(listOf(t, versionOf(1, version))), f.trust.checks.Load()).Next()
 		require.NoError(t, err)
 		require.NoError(t, item.Why)
 		kept = append(kept, item.Object.(*v1.Pod))
@@ -704,13 +706,14 @@ func TestFormerIsFound(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestOtherKindsAreGivenUp: an object of a kind that the watch has not learned is the client's.
+// TestOtherKindsAreGivenUp checks that an object of another kind than the stream type is left to
+// the client.
 func TestOtherKindsAreGivenUp(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		for _, cleared := range []bool{false, true} {
 			for _, event := range []watch.EventType{watch.Added, watch.Deleted, watch.Bookmark} {
 				f := followingPods(newRows(nil), e, cleared)
-				f.lesson.kind.Kind = "Other"
+				f.streamType.kind.Kind = "Other"
 				_, _, err := f.decode(frameOf(t, event, versionOf(1, 1), e))
 				assert.ErrorIs(t, err, errOtherKind, "%s, %s", e, event)
 				assert.Empty(t, f.trust.rows.mu.objects)
@@ -719,7 +722,8 @@ func TestOtherKindsAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestLimitFor: a table takes as much as what is cached, to a power of two, and less only for a quarter.
+// TestLimitFor checks that a limit is the cached size, rounded up to a power of two, and decreases
+// only when that is a quarter.
 func TestLimitFor(t *testing.T) {
 	for _, c := range []struct{ cached, limit, is int64 }{
 		{0, 0, maxParts / smallTable}, {0, maxParts, maxParts / smallTable}, {maxParts / smallTable, 0, maxParts / smallTable},
@@ -735,12 +739,13 @@ func TestLimitFor(t *testing.T) {
 	assert.EqualValues(t, 512<<10, texts.limitFor(8<<20, 2<<20))
 }
 
-// TestCountOfGrownObjects: objects that come small, grow and go leave the count where it was.
+// TestCountOfGrownObjects checks that the count does not drift when objects are added small, grow,
+// and are deleted.
 func TestCountOfGrownObjects(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
 		f.trust.cached.begin()
-		heard := func(event watch.EventType, n, size int) int64 {
+		outcome := func(event watch.EventType, n, size int) int64 {
 			pod := versionOf(n, 1)
 			pod.Annotations["large"] = strings.Repeat("x", size)
 			data := frameOf(t, event, pod, e)
@@ -752,10 +757,10 @@ func TestCountOfGrownObjects(t *testing.T) {
 		var each int64
 		for n := range 20 * alive {
 			if n >= alive {
-				heard(watch.Deleted, n-alive, 6000)
+				outcome(watch.Deleted, n-alive, 6000)
 			}
-			heard(watch.Added, n, 3000)
-			each = heard(watch.Modified, n, 6000)
+			outcome(watch.Added, n, 3000)
+			each = outcome(watch.Modified, n, 6000)
 		}
 		assert.EqualValues(t, alive, f.trust.cached.mu.now.objects)
 		assert.InDelta(t, each*alive, f.trust.cached.mu.now.bytes, float64(each*alive)*0.6)
@@ -763,50 +768,50 @@ func TestCountOfGrownObjects(t *testing.T) {
 	}
 }
 
-// TestCountEnds: what comes behind the end, or belongs to a list before the next begin, counts nowhere; nor
-// do more deletions than there were objects.
+// TestCountEnds checks that objects after the end, and those of a list begun before the next begin,
+// do not count, and that more deletions than additions do no harm.
 func TestCountEnds(t *testing.T) {
 	before := cachedBytes.Load()
 	var c cached
 	count := func() int64 { return cachedBytes.Load() - before }
 	c.begin()
 	c.list()
-	c.came(50 << 20)
+	c.received(50 << 20)
 	assert.EqualValues(t, 50<<20, count())
 	c.end()
-	c.came(1 << 20)
+	c.received(1 << 20)
 	assert.Zero(t, count())
 	c.begin()
-	c.came(1000)
+	c.received(1000)
 	assert.EqualValues(t, 1000, count())
 	c.listed() // a bookmark
 	assert.EqualValues(t, 1000, count())
 	c.list()
-	c.came(10)
+	c.received(10)
 	assert.EqualValues(t, 1000, count(), "the state before counts until the list has come")
 	c.unlisted()
 	c.listed()
 	assert.EqualValues(t, 1000, count(), "it did not come")
-	c.gone()
-	c.gone()
+	c.deleted()
+	c.deleted()
 	assert.Zero(t, count())
-	c.came(500)
+	c.received(500)
 	assert.EqualValues(t, 500, count())
 	c.end()
 	assert.Zero(t, count())
 }
 
-// TestCountsTogether: whatever informers begin, end and count at a time, the tables have in the end what is right
-// for all.
+// TestCountsTogether checks that the limits are correct in the end when informers begin, end and
+// count concurrently.
 func TestCountsTogether(t *testing.T) {
 	a, b := new(cached), new(cached)
 	for range 100 {
 		a.begin()
 		b.begin()
-		a.came(64 << 20)
+		a.received(64 << 20)
 		var both sync.WaitGroup
 		both.Go(a.end)
-		both.Go(func() { b.came(2 << 20) })
+		both.Go(func() { b.received(2 << 20) })
 		both.Wait()
 		require.Equal(t, parts.limitFor(cachedBytes.Load(), parts.limit.Load()), parts.limit.Load())
 		b.end()
@@ -815,19 +820,19 @@ func TestCountsTogether(t *testing.T) {
 	assert.Zero(t, cachedBytes.Load())
 }
 
-// TestTableMadeLate: a table that is made when much is cached has the limit that is right then.
+// TestTableMadeLate checks that a table created when much is cached has the correct limit.
 func TestTableMadeLate(t *testing.T) {
 	var c cached
 	c.begin()
 	defer c.end()
-	c.came(8 << 20)
-	own := table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	c.received(8 << 20)
+	own := table[decode.Parts]{most: maxParts, share: 1, create: decode.NewParts, resize: (*decode.Parts).SetLimit}
 	got := own.get(new(tableUse[decode.Parts]))
 	assert.EqualValues(t, 8<<20, got.Status().Limit)
 	assert.EqualValues(t, 8<<20, own.limit.Load())
 }
 
-// unlikePod is a version of one that has nothing with another in common, of 5 to 7 KB.
+// unlikePod returns a version of a pod that has nothing in common with others, of 5 to 7 KB.
 func unlikePod(n, version int) *v1.Pod {
 	pod := versionOf(n, version)
 	for i := range 4 {
@@ -841,18 +846,18 @@ func unlikePod(n, version int) *v1.Pod {
 	return pod
 }
 
-// TestUnlikeObjectsComeAndGo: a thousand objects that are cached, of many that come, change and go and have
-// nothing in common, take less than 25 MiB with the tables.
+// TestUnlikeObjectsComeAndGo checks that a thousand cached objects, out of many that are added,
+// changed and deleted and have nothing in common, take less than 25 MiB including the tables.
 func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	testkit.AtNight(t)
 	const alive, come = 1000, 12_000
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
 		d := ownDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
-		f.lesson.decoder = sure{d}
+		f.streamType.decoder = safeDecoder{d}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)
-		heard := func(event watch.EventType, n, version int) *v1.Pod {
+		outcome := func(event watch.EventType, n, version int) *v1.Pod {
 			data := frameOf(t, event, unlikePod(n, version), e)
 			_, got, err := f.decode(data)
 			require.NoError(t, err)
@@ -863,10 +868,10 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		for n := range come {
 			if n >= alive {
-				heard(watch.Deleted, n-alive, 3)
+				outcome(watch.Deleted, n-alive, 3)
 			}
-			heard(watch.Added, n, 1)
-			cached[n%alive] = heard(watch.Modified, n, 2)
+			outcome(watch.Added, n, 1)
+			cached[n%alive] = outcome(watch.Modified, n, 2)
 		}
 		runtime.GC()
 		runtime.GC()
@@ -880,8 +885,8 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	}
 }
 
-// TestPartIsCounted: what is of another part is not cached, and does not count, whichever way it goes;
-// bookmarks are of no part.
+// TestPartIsCounted checks that objects of other shards do not count, however they are decoded, but
+// that bookmarks are handled.
 func TestPartIsCounted(t *testing.T) {
 	pod := versionOf(1, 1)
 	own, err := shard.RangeOf(0, 2)

@@ -17,27 +17,27 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// State is whether an informer decodes directly, and how that goes.
+// State describes whether an informer decodes directly, with what result.
 type State struct {
-	On       bool     // the last list or watch was
-	Encoding Encoding // of that; "" if it is not
-	Why      string   // it is not; "" if it is, or nothing was asked for yet
+	On       bool     // the last list or watch was decoded directly
+	Encoding Encoding // of the last list or watch; "" if not decoded directly
+	Why      string   // the reason why On is false; "" if On is true or nothing was requested yet
 
-	Decoded     int64            // objects that were decoded directly
-	Reused      int64            // objects that were known by their bytes, and were not decoded
-	GivenUp     map[string]int64 // those that were not, by reason, of which there are few
-	Verified    int64            // those that were decoded by both
-	Differences int64            // those of them that were not the same
+	Decoded     int64            // objects decoded directly
+	Reused      int64            // objects found by their bytes, and not decoded
+	GivenUp     map[string]int64 // objects the decoder gave up, by reason; there are few reasons
+	Verified    int64            // objects that both decoded
+	Differences int64            // those that differed
 
-	Shares   bool   // equal parts of objects are one
-	Unshared string // why not, although that was asked for
+	Shares   bool   // objects share equal parts
+	Unshared string // the reason why they do not, although it was requested
 
-	Texts Texts // the process's, while it is used
-	Parts Parts // the same
+	Texts Texts // of the process, while in use
+	Parts Parts // of the process, while in use
 
-	Checked   int64  // parts that were found and decoded anew
-	WrittenTo int64  // those of them that somebody had written to
-	Written   string // what the first of them was, by its type and place, without a value
+	Checked   int64  // parts that were decoded again to check them
+	WrittenTo int64  // those that a program had modified
+	Written   string // the first of them, by type and path, without a value
 }
 
 // IsSuspended reports whether the last list was in doubt, and nothing was decoded directly since.
@@ -46,7 +46,8 @@ func (s State) IsSuspended() bool { return strings.HasPrefix(s.Why, suspended) }
 // IsOffForGood reports whether a fault of a list or of a compared object has turned the tap off.
 func (s State) IsOffForGood() bool { return strings.HasPrefix(s.Why, forGood) }
 
-// Ledger is where a Source tells what it does. The zero value is ready, and anybody may read it.
+// Ledger contains the counts and the state of a Source. The zero value is valid. It is safe for
+// concurrent use.
 type Ledger struct {
 	decoded, verified, differences atomic.Int64
 	checked, writtenTo             atomic.Int64
@@ -56,10 +57,10 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
-	target                atomic.Pointer[Target] // of the first request; nil: nobody has told
+	target                atomic.Pointer[Target] // of the first request; nil: not known
 
-	received  atomic.Int64             // when the last byte of a list came, or a sign of one, in nanoseconds after processBegan; 0: none yet
-	receiving atomic.Pointer[received] // a list that a transport of package direct receives; nil: none
+	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never
+	receiving atomic.Pointer[received] // the list that a transport of package direct receives; nil: none
 
 	mu struct {
 		sync.Mutex
@@ -74,7 +75,7 @@ type Ledger struct {
 	}
 }
 
-// State returns what is to be told now.
+// State returns the current state.
 func (l *Ledger) State() State {
 	texts, parts := textsOf(&l.texts), partsOf(&l.parts)
 	l.mu.Lock()
@@ -87,7 +88,7 @@ func (l *Ledger) State() State {
 	}
 }
 
-// Absorb adds what another ledger has counted, of which nobody tells any more.
+// Absorb adds the counts of another ledger, which is no longer in use.
 func (l *Ledger) Absorb(over *Ledger) {
 	counted := over.State()
 	lists, watches := over.Bytes()
@@ -106,19 +107,19 @@ func (l *Ledger) Absorb(over *Ledger) {
 	}
 }
 
-// begin notes whether equal parts are to be one. There may be readers already.
+// begin records whether objects share equal parts. The ledger may have readers already.
 func (l *Ledger) begin(shares bool, unshared string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.shares, l.mu.unshared = shares, unshared
 }
 
-// Bytes returns how much was read of the bodies that were taken: of lists that came to their end,
-// and of watches so far.
+// Bytes returns the number of bytes read from the bodies that were taken: from complete lists, and
+// from watches so far.
 func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
 
-// Host returns the host and port that a transport of package direct has last sent a request to, ""
-// if it has sent none.
+// Host returns the host and port of the last request that a transport of package direct sent, or
+// "".
 func (l *Ledger) Host() string {
 	if host := l.host.Load(); host != nil {
 		return *host
@@ -126,8 +127,8 @@ func (l *Ledger) Host() string {
 	return ""
 }
 
-// Target returns what the first request asked for, as far as a transport or a ListerWatcher of package
-// direct has told.
+// Target returns the target of the first request, if a transport or a ListerWatcher of package
+// direct has reported it.
 func (l *Ledger) Target() Target {
 	if target := l.target.Load(); target != nil {
 		return *target
@@ -135,12 +136,12 @@ func (l *Ledger) Target() Target {
 	return Target{}
 }
 
-// processBegan has a monotonic reading, which times that are compared need: the wall clock may be
-// set.
+// processBegan is the origin of the times in a Ledger. It has a monotonic clock reading, since the
+// wall clock may be set.
 var processBegan = time.Now()
 
-// Received returns when a transport of package direct has last sent the request for a list, or
-// received a byte of the answer (zero: never), and whether more may come that it will see.
+// Received returns the time at which a transport of package direct last sent the request of a list
+// or received a byte of the response, or zero. more reports whether it may receive more bytes.
 func (l *Ledger) Received() (last time.Time, more bool) {
 	if at := l.received.Load(); at != 0 {
 		last = processBegan.Add(time.Duration(at))
@@ -148,14 +149,14 @@ func (l *Ledger) Received() (last time.Time, more bool) {
 	return last, l.receiving.Load() != nil
 }
 
-// receives notes that the list is received from now on; nil: none is.
+// receives records that list is received from now on; nil: none is.
 func (l *Ledger) receives(list *received) {
 	l.received.Store(int64(time.Since(processBegan)))
 	l.receiving.Store(list)
 }
 
-// received is the body of a list, whose bytes a ledger notes the time of. Goroutines may use it
-// when it is closed, and when the next list is received.
+// received is the body of a list. It records in a ledger when bytes are received. It may be used
+// concurrently with Close, and while the next list is received.
 type received struct {
 	io.ReadCloser
 	ledger *Ledger
@@ -175,10 +176,10 @@ func (b *received) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// ends notes that no more comes of this list.
+// ends records that no more bytes of this list will be received.
 func (b *received) ends() { b.ledger.receiving.CompareAndSwap(b, nil) }
 
-// counting counts what is read of a body, once for each Read.
+// counting is a reader that counts the bytes read.
 type counting struct {
 	io.Reader
 	n *atomic.Int64
@@ -190,12 +191,12 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// partsWritten counts the parts, of all informers, that somebody was seen to have written to. After
-// each, no object is returned that was there before: it may have what was written.
+// partsWritten is the number of modified parts found, in all informers. After an increment, no
+// former object is returned again, because it may contain the modification.
 var partsWritten atomic.Int64
 
-// checkedPart notes the check of a part, which somebody has written to if w is not nil. The first
-// of these is reported.
+// checkedPart records the check of a part. If w is not nil, a program has modified the part. The
+// first such part is reported.
 func (l *Ledger) checkedPart(w *decode.Written) {
 	l.checked.Add(1)
 	if w == nil {
@@ -219,24 +220,24 @@ func (l *Ledger) firstWrittenTo(where string) bool {
 	return true
 }
 
-// turnedOn notes that what was asked for is decoded directly.
+// turnedOn records that the last request was decoded directly.
 func (l *Ledger) turnedOn(e Encoding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.on, l.mu.encoding, l.mu.why = true, e, ""
 }
 
-// turnedOff notes that it is not.
+// turnedOff records that the last request was not decoded directly.
 func (l *Ledger) turnedOff(why string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.on, l.mu.encoding, l.mu.why = false, "", why
 }
 
-// manyReasons is how many reasons are told apart.
+// manyReasons is the largest number of reasons to count separately.
 const manyReasons = 16
 
-// gaveUp notes an object that our decoder was not sure of.
+// gaveUp records an object that the decoder gave up.
 func (l *Ledger) gaveUp(why error) {
 	reason := "no reason"
 	if why != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAbsorb: a ledger goes on with the counts of another.
+// TestAbsorb checks that a ledger adds the counts of another one.
 func TestAbsorb(t *testing.T) {
 	var over, l Ledger
 	for i, counter := range []interface{ Add(int64) int64 }{

@@ -18,23 +18,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// listBody is the body of a list that client-go reads instead of the real one: the same, without
-// the items that we decode. The first Read does the work, so that errors of the real body surface
-// where they always do.
+// listBody is the body of a list that client-go reads instead of the real one: the same list
+// without the items that this package decodes. The first Read does all of the work, so that the
+// caller sees errors of the real body where it expects them.
+//
+//	real body ──▶ bodyReader ──▶ items ──▶ Page
+//	                              ├─ first, last and sampled items ─▶┐
+//	                              └─ the rest of the list ──────────▶ substitute ──▶ client-go
 type listBody struct {
 	reading
-	over    func() bool // reports whether the call that the list is for has returned
+	over    func() bool // reports whether the call of the list has returned
 	real    io.ReadCloser
-	decoder sure
-	until   time.Time // what may wait to be decoded is limited
+	decoder safeDecoder
+	until   time.Time // when the bound of bytes that wait to be decoded ends
 
-	// The goroutine that reads has these, until phase says read.
-	substitute io.Reader // real if nothing was taken
+	// Used by the reading goroutine only, until phase is read.
+	substitute io.Reader // real if the body was not taken
 	items      []runtime.Object
-	passed     []int // places of the items that client-go gets
-	reused     int   // items that are known, besides these
+	passed     []int // the indexes of items that client-go also decodes
+	reused     int   // the number of other items that are former objects
 	gaveUp     []error
-	why        string // the list could not be taken apart
+	why        string // the reason why the list could not be split
 	done       bool   // the substitute is complete
 	bytes      int64  // of the real body
 
@@ -46,24 +50,24 @@ type listBody struct {
 	}
 }
 
-// reading is how a list is read.
+// reading is the configuration of the reading of a list.
 type reading struct {
 	ahead   int64           // bytes that may wait to be decoded; -1: none
-	samples func() bool     // reports whether an item goes both ways
-	checks  func() bool     // reports whether parts that objects share are checked
-	came    func(bytes int) // is told of each item
+	samples func() bool     // reports whether both decode an item
+	checks  func() bool     // reports whether shared parts are checked
+	onItem  func(bytes int) // called for each item
 }
 
-// listPhase is how far the reading of a list is.
+// listPhase is the progress of the reading of a list.
 type listPhase uint8
 
 const (
-	unread   listPhase = iota // or read by client-go, because it was too late for us
+	unread   listPhase = iota // not read yet, or read by client-go after the call returned
 	decoding                  // the items are being decoded
-	read                      // the substitute is there, or an error in its place
+	read                      // the substitute, or an error, can be read
 )
 
-// phase returns unread for no list.
+// phase returns the phase of the list, or unread if b is nil.
 func (b *listBody) phase() listPhase {
 	if b == nil {
 		return unread
@@ -79,7 +83,7 @@ func (b *listBody) enter(p listPhase) {
 	b.mu.phase = p
 }
 
-// Read returns the substitute, or the error of the real body.
+// Read returns the bytes of the substitute, or the error of the real body.
 func (b *listBody) Read(p []byte) (int, error) {
 	if b.substitute == nil {
 		b.fill()
@@ -87,7 +91,7 @@ func (b *listBody) Read(p []byte) (int, error) {
 	return b.substitute.Read(p)
 }
 
-// Close closes the real body. What was decoded stays.
+// Close closes the real body. It keeps the decoded items.
 func (b *listBody) Close() error {
 	b.mu.Lock()
 	b.mu.closed = true
@@ -122,7 +126,7 @@ func (b *listBody) fill() {
 	}
 }
 
-// begin begins to read, if the call that the list is for still runs.
+// begin begins to read. It returns nil if the call of the list has returned.
 func (b *listBody) begin() bodyReader {
 	if b.over() {
 		return nil
@@ -141,15 +145,16 @@ func (b *listBody) begin() bodyReader {
 	return b.mu.from
 }
 
-// bodyReader is how the body of a list is read. Its methods are for one goroutine, but for close.
+// bodyReader reads the body of a list. Its methods are for one goroutine, except close.
 type bodyReader interface {
 	io.Reader
-	failed() error // that Read has returned, if that is not io.EOF
-	read() int64   // how many bytes were read
-	close()        // no more is read, soon
+	failed() error // the error of Read other than io.EOF
+	read() int64   // the number of bytes read
+	close()        // stops reading ahead; it does not wait
 }
 
-// asItComes reads a body on demand, without a buffer, for decoders that keep up with the network.
+// asItComes reads a body on demand, without a buffer, for decoders that are faster than the
+// network.
 type asItComes struct {
 	body io.Reader
 	n    int64
@@ -172,13 +177,13 @@ func (c *asItComes) failed() error {
 
 func (c *asItComes) read() int64 { return c.n }
 
-// close has nothing to do: the body that is read is closed.
+// close does nothing: listBody.Close closes the body.
 func (c *asItComes) close() {}
 
-// readItems reads all items, and returns the bytes of those that client-go gets: always the first
-// and the last one. Lists are sorted, so these two differ most.
-func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
-	var last Item // if client-go does not get it
+// readItems reads all items, and returns the bytes of those that client-go also decodes. The first
+// and the last item are always among them: lists are sorted, so these two differ most.
+func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
+	var last Item // the last item, unless client-go decodes it
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
@@ -187,12 +192,12 @@ func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		b.came(len(item.Wire))
+		b.onItem(len(item.Wire))
 		if b.samples() || len(b.items) == 0 || item.Object == nil {
 			wires, last = b.pass(wires, list, item), Item{}
 			continue
 		}
-		if item.Known {
+		if item.Reused {
 			b.reused++
 		}
 		b.items = append(b.items, item.Object)
@@ -201,49 +206,49 @@ func (b *listBody) readItems(list sureList) (wires [][]byte, err error) {
 	}
 }
 
-// pass adds an item that client-go gets as well.
-func (b *listBody) pass(wires [][]byte, list sureList, item Item) [][]byte {
+// pass adds an item that client-go also decodes.
+func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
 	b.passed = append(b.passed, len(b.items))
 	b.gaveUp = append(b.gaveUp, item.Why)
 	b.items = append(b.items, list.again(item))
 	return append(wires, bytes.Clone(item.Wire))
 }
 
-// passLast has client-go get the last item, too, which is none if it does already.
-func (b *listBody) passLast(wires [][]byte, list sureList, last Item) [][]byte {
+// passLast passes the last item to client-go. If last is zero, it has been passed already.
+func (b *listBody) passLast(wires [][]byte, list safeList, last Item) [][]byte {
 	if last.Object == nil {
 		return wires
 	}
-	if last.Known {
+	if last.Reused {
 		b.reused--
 	}
 	b.items = b.items[:len(b.items)-1]
 	return b.pass(wires, list, last)
 }
 
-// failing is a body that cannot be read.
+// failing is a reader that fails.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// Page is a list whose items were decoded directly. As an object it is the list that the client has
-// returned, which has few of the items, or none.
+// Page is a list whose items were decoded directly. As an object it is the list that the client
+// returned, which has few or none of the items.
 type Page struct {
-	metav1.ListInterface // of the list
+	metav1.ListInterface // of List
 	List                 runtime.Object
 	Items                []runtime.Object
 }
 
-// isUntouched reports whether the client has returned an empty list as it has made it, in spite of
-// items: as client-go's does when it gets a list of another kind.
+// isUntouched reports whether the client returned a new, empty list although it was passed items.
+// client-go does so if the list is of another kind.
 func (b *listBody) isUntouched(list runtime.Object) bool {
 	accessor, err := meta.ListAccessor(list)
 	return err == nil && len(b.passed) > 0 && meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
 }
 
-// page completes what was decoded by what the client has made of the substitute. It returns why
-// that is not as it should be; then differs, if an object is not what we have made of it, be it by
-// a fault of our decoder or because somebody has changed it.
+// page completes the decoded items with those that the client made. If the list is not as expected,
+// why is the reason. differs means that an object differs from the one decoded here, because of a
+// fault of the decoder or because a caller modified it.
 func (b *listBody) page(list runtime.Object, t *trust) (p *Page, why string, differs bool) {
 	accessor, err := meta.ListAccessor(list)
 	if err != nil {
@@ -271,10 +276,10 @@ func (b *listBody) page(list runtime.Object, t *trust) (p *Page, why string, dif
 	return &Page{ListInterface: accessor, List: list, Items: b.items}, "", false
 }
 
-// GetObjectKind returns that of the list.
+// GetObjectKind returns the kind of the list.
 func (p *Page) GetObjectKind() schema.ObjectKind { return p.List.GetObjectKind() }
 
-// DeepCopyObject returns a copy. Nobody needs it.
+// DeepCopyObject returns a deep copy.
 func (p *Page) DeepCopyObject() runtime.Object {
 	list := p.List.DeepCopyObject()
 	accessor, _ := meta.ListAccessor(list)

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxFrame is the most that is read as one frame of a watch. Objects of etcd have 1.5 MiB;
-	// client-go takes 16 MiB of JSON, and has its own way to refuse more.
+	// maxFrame is the most bytes of a frame of a watch. Objects in etcd have up to 1.5 MiB.
+	// client-go accepts 16 MiB of JSON, and rejects more in its own way.
 	maxFrame = 8 << 20
-	// maxItem bounds an item of a list, and what is besides the items.
+	// maxItem is the most bytes of an item of a list, and of the rest of the list.
 	maxItem = maxFrame
 )
 
-// ownDecoders returns what makes the decoders of this library, for an informer. Lists look for
-// objects that known, which may be nil, has rows of.
+// ownDecoders returns a Maker of the decoders of this package, for one informer. Lists look up
+// former objects in known, which may be nil.
 func ownDecoders(by Options, known *rows) Maker {
 	return func(t reflect.Type, e Encoding) Decoder {
 		if t.Kind() != reflect.Pointer {
@@ -38,7 +38,7 @@ func ownDecoders(by Options, known *rows) Maker {
 		case t.Implements(reflect.TypeFor[runtime.Unstructured]()):
 			return nil
 		case e == Protobuf && !t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
-			return nil // client-go cannot do it either
+			return nil // client-go cannot decode it either
 		default:
 			var err error
 			if d.plan, err = decode.PlanOf(t.Elem(), e); err != nil {
@@ -62,7 +62,7 @@ type own struct {
 	coding  Encoding
 	plan    *decode.Plan // nil for unstructured objects
 	options decode.Options
-	known   *rows // nil: none are made
+	known   *rows // may be nil
 	by      *Options
 }
 
@@ -76,10 +76,10 @@ func (d own) Object(f Frame, check bool) (runtime.Object, error) {
 	return obj, err
 }
 
-// update decodes the object of a frame, perhaps from a former version of it, and returns its row.
+// update decodes the object of a frame, possibly from its former version, and returns its row.
 func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
 	if f.Type == watch.Modified && d.coding == Protobuf {
-		d.options.Intern = nil // an allocation costs less than a look at cold memory for each text
+		d.options.Intern = nil // a new string costs less than a lookup in cold memory
 	}
 	obj, sums, err := d.object(f.Object, of, nil, check)
 	if err == nil && d.coding == Protobuf {
@@ -88,7 +88,8 @@ func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, deco
 	return obj, sums, err
 }
 
-// object decodes an object, perhaps an item of a list that says these of itself, and returns its row.
+// object decodes an object, possibly from its former version, and returns its row. For an item of a
+// list, list is the TypeMeta of the list.
 func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	o := d.options
 	if o.Checks = check; check {
@@ -131,7 +132,7 @@ func (d own) List(body io.Reader, check bool) List {
 	return &ownList{decode.NewList(body, d.coding, maxItem), d, check}
 }
 
-// ownList is a list whose items are decoded by own.
+// ownList is a list whose items own decodes.
 type ownList struct {
 	decode.List
 	decoder own
@@ -152,7 +153,7 @@ func (l *ownList) Next() (Item, error) {
 	}
 	known := l.decoder.known.find(f, data)
 	if known.same && !l.check {
-		return Item{Wire: data, Object: known.Object.(runtime.Object), Known: true}, nil
+		return Item{Wire: data, Object: known.Object.(runtime.Object), Reused: true}, nil
 	}
 	obj, sums, err := l.decode(data, known.Former, l.check)
 	if err == nil {
@@ -166,14 +167,14 @@ func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Obj
 	return l.decoder.object(data, of, &head, check)
 }
 
-// again decodes an item anew, and checks each part that it shares.
+// again decodes an item without its former version, and checks each shared part.
 func (l *ownList) again(data []byte) (runtime.Object, error) {
 	obj, _, err := l.decode(data, decode.Former{}, true)
 	return obj, err
 }
 
-// reason shortens an error of a decoder, which names a place, to one of few. Others are as they
-// were.
+// reason replaces an error of a decoder by its reason, without the position in the data. It returns
+// other errors unchanged.
 func reason(err error) error {
 	var unsure interface{ Reason() string }
 	if errors.As(err, &unsure) {

@@ -19,8 +19,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// TestPart: what a server sends of other parts is not decoded, but for what goes both ways, and what
-// is left is what client-go brings of the part.
+// TestPart checks that objects of other shards are not decoded, except those that both decode, and
+// that the remaining objects equal those of client-go in the shard.
 func TestPart(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		if !k.own {
@@ -44,9 +44,9 @@ func TestPart(t *testing.T) {
 			assert.Equal(t, of(part, items), of(part, got))
 			assert.Equal(t, got, of(part, got), "in lists nothing else comes")
 			listed += int64(len(got))
-			heard := follow(t, source, firstWatch, 0).Events
-			assert.Equal(t, eventsOf(part, script), eventsOf(part, heard))
-			assert.Less(t, len(heard), len(script)-10)
+			outcome := follow(t, source, firstWatch, 0).Events
+			assert.Equal(t, eventsOf(part, script), eventsOf(part, outcome))
+			assert.Less(t, len(outcome), len(script)-10)
 			state := source.ledger.State()
 			decoded += state.Decoded + state.Verified
 			assert.Empty(t, state.GivenUp)
@@ -56,7 +56,7 @@ func TestPart(t *testing.T) {
 	})
 }
 
-// of returns the objects that are of a part.
+// of returns the objects in a shard.
 func of(part *shard.Range, objects []runtime.Object) (own []runtime.Object) {
 	for _, obj := range objects {
 		if accessor, err := meta.Accessor(obj); err == nil && part.Has(accessor) {
@@ -66,7 +66,7 @@ func of(part *shard.Range, objects []runtime.Object) (own []runtime.Object) {
 	return own
 }
 
-// eventsOf returns the events that are about an object of a part, and the bookmarks.
+// eventsOf returns the events about objects in a shard, and the bookmarks.
 func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
 	for _, e := range all {
 		if e.Type == watch.Bookmark || len(of(part, []runtime.Object{e.Object})) > 0 {
@@ -76,8 +76,8 @@ func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
 	return own
 }
 
-// TestPartEmpty: a list of nothing but other parts, and one of nothing, is empty, and no reason to
-// doubt anything.
+// TestPartEmpty checks that a list with objects of other shards only, and an empty list, result in
+// an empty list without a doubt.
 func TestPartEmpty(t *testing.T) {
 	part, err := shard.RangeOf(0, 1<<40)
 	require.NoError(t, err)

@@ -36,12 +36,12 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// kind is a kind of clients.
+// kind is a kind of client.
 type kind struct {
 	name     string
 	encoding tap.Encoding
 	example  runtime.Object
-	own      bool // the decoders are those of the library
+	own      bool // the decoders are those of package tap
 	make     func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext
 }
 
@@ -52,7 +52,7 @@ func (k kind) decoders(o *tap.Options) {
 	}
 }
 
-// bothDecoders runs a test with decoders that are right, and with the library's.
+// bothDecoders runs a test with slow decoders, and with those of package tap.
 func bothDecoders(t *testing.T, name string, k kind, test func(*testing.T, kind)) {
 	for _, k.own = range []bool{false, true} {
 		t.Run(fmt.Sprintf("%s, own %v", name, k.own), func(t *testing.T) { test(t, k) })
@@ -97,7 +97,7 @@ func generated(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 	return listWatchOf(set.CoreV1().Pods("space"))
 }
 
-// listWatchOf makes a ListWatch of the two methods of a client, as informers of factories do.
+// listWatchOf returns a ListWatch of two methods of a client, like those of informer factories.
 func listWatchOf[L runtime.Object](c interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -110,7 +110,7 @@ func listWatchOf[L runtime.Object](c interface {
 	}
 }
 
-// tapped is a source whose decoder is slow and right.
+// tapped is a source with a slow but correct decoder.
 type tapped struct {
 	*tap.Source
 	ledger *tap.Ledger
@@ -124,8 +124,8 @@ func tappedOf(lw clientgo.ListerWatcherWithContext, example any, change func(*ta
 	return tapped{tap.New(lw, example, o), o.Ledger}
 }
 
-// heard is what a list or a watch has brought.
-type heard struct {
+// outcome is the result of a list or a watch.
+type outcome struct {
 	Items   []runtime.Object
 	Meta    metav1.ListMeta
 	Events  []watch.Event
@@ -134,15 +134,15 @@ type heard struct {
 }
 
 // ask lists.
-func ask(t testing.TB, lw clientgo.ListerWithContext, o metav1.ListOptions) heard {
+func ask(t testing.TB, lw clientgo.ListerWithContext, o metav1.ListOptions) outcome {
 	t.Helper()
 	list, err := lw.ListWithContext(t.Context(), o)
 	if err != nil {
-		return heard{Err: err.Error()}
+		return outcome{Err: err.Error()}
 	}
 	accessor, err := meta.ListAccessor(list)
 	require.NoError(t, err)
-	got := heard{Meta: metav1.ListMeta{
+	got := outcome{Meta: metav1.ListMeta{
 		ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue(),
 		RemainingItemCount: accessor.GetRemainingItemCount(),
 	}}
@@ -157,18 +157,18 @@ func ask(t testing.TB, lw clientgo.ListerWithContext, o metav1.ListOptions) hear
 	return got
 }
 
-// follow watches to the end, or until so many events have come, if that is more than 0.
-func follow(t testing.TB, lw clientgo.WatcherWithContext, o metav1.ListOptions, enough int) heard {
+// follow watches to the end, or, if enough is positive, until that many events were received.
+func follow(t testing.TB, lw clientgo.WatcherWithContext, o metav1.ListOptions, enough int) outcome {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.AllowWatchBookmarks = true
 	w, err := lw.WatchWithContext(ctx, o)
 	if err != nil {
-		return heard{Err: err.Error()}
+		return outcome{Err: err.Error()}
 	}
 	defer w.Stop()
-	var got heard
+	var got outcome
 	for e := range w.ResultChan() {
 		got.Events = append(got.Events, e)
 		if enough > 0 && len(got.Events) == enough {
@@ -183,9 +183,9 @@ var (
 	firstWatch = metav1.ListOptions{ResourceVersion: "5"}
 )
 
-// plainAndTapped runs the same against two servers with the same script: by client-go alone, and
-// with a tap.
-func plainAndTapped(t *testing.T, k kind, http2 bool, lists, watches []answer, do func(t testing.TB, lw clientgo.ListerWatcherWithContext) heard) (plain, direct heard, state tap.State) {
+// plainAndTapped runs do with two servers with the same script: with client-go alone, and with a
+// tap.
+func plainAndTapped(t *testing.T, k kind, http2 bool, lists, watches []answer, do func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome) (plain, direct outcome, state tap.State) {
 	t.Helper()
 	plain = do(t, k.make(t, newServer(t, http2, lists, watches).config()))
 	source := tappedOf(k.make(t, newServer(t, http2, lists, watches).config(transport)), k.example, k.decoders)
@@ -206,7 +206,7 @@ func isDoubt(t testing.TB, err error) {
 
 const protobufType = runtime.ContentTypeProtobuf
 
-// pod returns a pod with something in many places.
+// pod returns a pod with values in many fields.
 func pod(name, version string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -218,7 +218,7 @@ func pod(name, version string) *v1.Pod {
 	}
 }
 
-// items are the names of the pods of a list, "a" and on.
+// pods returns n pods named p0, p1, and so on.
 func pods(n int, version string) []v1.Pod {
 	list := make([]v1.Pod, n)
 	for i := range list {
@@ -227,11 +227,11 @@ func pods(n int, version string) []v1.Pod {
 	return list
 }
 
-// answer writes what a server says to a request.
+// answer writes the response of a server.
 type answer func(w http.ResponseWriter, r *http.Request)
 
-// server answers requests from a script: the n-th request for a list or a watch gets the n-th
-// answer, and those behind the last one get that.
+// server answers requests from a script: the nth request for a list or a watch gets the nth answer.
+// The last answer is repeated.
 type server struct {
 	*httptest.Server
 	t testing.TB
@@ -242,7 +242,8 @@ type server struct {
 	requests []string // "list" or "watch", and the query
 }
 
-// newServer starts a server, by HTTP/2 or 1.1. It ends with the test, when nothing of it is in use.
+// newServer starts a server with HTTP/2 or HTTP/1.1. It is closed at the end of the test, after its
+// connections.
 func newServer(t testing.TB, http2 bool, lists, watches []answer) *server {
 	s := &server{t: t, lists: lists, watches: watches}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -278,7 +279,8 @@ func (s *server) asked() []string {
 	return append([]string(nil), s.requests...)
 }
 
-// config returns a config for clients of the server, whose connections end with the test.
+// config returns a config for clients of the server. Their connections are closed at the end of the
+// test.
 func (s *server) config(wrap ...func(http.RoundTripper) http.RoundTripper) *rest.Config {
 	transport := s.Client().Transport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)
@@ -289,7 +291,7 @@ func (s *server) config(wrap ...func(http.RoundTripper) http.RoundTripper) *rest
 	return c
 }
 
-// mediaOf returns how a client wants its answer.
+// mediaOf returns the content type that a request accepts.
 func mediaOf(r *http.Request) string {
 	if strings.Contains(r.Header.Get("Accept"), protobufType) {
 		return protobufType
@@ -297,7 +299,7 @@ func mediaOf(r *http.Request) string {
 	return runtime.ContentTypeJSON
 }
 
-// list answers with pods at a version, or with their metadata if it is asked for that.
+// list answers with pods, or with their metadata if the request accepts that.
 func list(version string, items ...v1.Pod) answer {
 	return page(metav1.ListMeta{ResourceVersion: version}, items...)
 }
@@ -323,7 +325,7 @@ func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
 	}
 }
 
-// reply writes a body, compressed if that is wanted.
+// reply writes a body, compressed if the request accepts that.
 func reply(w http.ResponseWriter, r *http.Request, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -336,13 +338,13 @@ func reply(w http.ResponseWriter, r *http.Request, media string, body []byte) {
 	_ = z.Close()
 }
 
-// event is one of a script of a watch.
+// event is an entry of the script of a watch.
 type event struct {
 	kind watch.EventType
 	obj  runtime.Object
 }
 
-// events answers a watch with events, then ends it, unless it is to be held.
+// events answers a watch with events. It then ends the watch, unless held is set.
 func events(held bool, script ...event) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		media := mediaOf(r)
@@ -358,7 +360,7 @@ func events(held bool, script ...event) answer {
 	}
 }
 
-// streamType is the content type of a watch.
+// streamType returns the content type of a watch.
 func streamType(media string) string {
 	if media == protobufType {
 		return media + ";stream=watch"
@@ -366,7 +368,7 @@ func streamType(media string) string {
 	return media
 }
 
-// stream answers a watch with bytes, each piece flushed.
+// stream answers a watch with bytes, flushed piece by piece.
 func stream(held bool, media string, pieces ...[]byte) answer {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", media)
@@ -398,7 +400,7 @@ func statusOf(code int32, reason metav1.StatusReason) *metav1.Status {
 	return &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: "as the script says"}
 }
 
-// podList is a list of 20 pods.
+// podList returns a list of 20 pods.
 func podList(version string) *v1.PodList {
 	return &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: pods(20, "4")}
 }

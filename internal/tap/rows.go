@@ -17,29 +17,31 @@ import (
 	"github.com/kinformer/cache/internal/decode/proto"
 )
 
-// rows has a row for each object of an informer: the object, and the sums of the bytes that it was
-// decoded from. A version with the same bytes is the same object; of another one, in protobuf, only
-// the changed parts are decoded, see decode.Row. Any number of goroutines may use it at a time; nil
-// has no rows.
+// rows has a row for each object of an informer: a weak reference to the object, and hashes of the
+// bytes that it was decoded from. A version with the same bytes is the same object. Of another
+// version, in protobuf, only the changed parts are decoded: see decode.Row. It is safe for
+// concurrent use. A nil *rows has no rows.
 //
-// A row is found by the UID of the object in protobuf; in JSON, or if there is none, by the bytes. It refers to the
-// object weakly and keeps none of the bytes, so that objects that the store, the handlers and all
-// snapshots have let go are garbage.
+//	form, UID (protobuf) or bytes (JSON) ── hash ──▶ row ── weak ──▶ object
+//	                                                  └─ hash of the bytes, hashes of the parts
 //
-// Rows of objects that are gone are looked for at random, as Redis looks for keys that have expired:
-// four rows for each object that comes or is deleted.
+// Rows neither keep objects alive nor retain their bytes. So an object is garbage when the store,
+// the handlers and all snapshots have released it.
+//
+// Rows of such objects are removed by random sampling, as Redis removes expired keys: four rows are
+// examined for each object that is received or deleted.
 type rows struct {
-	key  maphash.Seed // of keys and sums
-	drop *decode.Drop // what is left out of objects
+	key  maphash.Seed // for keys and hashes of bytes
+	drop *decode.Drop // the metadata to remove from objects
 
 	mu struct {
 		sync.Mutex
 		objects map[uint64]row
-		forms   map[form]uint64 // a number for each
-		numbers uint64          // how many there were, ever
-		written int64           // partsWritten, when all was forgotten last
-		came    int
-		most    int // how many rows there were since the map was made, about
+		forms   map[form]uint64 // a number for each form
+		numbers uint64          // the next number; numbers are not reused
+		written int64           // partsWritten when the rows were last removed
+		finds   int             // the number of calls of find
+		most    int             // about the largest number of rows since the map was made
 	}
 }
 
@@ -49,37 +51,38 @@ type row struct {
 	parts decode.Row // in protobuf
 }
 
-// form is what an object depends on besides its bytes.
+// form is the set of properties, besides its bytes, that determine an object.
 type form struct {
-	of   reflect.Type // a pointer
-	in   written
-	list metav1.TypeMeta         // in a list: what that says of its items, as far as the decoder needs it
-	kind schema.GroupVersionKind // in protobuf: what the object says it is, which is not in the bytes
+	of   reflect.Type // a pointer type
+	in   location
+	list metav1.TypeMeta         // in a list: its TypeMeta, as far as items depend on it
+	kind schema.GroupVersionKind // in protobuf: the kind of the object, which is not in its bytes
 }
 
-// written is where bytes are.
-type written uint8
+// location is the place of the bytes of an object.
+type location uint8
 
 const (
-	inFrame   written = iota // a frame in JSON
-	inCleared                // the same, of an object that is to say neither kind nor apiVersion
-	inItem                   // a list in JSON
-	inMessage                // protobuf
+	inFrame   location = iota // a frame in JSON
+	inCleared                 // a frame in JSON of an object whose kind and apiVersion are cleared
+	inItem                    // an item of a list in JSON
+	inMessage                 // protobuf
 )
 
 const (
-	// leastRow is how many bytes an object has to have for a row: smaller ones, such as leases, are
-	// decoded nearly as soon as their rows are found.
+	// leastRow is the smallest size, in bytes, of an object with a row. Smaller objects, such as
+	// leases, take little longer to decode than to find.
 	leastRow = 1 << 10
-	// camePerLook and looked: after so many objects that came so many rows are looked at.
-	camePerLook = 16
-	looked      = 4 * camePerLook
-	// A map keeps the room of the most that it has had, and a look at the few that are left goes
-	// through all of that. The map is made anew if they are one in sparse.
+	// Each time findsPerSweep objects were received, sweepSize rows are examined.
+	findsPerSweep = 16
+	sweepSize     = 4 * findsPerSweep
+	// A map never shrinks, and iteration over it takes time proportional to its largest size. It is
+	// copied to a new map if its length is at most 1/sparse of the largest one, and that was at
+	// least smallMap.
 	sparse   = 8
 	smallMap = 1 << 10
-	// mostForms is more than an informer meets, and longestForm more than kinds have: both are
-	// what the server says.
+	// mostForms is more than an informer meets, and longestForm, in bytes, is longer than the names
+	// of kinds. Both bound memory that the server could fill.
 	mostForms   = 64
 	longestForm = 1 << 10
 )
@@ -91,15 +94,16 @@ func newRows(drop *decode.Drop) *rows {
 	return r
 }
 
-// former is what the rows have of an object that has come.
+// former is the result of find for a received object.
 type former struct {
-	decode.Former        // zero: nothing
-	same          bool   // the object has the bytes that came
-	key           uint64 // of the row; 0: it gets none
-	sum           uint64 // of the bytes that came
+	decode.Former        // zero: not found
+	same          bool   // the object has the received bytes
+	key           uint64 // of the row; 0: the object gets no row
+	sum           uint64 // the hash of the received bytes
 }
 
-// find returns the object that bytes are a version of. It may be cached and must not be written to.
+// find looks up the object whose new version has the bytes data. The object may be cached and must
+// not be modified.
 func (r *rows) find(f form, data []byte) (found former) {
 	id := r.idOf(&f, data)
 	if id == nil {
@@ -112,7 +116,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cameLocked()
+	r.foundLocked()
 	if written := partsWritten.Load(); written != r.mu.written {
 		r.forgetLocked()
 		r.mu.written = written
@@ -126,7 +130,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 	return found
 }
 
-// idOf returns the bytes that the row of an object is found by; nil: it has none.
+// idOf returns the bytes whose hash is the key of an object, or nil if it gets no row.
 func (r *rows) idOf(f *form, data []byte) []byte {
 	switch {
 	case r == nil || f.length() > longestForm || len(data) < leastRow:
@@ -139,11 +143,11 @@ func (r *rows) idOf(f *form, data []byte) []byte {
 	return data
 }
 
-// keyOf returns the key of the row of an object in a form. Keys in two forms are never the same for
-// one object: the factor is odd.
+// keyOf returns the key of a row. The factor is odd, so the keys of an object in two forms always
+// differ.
 func keyOf(hash, form uint64) uint64 { return max(hash+form*0x9E3779B97F4A7C15, 1) }
 
-// length is that of the texts of a form.
+// length returns the length of the texts of a form, in bytes.
 func (f *form) length() int {
 	return len(f.list.APIVersion) + len(f.list.Kind) + len(f.kind.Group) + len(f.kind.Version) + len(f.kind.Kind)
 }
@@ -162,8 +166,8 @@ func (r *rows) numberLocked(f form) uint64 {
 	return n
 }
 
-// add leaves out of an object what is dropped, and makes its row. Nobody may write to the object from
-// now on: its next version may be decoded already.
+// add removes dropped metadata from an object and adds its row. After add, no goroutine may modify
+// the object, because its next version may already be decoded from it.
 func (r *rows) add(found former, obj runtime.Object, parts decode.Row) {
 	if found.key == 0 {
 		return
@@ -175,8 +179,8 @@ func (r *rows) add(found former, obj runtime.Object, parts decode.Row) {
 	r.mu.objects[found.key] = at
 }
 
-// remove removes the row of an object that is deleted, if it was found. In JSON it was not: its last state has
-// other bytes.
+// remove removes the row of a deleted object, if it was found. In JSON it is not found, because the
+// last state has other bytes.
 func (r *rows) remove(found former) {
 	if found.key == 0 {
 		return
@@ -186,18 +190,18 @@ func (r *rows) remove(found former) {
 	delete(r.mu.objects, found.key)
 }
 
-// cameLocked is called for each object.
-func (r *rows) cameLocked() {
-	if r.mu.came++; r.mu.came%camePerLook == 0 {
-		r.lookLocked()
+// foundLocked counts a call of find, and sweeps at intervals.
+func (r *rows) foundLocked() {
+	if r.mu.finds++; r.mu.finds%findsPerSweep == 0 {
+		r.sweepLocked()
 		r.shrinkLocked()
 	}
 }
 
-// lookLocked removes rows of objects that are gone.
-func (r *rows) lookLocked() {
+// sweepLocked removes rows of some objects that were garbage collected.
+func (r *rows) sweepLocked() {
 	r.mu.most = max(r.mu.most, len(r.mu.objects))
-	left := looked
+	left := sweepSize
 	for key, at := range r.mu.objects {
 		if at.at.IsGone() {
 			delete(r.mu.objects, key)
@@ -208,7 +212,7 @@ func (r *rows) lookLocked() {
 	}
 }
 
-// shrinkLocked makes the map anew if there are few in it, for what it has been.
+// shrinkLocked copies the map if it is nearly empty.
 func (r *rows) shrinkLocked() {
 	n := len(r.mu.objects)
 	if r.mu.most < smallMap || n > r.mu.most/sparse {
@@ -219,8 +223,8 @@ func (r *rows) shrinkLocked() {
 	r.mu.objects, r.mu.most = left, n
 }
 
-// forget removes all rows, also those of objects that were looked for before it and are added behind
-// it: no number is used again.
+// forget removes all rows. An object that was looked up before forget and added after it is not
+// found either, because numbers of forms are not reused.
 func (r *rows) forget() {
 	if r == nil {
 		return

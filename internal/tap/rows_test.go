@@ -38,7 +38,7 @@ import (
 
 func remembers(o *tap.Options) { o.Make, o.Share, o.Remember = nil, true, true }
 
-// largePods are pods that are worth remembering.
+// largePods returns pods that are large enough for rows.
 func largePods(n int, version string) []v1.Pod {
 	list := pods(n, version)
 	for i := range list {
@@ -47,7 +47,7 @@ func largePods(n int, version string) []v1.Pod {
 	return list
 }
 
-// added are events that bring pods anew, and an end mark, which is as large.
+// added returns events that add the pods, and a bookmark of the same size at the end.
 func added(list []v1.Pod) (script []event) {
 	for i := range list {
 		script = append(script, event{watch.Added, &list[i]})
@@ -57,8 +57,8 @@ func added(list []v1.Pod) (script []event) {
 	return append(script, event{watch.Bookmark, end})
 }
 
-// objectsOf are those of events, but for the end mark.
-func objectsOf(got heard) (list []apiruntime.Object) {
+// objectsOf returns the objects of the events, without bookmarks.
+func objectsOf(got outcome) (list []apiruntime.Object) {
 	for _, e := range got.Events {
 		if e.Type != watch.Bookmark {
 			list = append(list, e.Object)
@@ -67,7 +67,7 @@ func objectsOf(got heard) (list []apiruntime.Object) {
 	return list
 }
 
-// same counts the objects that are the same ones.
+// same returns the number of positions with the same object.
 func same(a, b []apiruntime.Object) (n int) {
 	for i := range a {
 		if a[i] == b[i] {
@@ -77,12 +77,12 @@ func same(a, b []apiruntime.Object) (n int) {
 	return n
 }
 
-// bothWays are the objects of a first list of 20 that go both ways, bothWatched those of a watch.
-// Of what comes next, the 24th object goes both ways, and the 40th.
+// bothWays is the number of objects of a first list of 20 that both decode, bothWatched that of a
+// watch. Of the following objects, both decode the 24th and the 40th.
 const bothWays, bothWatched = 9, 8
 
-// TestListAgain: the items of a list that comes again are those that are there, but for those that
-// have changed, and the first, which always goes both ways. What comes is what client-go brings.
+// TestListAgain checks that a repeated list returns former objects, except those that changed and
+// the first, which both always decode, and that its content equals that of client-go.
 func TestListAgain(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		if !k.own {
@@ -109,7 +109,7 @@ func TestListAgain(t *testing.T) {
 	})
 }
 
-// TestWatchListAgain is TestListAgain for watch-lists. The end mark is decoded each time.
+// TestWatchListAgain is TestListAgain for watch-lists. The final bookmark is decoded each time.
 func TestWatchListAgain(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		if !k.own {
@@ -131,7 +131,8 @@ func TestWatchListAgain(t *testing.T) {
 	})
 }
 
-// TestListAfterWatch: in protobuf an object has the same bytes in lists and watches.
+// TestListAfterWatch checks that, in protobuf, lists return former objects of watches, and watches
+// those of lists.
 func TestListAfterWatch(t *testing.T) {
 	k, items := kinds[0], largePods(20, "4")
 	server := newServer(t, false, []answer{list("40", items...)}, []answer{events(false, added(items)...)})
@@ -143,8 +144,8 @@ func TestListAfterWatch(t *testing.T) {
 	assert.Equal(t, 20-1-4, same(listed.Items, objectsOf(again)), "the first teaches")
 }
 
-// changing is a watch of n pods that change their status, labels or containers in turns, and are
-// deleted in the end.
+// changing returns a watch of n pods whose status, labels, containers or managed fields change in
+// turns, and which are deleted in the end.
 func changing(n, changes int) (script []event) {
 	var now []*v1.Pod
 	for i := range n {
@@ -173,7 +174,8 @@ func changing(n, changes int) (script []event) {
 	return script
 }
 
-// TestUpdatesAreEqual: objects that are decoded from their former versions are those of client-go.
+// TestUpdatesAreEqual checks that objects decoded from their former versions equal those of
+// client-go.
 func TestUpdatesAreEqual(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		if !k.own {
@@ -188,7 +190,8 @@ func TestUpdatesAreEqual(t *testing.T) {
 	})
 }
 
-// TestUpdatesTakeOver what has not changed, of the version before, also from lists.
+// TestUpdatesTakeOver checks that updates share unchanged parts with the former version, even if it
+// is from a list.
 func TestUpdatesTakeOver(t *testing.T) {
 	k, listed := kinds[0], largePods(20, "4")
 	var script []event
@@ -211,8 +214,8 @@ func TestUpdatesTakeOver(t *testing.T) {
 	assert.Greater(t, shared, 5, "those that both ways have made go the client's")
 }
 
-// TestTrimmedBesideUpdates: what is dropped is left out before the next version is decoded, so that
-// who is given an object has nothing to write. The race detector watches.
+// TestTrimmedBesideUpdates checks that metadata is dropped before the next version is decoded, so
+// that Trim does not write to an object that a handler has. It relies on the race detector.
 func TestTrimmedBesideUpdates(t *testing.T) {
 	drop := func(o *tap.Options) {
 		remembers(o)
@@ -235,8 +238,8 @@ func TestTrimmedBesideUpdates(t *testing.T) {
 	}
 }
 
-// TestDeletedIsDecoded: the last state of an object that is deleted is none that comes again, even
-// if it is written as a cached one.
+// TestDeletedIsDecoded checks that the last state of a deleted object is decoded, even if it has
+// the bytes of a cached object.
 func TestDeletedIsDecoded(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(12, "4")
@@ -249,8 +252,8 @@ func TestDeletedIsDecoded(t *testing.T) {
 	}
 }
 
-// TestChecksDecode: while all parts are checked nothing is reused. What was decoded then is what
-// is reused later.
+// TestChecksDecode checks that no former object is returned while all parts are checked, and that
+// the objects decoded then are returned later.
 func TestChecksDecode(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
@@ -271,7 +274,8 @@ func TestChecksDecode(t *testing.T) {
 	}
 }
 
-// TestRemembersIfAsked: without Share or Remember all objects are decoded anew, and small ones always.
+// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if
+// objects are small.
 func TestRemembersIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
@@ -291,7 +295,7 @@ func TestRemembersIfAsked(t *testing.T) {
 	}
 }
 
-// TestRemembersUntilTheEnd: an informer that has ended remembers nothing.
+// TestRemembersUntilTheEnd checks that no former object is returned after the end of the informer.
 func TestRemembersUntilTheEnd(t *testing.T) {
 	k := kinds[0]
 	server := newServer(t, false, []answer{list("5", largePods(20, "4")...)}, nil)
@@ -302,7 +306,7 @@ func TestRemembersUntilTheEnd(t *testing.T) {
 	assert.Zero(t, same(before.Items, ask(t, source, firstList).Items))
 }
 
-// TestRemembersNobodysObjects: objects that nobody has are garbage, though they were remembered.
+// TestRemembersNobodysObjects checks that rows do not keep objects alive.
 func TestRemembersNobodysObjects(t *testing.T) {
 	k := kinds[0]
 	server := newServer(t, false, []answer{list("5", largePods(20, "4")...)}, nil)
@@ -314,14 +318,14 @@ func TestRemembersNobodysObjects(t *testing.T) {
 	assert.Zero(t, source.ledger.State().Reused)
 }
 
-// TestWrittenNeverComesBack: a state that is taken over while all is checked has objects in the
-// place of which somebody may have written to. Those do not come back later, although somebody has
-// them: not if the client has made the new ones, as it does with the first of each watch, and not
-// if these came in another form, as items of a list do.
+// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before
+// are not returned later, although the test still references them: not if the client made the new
+// objects, as for the first frame of each watch, and not if the new objects have another form, as
+// items of a list.
 func TestWrittenNeverComesBack(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
-		behind := append(slices.Clone(items[10:]), items[:10]...) // so that none is first in both
+		behind := append(slices.Clone(items[10:]), items[:10]...) // so that no object is first in both
 		server := newServer(t, false, []answer{list("5", items...)}, []answer{
 			events(false, added(items)...), events(false, added(behind)...), events(false, added(items)...), events(false, added(items)...),
 		})
@@ -347,7 +351,8 @@ func TestWrittenNeverComesBack(t *testing.T) {
 	}
 }
 
-// TestChecksDecodeEach: while all parts are checked an object that comes twice is decoded twice.
+// TestChecksDecodeEach checks that, while all parts are checked, an object received twice is
+// decoded twice.
 func TestChecksDecodeEach(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
@@ -366,8 +371,8 @@ func TestChecksDecodeEach(t *testing.T) {
 	}
 }
 
-// TestListsAndWatchesInTurn: what comes in lists and watches of one informer is what client-go
-// makes of each, though some of it came by the other one before.
+// TestListsAndWatchesInTurn checks that the content of lists and watches of one informer equals
+// that of client-go, although rows from the other are used.
 func TestListsAndWatchesInTurn(t *testing.T) {
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		if !k.own {
@@ -379,11 +384,11 @@ func TestListsAndWatchesInTurn(t *testing.T) {
 		}
 		plain := k.make(t, server().config())
 		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
-		var kept []heard
+		var kept []outcome
 		for range 2 {
 			kept = append(kept, follow(t, source, firstWatch, 0), ask(t, source, firstList))
 		}
-		for i, want := range []heard{follow(t, plain, firstWatch, 0), ask(t, plain, firstList)} {
+		for i, want := range []outcome{follow(t, plain, firstWatch, 0), ask(t, plain, firstList)} {
 			assert.Equal(t, want, kept[i])
 			assert.Equal(t, want, kept[i+2])
 		}
@@ -391,8 +396,8 @@ func TestListsAndWatchesInTurn(t *testing.T) {
 	})
 }
 
-// TestItemsOfOtherLists: an unstructured item without a kind has that of its list, which may be
-// another one next time.
+// TestItemsOfOtherLists checks that an unstructured item without a kind gets that of its list, even
+// if the list has another kind the next time.
 func TestItemsOfOtherLists(t *testing.T) {
 	listOf := func(kind string) answer {
 		items := make([]string, 20)
@@ -408,7 +413,7 @@ func TestItemsOfOtherLists(t *testing.T) {
 		}
 		server := newServer(t, false, []answer{listOf("One"), listOf("Other"), listOf("One")}, nil)
 		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-		var kept []heard
+		var kept []outcome
 		for _, kind := range []string{"One", "Other", "One"} {
 			got := ask(t, source, firstList)
 			require.Len(t, got.Items, 20)
@@ -421,8 +426,8 @@ func TestItemsOfOtherLists(t *testing.T) {
 	}
 }
 
-// TestWrittenIsNoFault: an item that goes both ways is decoded anew, though it is known: who has
-// written to the cached one is no fault of the decoder's.
+// TestWrittenIsNoFault checks that an item which both decode is decoded again even if it has a row,
+// so that a modification of the former object is not taken for a fault of the decoder.
 func TestWrittenIsNoFault(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
@@ -439,8 +444,8 @@ func TestWrittenIsNoFault(t *testing.T) {
 	}
 }
 
-// writeTo writes to what no other object shares: the check of a shared part, which comes by chance,
-// would notice that and have everything decoded again.
+// writeTo modifies a field that no other object shares. A random check of a shared part would find
+// the modification and cause everything to be decoded again.
 func writeTo(t *testing.T, obj apiruntime.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		u.Object["against"] = "the rule"
@@ -451,7 +456,7 @@ func writeTo(t *testing.T, obj apiruntime.Object) {
 	written.SetGenerateName("against the rule")
 }
 
-// turns is each of the answers in turn, again and again.
+// turns returns the answers in turn, repeatedly.
 func turns(answers ...answer) []answer {
 	var n atomic.Int64
 	return []answer{func(w http.ResponseWriter, r *http.Request) {
@@ -459,7 +464,7 @@ func turns(answers ...answer) []answer {
 	}}
 }
 
-// cutList is the list of 20 pods, of which half of the bytes come.
+// cutList sends half of the bytes of a list of 20 pods.
 func cutList(w http.ResponseWriter, r *http.Request) {
 	body := taptest.Encoded(podList("5"), mediaOf(r))
 	w.Header().Set("Content-Type", mediaOf(r))
@@ -469,14 +474,14 @@ func cutList(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// cutWatch ends in the middle of its second event.
+// cutWatch ends within its second event.
 func cutWatch(w http.ResponseWriter, r *http.Request) {
 	frame := taptest.Frame(watch.Modified, pod("p1", "9"), mediaOf(r))
 	stream(false, streamType(mediaOf(r)), frame, frame[:len(frame)/2])(w, r)
 }
 
-// failing returns a source that shares parts, whose lists and watches fail in many ways, and now
-// and then do not.
+// failing returns a source with shared parts, whose lists and watches fail in several ways, but not
+// always.
 func failing(t testing.TB, k kind) tapped {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	server := newServer(t, false,
@@ -487,7 +492,7 @@ func failing(t testing.TB, k kind) tapped {
 
 func sharesParts(o *tap.Options) { o.Make, o.Share = nil, true }
 
-// goWrong has a source list and watch several times, and lose its last watch.
+// goWrong lists and watches several times, and abandons the last watch.
 func (s tapped) goWrong(t testing.TB) {
 	failed, listed, seen := 0, 0, 0
 	for range 8 {
@@ -504,8 +509,8 @@ func (s tapped) goWrong(t testing.TB) {
 	assert.NotZero(t, seen)
 }
 
-// breakDown begins and ends two sources that come to a bad end: of one somebody alters the lists,
-// the other one's ListerWatcher panics.
+// breakDown begins and ends two sources that fail: the lists of one are changed, the ListerWatcher
+// of the other panics.
 func breakDown(t testing.TB) (all []tapped) {
 	panics := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (apiruntime.Object, error) {
 		_, _ = plain.ListWithContext(ctx, o)
@@ -525,7 +530,8 @@ func breakDown(t testing.TB) (all []tapped) {
 	return all
 }
 
-// lifeOf returns what tells whether something is there, and is told when it is no more.
+// lifeOf returns a function that reports whether thing is still alive, and a channel that is closed
+// when it was freed.
 func lifeOf[T any](t testing.TB, thing *T) (there func() bool, freed <-chan struct{}) {
 	require.NotNil(t, thing)
 	p, done := weak.Make(thing), make(chan struct{})
@@ -533,7 +539,7 @@ func lifeOf[T any](t testing.TB, thing *T) (there func() bool, freed <-chan stru
 	return func() bool { return p.Value() != nil }, done
 }
 
-// awaitFreed collects garbage until something is.
+// awaitFreed runs the garbage collector until freed is closed.
 func awaitFreed(t testing.TB, freed <-chan struct{}, what string) {
 	for late := time.After(testkit.Patience); ; {
 		runtime.GC()
@@ -547,9 +553,9 @@ func awaitFreed(t testing.TB, freed <-chan struct{}, what string) {
 	}
 }
 
-// TestTablesAreGarbage: both tables are freed when the last informer that uses them has ended,
-// although all informers are still there, whatever has failed, and as often as they begin anew; and
-// no sooner.
+// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them
+// ends, and no sooner, although the informers are still referenced, after any failures, and each
+// time they begin again.
 func TestTablesAreGarbage(t *testing.T) {
 	noTable(t)
 	first, second := failing(t, kinds[0]), failing(t, kinds[1])
@@ -581,10 +587,10 @@ func TestTablesAreGarbage(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// usesOwn makes a source decode by the library's decoders.
+// usesOwn makes a source use the decoders of this package.
 func usesOwn(o *tap.Options) { o.Make = nil }
 
-// listing returns a source of pods that has not asked for anything.
+// listing returns a source of pods that has made no request.
 func listing(t *testing.T) tapped {
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
 	return tappedOf(generated(t, server.config(transport)), &v1.Pod{}, usesOwn)
@@ -602,8 +608,9 @@ func noTable(t *testing.T) {
 	require.Fail(t, "the table is still there")
 }
 
-// TestTextsEndWithTheirUsers: informers that run have one table, from their first decoder on; it is
-// freed with the last of them, whatever remains of what they have decoded.
+// TestTextsEndWithTheirUsers checks that running informers share one table, from their first
+// decoder on, and that it is freed with the last of them, although decoded objects are still
+// referenced.
 func TestTextsEndWithTheirUsers(t *testing.T) {
 	noTable(t)
 	first, second := listing(t), listing(t)
@@ -632,8 +639,8 @@ func TestTextsEndWithTheirUsers(t *testing.T) {
 	runtime.KeepAlive(second)
 }
 
-// TestTextsWithoutAnEnd: what is asked for before the begin and after the end, and by a source that
-// is never ended, keeps no table.
+// TestTextsWithoutAnEnd checks that no table is kept by requests before Begin or after its end, nor
+// by a source that is never ended.
 func TestTextsWithoutAnEnd(t *testing.T) {
 	noTable(t)
 	source := listing(t)
@@ -657,8 +664,8 @@ func TestTextsWithoutAnEnd(t *testing.T) {
 	noTable(t)
 }
 
-// TestTextsTogether: informers begin and end beside each other, and beside who looks at them and
-// the garbage collector. All of them decode what they are sent.
+// TestTextsTogether checks that informers may begin and end concurrently, while their state is read
+// and garbage is collected, and that all of them decode their lists.
 func TestTextsTogether(t *testing.T) {
 	plain := ask(t, listing(t).Plain(), firstList)
 	var running sync.WaitGroup
@@ -679,7 +686,7 @@ func TestTextsTogether(t *testing.T) {
 	noTable(t)
 }
 
-// noJSON is a type whose documents cannot be read by a plan.
+// noJSON is a type without a plan for JSON.
 type noJSON struct {
 	metav1.TypeMeta `json:",inline"`
 	//lint:ignore SA5008 the tag is odd on purpose
@@ -688,7 +695,7 @@ type noJSON struct {
 
 func (n *noJSON) DeepCopyObject() apiruntime.Object { c := *n; return &c }
 
-// TestTextsAreForDecoders: where nothing is decoded directly no table is made.
+// TestTextsAreForDecoders checks that there is no table if nothing is decoded directly.
 func TestTextsAreForDecoders(t *testing.T) {
 	noTable(t)
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
@@ -699,7 +706,7 @@ func TestTextsAreForDecoders(t *testing.T) {
 	}{
 		{&v1.Pod{}, "", func(o *tap.Options) { o.Make, o.Off = nil, true }},
 		{&noJSON{}, apiruntime.ContentTypeJSON, usesOwn},
-		{&unstructured.Unstructured{}, "", usesOwn}, // not in protobuf
+		{&unstructured.Unstructured{}, "", usesOwn}, // it has no protobuf
 		{nil, "", usesOwn},
 	} {
 		config := server.config(transport)
@@ -713,7 +720,7 @@ func TestTextsAreForDecoders(t *testing.T) {
 	}
 }
 
-// secretClients are those of secrets.
+// secretClients are clients of secrets.
 var secretClients = []kind{
 	{"protobuf", tap.Protobuf, &v1.Secret{}, true, secrets},
 	{"JSON", tap.JSON, &v1.Secret{}, true, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
@@ -743,9 +750,8 @@ func secret(i int) *v1.Secret {
 	}
 }
 
-// TestTextsOfSecrets: nothing of the data of secrets comes into the table, by whatever client and
-// in whatever encoding they are listed and watched; where they are known to be secrets, nothing at
-// all.
+// TestTextsOfSecrets checks that no data of secrets enters the table, with any client and encoding,
+// in lists and watches, and nothing at all if the type is Secret.
 func TestTextsOfSecrets(t *testing.T) {
 	all := &v1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
 	var script []event

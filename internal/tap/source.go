@@ -21,43 +21,45 @@ import (
 )
 
 const (
-	// KillSwitch is the environment variable that turns all taps of a process off, by "off".
+	// KillSwitch is the environment variable that turns off all taps of a process if its value is
+	// "off".
 	KillSwitch = "KINFORMER_DIRECT"
 
-	// These reasons are the user's choice.
+	// The reasons that are the choice of the user.
 	offByOption   = "Decoding.Off says so"
 	offByVariable = KillSwitch + " is off in the environment"
 	offForLog     = "klog writes bodies"
 
-	// defaultAhead is four times what a list of 1000 large pods has: nearly all lists fit.
+	// defaultAhead is four times the size, in bytes, of a list of 1000 large pods, so nearly all
+	// lists fit.
 	defaultAhead = 32 << 20
-	// defaultVerify: one object in so many costs nothing that can be measured.
+	// defaultVerify is the number of objects per object that both decode. The cost is not
+	// measurable.
 	defaultVerify = 4096
 
-	// logsBodies is the level of klog at which client-go writes bodies, which then have to be
-	// whole.
+	// logsBodies is the level of klog at which client-go logs bodies, which must then be complete.
 	logsBodies = 8
 )
 
 // InUse is set when a program makes a transport of package direct.
 var InUse atomic.Bool
 
-// IsUnexpected reports whether the client decodes, for a reason that is not the user's choice, in a program that
-// has made a transport of package direct.
+// IsUnexpected reports whether the client decodes, for a reason that is not the choice of the user,
+// in a program that has made a transport of package direct.
 func (s State) IsUnexpected() bool {
 	chosen := s.Why == offByOption || s.Why == offByVariable || s.Why == offForLog
 	return InUse.Load() && s.Why != "" && !chosen
 }
 
-// Source is a ListerWatcher with a tap in each of its requests. What it returns is what the
-// ListerWatcher returns, but for *Page, for watches that are followed by us, and for a *Doubt as
-// the error, or as the object of the last event of a watch.
+// Source is a ListerWatcher with a tap in each of its requests. It returns the results of the
+// underlying ListerWatcher, except that a list may be a *Page, that a watch may be decoded by this
+// package, and that a *Doubt may be the error, or the object of the last event of a watch.
 type Source struct {
 	trust
 	lists clientgo.ListerWatcherWithContext
 }
 
-// New returns a source for the objects that example, which may be nil, is one of.
+// New returns a source for objects of the type of example, which may be nil.
 func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Source {
 	if o.Ahead == 0 {
 		o.Ahead = defaultAhead
@@ -92,8 +94,8 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	return s
 }
 
-// Begin says that the informer runs, until end is called. In between it has the tables of the
-// process, as soon as it has a decoder.
+// Begin marks the informer as running, until end is called. In between, the informer uses the
+// tables of the process, once it has a decoder.
 func (s *Source) Begin() (end func()) {
 	l := s.options.Ledger
 	texts.begin(&l.texts)
@@ -107,28 +109,28 @@ func (s *Source) Begin() (end func()) {
 	}
 }
 
-// Check has all parts that objects share checked, until it is called with false: what is decoded
-// meanwhile is right, whoever has written to them. No object comes again that came before.
+// Check makes all shared parts be checked, until it is called with false. Objects decoded in
+// between are correct even if a program has modified parts, and no former object is returned.
 func (s *Source) Check(parts bool) {
 	if s.checks.Store(parts); parts {
 		s.rows.forget()
 	}
 }
 
-// Plain returns the ListerWatcher.
+// Plain returns the underlying ListerWatcher.
 func (s *Source) Plain() clientgo.ListerWatcherWithContext { return s.lists }
 
-// List is ListWithContext without one.
+// List is ListWithContext without a context.
 func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
-// Watch is WatchWithContext without one.
+// Watch is WatchWithContext without a context.
 func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext lists. What was decoded directly comes as a *Page.
+// ListWithContext lists. It returns a *Page if the list was decoded directly.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options = s.options.Part.Narrow(options)
 	if s.example == nil || !s.wanted(ctx) {
@@ -143,8 +145,8 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.sampler.begins()
 		s.cached.list()
 	}
-	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.came}}
-	t.decoder = func(e Encoding) (sure, bool) { return s.decoder(s.example, e) }
+	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.received}}
+	t.decoder = func(e Encoding) (safeDecoder, bool) { return s.decoder(s.example, e) }
 	t.ledger, t.asks = s.options.Ledger, s.options.Ledger
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
@@ -158,7 +160,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	return list, err
 }
 
-// listed decides what a list that was asked for with a tap is worth.
+// listed decides whether the result of a list with a tap is used.
 func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Object, error) {
 	body := got.list
 	switch phase := body.phase(); {
@@ -174,7 +176,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case body.why != "":
 		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
-		return nil, err // of the real body
+		return nil, err // the error of the real body
 	case err != nil || event.IsNil(list) || body.isUntouched(list):
 		return nil, s.suspect("the client did not take the list, less items")
 	}
@@ -194,7 +196,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	return page, nil
 }
 
-// account counts what became of the items of a list that is taken.
+// account counts the items of a list that is used.
 func (s *Source) account(b *listBody) {
 	ledger := s.options.Ledger
 	for _, why := range b.gaveUp {
@@ -209,7 +211,7 @@ func (s *Source) account(b *listBody) {
 	ledger.listBytes.Add(b.bytes)
 }
 
-// WatchWithContext opens a watch, which we follow if that is safe.
+// WatchWithContext opens a watch, and decodes its frames directly if that is safe.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options = s.options.Part.Narrow(options)
 	if !s.wanted(ctx) {
@@ -221,14 +223,14 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 		s.cached.unlisted()
 	}
 	t := &Tap{options: options, watches: true, asks: s.options.Ledger}
-	defer func() { t.end().giveBack() }() // also if the call panics; nothing, if the body is claimed
+	defer func() { t.end().giveBack() }() // also if the call panics; no-op if the body was claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
 	return s.opened(t.end(), w, err)
 }
 
-// opened decides what is done with a watch that was opened with a tap.
+// opened decides whether this package decodes a watch that was opened with a tap.
 func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interface, error) {
-	body := got.held
+	body := got.watch
 	if body == nil {
 		s.notTaken(got, err)
 		return w, err
@@ -250,19 +252,19 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	s.turnOff(why)
 	if s.setListed(false) {
 		w.Stop()
-		return nil, &Doubt{forGood + why} // who changes the events of a watch may have changed lists unnoticed
+		return nil, &Doubt{forGood + why} // a client that filters watches may also filter lists, which is not noticed
 	}
 	return w, nil
 }
 
 // giveBack releases a watch that was not claimed.
 func (t taken) giveBack() {
-	if t.held != nil {
-		t.held.giveBack()
+	if t.watch != nil {
+		t.watch.giveBack()
 	}
 }
 
-// wanted reports whether a request is to have a tap.
+// wanted reports whether a request gets a tap.
 func (s *Source) wanted(ctx context.Context) bool {
 	if s.options.Make == nil || s.isOff() {
 		return false
@@ -274,15 +276,15 @@ func (s *Source) wanted(ctx context.Context) bool {
 	return true
 }
 
-// asking returns a context with a tap that takes nothing, and hears where the request goes.
+// asking returns a context with a tap that takes no body, but records the target of the request.
 func (s *Source) asking(ctx context.Context, options metav1.ListOptions, watches bool) context.Context {
 	t := &Tap{options: options, watches: watches, asks: s.options.Ledger}
 	t.end()
 	return into(ctx, t)
 }
 
-// notTaken notes why an answer was not taken. An error says nothing about that, nor does a request
-// without an answer, of which client-go makes a watch that ends at once.
+// notTaken records why a body was not taken. It ignores errors, and requests without a response,
+// for which client-go returns a watch that ends at once.
 func (s *Source) notTaken(got taken, err error) {
 	why := got.why
 	switch {

@@ -13,43 +13,47 @@ import (
 )
 
 const (
-	// maxTexts is the most memory that the texts take that objects share, for the whole process.
+	// maxTexts is the largest limit of the table of strings, in bytes, for the whole process.
 	maxTexts = 16 << 20
-	// maxParts is that for parts: the most that the table keeps alive of objects that are gone,
-	// with the bytes by which it finds parts.
+	// maxParts is the largest limit of the table of parts, in bytes. It bounds the memory that the
+	// table keeps alive for objects that are gone, including the bytes that are the keys of parts.
 	maxParts = 64 << 20
-	// textShare: of so many bytes of what is cached, one is for texts.
+	// textShare is the number of cached bytes per byte of the table of strings.
 	textShare = 16
-	// smallTable: a table may always have one part in so many of the most.
+	// smallTable is the ratio of the largest limit to the smallest.
 	smallTable = 64
 )
 
-// cachedBytes is about what the objects that all informers cache have on the wire: the sum of their counts.
+// cachedBytes estimates the size on the wire, in bytes, of the objects that all informers cache. It
+// is the sum of their counts.
 var cachedBytes atomic.Int64
 
-// table is one of the process, that the objects of all informers share. There is one as long as
-// somebody has it: informers, which have it from their first decoder on until they end, and what
-// decodes at the moment.
+// table is a table of the process, shared by the objects of all informers. It exists while it is
+// referenced: by informers, from their first decoder to their end, and by decoding in progress.
+//
+//	texts ── weak ──▶ decode.Intern ◀── tableUse of informer 1
+//	                                ◀── tableUse of informer 2
 type table[T any] struct {
-	most   int64 // bytes
-	share  int64 // of what is cached it takes one byte in so many
-	made   func(limit int64) *T
+	most   int64 // the largest limit, in bytes
+	share  int64 // the number of cached bytes per byte of the limit
+	create func(limit int64) *T
 	resize func(t *T, limit int64)
 
-	limit atomic.Int64 // see fit; 0 at first
+	limit atomic.Int64 // in bytes, set by fit; 0 at first
 
 	sync.Mutex
 	weak weak.Pointer[T]
 }
 
-// texts has texts, as of labels and names, and parts, if informers want that, parts of objects.
+// texts is the table of strings, such as labels and names. parts is the table of parts of objects,
+// for the informers that share them.
 var (
-	texts = table[decode.Intern]{most: maxTexts, share: textShare, made: decode.NewIntern, resize: (*decode.Intern).SetLimit}
-	parts = table[decode.Parts]{most: maxParts, share: 1, made: decode.NewParts, resize: (*decode.Parts).SetLimit}
+	texts = table[decode.Intern]{most: maxTexts, share: textShare, create: decode.NewIntern, resize: (*decode.Intern).SetLimit}
+	parts = table[decode.Parts]{most: maxParts, share: 1, create: decode.NewParts, resize: (*decode.Parts).SetLimit}
 )
 
-// limitFor returns how many bytes a table may take, a power of two, if it may take limit now: its share of what is
-// cached, or up to four times as much after there was more.
+// limitFor returns the limit, in bytes and a power of two, for a table whose limit is now limit:
+// its share of the cached bytes, or up to four times as much after these have decreased.
 func (t *table[T]) limitFor(cached, limit int64) int64 {
 	if cached /= t.share; cached <= limit && cached > limit/4 {
 		return limit
@@ -57,8 +61,8 @@ func (t *table[T]) limitFor(cached, limit int64) int64 {
 	return min(max(1<<bits.Len64(uint64(max(cached-1, 0))), t.most/smallTable), t.most)
 }
 
-// fit has the table take as much as is right for what is cached. It looks again after a change, because another
-// goroutine may have changed cachedBytes meanwhile and seen the limit that was before.
+// fit adjusts the limit to the cached bytes. It checks again after a change, because another
+// goroutine may have changed cachedBytes meanwhile and seen the previous limit.
 func (t *table[T]) fit() {
 	for limit := t.limit.Load(); t.limitFor(cachedBytes.Load(), limit) != limit; limit = t.limit.Load() {
 		t.resized()
@@ -75,15 +79,15 @@ func (t *table[T]) resized() {
 	}
 }
 
-// tableUse is the use of a table by an informer. As it is nothing but a pointer, none is left when
-// the informer is not, however it ends. The zero value is that of an informer that does not run.
-// The table's lock guards it.
+// tableUse is the use of a table by an informer. It only contains a pointer, so it ends with the
+// informer, even if end is not called. The zero value is that of an informer that does not run. It
+// is guarded by the mutex of the table.
 type tableUse[T any] struct {
 	runs  bool
-	table *T // nil: it has no decoder that needs it
+	table *T // nil: the informer has no decoder that uses the table
 }
 
-// begin begins a use, for which a table is made when it is asked for.
+// begin begins a use. The table is created by get.
 func (t *table[T]) begin(u *tableUse[T]) {
 	t.Lock()
 	defer t.Unlock()
@@ -96,15 +100,14 @@ func (t *table[T]) end(u *tableUse[T]) {
 	*u = tableUse[T]{}
 }
 
-// get returns the table of the process. Who asks for it before the begin or after the end has it
-// for himself, and no longer than he keeps it.
+// get returns the table of the process. If u is not in use, only the caller references the table.
 func (t *table[T]) get(u *tableUse[T]) *T {
 	t.Lock()
 	defer t.Unlock()
 	got := t.weak.Value()
 	if got == nil {
 		t.limit.Store(t.limitFor(cachedBytes.Load(), t.limit.Load()))
-		got = t.made(t.limit.Load())
+		got = t.create(t.limit.Load())
 		t.weak = weak.Make(got)
 	}
 	if u.runs {
@@ -113,26 +116,25 @@ func (t *table[T]) get(u *tableUse[T]) *T {
 	return got
 }
 
-// used returns the table if an informer uses it, else nil.
+// used returns the table if an informer uses it, and nil otherwise.
 func (t *table[T]) used(u *tableUse[T]) *T {
 	t.Lock()
 	defer t.Unlock()
 	return u.table
 }
 
-// Texts is what the table of the process holds, as of labels and names, that the objects of all
-// informers share.
+// Texts describes the table of strings, which the objects of all informers share.
 type Texts struct {
-	Count, Bytes, Limit int64 // Bytes with the table's own
+	Count, Bytes, Limit int64 // Bytes includes the table itself
 }
 
-// Parts is what the table of parts holds, and was asked.
+// Parts describes the table of parts.
 type Parts struct {
-	Count, Bytes, Limit int64 // Bytes with the table's own, and an estimate of the parts
+	Count, Bytes, Limit int64 // Bytes includes the table itself and an estimate of the parts
 	Hits, Misses        int64 // of all informers
 }
 
-// textsOf is zero while the table is not used.
+// textsOf returns zero while the table is not used.
 func textsOf(u *tableUse[decode.Intern]) Texts {
 	table := texts.used(u)
 	if table == nil {
@@ -142,7 +144,7 @@ func textsOf(u *tableUse[decode.Intern]) Texts {
 	return Texts{s.Entries, s.Bytes, s.Limit}
 }
 
-// partsOf is zero while the table is not used.
+// partsOf returns zero while the table is not used.
 func partsOf(u *tableUse[decode.Parts]) Parts {
 	table := parts.used(u)
 	if table == nil {

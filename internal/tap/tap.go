@@ -16,32 +16,33 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Tap is what one call of a ListerWatcher has in its context. The transport offers it the answers
-// to the requests of the call, of which it takes the one that was asked for.
+// Tap is in the context of one call of a ListerWatcher. The transport offers it the responses to
+// the requests of the call, and it takes the body of the response to the request that it was made
+// for.
 type Tap struct {
 	options metav1.ListOptions
 	watches bool
-	decoder func(Encoding) (sure, bool) // of the items of a list; nil for a watch, which teaches it
-	reading reading                     // of a list
-	ledger  *Ledger                     // hears of the bytes of a list; nil for a watch
-	asks    *Ledger                     // hears where requests go; nil: nobody does
+	decoder func(Encoding) (safeDecoder, bool) // of the items of a list; nil for a watch, whose type is learned
+	reading reading                            // of a list
+	ledger  *Ledger                            // receives the progress of a list; nil for a watch
+	asks    *Ledger                            // receives the target of requests; may be nil
 
 	mu struct {
 		sync.Mutex
-		over     bool      // the call has returned: nothing is taken any more
-		seen     bool      // a transport has found the tap
-		sent     time.Time // the last request, about
-		silent   bool      // the last request got no answer
-		several  bool      // more than one answer could have been taken
-		why      string    // the last answer was not taken
-		encoding Encoding  // of the one that was
-		held     *held     // a watch
-		list     *listBody // a list
+		over     bool       // the call has returned: no body is taken any more
+		seen     bool       // a transport has found the tap
+		sent     time.Time  // about the time of the last request
+		silent   bool       // the last request got no response
+		several  bool       // more than one response could have been taken
+		why      string     // the reason why the last response was not taken
+		encoding Encoding   // of the response that was taken
+		watch    *watchBody // of a watch that was taken
+		list     *listBody  // of a list that was taken
 	}
 }
 
-// Begin notes that a transport sends a request of the call now, and returns it for the transports
-// below, without its tap.
+// Begin records that a transport sends a request of the call now. It returns the request without
+// the tap, for the transports below.
 func (t *Tap) Begin(req *http.Request) *http.Request {
 	t.mu.Lock()
 	t.mu.sent = time.Now()
@@ -53,12 +54,12 @@ func (t *Tap) Begin(req *http.Request) *http.Request {
 		}
 	}
 	if t.ledger != nil {
-		t.ledger.receives(&received{}) // whose body is not there yet
+		t.ledger.receives(&received{}) // its body is not known yet
 	}
 	return Hidden(req)
 }
 
-// Ask notes what the call asks for, unless another has told that before. The tap may be nil.
+// Ask records the target of the call, unless a target is already known. The tap may be nil.
 func (t *Tap) Ask(u *url.URL) {
 	if t == nil || t.asks == nil || t.asks.target.Load() != nil {
 		return
@@ -68,8 +69,8 @@ func (t *Tap) Ask(u *url.URL) {
 	}
 }
 
-// Offer takes the body of a response, and puts a substitute into its place, if it is what the tap
-// is for. The request is the one that was sent; the response is nil if it got none.
+// Offer takes the body of a response and replaces it by a substitute, if the response is the one
+// that the tap is for. req is the request that was sent; resp is nil if it got no response.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.receives(resp)
 	t.mu.Lock()
@@ -82,17 +83,18 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	switch {
 	case why != "":
 		t.mu.why = why
-	case t.mu.held != nil || t.mu.list != nil:
+	case t.mu.watch != nil || t.mu.list != nil:
 		t.mu.several = true
 	case t.watches:
-		t.mu.encoding, t.mu.held = encoding, newHeld(resp.Body)
-		resp.Body = t.mu.held
+		t.mu.encoding, t.mu.watch = encoding, newWatchBody(resp.Body)
+		resp.Body = t.mu.watch
 	default:
 		t.takeListLocked(encoding, req, resp)
 	}
 }
 
-// receives has the ledger hear of the bytes of a list, whoever decodes it.
+// receives makes the ledger record the progress of a list, whether client-go or this package
+// decodes it.
 func (t *Tap) receives(resp *http.Response) {
 	if t.ledger == nil {
 		return
@@ -125,8 +127,8 @@ func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Re
 	}
 }
 
-// asksFor reports whether the request is the one that was asked for, and not another one that the
-// same call makes, or one whose options somebody has changed.
+// asksFor reports whether the request is the one that the tap is for, rather than another one of
+// the same call, or one whose options were changed.
 func (t *Tap) asksFor(req *http.Request) bool {
 	if req.Method != http.MethodGet || req.URL == nil {
 		return false
@@ -143,7 +145,7 @@ func (t *Tap) asksFor(req *http.Request) bool {
 		query.Get("limit") == limit
 }
 
-// encodingOf returns how a body is written, or why it is none for us.
+// encodingOf returns the encoding of a body, or the reason why it cannot be decoded here.
 func encodingOf(resp *http.Response) (e Encoding, why string) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
 		return "", "content encoding " + strconv.Quote(coding)
@@ -161,22 +163,22 @@ func encodingOf(resp *http.Response) (e Encoding, why string) {
 	}
 }
 
-// taken is what a tap has come to when the call has returned.
+// taken is the state of a tap after the call has returned.
 type taken struct {
 	seen, silent bool
 	several      bool
 	why          string
 	encoding     Encoding
-	held         *held
+	watch        *watchBody
 	list         *listBody
 }
 
-// end ends the taking.
+// end marks the call as returned, and returns the state.
 func (t *Tap) end() taken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.over = true
-	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.held, t.mu.list}
+	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.watch, t.mu.list}
 }
 
 // isOver reports whether the call has returned.
@@ -188,19 +190,19 @@ func (t *Tap) isOver() bool {
 
 type contextKey struct{}
 
-// into returns a context that brings t to the transport.
+// into returns a context that carries t to the transport.
 func into(ctx context.Context, t *Tap) context.Context {
 	return context.WithValue(ctx, contextKey{}, t)
 }
 
-// From returns the tap of a request, nil if there is none.
+// From returns the tap in a context, or nil.
 func From(ctx context.Context) *Tap {
 	t, _ := ctx.Value(contextKey{}).(*Tap)
 	return t
 }
 
-// Hidden returns the request without its tap, for the transports below: of several of ours the
-// outermost has it.
+// Hidden returns the request without its tap, for the transports below. If there are several
+// transports of package direct, the outermost one uses the tap.
 func Hidden(req *http.Request) *http.Request {
 	return req.WithContext(into(req.Context(), nil))
 }

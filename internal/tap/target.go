@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is what an informer asks for, and of whom. What is not known is empty.
+// Target is the target of the requests of an informer. Unknown fields are empty.
 type Target struct {
-	Server        string // host and port, and what the path has before /api or /apis
+	Server        string // host and port, and the path before /api or /apis
 	Resource      schema.GroupVersionResource
-	Namespace     string // "" for all, and for resources that have none
+	Namespace     string // "" for all namespaces, and for cluster-scoped resources
 	LabelSelector string
 	FieldSelector string
 }
 
-// TargetOf returns what a list or watch of this URL asks for.
+// TargetOf returns the target of a list or watch with this URL.
 func TargetOf(u *url.URL) Target {
 	query := u.Query()
 	t := Target{Server: u.Host, LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector")}
@@ -35,22 +35,23 @@ func TargetOf(u *url.URL) Target {
 		t.Resource.Version, path = path[n-1], path[:n-2]
 	case n >= 3 && path[n-3] == "apis":
 		t.Resource.Group, t.Resource.Version, path = path[n-2], path[n-1], path[:n-3]
-	default: // no path of the Kubernetes API
+	default: // not a path of the Kubernetes API
 		return Target{Server: u.Host}
 	}
 	t.Server = strings.Join(append([]string{u.Host}, path...), "/")
 	return t
 }
 
-// IsZero tells that the resource is not known.
+// IsZero reports whether the resource is unknown.
 func (t Target) IsZero() bool { return t.Resource.Resource == "" }
 
-// String returns all but the server, as in "pods.v1 in namespace team-a with labels app=web".
+// String returns all fields but the server, as in "pods.v1 in namespace team-a with labels
+// app=web".
 func (t Target) String() string {
 	return t.Of(strings.TrimRight(t.Resource.Resource+"."+t.Resource.Version+"."+t.Resource.Group, "."))
 }
 
-// Of returns what String does, with another name of the resource.
+// Of is String with another name of the resource.
 func (t Target) Of(name string) string {
 	var b strings.Builder
 	b.WriteString(name)

@@ -18,37 +18,39 @@ import (
 	"github.com/kinformer/cache/internal/shard"
 )
 
-// mostDoubts about lists that the client can decode show that more of them will follow.
+// mostDoubts is the number of doubts about lists which the client could decode that turn the tap
+// off for good.
 const mostDoubts = 3
 
-// Options are how an informer decodes. The zero value works.
+// Options configure the decoding of an informer. The zero value is valid.
 type Options struct {
-	Off    bool  // by client-go only
+	Off    bool  // client-go decodes everything
 	Ahead  int64 // bytes of a list that may wait to be decoded; 0: defaultAhead; -1: none
-	Verify int64 // one object in so many goes both ways; 0: defaultVerify
-	// Start is where the sample of objects that go both ways starts; 0: at a random place.
+	Verify int64 // both decode one object in Verify; 0: defaultVerify
+	// Start is the position at which the sample of objects that both decode starts; 0: a random
+	// one.
 	Start uint64
-	// Share says that equal parts of objects are one, Unshared why they are not, although that was
-	// asked for.
+	// Share means that objects share equal parts. Unshared is the reason why they do not, although
+	// it was requested.
 	Share    bool
 	Unshared string
-	// Remember says that objects may come again that were returned before, if Share is set: nobody
-	// writes to any.
+	// Remember means that, if Share is set, former objects may be returned again: no caller
+	// modifies objects.
 	Remember bool
-	// Drop is what is to be left out of what was received: see Trim.
+	// Drop is the metadata to remove from received objects. See Trim.
 	Drop *decode.Drop
-	// Part is what requests ask for; nil: all. What comes nevertheless is left out where that saves
-	// decoding it.
+	// Part is the shard that is requested; nil: all objects. Objects of other shards are dropped if
+	// that saves their decoding.
 	Part *shard.Range
-	// Compared returns what is compared of an object that goes both ways; nil: all of it.
+	// Compared returns the part of an object to compare if both decode it; nil: the whole object.
 	Compared func(runtime.Object) runtime.Object
-	// Make makes decoders; nil: those of this library.
+	// Make makes decoders; nil: the decoders of this package.
 	Make Maker
-	// Ledger is where the source tells what it does; nil: one that nobody reads.
+	// Ledger receives counts and states; nil: a new one.
 	Ledger *Ledger
 }
 
-// isOther reports whether an object is known not to be of the part, before it is decoded.
+// isOther reports whether an encoded object is known to be in another shard.
 func (o *Options) isOther(object []byte, e Encoding) bool {
 	if o.Part == nil {
 		return false
@@ -57,47 +59,52 @@ func (o *Options) isOther(object []byte, e Encoding) bool {
 	return len(uid) > 0 && !o.Part.HasHash(shard.Hash(uid))
 }
 
-// DropOf sets what is left out, by its paths, and returns those that cannot be.
+// DropOf sets Drop to the given paths, and returns the paths that are not supported.
 func (o *Options) DropOf(paths []string) (refused []string) {
 	o.Drop, refused = decode.DropOf(paths)
 	return refused
 }
 
-// Trim makes of an object that was received, by whomever it was decoded, what may be used: it
-// leaves out what is dropped. It writes to the topmost struct or map only, once.
+// Trim removes dropped metadata from a received object, whether client-go or this package decoded
+// it. It modifies the topmost struct or map only.
 func (o *Options) Trim(obj runtime.Object) {
 	if o != nil {
 		o.Drop.Trim(obj)
 	}
 }
 
-// trust is how an informer decodes, and whether it still does. Its lists and watches share it.
+// trust decides whether an informer decodes directly. It is shared by the lists and watches of the
+// informer.
+//
+//	on ── suspect: a list is odd ──▶ suspended ── settle: the client ──▶ on, with one more doubt if the
+//	│                                             has listed             client could decode the list
+//	└── doubt: an object differs, or the third doubt about lists ──▶ off for good
 type trust struct {
 	example reflect.Type // of the objects; nil: not known
 	options Options
 	sampler sampler
-	checks  atomic.Bool // all parts that objects share
+	checks  atomic.Bool // check all shared parts
 
 	rows   *rows // may be nil
 	cached cached
 
 	mu struct {
 		sync.Mutex
-		off    string // for good, and why
-		listed bool   // the state was, or may have been, taken from a Page
+		off    string // the reason why the tap is off for good, or ""
+		listed bool   // the store has, or may have, the items of a Page
 
-		suspended string // until the client has decoded a list, and why
-		doubts    int    // about lists that the client could decode
+		suspended string // the reason why the client decodes the next list, or ""
+		doubts    int    // the number of doubts about lists that the client could decode
 	}
 }
 
-// decoder returns a decoder, if there is one.
-func (t *trust) decoder(of reflect.Type, e Encoding) (sure, bool) {
+// decoder returns a decoder for the type, and reports whether there is one.
+func (t *trust) decoder(of reflect.Type, e Encoding) (safeDecoder, bool) {
 	d := t.options.Make(of, e)
-	return sure{d}, d != nil
+	return safeDecoder{d}, d != nil
 }
 
-// difference compares an object as both have decoded it.
+// difference returns the difference of two objects decoded from the same bytes, or "".
 func (t *trust) difference(ours, theirs runtime.Object) string {
 	if of := t.options.Compared; of != nil {
 		return difference(of(ours), of(theirs))
@@ -105,15 +112,15 @@ func (t *trust) difference(ours, theirs runtime.Object) string {
 	return difference(ours, theirs)
 }
 
-// doubt turns the tap off, and returns the error that says so.
+// doubt turns the tap off for good, and returns the *Doubt to report.
 func (t *trust) doubt(why string) error {
 	t.turnOff(forGood + why)
 	t.setListed(false)
 	return &Doubt{forGood + why}
 }
 
-// suspect turns the tap off until settle, and returns the error that says so: the server may be to
-// blame for a list that is odd.
+// suspect suspends the tap until settle, and returns the *Doubt to report. The server may be the
+// cause of an odd list.
 func (t *trust) suspect(why string) error {
 	t.setListed(false)
 	t.mu.Lock()
@@ -129,10 +136,10 @@ func (t *trust) isSuspended() bool {
 	return t.mu.suspended != ""
 }
 
-// settle ends a suspension by the list that was left to the client. If the client has failed, too,
-// the doubt is forgotten; else it counts, and the third turns the tap off. A page before the last
-// one, a call that was ended, or a version that has expired settles nothing: the list that follows
-// does.
+// settle ends a suspension after the client decoded a list. If the client failed too, the doubt
+// does not count. Otherwise it counts, and the third one turns the tap off for good. A page other
+// than the last one, a canceled call, or an expired version does not end the suspension: a later
+// list does.
 func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
 	failed := err != nil || event.IsNil(list)
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || !failed && hasMorePages(list) {
@@ -149,7 +156,7 @@ func hasMorePages(list runtime.Object) bool {
 	return err == nil && accessor.GetContinue() != ""
 }
 
-// resume ends the suspension, once, and reports whether its doubt was the last that is allowed.
+// resume ends a suspension. last reports whether the doubt was the last one permitted.
 func (t *trust) resume(forget bool) (why string, last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +169,7 @@ func (t *trust) resume(forget bool) (why string, last bool) {
 }
 
 func (t *trust) turnOff(why string) {
-	defer t.rows.forget() // nothing is looked for any more, neither here nor in the tables
+	defer t.rows.forget() // nothing is looked up any more, neither in rows nor in the tables
 	defer t.cached.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,7 +185,7 @@ func (t *trust) isOff() bool {
 	return t.mu.off != ""
 }
 
-// setListed notes whether there is a Page in the state, and returns what was known.
+// setListed records whether the store has the items of a Page, and returns the previous value.
 func (t *trust) setListed(listed bool) (before bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

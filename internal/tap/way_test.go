@@ -13,8 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestUpdates brings KINFORMER_UPDATES updates of a pod through a tap, and asserts that parts are taken over.
-// TestWayOfAnUpdate, in tools/walls, compares what two numbers of them execute.
+// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged
+// parts are copied. TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of
+// updates execute.
 func TestUpdates(t *testing.T) {
 	updates, _ := strconv.Atoi(os.Getenv("KINFORMER_UPDATES"))
 	list := largePods(20, "4")

@@ -1,7 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package document reads JSON as unstructured objects have it.
+// Package document decodes JSON into the values of unstructured objects: map[string]any, []any,
+// string, bool, int64, float64 and nil.
 package document
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// Unstructured reads an object as unstructured objects have it. What has no kind and apiVersion is
-// given up, and what has items, which client-go makes a list of.
+// Unstructured decodes an object. It gives up on an object without kind or apiVersion, and on an
+// object with items, which client-go decodes as a list.
 func Unstructured(data []byte, o share.Options) (map[string]any, error) {
 	d := begin(data, o)
 	m, ok := d.whole()
@@ -21,8 +22,8 @@ func Unstructured(data []byte, o share.Options) (map[string]any, error) {
 	return m, d.finish(ok && d.identified(m))
 }
 
-// Item is Unstructured for an item of a list. One that has neither kind nor apiVersion
-// is given these.
+// Item is Unstructured for an item of a list. An item with neither kind nor apiVersion gets the
+// given ones.
 func Item(data []byte, kind, apiVersion string, o share.Options) (map[string]any, error) {
 	d := begin(data, o)
 	d.Private = kind == "Secret"
@@ -35,14 +36,14 @@ func Item(data []byte, kind, apiVersion string, o share.Options) (map[string]any
 	return m, d.finish(ok && d.identified(m))
 }
 
-// whole reads an object that is all of the data.
-func (d *Reader) whole() (map[string]any, bool) {
+// whole decodes an object that spans all of the data.
+func (d *Decoder) whole() (map[string]any, bool) {
 	m, ok := d.object(true)
 	return m, ok && d.End()
 }
 
-// identified reports whether an object says what it is, by an apiVersion that has a version.
-func (d *Reader) identified(m map[string]any) bool {
+// identified reports whether an object has a kind and an apiVersion with a version.
+func (d *Decoder) identified(m map[string]any) bool {
 	kind, _ := m["kind"].(string)
 	version, _ := m["apiVersion"].(string)
 	return kind != "" && version != "" && !strings.HasSuffix(version, "/") || d.GiveUp("no kind or apiVersion")

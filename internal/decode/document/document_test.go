@@ -17,10 +17,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// TestNestedPartsAreLookedForOnce: the work for a document is bounded by its length, however deep
-// what is long lies in it.
+// TestNestedPartsAreLookedForOnce checks that the work for a document is bounded by a multiple of
+// its length, however deeply a long text is nested.
 func TestNestedPartsAreLookedForOnce(t *testing.T) {
-	const most = 16 // times the length
+	const most = 16 // lookups, in bytes, per byte of the document
 	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", scan.Deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", scan.Deepest-1) + `}`
 	d := begin([]byte(nested), share.Options{Share: share.NewSharing(share.NewParts(0))})
 	_, ok := d.whole()
@@ -30,8 +30,8 @@ func TestNestedPartsAreLookedForOnce(t *testing.T) {
 	require.NoError(t, d.finish(true))
 }
 
-// TestReaderForgets: what was read is not held on to by what reads the next document.
-func TestReaderForgets(t *testing.T) {
+// TestDecoderForgets checks that a decoder in the pool keeps no reference to the last document.
+func TestDecoderForgets(t *testing.T) {
 	d := begin([]byte(`["a",{"b":"c","d":["e",`), share.Options{})
 	_, ok := d.Value()
 	require.False(t, ok)

@@ -13,17 +13,17 @@ import (
 
 type textNode struct{}
 
-func (textNode) json(d *reader, p mem.Place) bool {
+func (textNode) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if ok {
-		mem.Set(p, d.Kept(text))
+		mem.Set(p, d.Intern(text))
 	}
 	return ok
 }
 
 type boolNode struct{}
 
-func (boolNode) json(d *reader, p mem.Place) bool {
+func (boolNode) json(d *decoder, p mem.Place) bool {
 	if d.Is('t') {
 		mem.Set(p, true)
 		return d.Literal("true")
@@ -31,37 +31,37 @@ func (boolNode) json(d *reader, p mem.Place) bool {
 	return d.Literal("false")
 }
 
-// intNode reads integers of a type, which has so many bits.
+// intNode decodes integers of the given size in bits.
 type intNode[T int | int8 | int16 | int32 | int64] struct{ bits int }
 
-func (i intNode[T]) json(d *reader, p mem.Place) bool {
+func (i intNode[T]) json(d *decoder, p mem.Place) bool {
 	n, ok := d.Integer(i.bits)
 	mem.Set(p, T(n))
 	return ok
 }
 
-// uintNode reads integers without a sign of a type, which has so many bits.
+// uintNode decodes unsigned integers of the given size in bits.
 type uintNode[T uint | uint8 | uint16 | uint32 | uint64 | uintptr] struct{ bits int }
 
-func (u uintNode[T]) json(d *reader, p mem.Place) bool {
+func (u uintNode[T]) json(d *decoder, p mem.Place) bool {
 	n, ok := d.Unsigned(u.bits)
 	mem.Set(p, T(n))
 	return ok
 }
 
-// floatNode reads numbers of a type, which has so many bits.
+// floatNode decodes floats of the given size in bits.
 type floatNode[T float32 | float64] struct{ bits int }
 
-func (f floatNode[T]) json(d *reader, p mem.Place) bool {
+func (f floatNode[T]) json(d *decoder, p mem.Place) bool {
 	n, ok := d.Float(f.bits)
 	mem.Set(p, T(n))
 	return ok
 }
 
-// bytesNode reads base64.
+// bytesNode decodes base64 into a []byte.
 type bytesNode struct{}
 
-func (bytesNode) json(d *reader, p mem.Place) bool {
+func (bytesNode) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if !ok {
 		return false
@@ -75,29 +75,29 @@ func (bytesNode) json(d *reader, p mem.Place) bool {
 	return true
 }
 
-// pointerNode reads pointers.
+// pointerNode decodes into a new variable.
 type pointerNode struct {
 	element
-	t reflect.Type // of what it points to
+	t reflect.Type // of the variable
 }
 
-func (n *pointerNode) json(d *reader, p mem.Place) bool {
+func (n *pointerNode) json(d *decoder, p mem.Place) bool {
 	to := mem.Of(reflect.New(n.t))
 	mem.Set(p, to)
 	return n.element.json(d, to)
 }
 
-// versionNode reads the apiVersion of an object.
+// versionNode decodes the apiVersion of an object.
 type versionNode struct{}
 
-func (versionNode) json(d *reader, p mem.Place) bool {
+func (versionNode) json(d *decoder, p mem.Place) bool {
 	return textNode{}.json(d, p) && (scan.IsVersion(*mem.Get[string](p)) || d.GiveUp("an odd apiVersion"))
 }
 
-// documentNode reads any value as interfaces have it.
+// documentNode decodes any value into an interface.
 type documentNode struct{}
 
-func (documentNode) json(d *reader, p mem.Place) bool {
+func (documentNode) json(d *decoder, p mem.Place) bool {
 	v, ok := d.Value()
 	mem.Set(p, v)
 	return ok

@@ -14,28 +14,28 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// builder makes the nodes of a type and of all that are below it.
+// builder builds the nodes of type t and of all types in it.
 type builder struct {
 	t     reflect.Type
-	known map[reflect.Type]*deferred
+	nodes map[reflect.Type]*deferred
 }
 
 func (b *builder) element(t reflect.Type) element {
-	if known, ok := b.known[t]; ok {
+	if known, ok := b.nodes[t]; ok {
 		if known.done {
 			return known.element
 		}
-		return element{node: known, hearsNull: hearsNull(t)}
+		return element{node: known, handlesNull: handlesNull(t)}
 	}
 	made := new(deferred)
-	b.known[t] = made
-	made.element = element{node: b.node(t), hearsNull: hearsNull(t)}
+	b.nodes[t] = made
+	made.element = element{node: b.node(t), handlesNull: handlesNull(t)}
 	made.done = true
 	return made.element
 }
 
 func (b *builder) node(t reflect.Type) node {
-	if known := knownNode(t); known != nil {
+	if known := builtinNode(t); known != nil {
 		return known
 	}
 	if method := methodNode(t); method != nil {
@@ -61,25 +61,26 @@ func (b *builder) node(t reflect.Type) node {
 		if t.NumMethod() == 0 {
 			return documentNode{}
 		}
-		return unsureNode{"an interface with methods"}
+		return unsupportedNode{"an interface with methods"}
 	}
 	return basicNode(t)
 }
 
-// hearsNull reports whether null is more than zero to a type.
-func hearsNull(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || knownNode(t) != nil {
+// handlesNull reports whether the node of t must also be called for null, which may do more than
+// leave a zero value.
+func handlesNull(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || builtinNode(t) != nil {
 		return t == durationType
 	}
 	return reflect.PointerTo(t).Implements(jsonMethod)
 }
 
-// basicNode returns the node of a type whose values have no parts.
+// basicNode returns the node of a type without elements or fields.
 func basicNode(t reflect.Type) node {
 	switch t.Kind() {
 	case reflect.String:
 		if t == reflect.TypeFor[json.Number]() {
-			return unsureNode{"a json.Number"}
+			return unsupportedNode{"a json.Number"}
 		}
 		return textNode{}
 	case reflect.Bool:
@@ -111,7 +112,7 @@ func basicNode(t reflect.Type) node {
 	case reflect.Float64:
 		return floatNode[float64]{64}
 	}
-	return unsureNode{"a kind of value that is not known"}
+	return unsupportedNode{"a kind of value that is not known"}
 }
 
 func (b *builder) list(t reflect.Type) node {
@@ -120,18 +121,18 @@ func (b *builder) list(t reflect.Type) node {
 	case elem == reflect.TypeFor[byte]():
 		return bytesNode{}
 	case elem.Kind() == reflect.Uint8:
-		return unsureNode{"bytes of a type of their own"}
+		return unsupportedNode{"bytes of a type of their own"}
 	case elem.Kind() == reflect.String && b.element(elem).node == (textNode{}):
 		return textsNode{}
 	}
-	return &listNode{element: b.element(elem), t: t, size: elem.Size(), restless: share.Restless(elem)}
+	return &listNode{element: b.element(elem), t: t, size: elem.Size(), mutatesOnRead: share.MutatesOnRead(elem)}
 }
 
 func (b *builder) mapping(t reflect.Type) node {
 	key, elem := t.Key(), t.Elem()
 	switch {
 	case key.Kind() != reflect.String || methodNode(key) != nil:
-		return unsureNode{"a map whose keys are no strings"}
+		return unsupportedNode{"a map whose keys are no strings"}
 	case key == reflect.TypeFor[string]() && elem == key:
 		return textMap{}
 	}
@@ -142,22 +143,22 @@ func (b *builder) record(t reflect.Type) node {
 	members, odd := membersOf(t)
 	switch {
 	case odd:
-		return unsureNode{"a struct with an odd name of a field"}
+		return unsupportedNode{"a struct with an odd name of a field"}
 	case len(members) > mostMembers:
-		return unsureNode{"a struct with too many fields"}
+		return unsupportedNode{"a struct with too many fields"}
 	}
 	n := len(members)
-	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1), restless: share.Restless(t)}
+	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1), mutatesOnRead: share.MutatesOnRead(t)}
 	for i, m := range members {
-		e := element{node: unsureNode{m.unsure}, hearsNull: true}
-		if m.unsure == "" {
+		e := element{node: unsupportedNode{m.unsupported}, handlesNull: true}
+		if m.unsupported == "" {
 			e = b.element(m.field.Type)
 		}
 		if t == b.t {
 			e = kindMember(m.name, e)
 		}
 		if m.name == "metadata" && t == b.t && m.field.Type.Kind() == reflect.Pointer {
-			e.node = privateNode{node: e.node} // Drop.Trim writes to it
+			e.node = privateNode{node: e.node} // Drop.Trim modifies the ObjectMeta
 		}
 		if share.Unshared(t, m.name, t == b.t) {
 			e.node = privateNode{node: e.node}
@@ -173,14 +174,15 @@ func (b *builder) record(t reflect.Type) node {
 	return r
 }
 
-// kindMember returns the element of a member of the topmost struct, in the place of e.
+// kindMember returns the element of the kind or apiVersion of the topmost struct, and e for other
+// members.
 func kindMember(name string, e element) element {
 	kind, version := strings.EqualFold(name, "kind"), strings.EqualFold(name, "apiVersion")
 	switch {
 	case !kind && !version:
 		return e
 	case name != "kind" && name != "apiVersion" || e.node != textNode{}:
-		return element{node: unsureNode{"an odd field for a kind or apiVersion"}, hearsNull: true}
+		return element{node: unsupportedNode{"an odd field for a kind or apiVersion"}, handlesNull: true}
 	case version:
 		e.node = versionNode{}
 	}

@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// TestPartsAreLookedForOften: of a pod less is looked for than may be.
+// TestPartsAreLookedForOften checks that a pod needs at most half of the permitted lookups.
 func TestPartsAreLookedForOften(t *testing.T) {
-	const most = 16 // times the length
+	const most = 16 // lookups, in bytes, per byte of the document
 	data, err := os.ReadFile("../testdata/pod.json")
 	require.NoError(t, err)
 	plan, err := PlanOf(reflect.TypeFor[corev1.Pod]())
 	require.NoError(t, err)
-	d := newReader(data, share.Options{Share: share.NewSharing(share.NewParts(0))})
+	d := newDecoder(data, share.Options{Share: share.NewSharing(share.NewParts(0))})
 	assert.True(t, plan.root.json(d, mem.In(new(corev1.Pod))))
 	assert.Greater(t, d.Looked, len(data))
 	assert.Less(t, d.Looked, most*len(data)/2, "enough for what there is")

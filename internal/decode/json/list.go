@@ -10,16 +10,16 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// listNode reads slices.
+// listNode decodes slices.
 type listNode struct {
 	element
-	t        reflect.Type // of the slice
-	size     uintptr      // of an element
-	restless bool         // an element may write to itself when it is read from
-	last     atomic.Int32 // length of the last list, which the next one may have too
+	t             reflect.Type // of the slice
+	size          uintptr      // of an element, in bytes
+	mutatesOnRead bool         // reading an element may modify it
+	last          atomic.Int32 // the length of the last list, a guess for the next one
 }
 
-func (n *listNode) json(d *reader, p mem.Place) bool {
+func (n *listNode) json(d *decoder, p mem.Place) bool {
 	if !d.Open('[', "not an array") {
 		return false
 	}
@@ -27,7 +27,7 @@ func (n *listNode) json(d *reader, p mem.Place) bool {
 		mem.Set(p, mem.Slice{First: mem.Of(reflect.MakeSlice(n.t, 0, 0))})
 		return d.Close()
 	}
-	if n.restless {
+	if n.mutatesOnRead {
 		d.Unsharable++
 	}
 	room := min(max(int(n.last.Load()), 1), 64)
@@ -48,7 +48,7 @@ func (n *listNode) json(d *reader, p mem.Place) bool {
 	}
 }
 
-// store puts a list of so many elements to p, with little memory behind them.
+// store stores the first length elements of list at p, without much unused capacity.
 func (n *listNode) store(p mem.Place, list reflect.Value, length, room int) {
 	if int(n.last.Load()) != length {
 		n.last.Store(int32(length))
@@ -59,17 +59,17 @@ func (n *listNode) store(p mem.Place, list reflect.Value, length, room int) {
 	mem.Set(p, mem.Slice{First: mem.Of(list), Len: length, Cap: length})
 }
 
-// resized returns a new slice with the first elements of a list.
+// resized returns a new slice of room elements with a copy of the first length elements of list.
 func resized(t reflect.Type, list reflect.Value, length, room int) reflect.Value {
 	other := reflect.MakeSlice(t, room, room)
 	reflect.Copy(other, list.Slice(0, length))
 	return other
 }
 
-// textsNode reads lists of strings.
+// textsNode decodes slices of strings.
 type textsNode struct{}
 
-func (textsNode) json(d *reader, p mem.Place) bool {
+func (textsNode) json(d *decoder, p mem.Place) bool {
 	if !d.Open('[', "not an array") {
 		return false
 	}

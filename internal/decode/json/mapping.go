@@ -12,10 +12,10 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// textMap reads maps of strings.
+// textMap decodes maps of strings.
 type textMap struct{}
 
-func (textMap) json(d *reader, p mem.Place) bool {
+func (textMap) json(d *decoder, p mem.Place) bool {
 	if !d.Open('{', "not an object") {
 		return false
 	}
@@ -36,9 +36,9 @@ func (textMap) json(d *reader, p mem.Place) bool {
 	}
 }
 
-// textMember reads the text of a member, and puts it on the stack.
-func (d *reader) textMember(name []byte) bool {
-	member, ok := pair{key: d.Kept(name)}, false
+// textMember decodes the string of a member and pushes the pair.
+func (d *decoder) textMember(name []byte) bool {
+	member, ok := pair{key: d.Intern(name)}, false
 	if d.Is('n') {
 		ok = d.Literal("null")
 	} else {
@@ -48,8 +48,8 @@ func (d *reader) textMember(name []byte) bool {
 	return ok
 }
 
-// popTexts takes pairs off the stack, as a map.
-func (d *reader) popTexts(base int) map[string]string {
+// popTexts pops pairs down to base and returns them as a map.
+func (d *decoder) popTexts(base int) map[string]string {
 	made := make(map[string]string, len(d.pairs)-base)
 	for i := range d.pairs[base:] {
 		made[d.pairs[base+i].key] = d.pairs[base+i].text
@@ -59,14 +59,14 @@ func (d *reader) popTexts(base int) map[string]string {
 	return made
 }
 
-// mapNode reads other maps.
+// mapNode decodes maps of other elements.
 type mapNode struct {
 	elem       element
 	t          reflect.Type
-	quantities bool // are its values
+	quantities bool // the elements are quantities
 }
 
-func (n *mapNode) json(d *reader, p mem.Place) bool {
+func (n *mapNode) json(d *decoder, p mem.Place) bool {
 	if !d.Open('{', "not an object") {
 		return false
 	}
@@ -81,7 +81,7 @@ func (n *mapNode) json(d *reader, p mem.Place) bool {
 		if !ok {
 			return false
 		}
-		key.SetString(d.Kept(name))
+		key.SetString(d.Intern(name))
 		before := d.Unsharable
 		if !n.elem.json(d, mem.Of(value)) {
 			return false

@@ -10,17 +10,17 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// member is a field of a struct, or of one that is embedded in it, by the name that it has in JSON.
+// member is a field of a struct or of an embedded struct, with its name in JSON.
 type member struct {
-	name   string
-	field  reflect.StructField
-	offset uintptr
-	unsure string // why it is not certain what is read into it; empty: it is
+	name        string
+	field       reflect.StructField
+	offset      uintptr
+	unsupported string // the reason why the field is not supported; "" if it is
 }
 
-// membersOf lists what JSON finds in a struct, in the order of the fields. A name that several
-// fields have, at whatever depth, is uncertain, although the reference has rules for it. odd
-// reports that a name is not one that is known to be used as it is written.
+// membersOf returns the members of a struct in the order of its fields. A name of several fields,
+// at any depth, is not supported, although encoding/json has rules for it. odd reports whether a
+// name contains a character that may need an escape.
 func membersOf(t reflect.Type) (members []member, odd bool) {
 	c := &collector{index: map[string]int{}}
 	c.collect(t, 0, "", nil)
@@ -33,10 +33,10 @@ type collector struct {
 	odd     bool
 }
 
-func (c *collector) collect(t reflect.Type, offset uintptr, unsure string, above []reflect.Type) {
+func (c *collector) collect(t reflect.Type, offset uintptr, unsupported string, above []reflect.Type) {
 	for _, outer := range above {
 		if outer == t {
-			return // embeds itself by a pointer: what is further out wins
+			return // t embeds itself by a pointer: the outer fields win
 		}
 	}
 	above = append(above, t)
@@ -48,33 +48,33 @@ func (c *collector) collect(t reflect.Type, offset uintptr, unsure string, above
 		switch {
 		case skipped || !field.IsExported() && !embedded:
 		case embedded && name == "":
-			why := unsure
+			why := unsupported
 			if field.Type.Kind() == reflect.Pointer {
 				why = "a field of a struct that is embedded by a pointer"
 			}
 			c.collect(inner, offset+field.Offset, why, above)
 		case !field.IsExported() && field.Type.Kind() != reflect.Struct:
-			c.add(member{name: name, field: field, unsure: "a field of an unexported pointer"})
+			c.add(member{name: name, field: field, unsupported: "a field of an unexported pointer"})
 		default:
 			if name == "" {
 				name = field.Name
 			}
-			unsure := doubt(field, options, unsure)
-			c.add(member{name: name, field: field, offset: offset + field.Offset, unsure: unsure})
+			unsupported := doubt(field, options, unsupported)
+			c.add(member{name: name, field: field, offset: offset + field.Offset, unsupported: unsupported})
 		}
 	}
 }
 
 func (c *collector) add(m member) {
 	if i, exists := c.index[m.name]; exists {
-		c.members[i].unsure = "a name that several fields have"
+		c.members[i].unsupported = "a name that several fields have"
 		return
 	}
 	c.index[m.name] = len(c.members)
 	c.members = append(c.members, m)
 }
 
-// embeddedStruct returns the struct that a field embeds, perhaps by a pointer.
+// embeddedStruct returns the struct that a field embeds, directly or by a pointer.
 func embeddedStruct(field reflect.StructField) (reflect.Type, bool) {
 	t := field.Type
 	if t.Kind() == reflect.Pointer {
@@ -83,18 +83,20 @@ func embeddedStruct(field reflect.StructField) (reflect.Type, bool) {
 	return t, field.Anonymous && t.Kind() == reflect.Struct
 }
 
-// tagOf returns a field's name in JSON, or "" if its tag has none.
+// tagOf returns the name and options of a field in JSON. The name is "" if the tag does not contain
+// one.
 func tagOf(field reflect.StructField) (name, options string, skipped bool) {
 	tag := field.Tag.Get("json")
 	name, options, _ = strings.Cut(tag, ",")
 	return name, options, tag == "-"
 }
 
-// doubt returns why it is not certain what is read into a field, or what is known already.
-func doubt(field reflect.StructField, options, known string) string {
+// doubt returns the reason why a field is not supported, or outer, the reason of the embedding
+// struct.
+func doubt(field reflect.StructField, options, outer string) string {
 	switch {
-	case known != "":
-		return known
+	case outer != "":
+		return outer
 	case hasOption(options, "string"):
 		return "a value in a string"
 	case !field.IsExported():

@@ -5,43 +5,48 @@ package json
 
 import "github.com/kinformer/cache/internal/decode/mem"
 
-// node reads values of one type.
+// A node decodes values of one type. The nodes of a type form a tree, or a graph if a type contains
+// itself:
+//
+//	Pod → record → metadata  record → labels  sharedNode → textMap
+//	             → spec      record → containers  sharedNode → listNode → record
 type node interface {
-	// json reads a value that is no null into p, which is zero. White space before it was skipped.
-	json(d *reader, p mem.Place) bool
+	// json decodes a value other than null into p, which is zero. White space before the value has
+	// been skipped.
+	json(d *decoder, p mem.Place) bool
 }
 
-// element is a node in a struct, list, map or pointer.
+// element is the node of a field, element or pointer.
 type element struct {
 	node
-	hearsNull bool // json is called for null too
+	handlesNull bool // json is also called for null
 }
 
-// json reads any value into p. Null leaves it as it is, as a rule: whatever it means to its type,
-// that is zero.
-func (e *element) json(d *reader, p mem.Place) bool {
-	if d.Peek() == 'n' && !e.hearsNull {
+// json decodes any value into p. Null leaves p as it is, which is zero, unless the node handles null.
+func (e *element) json(d *decoder, p mem.Place) bool {
+	if d.Peek() == 'n' && !e.handlesNull {
 		return d.Literal("null")
 	}
 	return e.node.json(d, p)
 }
 
-// deferred is the element of a type that contains itself.
+// deferred is the element of a type that contains itself. It is filled in after the node of the
+// type is built.
 type deferred struct {
 	element
 	done bool
 }
 
-func (l *deferred) json(d *reader, p mem.Place) bool { return l.element.node.json(d, p) }
+func (l *deferred) json(d *decoder, p mem.Place) bool { return l.element.node.json(d, p) }
 
-// privateNode reads a value that must not enter a table. If it is a secret, values that enclose it
-// must not either.
+// privateNode decodes a value that must not enter a table. If the value is a secret, values that
+// enclose it must not enter one either.
 type privateNode struct {
 	node
 	secret bool
 }
 
-func (n privateNode) json(d *reader, p mem.Place) bool {
+func (n privateNode) json(d *decoder, p mem.Place) bool {
 	before := d.Private
 	if n.secret {
 		d.Unsharable++
@@ -52,7 +57,7 @@ func (n privateNode) json(d *reader, p mem.Place) bool {
 	return ok
 }
 
-// unsureNode gives values up, of types that are not known for sure.
-type unsureNode struct{ why string }
+// unsupportedNode gives up on values of a type that this package does not support.
+type unsupportedNode struct{ why string }
 
-func (u unsureNode) json(d *reader, _ mem.Place) bool { return d.GiveUp(u.why) }
+func (u unsupportedNode) json(d *decoder, _ mem.Place) bool { return d.GiveUp(u.why) }

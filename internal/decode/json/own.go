@@ -14,29 +14,29 @@ import (
 
 var jsonMethod = reflect.TypeFor[json.Unmarshaler]()
 
-// methodNode returns the node of a type that reads itself, or nil. Types without a name do so only
-// behind a pointer: too odd.
+// methodNode returns the node of a type that decodes itself, or nil. It does not support types
+// without a name, whose methods encoding/json calls only behind a pointer.
 func methodNode(t reflect.Type) node {
 	switch {
 	case !share.ReadsItself(t):
 		return nil
 	case t.Name() == "":
-		return unsureNode{"a type without a name that has methods"}
+		return unsupportedNode{"a type without a name that has methods"}
 	case reflect.PointerTo(t).Implements(jsonMethod):
 		return ownJSON{t}
 	}
 	return ownText{t}
 }
 
-// ownJSON is for types with UnmarshalJSON.
+// ownJSON decodes types with UnmarshalJSON.
 type ownJSON struct{ t reflect.Type }
 
-func (o ownJSON) json(d *reader, p mem.Place) bool {
+func (o ownJSON) json(d *decoder, p mem.Place) bool {
 	raw, ok := d.Raw()
 	if !ok {
 		return false
 	}
-	d.Unsharable++ // for all that is known
+	d.Unsharable++ // nothing is known about the type
 	method := mem.Pointer(o.t, p).Interface().(json.Unmarshaler)
 	if method.UnmarshalJSON(append([]byte(nil), raw...)) != nil {
 		return d.GiveUp("an error of UnmarshalJSON")
@@ -44,15 +44,15 @@ func (o ownJSON) json(d *reader, p mem.Place) bool {
 	return true
 }
 
-// ownText is for types with UnmarshalText.
+// ownText decodes types with UnmarshalText.
 type ownText struct{ t reflect.Type }
 
-func (o ownText) json(d *reader, p mem.Place) bool {
+func (o ownText) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if !ok {
 		return false
 	}
-	d.Unsharable++ // for all that is known
+	d.Unsharable++ // nothing is known about the type
 	method := mem.Pointer(o.t, p).Interface().(encoding.TextUnmarshaler)
 	if method.UnmarshalText(append([]byte{}, text...)) != nil {
 		return d.GiveUp("an error of UnmarshalText")

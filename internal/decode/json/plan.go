@@ -12,35 +12,36 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// Plan reads values of one type.
+// Plan decodes values of one type. It is immutable, except for guesses about the next document.
 type Plan struct {
 	t    reflect.Type
 	root element
 }
 
-// PlanOf returns the plan of a type, which is a struct as a rule, or says why there is none.
+// PlanOf returns the plan of a type, usually a struct. It returns an error if the type is not
+// supported.
 func PlanOf(t reflect.Type) (*Plan, error) {
 	if t == nil || t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return nil, fmt.Errorf("decode: no plan of %v: not a type of objects", t)
 	}
-	b := &builder{t: t, known: map[reflect.Type]*deferred{}}
+	b := &builder{t: t, nodes: map[reflect.Type]*deferred{}}
 	plan := &Plan{t: t, root: b.element(t)}
 	if shared, ok := plan.root.node.(*sharedNode); ok {
-		plan.root.node = shared.node // an object that is a map is one of its own
+		plan.root.node = shared.node // an object that is a map is never shared itself
 	}
-	if none, ok := plan.root.node.(unsureNode); ok {
+	if none, ok := plan.root.node.(unsupportedNode); ok {
 		return nil, fmt.Errorf("decode: no plan of %v: %s", t, none.why)
 	}
 	return plan, nil
 }
 
-// Read reads a document into the value that into points to, which is new and of the plan's type.
+// Read decodes a document into *into, a new value of the plan's type.
 func (p *Plan) Read(data []byte, into any, o share.Options) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t {
 		return fmt.Errorf("%w: a plan of %v was given a %T", scan.ErrGiveUp, p.t, into)
 	}
-	d := newReader(data, o)
+	d := newDecoder(data, o)
 	if d.Peek() != '{' {
 		return d.release(d.GiveUp("not an object"))
 	}

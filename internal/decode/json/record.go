@@ -9,30 +9,30 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// mostMembers is how many a struct may have: a bit for each tells whether it was there.
+// mostMembers is the largest number of members of a struct: record.json keeps one bit for each.
 const mostMembers = 256
 
-// record reads structs. Members come in the order of the last struct as a rule, which saves looking
-// them up.
+// record decodes structs. Servers write the members of a type in the same order each time, so the
+// member that followed last time is tried before the index.
 type record struct {
 	members []recordMember
 	index   map[string]int
-	next    []atomic.Uint32 // which member came behind each one; the last is for the first of a struct
+	next    []atomic.Uint32 // by member, the one that followed it last time; the last entry is for the first member of a struct
 
-	restless bool // it may write to itself when it is read from
+	mutatesOnRead bool // reading the struct may modify it
 }
 
 type recordMember struct {
 	element
 	offset uintptr
-	key    string // as it is written without spaces: name, quotes and colon
+	key    string // the name, quoted, with the colon
 }
 
-func (r *record) json(d *reader, p mem.Place) bool {
+func (r *record) json(d *decoder, p mem.Place) bool {
 	if !d.Open('{', "not an object") {
 		return false
 	}
-	if r.restless {
+	if r.mutatesOnRead {
 		d.Unsharable++
 	}
 	if d.Peek() == '}' {
@@ -64,9 +64,9 @@ func (r *record) json(d *reader, p mem.Place) bool {
 	}
 }
 
-// member reads the name of the member that comes behind last, and returns its number, or -1 if no
-// field takes it.
-func (r *record) member(d *reader, last int) (int, bool) {
+// member decodes the name of the member after last. It returns the index of the member, or -1 if
+// there is no such field.
+func (r *record) member(d *decoder, last int) (int, bool) {
 	d.Peek()
 	guess := int(r.next[last].Load())
 	for i := guess; i < min(guess+3, len(r.members)); i++ {
@@ -84,7 +84,7 @@ func (r *record) member(d *reader, last int) (int, bool) {
 	}
 	i, known := r.index[string(name)]
 	if !known {
-		return -1, d.TellsKind(name)
+		return -1, d.CheckKind(name)
 	}
 	r.next[last].Store(uint32(i))
 	return i, true

@@ -8,14 +8,14 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// sharedNode reads a value that objects share if it was written alike before: a list, a map, or a
-// struct behind a pointer.
+// sharedNode decodes a list, a map, or a struct behind a pointer. If the table has a part with the
+// same bytes, the value of the part is used.
 type sharedNode struct {
 	node
 	site share.Site
 }
 
-func (s *sharedNode) json(d *reader, p mem.Place) bool {
+func (s *sharedNode) json(d *decoder, p mem.Place) bool {
 	b, sought := d.Part()
 	if !sought {
 		return s.node.json(d, p)
@@ -23,7 +23,7 @@ func (s *sharedNode) json(d *reader, p mem.Place) bool {
 	known, x := d.Find(&s.site, d.Data[b.Begin:b.End])
 	if known != nil {
 		if d.Due() {
-			known = d.Checked(known, d.Names(), func(raw []byte, p mem.Place) bool { return s.anew(d.Depth, raw, p) })
+			known = d.Checked(known, d.Names(), func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
 		}
 		known.Put(p)
 		return d.Leap(b)
@@ -37,9 +37,9 @@ func (s *sharedNode) json(d *reader, p mem.Place) bool {
 	return true
 }
 
-// anew decodes a part that was found once more, for a check.
-func (s *sharedNode) anew(depth int, raw []byte, p mem.Place) bool {
-	r := newReader(raw, share.Options{})
+// decodeAgain decodes the bytes of a part without sharing, to check the value in the table.
+func (s *sharedNode) decodeAgain(depth int, raw []byte, p mem.Place) bool {
+	r := newDecoder(raw, share.Options{})
 	r.Depth = depth
 	return r.release(s.node.json(r, p)) == nil
 }

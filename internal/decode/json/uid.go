@@ -5,8 +5,9 @@ package json
 
 import "github.com/kinformer/cache/internal/decode/scan"
 
-// UID returns the UID in the metadata of an object, as a part of the data, of which it checks and reads
-// no more than comes before it. It is nil if there is none, or if it is not plain.
+// UID returns the UID in the metadata of an object as a subslice of object. It reads the object
+// only up to the UID. It returns nil if there is no UID or if the UID contains escapes or
+// characters beyond ASCII.
 func UID(object []byte) []byte {
 	var d scan.Scanner
 	d.Begin(object)
@@ -20,7 +21,8 @@ func UID(object []byte) []byte {
 	return object[begin:end:end]
 }
 
-// enter goes into an object, and to the value of its member of that name.
+// enter moves d into an object, to the value of the member with the given name. It reports whether
+// the member exists.
 func enter(d *scan.Scanner, name string) bool {
 	if !d.Open('{', "not an object") || d.Peek() == '}' {
 		return false

@@ -15,40 +15,40 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// builder makes the nodes of a message and of all that are below it.
+// builder builds the nodes of message type t and of all messages in it.
 type builder struct {
 	t     reflect.Type
-	known map[reflect.Type]*deferredMessage
+	nodes map[reflect.Type]*deferredMessage
 }
 
 func newBuilder(t reflect.Type) *builder {
-	return &builder{t: t, known: map[reflect.Type]*deferredMessage{}}
+	return &builder{t: t, nodes: map[reflect.Type]*deferredMessage{}}
 }
 
 func (b *builder) message(t reflect.Type) messageNode {
-	if known, ok := b.known[t]; ok {
+	if known, ok := b.nodes[t]; ok {
 		if known.messageNode != nil {
 			return known.messageNode
 		}
 		return known
 	}
 	made := new(deferredMessage)
-	b.known[t] = made
+	b.nodes[t] = made
 	made.messageNode = b.newMessage(t)
 	return made.messageNode
 }
 
-// newMessage returns the node of a type. Only types of Kubernetes' own modules are known to have
-// tags as their Unmarshal was generated from.
+// newMessage returns the node of a type. Only in Kubernetes' own modules is the Unmarshal of a type
+// known to be generated from the tags of its fields.
 func (b *builder) newMessage(t reflect.Type) messageNode {
 	path := t.PkgPath()
 	switch {
 	case !reflect.PointerTo(t).Implements(unmarshalMethod):
-		return unsureMessage{"a type without Unmarshal"}
+		return unsupportedMessage{"a type without Unmarshal"}
 	case !strings.HasPrefix(path, "k8s.io/api/") && !strings.HasPrefix(path, "k8s.io/apimachinery/"):
 		return ownMessage{t}
 	}
-	if known := knownMessage(t); known != nil {
+	if known := builtinMessage(t); known != nil {
 		return known
 	}
 	switch {
@@ -64,10 +64,11 @@ func (b *builder) newMessage(t reflect.Type) messageNode {
 	return made
 }
 
-// fields makes the node of a struct whose fields have tags.
+// fields builds the node of a struct whose fields have tags. It returns an ownMessage if a tag is
+// missing or not understood.
 func (b *builder) fields(t reflect.Type) messageNode {
 	var list fields
-	writes := false // to itself when it is read from, perhaps
+	writes := false // reading the struct may modify it
 	for field := range t.Fields() {
 		tag, tagged := field.Tag.Lookup("protobuf")
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -86,7 +87,7 @@ func (b *builder) fields(t reflect.Type) messageNode {
 			return ownMessage{t}
 		}
 		node, wire := b.field(field.Type, uint64(number))
-		writes = writes || share.Restless(field.Type)
+		writes = writes || share.MutatesOnRead(field.Type)
 		if shared, ok := node.(*sharedField); ok {
 			shared.site.In = t.Name() + "." + name
 		}
@@ -96,7 +97,7 @@ func (b *builder) fields(t reflect.Type) messageNode {
 		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
 	}
 	if writes {
-		return restlessMessage{&list}
+		return mutatingMessage{&list}
 	}
 	return &list
 }
@@ -112,7 +113,7 @@ func newWireField(node wireNode, tag uint64, offset uintptr) wireField {
 	return f
 }
 
-// numberOf returns the number in a tag such as bytes,1,opt,name=metadata.
+// numberOf returns the field number of a tag such as bytes,1,opt,name=metadata.
 func numberOf(tag string) (int, bool) {
 	parts := strings.SplitN(tag, ",", 3)
 	if len(parts) < 2 {
@@ -122,7 +123,7 @@ func numberOf(tag string) (int, bool) {
 	return n, err == nil && n > 0 && n < mostFields
 }
 
-// field returns the node of a field, and its wire type.
+// field returns the node and the wire type of a field.
 func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 	tag := number<<3 | scan.WireBytes
 	switch {
@@ -132,9 +133,9 @@ func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 		node, wire := b.field(t.Elem(), number)
 		switch t.Elem().Kind() {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
-			node = unsureMessage{"a pointer to a pointer, map or list"}
+			node = unsupportedMessage{"a pointer to a pointer, map or list"}
 		}
-		pointer := &pointerField{wireNode: node, make: makerOf(t.Elem())}
+		pointer := &pointerField{wireNode: node, alloc: makerOf(t.Elem())}
 		if b.isMessage(t.Elem()) && t.Elem() != reflect.TypeFor[metav1.Time]() {
 			return &sharedField{wireNode: pointer, site: share.Site{Type: t}, tag: tag}, wire
 		}
@@ -147,7 +148,7 @@ func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 	return basicField(t)
 }
 
-// isMessage reports whether a type is a message, and no scalar or list with a name.
+// isMessage reports whether a type is a message, rather than a named scalar or list.
 func (b *builder) isMessage(t reflect.Type) bool {
 	own := t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalMethod)
 	return own || t.Kind() == reflect.Struct
@@ -170,7 +171,7 @@ func (b *builder) mapping(t reflect.Type, tag uint64) wireNode {
 	text := reflect.TypeFor[string]()
 	switch key, elem := t.Key(), t.Elem(); {
 	case key.Kind() != reflect.String:
-		return unsureMessage{"a map whose keys are no strings"}
+		return unsupportedMessage{"a map whose keys are no strings"}
 	case key == text && elem == text:
 		return textMapField{tag}
 	case key == text && elem == reflect.TypeFor[[]byte]():

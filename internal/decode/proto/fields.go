@@ -14,7 +14,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// basicField returns the node of fields that are no messages, lists or maps, and their wire type.
+// basicField returns the node and the wire type of a field that is not a message, list or map.
 func basicField(t reflect.Type) (wireNode, uint64) {
 	switch t.Kind() {
 	case reflect.String:
@@ -34,22 +34,22 @@ func basicField(t reflect.Type) (wireNode, uint64) {
 			return bytesField{}, scan.WireBytes
 		}
 	}
-	return unsureMessage{"a kind of field that is not known"}, scan.WireBytes
+	return unsupportedMessage{"a kind of field that is not known"}, scan.WireBytes
 }
 
 type textField struct{}
 
-func (textField) wire(d *reader, p mem.Place, end int) bool {
+func (textField) wire(d *decoder, p mem.Place, end int) bool {
 	text, ok := d.Chunk(end)
 	if ok {
-		mem.Set(p, d.Kept(text))
+		mem.Set(p, d.Intern(text))
 	}
 	return ok
 }
 
 type boolField struct{}
 
-func (boolField) wire(d *reader, p mem.Place, end int) bool {
+func (boolField) wire(d *decoder, p mem.Place, end int) bool {
 	n, ok := d.Varint(end)
 	if ok && n > 1 {
 		return d.GiveUp("a bool that is a number")
@@ -58,10 +58,10 @@ func (boolField) wire(d *reader, p mem.Place, end int) bool {
 	return ok
 }
 
-// varintField reads integers of 32 or 64 bits.
+// varintField decodes integers of 32 or 64 bits.
 type varintField[T uint32 | uint64] struct{}
 
-func (varintField[T]) wire(d *reader, p mem.Place, end int) bool {
+func (varintField[T]) wire(d *decoder, p mem.Place, end int) bool {
 	n, ok := d.Varint(end)
 	mem.Set(p, T(n))
 	return ok
@@ -69,7 +69,7 @@ func (varintField[T]) wire(d *reader, p mem.Place, end int) bool {
 
 type float64Field struct{}
 
-func (float64Field) wire(d *reader, p mem.Place, end int) bool {
+func (float64Field) wire(d *decoder, p mem.Place, end int) bool {
 	n, ok := d.Little(8, end)
 	mem.Set(p, math.Float64frombits(n))
 	return ok
@@ -77,7 +77,7 @@ func (float64Field) wire(d *reader, p mem.Place, end int) bool {
 
 type float32Field struct{}
 
-func (float32Field) wire(d *reader, p mem.Place, end int) bool {
+func (float32Field) wire(d *decoder, p mem.Place, end int) bool {
 	n, ok := d.Little(4, end)
 	mem.Set(p, math.Float32frombits(uint32(n)))
 	return ok
@@ -85,16 +85,16 @@ func (float32Field) wire(d *reader, p mem.Place, end int) bool {
 
 type bytesField struct{}
 
-func (bytesField) wire(d *reader, p mem.Place, end int) bool {
+func (bytesField) wire(d *decoder, p mem.Place, end int) bool {
 	b, ok := d.Chunk(end)
 	mem.Set(p, share.Exactly(b))
 	return ok
 }
 
-// textsField reads a list of strings.
+// textsField decodes a list of strings.
 type textsField struct{ tag uint64 }
 
-func (f textsField) wire(d *reader, p mem.Place, end int) bool {
+func (f textsField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(f.tag, end)
 	if !ok {
 		return false
@@ -109,8 +109,8 @@ func (f textsField) wire(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// scalarsField reads a list of what has a size of its own, or of bytes. Packed lists have another
-// wire type, and are given up.
+// scalarsField decodes a list of scalars or of bytes. It gives up on packed lists, which have
+// another wire type.
 type scalarsField struct {
 	wireNode
 	t    reflect.Type
@@ -118,7 +118,7 @@ type scalarsField struct {
 	size uintptr
 }
 
-func (f *scalarsField) wire(d *reader, p mem.Place, end int) bool {
+func (f *scalarsField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(f.tag, end)
 	if !ok {
 		return false
@@ -132,10 +132,10 @@ func (f *scalarsField) wire(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// Entries of maps are messages with a key and a value, which come in this order.
+// An entry of a map is a message with a key and a value, in this order.
 
-// entry reads the begin of an entry up to its value, and returns where it ends.
-func (d *reader) entry(end int) (key []byte, entryEnd int, ok bool) {
+// entry reads an entry up to its value. It returns the key and the index of the end of the entry.
+func (d *decoder) entry(end int) (key []byte, entryEnd int, ok bool) {
 	if entryEnd, ok = d.Length(end); !ok {
 		return nil, 0, false
 	}
@@ -143,21 +143,21 @@ func (d *reader) entry(end int) (key []byte, entryEnd int, ok bool) {
 	return key, entryEnd, ok
 }
 
-// value reads the tag of an entry's value.
-func (d *reader) value(wire uint64, entryEnd int) bool {
+// value reads the tag of the value of an entry.
+func (d *decoder) value(wire uint64, entryEnd int) bool {
 	tag, ok := d.Varint(entryEnd)
 	return ok && tag == 2<<3|wire || d.GiveUp("an entry without a value")
 }
 
-// closed reports whether an entry has nothing behind its value.
-func (d *reader) closed(entryEnd int) bool {
+// closed gives up unless the entry ends here.
+func (d *decoder) closed(entryEnd int) bool {
 	return d.Pos == entryEnd || d.GiveUp("an entry with more than a key and a value")
 }
 
-// textMapField reads maps of strings.
+// textMapField decodes maps of strings.
 type textMapField struct{ tag uint64 }
 
-func (f textMapField) wire(d *reader, p mem.Place, end int) bool {
+func (f textMapField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(f.tag, end)
 	if !ok {
 		return false
@@ -175,17 +175,17 @@ func (f textMapField) wire(d *reader, p mem.Place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		made[d.Kept(key)] = d.Kept(value)
+		made[d.Intern(key)] = d.Intern(value)
 	}
 	mem.Set(p, made)
 	return true
 }
 
-// bytesMapField reads maps of bytes. Those that were nil are written without a value, and read as
-// empty ones.
+// bytesMapField decodes maps of bytes. An entry without a value, which a nil slice is encoded as,
+// is decoded as an empty slice.
 type bytesMapField struct{ tag uint64 }
 
-func (f bytesMapField) wire(d *reader, p mem.Place, end int) bool {
+func (f bytesMapField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(f.tag, end)
 	if !ok {
 		return false
@@ -203,22 +203,22 @@ func (f bytesMapField) wire(d *reader, p mem.Place, end int) bool {
 		if !ok || !d.closed(entryEnd) {
 			return false
 		}
-		made[d.Kept(key)] = share.Exactly(value)
+		made[d.Intern(key)] = share.Exactly(value)
 	}
 	mem.Set(p, made)
 	return true
 }
 
-// mapField reads other maps with strings as keys.
+// mapField decodes other maps with string keys.
 type mapField struct {
 	value      wireNode
 	valueWire  uint64
 	t          reflect.Type
 	tag        uint64
-	quantities bool // are its values
+	quantities bool // the values are quantities
 }
 
-func (f *mapField) wire(d *reader, p mem.Place, end int) bool {
+func (f *mapField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(f.tag, end)
 	if !ok {
 		return false
@@ -239,7 +239,7 @@ func (f *mapField) wire(d *reader, p mem.Place, end int) bool {
 		if f.quantities && d.Sharable && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
 			d.Unsharable = before
 		}
-		key.SetString(d.Kept(name))
+		key.SetString(d.Intern(name))
 		made.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
 	}

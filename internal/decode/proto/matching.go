@@ -5,20 +5,23 @@ package proto
 
 import "github.com/kinformer/cache/internal/decode/mem"
 
-// farthest is how many elements of the former list are looked at for the next one.
+// farthest is the number of elements of the former list that find examines.
 const farthest = 16
 
-// matching goes through a former list along with the new one.
+// matching walks the former list in step with the new one:
+//
+//	former   A  B  C  D  E        next: after the last element found
+//	new      A  X  C  D           X is new: missed is 1, so C is first looked for at next+1
 type matching struct {
-	former mem.Place // its first element
-	words  []uint64  // of its elements
-	next   int       // the first one behind the last that has come again
-	missed int       // how many new ones have come since then
+	former mem.Place // the first element of the former list
+	words  []uint64  // the word of each element of the former list
+	next   int       // the index after the last element found
+	missed int       // the number of new elements since then that were not found
 }
 
-// find returns the index of the former element with that word, or -1; left is how many new elements
-// there are from this one on. Elements that were changed, or are new or gone at one place, do not keep
-// those behind them from being found, nor do a few that are gone elsewhere.
+// find returns the index of the former element with the given word, or -1. left is the number of
+// new elements from this one on. Elements that were changed, added or removed at one place do not
+// prevent later ones from being found. Removals at other places do so only if there are farthest or more.
 func (c *matching) find(word uint64, left int) int {
 	if i := c.next + c.missed; i < len(c.words) && c.words[i] == word {
 		return c.found(i)

@@ -12,23 +12,23 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// fields reads messages that are structs. It has the fields by their numbers.
+// fields decodes messages into structs. The index of a field is its number.
 type fields []wireField
 
-// mostFields bounds the numbers of fields. The largest of Kubernetes is 44; a type with larger ones
-// reads itself.
+// mostFields bounds field numbers. The largest in Kubernetes is 44. A type with a larger number
+// decodes itself.
 const mostFields = 64
 
-// wireField is zero for a number that no field has.
+// wireField is a field. It is zero for an unused number.
 type wireField struct {
 	wireNode
-	text   bool    // it is a textField
-	inner  *fields // it is a messageField of these; or nil
+	text   bool    // wireNode is a textField
+	inner  *fields // the fields if wireNode is a messageField of them, else nil
 	tag    uint64
 	offset uintptr
 }
 
-func (f *fields) message(d *reader, p mem.Place, end int) bool {
+func (f *fields) message(d *decoder, p mem.Place, end int) bool {
 	if d.Depth++; d.Depth > scan.Deepest {
 		return d.GiveUp("too deep")
 	}
@@ -62,13 +62,13 @@ func (f *fields) message(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// read is wire, without a call for what most fields are: texts and messages that are short.
-func (f *wireField) read(d *reader, p mem.Place, end int) bool {
+// read is wire, inlined for the most frequent fields: short strings and messages.
+func (f *wireField) read(d *decoder, p mem.Place, end int) bool {
 	switch {
 	case f.text:
 		if from, to, ok := d.Short(end); ok {
 			d.Pos = to
-			mem.Set(p, d.Kept(d.Data[from:to]))
+			mem.Set(p, d.Intern(d.Data[from:to]))
 			return true
 		}
 	case f.inner != nil:
@@ -80,29 +80,29 @@ func (f *wireField) read(d *reader, p mem.Place, end int) bool {
 	return f.wire(d, p, end)
 }
 
-// restlessMessage is a message with a field that may write to itself when it is read from.
-type restlessMessage struct{ messageNode }
+// mutatingMessage decodes a message with a field that a read may modify.
+type mutatingMessage struct{ messageNode }
 
-func (r restlessMessage) message(d *reader, p mem.Place, end int) bool {
+func (r mutatingMessage) message(d *decoder, p mem.Place, end int) bool {
 	d.Unsharable++
 	return r.messageNode.message(d, p, end)
 }
 
-// unsureMessage gives messages up, of types that are not known for sure.
-type unsureMessage struct{ why string }
+// unsupportedMessage gives up on messages and fields of a type that this package does not support.
+type unsupportedMessage struct{ why string }
 
-func (u unsureMessage) message(d *reader, _ mem.Place, _ int) bool { return d.GiveUp(u.why) }
-func (u unsureMessage) wire(d *reader, _ mem.Place, _ int) bool    { return d.GiveUp(u.why) }
+func (u unsupportedMessage) message(d *decoder, _ mem.Place, _ int) bool { return d.GiveUp(u.why) }
+func (u unsupportedMessage) wire(d *decoder, _ mem.Place, _ int) bool    { return d.GiveUp(u.why) }
 
-// ownMessage is for types that read themselves, and whose tags may mean anything.
+// ownMessage decodes types by their own Unmarshal, whose tags may mean anything.
 type ownMessage struct{ t reflect.Type }
 
 type unmarshaler interface{ Unmarshal([]byte) error }
 
 var unmarshalMethod = reflect.TypeFor[unmarshaler]()
 
-func (o ownMessage) message(d *reader, p mem.Place, end int) bool {
-	d.Unsharable++ // for all that is known
+func (o ownMessage) message(d *decoder, p mem.Place, end int) bool {
+	d.Unsharable++ // nothing is known about the type
 	method := mem.Pointer(o.t, p).Interface().(unmarshaler)
 	if method.Unmarshal(append([]byte(nil), d.Data[d.Pos:end]...)) != nil {
 		return d.GiveUp("an error of Unmarshal")
@@ -111,30 +111,31 @@ func (o ownMessage) message(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// deferredMessage is a message that contains itself.
+// deferredMessage is the node of a message that contains itself. It is filled in after the node is
+// built.
 type deferredMessage struct{ messageNode }
 
-// messageField reads a message in a struct.
+// messageField decodes a message in a struct.
 type messageField struct{ messageNode }
 
-func (m messageField) wire(d *reader, p mem.Place, end int) bool {
+func (m messageField) wire(d *decoder, p mem.Place, end int) bool {
 	end, ok := d.Length(end)
 	return ok && m.message(d, p, end)
 }
 
-// pointerField reads a field that is a pointer.
+// pointerField decodes a field that is a pointer.
 type pointerField struct {
 	wireNode
-	make func() mem.Place
+	alloc func() mem.Place
 }
 
-func (n *pointerField) wire(d *reader, p mem.Place, end int) bool {
-	to := n.make()
+func (n *pointerField) wire(d *decoder, p mem.Place, end int) bool {
+	to := n.alloc()
 	mem.Set(p, to)
 	return n.wireNode.wire(d, to, end)
 }
 
-// messagesField reads a list of messages.
+// messagesField decodes a list of messages.
 type messagesField struct {
 	messageNode
 	t    reflect.Type // of the slice
@@ -142,7 +143,7 @@ type messagesField struct {
 	size uintptr
 }
 
-func (m *messagesField) wire(d *reader, p mem.Place, end int) bool {
+func (m *messagesField) wire(d *decoder, p mem.Place, end int) bool {
 	n, _, ok := d.Run(m.tag, end)
 	if !ok {
 		return false
@@ -160,14 +161,14 @@ func (m *messagesField) wire(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// privateField reads a value that must not enter a table, and privateMessage a secret: values that
-// enclose it must not either.
+// A privateField decodes a value that must not enter a table. A privateMessage decodes a secret:
+// values that enclose it must not enter a table either.
 type (
 	privateField   struct{ wireNode }
 	privateMessage struct{ messageNode }
 )
 
-func (n privateField) wire(d *reader, p mem.Place, end int) bool {
+func (n privateField) wire(d *decoder, p mem.Place, end int) bool {
 	before := d.Private
 	d.Private = true
 	ok := n.wireNode.wire(d, p, end)
@@ -175,7 +176,7 @@ func (n privateField) wire(d *reader, p mem.Place, end int) bool {
 	return ok
 }
 
-func (n privateMessage) message(d *reader, p mem.Place, end int) bool {
+func (n privateMessage) message(d *decoder, p mem.Place, end int) bool {
 	before := d.Private
 	d.Private = true
 	d.Unsharable++
@@ -184,8 +185,8 @@ func (n privateMessage) message(d *reader, p mem.Place, end int) bool {
 	return ok
 }
 
-// makerOf returns a function that makes a variable of a type. Types that objects have many pointers
-// to are known here, for reflect is slow.
+// makerOf returns a function that allocates a variable of a type. It avoids reflect, which is
+// slower, for the types to which objects have most pointers.
 func makerOf(t reflect.Type) func() mem.Place {
 	switch t {
 	case reflect.TypeFor[metav1.Time]():

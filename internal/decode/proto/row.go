@@ -11,25 +11,27 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Row has a sum of the bytes of each part of an object. With a row, the next version of the object
-// costs its changes only: a part with the same sum is the former object's. A Row is never written to.
+// Row contains a keyed hash of each part of an object. With the row of the former version of an
+// object, decoding the next version costs only its changes: a part with the same hash is copied
+// from the former object. A Row is immutable.
 //
-// Parts are the fields of the object, those of its metadata, spec and status, and the elements of
-// the lists in these. A pod has about fifty. Each part is a word, in the order of the bytes:
+// Parts are the fields of the object and of its metadata, spec and status, and the elements of the
+// lists in these. A pod has about fifty. Each part is a word, in the order of the bytes:
 //
 //	metadata*  5   name  namespace  uid  labels  ownerReferences   spec*  9   containers*  2  first  second   nodeName ...
 //
-// A word has 57 bits of the sum and the number of the field. Those with a star have parts: behind
-// them is a word with how many words these take, and then these.
+// A word consists of 57 bits of the hash, the number of the field and a bit, shown as a star, which
+// means that the field has parts. A field with parts is followed by the number of the words of its
+// parts, and by these words.
 //
-// Sums are keyed: nobody who writes objects can choose two with the same sum. A part whose bytes have
-// changed has the sum of its former ones by chance once in 2^57. At 1,700 events a second, of six
+// Because of the key, the authors of objects cannot choose two parts with the same hash. A changed
+// part has the hash of its former bytes with probability 1/2^57. At 1,700 events a second, of six
 // changed parts each, one part is wrong in 450,000 years.
 type Row []uint64
 
 const (
 	numberMask = mostFields - 1
-	hasParts   = mostFields // of a word: how many words its parts take follows, and they
+	hasParts   = mostFields // set in a word that is followed by the number of the words of its parts, and by these words
 	sumBits    = ^uint64(2*mostFields - 1)
 )
 
@@ -38,21 +40,22 @@ var sumKey = maphash.MakeSeed()
 // wordOf returns the word of a field, or of an element, whose number is 0.
 func wordOf(raw []byte, number uint64) uint64 { return maphash.Bytes(sumKey, raw)&sumBits | number }
 
-// layout is how messages of a type are divided into parts. One that is nil is not.
+// layout describes how messages of a type are divided into parts. Messages with a nil layout are
+// not divided.
 type layout struct {
 	fields
-	parts []partOf // by the numbers of the fields
+	parts []partOf // by field number
 }
 
-// partOf is how a field is taken over from a former message.
+// partOf describes how a field is copied from a former message.
 type partOf struct {
 	t      reflect.Type
 	in     string         // the struct and the field
-	within *layout        // it is a message with parts
-	list   *messagesField // its elements are parts
+	within *layout        // not nil: the field is a message with parts
+	list   *messagesField // not nil: the elements of the field are parts
 }
 
-// layoutOf returns the layout of a message, and of those in it up to that depth.
+// layoutOf returns the layout of a message, with layouts of nested messages down to depth deep.
 func layoutOf(t reflect.Type, node messageNode, deep int) *layout {
 	known, ok := node.(*fields)
 	if !ok {
@@ -79,10 +82,11 @@ func layoutOf(t reflect.Type, node messageNode, deep int) *layout {
 	return l
 }
 
-// deepestParts is how deep messages are divided: the object, and its metadata, spec and status.
+// deepestParts is the depth to which messages are divided: the object, its metadata, spec and
+// status.
 const deepestParts = 1
 
-// take copies the value at from, of a former object, to p.
+// take copies the value at from, in a former object, to p.
 func (f *partOf) take(p, from mem.Place) {
 	switch f.t.Kind() {
 	case reflect.String:

@@ -9,16 +9,16 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// sharedField reads a field whose value objects share if it was written alike before: a list, a
-// map, or a message behind a pointer.
+// sharedField decodes a field that is a list, a map, or a message behind a pointer. If the table
+// has a part with the same bytes, the value of the part is used.
 type sharedField struct {
 	wireNode
 	site share.Site
 	tag  uint64
-	many bool // it consists of all fields of this tag that follow one another
+	many bool // the value takes all consecutive fields of the tag
 }
 
-func (s *sharedField) wire(d *reader, p mem.Place, end int) bool {
+func (s *sharedField) wire(d *decoder, p mem.Place, end int) bool {
 	if !d.Shares() {
 		return s.wireNode.wire(d, p, end)
 	}
@@ -42,13 +42,13 @@ func (s *sharedField) wire(d *reader, p mem.Place, end int) bool {
 	return true
 }
 
-// take puts a part that was found to p.
-func (s *sharedField) take(d *reader, known *share.Part, p mem.Place, to int) bool {
+// take stores the value of a part that was found at p, and moves to its end.
+func (s *sharedField) take(d *decoder, known *share.Part, p mem.Place, to int) bool {
 	if d.Depth+known.Deep > scan.Deepest {
 		return d.GiveUp("too deep")
 	}
 	if d.Due() {
-		known = d.Checked(known, s.site.In, func(raw []byte, p mem.Place) bool { return s.anew(d.Depth, raw, p) })
+		known = d.Checked(known, s.site.In, func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
 	}
 	d.reached = max(d.reached, d.Depth+known.Deep)
 	known.Put(p)
@@ -56,15 +56,15 @@ func (s *sharedField) take(d *reader, known *share.Part, p mem.Place, to int) bo
 	return true
 }
 
-// anew decodes a part that was found once more, for a check.
-func (s *sharedField) anew(depth int, raw []byte, p mem.Place) bool {
-	r := newReader(raw, share.Options{})
+// decodeAgain decodes the bytes of a part without sharing, to check the value in the table.
+func (s *sharedField) decodeAgain(depth int, raw []byte, p mem.Place) bool {
+	r := newDecoder(raw, share.Options{})
 	r.Depth = depth
 	return r.release(s.wireNode.wire(r, p, len(raw))) == nil
 }
 
-// end returns where the value ends; before its begin if it cannot be read.
-func (s *sharedField) end(d *reader, end int) (to int) {
+// end returns the index of the end of the value, or -1 if the value is invalid. It does not move.
+func (s *sharedField) end(d *decoder, end int) (to int) {
 	begin, ok := d.Pos, false
 	if s.many {
 		_, to, ok = d.Run(s.tag, end)

@@ -5,14 +5,14 @@ package proto
 
 import "github.com/kinformer/cache/internal/decode/scan"
 
-// Numbers of fields that all objects of Kubernetes have.
+// Field numbers of all objects of Kubernetes.
 const (
 	objectMetadata = 1
 	metadataUID    = 5
 )
 
-// UID returns the UID in the metadata of an object, as a part of the data. It is nil if there is none,
-// or it is not where servers write it: in the first field.
+// UID returns the UID in the metadata of an object as a subslice of object. It returns nil if there
+// is no UID, or if the metadata is not the first field, where servers write it.
 func UID(object []byte) []byte {
 	var d scan.Scanner
 	d.Begin(object)

@@ -15,22 +15,26 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// Former is an object that was decoded before, of the type of the plan, with its row.
+// Former is the former version of an object: the object, of the type of the plan, and its row.
 type Former struct {
 	Object any
 	Row    Row
 }
 
-// errWritten says that a program has written to a part of the former object.
+// errWritten means that a program has modified a part of the former object.
 var errWritten = errors.New("a part of the former object was written to")
 
-// Update is Read for an object of which former, unless it is zero, is another version: parts that have
-// not changed are those of the former object, which is not written to, and must not be. It returns the
-// row of the object.
+// Update is Read for a new version of the former object of, and returns the row of the new version.
+// If of is zero, there is no former object. The new object shares the unchanged parts with the
+// former one. Update does not modify the former object, and no caller may.
 //
-// Changed parts are looked up in the tables: other objects may have changed alike, and would else each
-// keep a copy. About one in a thousand of the parts that are taken over is decoded anew and compared.
-// If a program has written to it, that is reported, and the object is decoded without the former one.
+//	former   metadata [name labels]  spec [containers [a b]]   status
+//	               same: copied       same, except b:          changed: decoded
+//	new      metadata [name labels]  spec [containers [a b']]  status'
+//
+// Changed parts are looked up in the tables, because other objects may have changed in the same
+// way. About one in a thousand of the copied parts is also decoded and compared. If a program has
+// modified it, Update reports this and decodes the object without the former one.
 func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, error) {
 	v := reflect.ValueOf(into)
 	switch {
@@ -53,12 +57,12 @@ func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, e
 
 func (p *Plan) update(data []byte, into mem.Place, from former, o share.Options) (Row, error) {
 	o.Rest = from.place != nil
-	r := updater{reader: newReader(data, o), trim: o.Trim}
-	r.Sharable, r.words = true, r.rowMemory[:0]
+	r := updater{decoder: newDecoder(data, o), trim: o.Trim}
+	r.Sharable, r.words = true, r.wordBuffer[:0]
 	read := r.message(p.layout, into, from, len(data))
 	row := append(make(Row, 0, len(r.words)), r.words...)
-	if r.rowMemory = r.words; cap(r.words) > mostRowMemory {
-		r.rowMemory = nil
+	if r.wordBuffer = r.words; cap(r.words) > mostWords {
+		r.wordBuffer = nil
 	}
 	err := r.release(read || r.written)
 	if r.written {
@@ -67,27 +71,28 @@ func (p *Plan) update(data []byte, into mem.Place, from former, o share.Options)
 	return row, err
 }
 
-// mostRowMemory is how many words a reader keeps room for.
-const mostRowMemory = 8 << 10
+// mostWords is the largest capacity, in words, that a decoder reuses.
+const mostWords = 8 << 10
 
-// fewestElements have words of their own. A list of one is its element.
+// fewestElements is the length from which the elements of a list have words. The word of a shorter
+// list suffices.
 const fewestElements = 2
 
-// former is a message, or a field of one, of the former object. The zero value is none.
+// former is a message of the former object, or a field of one. The zero value is none.
 type former struct {
 	place mem.Place
-	words []uint64 // of its parts
+	words []uint64 // the words of its parts
 }
 
-// updater reads an object by parts, and makes its row.
+// updater decodes an object part by part, and builds its row.
 type updater struct {
-	*reader
-	trim    func(*metav1.ObjectMeta) // of Options
-	words   []uint64                 // of the parts that were read
-	written bool                     // a part of the former object was written to
+	*decoder
+	trim    func(*metav1.ObjectMeta) // Options.Trim
+	words   []uint64                 // of the parts decoded so far
+	written bool                     // a part of the former object was modified by a program
 }
 
-// message is fields.message by parts.
+// message is fields.message, part by part.
 func (r *updater) message(l *layout, p mem.Place, from former, end int) bool {
 	if r.Depth++; r.Depth > scan.Deepest {
 		return r.GiveUp("too deep")
@@ -122,7 +127,7 @@ func (r *updater) message(l *layout, p mem.Place, from former, end int) bool {
 	return true
 }
 
-// field takes the field that ends there over from the former message, or reads it.
+// field decodes the field that ends at to, or copies it from the former message.
 func (r *updater) field(l *layout, number uint64, p mem.Place, from *former, word uint64, to int) bool {
 	field, part := &l.fields[number], &l.parts[number]
 	p = mem.Offset(p, field.offset)
@@ -130,11 +135,12 @@ func (r *updater) field(l *layout, number uint64, p mem.Place, from *former, wor
 	if len(words) > 0 && words[0]&^hasParts == word && word&sumBits != 0 {
 		return r.take(field, part, p, was.place, words, to)
 	}
-	return r.read(field, part, p, was, word, to) // of several fields only the first; then message meets the tag again
+	return r.read(field, part, p, was, word, to) // of several fields with a tag this decodes the first; message then finds the tag again and gives up
 }
 
-// field returns a field of a former message, and its words with those of its parts. Fields are written
-// in the order of their numbers. If they are not, they are not found, and read anew.
+// field returns a field of a former message and its words, including those of its parts. It
+// advances f, so fields must be requested in the order of their numbers, in which servers write
+// them. Other fields are not found, and are decoded.
 func (f *former) field(number uint64, offset uintptr) (field former, words []uint64) {
 	for len(f.words) > 0 && f.words[0]&numberMask < number {
 		f.words = f.words[1+partsOf(f.words):]
@@ -146,7 +152,8 @@ func (f *former) field(number uint64, offset uintptr) (field former, words []uin
 	return former{mem.Offset(f.place, offset), words[min(2, len(words)):]}, words
 }
 
-// partsOf returns how many words follow the first one for its parts, with the one that says so.
+// partsOf returns the number of words after the first one that describe its parts, including the
+// count.
 func partsOf(words []uint64) int {
 	if words[0]&hasParts == 0 {
 		return 0
@@ -154,7 +161,7 @@ func partsOf(words []uint64) int {
 	return 1 + int(words[1])
 }
 
-// take takes a field over from a former message, with its words.
+// take copies a field and its words from a former message.
 func (r *updater) take(field *wireField, part *partOf, p, from mem.Place, words []uint64, to int) bool {
 	if r.Due() && !r.isAsWritten(part, part.t, from, r.Data[r.Pos:to], field.wire) {
 		return false
@@ -165,10 +172,10 @@ func (r *updater) take(field *wireField, part *partOf, p, from mem.Place, words 
 	return true
 }
 
-// read reads a field that has changed, or that has no former one.
+// read decodes a field that has changed or is new.
 func (r *updater) read(field *wireField, part *partOf, p mem.Place, from former, word uint64, to int) (ok bool) {
 	at, unsharable := len(r.words), r.Unsharable
-	r.words = append(r.words, word, 0) // the second is how many words its parts take
+	r.words = append(r.words, word, 0) // the second word is the number of the words of its parts
 	switch {
 	case part.within != nil:
 		end, long := r.Length(to)
@@ -176,7 +183,7 @@ func (r *updater) read(field *wireField, part *partOf, p mem.Place, from former,
 	case part.list != nil:
 		ok = r.elements(field, part, p, from, to)
 	default:
-		ok = field.read(r.reader, p, to)
+		ok = field.read(r.decoder, p, to)
 	}
 	if parts := len(r.words) - at - 2; parts > 0 {
 		r.words[at] |= hasParts
@@ -188,7 +195,7 @@ func (r *updater) read(field *wireField, part *partOf, p mem.Place, from former,
 	return ok
 }
 
-// elements reads a list of messages. Those that the former list has are taken over from it.
+// elements decodes a list of messages. It copies the elements that the former list has.
 func (r *updater) elements(field *wireField, part *partOf, p mem.Place, from former, end int) bool {
 	if len(from.words) == 0 || mem.Get[mem.Slice](from.place).Len != len(from.words) {
 		return r.newElements(field, part, p, end)
@@ -214,10 +221,10 @@ func (r *updater) elements(field *wireField, part *partOf, p mem.Place, from for
 	return true
 }
 
-// newElements reads a list of messages none of which is taken over: perhaps the whole list is shared.
+// newElements decodes a list none of whose elements is copied. The whole list may be shared.
 func (r *updater) newElements(field *wireField, part *partOf, p mem.Place, end int) bool {
 	begin, unsharable := r.Pos, r.Unsharable
-	if !field.read(r.reader, p, end) {
+	if !field.read(r.decoder, p, end) {
 		return false
 	}
 	n := mem.Get[mem.Slice](p).Len
@@ -230,13 +237,13 @@ func (r *updater) newElements(field *wireField, part *partOf, p mem.Place, end i
 		r.Again(i, end)
 		to, _ := r.Length(end)
 		r.words = append(r.words, wordOf(r.Data[r.Pos:to], 0))
-		r.note(len(r.words)-1, unsharable) // which of them it was, the next version will know
+		r.note(len(r.words)-1, unsharable) // the next row shows which element is unsharable
 		r.Pos = to
 	}
 	return r.Pos == behind
 }
 
-// element reads an element that ends there, or takes it over.
+// element decodes the element that ends at to, or copies it from the former list.
 func (r *updater) element(part *partOf, p mem.Place, c *matching, left, to int) bool {
 	raw := r.Data[r.Pos:to]
 	word, at, unsharable := wordOf(raw, 0), len(r.words), r.Unsharable
@@ -246,7 +253,7 @@ func (r *updater) element(part *partOf, p mem.Place, c *matching, left, to int) 
 		i = c.find(word, left)
 	}
 	if i < 0 {
-		ok := part.list.message(r.reader, p, to)
+		ok := part.list.message(r.decoder, p, to)
 		r.note(at, unsharable)
 		return ok
 	}
@@ -260,20 +267,22 @@ func (r *updater) element(part *partOf, p mem.Place, c *matching, left, to int) 
 	return true
 }
 
-// note takes the sum from a word if what was read since then must not be in two objects.
+// note clears the hash of a word if a value decoded since then must not be in two objects. The part
+// is then never copied.
 func (r *updater) note(at, unsharable int) {
 	if r.Unsharable != unsharable {
 		r.words[at] &^= sumBits
 	}
 }
 
-// isAsWritten reports whether a part of the former object is what its bytes mean, by what reads them.
-func (r *updater) isAsWritten(part *partOf, t reflect.Type, from mem.Place, raw []byte, read func(*reader, mem.Place, int) bool) bool {
+// isAsWritten reports whether a part of the former object equals the value that read makes of its
+// bytes.
+func (r *updater) isAsWritten(part *partOf, t reflect.Type, from mem.Place, raw []byte, read func(*decoder, mem.Place, int) bool) bool {
 	r.written = !r.IsAsRead(part.in, mem.Pointer(t, from), func(p mem.Place) bool {
-		anew := newReader(raw, share.Options{})
-		anew.Depth = r.Depth
-		ok := anew.release(read(anew, p, len(raw))) == nil
-		if r.trim != nil && t == part.t { // and no element of it
+		d := newDecoder(raw, share.Options{})
+		d.Depth = r.Depth
+		ok := d.release(read(d, p, len(raw))) == nil
+		if r.trim != nil && t == part.t { // a field of the metadata, not an element of it
 			part.trim(p, r.trim)
 		}
 		return ok
@@ -281,8 +290,8 @@ func (r *updater) isAsWritten(part *partOf, t reflect.Type, from mem.Place, raw 
 	return !r.written
 }
 
-// trim leaves out of the metadata of an object, or of a field of that, at p what was left out of the
-// former object's.
+// trim applies the function to the metadata, or to the field of metadata, at p. The former object
+// was trimmed in the same way.
 func (f *partOf) trim(p mem.Place, trim func(*metav1.ObjectMeta)) {
 	var metadata metav1.ObjectMeta
 	switch {

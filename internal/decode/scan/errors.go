@@ -8,21 +8,21 @@ import (
 	"fmt"
 )
 
-// ErrGiveUp is the only error of the decoders: they are not sure what client-go's would make of the
-// data. What was written to the value until then is undefined. The error that wraps it says why,
-// without any of the data.
+// ErrGiveUp is the only error of the decoders: the result of client-go's decoder for the data is
+// not certain. The value decoded so far is undefined. The error that wraps ErrGiveUp contains the
+// reason, but none of the data.
 var ErrGiveUp = errors.New("decode: given up")
 
-// Unsure is the error of one call.
-type Unsure struct {
+// GiveUpError is the error of one call. It wraps ErrGiveUp.
+type GiveUpError struct {
 	Why string
-	At  int // byte of the input
+	At  int // the offset in the input, in bytes
 }
 
-func (u *Unsure) Error() string { return fmt.Sprintf("%v at byte %d: %s", ErrGiveUp, u.At, u.Why) }
+func (u *GiveUpError) Error() string { return fmt.Sprintf("%v at byte %d: %s", ErrGiveUp, u.At, u.Why) }
 
 // Unwrap returns [ErrGiveUp].
-func (u *Unsure) Unwrap() error { return ErrGiveUp }
+func (u *GiveUpError) Unwrap() error { return ErrGiveUp }
 
-// Reason returns why in words, of which there are few.
-func (u *Unsure) Reason() string { return u.Why }
+// Reason returns the reason, one of a fixed set of texts.
+func (u *GiveUpError) Reason() string { return u.Why }

@@ -10,14 +10,14 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// client-go reads the kind and apiVersion of a whole object by themselves, with encoding/json, and
-// goes by them. So it takes Kind and KIND for kind, also beside it, and refuses an object in which
-// one of them is no text, or an apiVersion that has two slashes, whatever the fields of its type
-// take. Here all of that is given up.
+// Before decoding a whole object, client-go reads its kind and apiVersion with encoding/json, which
+// ignores the case of names. So Kind and KIND count as kind, even in an object that also has kind.
+// client-go rejects an object in which one of them is not a string, or whose apiVersion has two
+// slashes, regardless of the fields of its type. This package gives up on all of these objects.
 
 var kindName, versionName = []byte("kind"), []byte("apiVersion")
 
-// Key reads the name of a member up to its value.
+// Key reads the name of a member and moves to its value.
 func (d *Scanner) Key() ([]byte, bool) {
 	if d.Peek() != '"' {
 		return nil, d.GiveUp("no name of a member")
@@ -34,15 +34,16 @@ func (d *Scanner) Key() ([]byte, bool) {
 	return name, true
 }
 
-// Name reads the name of a member that is not known beforehand, up to its value.
+// Name is Key for a member whose name was not checked when the plan was built.
 func (d *Scanner) Name() ([]byte, bool) {
 	name, ok := d.Key()
-	return name, ok && d.TellsKind(name)
+	return name, ok && d.CheckKind(name)
 }
 
-// TellsKind reports whether the member of that name, whose value is next, tells client-go no more
-// than its exact name does.
-func (d *Scanner) TellsKind(name []byte) bool {
+// CheckKind checks the member with the given name, whose value is next. It gives up if client-go
+// would read the member as kind or apiVersion, but the name is spelled differently or the value is
+// not valid. Only members of the topmost object are checked.
+func (d *Scanner) CheckKind(name []byte) bool {
 	if d.Depth != 1 {
 		return true
 	}
@@ -61,5 +62,5 @@ func (d *Scanner) TellsKind(name []byte) bool {
 	return kind || IsVersion(mem.View(text)) && !bytes.Contains(text, []byte(`\u`)) || d.GiveUp("an odd apiVersion")
 }
 
-// IsVersion reports whether client-go takes a text for an apiVersion.
+// IsVersion reports whether client-go accepts text as an apiVersion.
 func IsVersion(text string) bool { return strings.Count(text, "/") <= 1 }

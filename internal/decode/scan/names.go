@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// PlainNames are the characters of names that need no escapes, and are no data.
+	// PlainNames are the characters of names without escapes. Names with others may be data.
 	PlainNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./$"
-	// manyNames are told of those that lead to a place: further in they may be data.
+	// manyNames is the length of the longest path of names that is reported. Names further inside
+	// may be data.
 	manyNames = 2
 )
 
-// Names returns the names that lead to the end of data, the begin of an object: the first of them,
-// as far as they are plain.
+// Names returns the path of names to the end of data, at which a value begins. It returns at most
+// manyNames names, up to the first one that is not plain.
 func Names(data []byte) string {
 	var names [manyNames + 1]string
 	depth := 0
@@ -39,7 +40,7 @@ func Names(data []byte) string {
 	return plainPath(names[1 : 1+min(max(depth, 0), manyNames)])
 }
 
-// isName reports whether the text is a name that comes before rest.
+// isName reports whether rest, the data after a string, begins with a colon.
 func isName(rest []byte) bool {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	return len(rest) > 0 && rest[0] == ':'

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNames: names of maps further in, and odd ones, are not told.
+// TestNames checks that a path contains neither names further inside nor names that are not plain.
 func TestNames(t *testing.T) {
 	for data, names := range map[string]string{
 		``:                      "",

@@ -9,7 +9,8 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Number reads a number by JSON's grammar, and reports whether it has neither point nor exponent.
+// Number reads a number in JSON's grammar. whole reports whether it has neither a point nor an
+// exponent.
 func (d *Scanner) Number() (text []byte, whole, ok bool) {
 	begin := d.Pos
 	if d.Is('-') {
@@ -42,7 +43,7 @@ func (d *Scanner) Number() (text []byte, whole, ok bool) {
 	return d.Data[begin:d.Pos], whole, true
 }
 
-// digits reads one or more.
+// digits reads one or more digits.
 func (d *Scanner) digits() bool {
 	begin := d.Pos
 	for d.Pos < len(d.Data) && d.Data[d.Pos]-'0' <= 9 {
@@ -51,7 +52,7 @@ func (d *Scanner) digits() bool {
 	return d.Pos > begin
 }
 
-// Integer reads a number that has so many bits and is signed.
+// Integer reads a signed integer of the given size in bits.
 func (d *Scanner) Integer(bits int) (int64, bool) {
 	text, whole, ok := d.Number()
 	if !ok {
@@ -64,7 +65,8 @@ func (d *Scanner) Integer(bits int) (int64, bool) {
 	return n, true
 }
 
-// ParseInt returns the number that a text means that has nothing but an optional sign and digits.
+// ParseInt parses text, an optional sign followed by digits. It reports whether the number fits an
+// int64.
 func ParseInt(text []byte) (int64, bool) {
 	digits, negative := text, text[0] == '-'
 	if negative {
@@ -84,7 +86,7 @@ func ParseInt(text []byte) (int64, bool) {
 	return n, true
 }
 
-// Unsigned is integer for numbers without a sign.
+// Unsigned reads an unsigned integer of the given size in bits.
 func (d *Scanner) Unsigned(bits int) (uint64, bool) {
 	text, whole, ok := d.Number()
 	if !ok {
@@ -97,7 +99,7 @@ func (d *Scanner) Unsigned(bits int) (uint64, bool) {
 	return n, true
 }
 
-// Float reads a number that has so many bits and may have a point or exponent.
+// Float reads a number of the given size in bits, with an optional point and exponent.
 func (d *Scanner) Float(bits int) (float64, bool) {
 	text, _, ok := d.Number()
 	if !ok {

@@ -14,15 +14,15 @@ const (
 	high = 0x8080808080808080
 )
 
-// special marks, in their highest bits, bytes of w that are not simply part of a text: quotes,
-// backslashes, control characters and all above ASCII. The lowest mark is right, those above it may
-// be of any byte.
+// special sets the highest bit of each byte of w that is a quote, a backslash, a control character
+// or not ASCII. The lowest bit set is exact. Those above it may be wrong, because a borrow carries
+// into the next byte.
 func special(w uint64) uint64 {
 	quote, back := w^low*'"', w^low*'\\'
 	return ((quote-low)&^quote | (back-low)&^back | (w-low*' ')&^w | w) & high
 }
 
-// PlainUntil returns the index of the first special byte at or behind i.
+// PlainUntil returns the index of the first special byte at or after i, or len(data).
 func PlainUntil(data []byte, i int) int {
 	for ; i+8 <= len(data); i += 8 {
 		if marks := special(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
@@ -37,7 +37,8 @@ func PlainUntil(data []byte, i int) int {
 	return i
 }
 
-// TextEnd returns the index of the quote at or behind i that ends a text.
+// TextEnd returns the index of the quote at or after i that ends a string. If there is none, the
+// index is not less than len(data).
 func TextEnd(data []byte, i int) int {
 	for ; i < len(data); i++ {
 		i = PlainUntil(data, i)

@@ -1,36 +1,36 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scan reads the parts of a document in JSON or protobuf that no type is needed for:
-// brackets, names, texts, numbers, fields and their wire types.
+// Package scan reads the tokens of JSON and protobuf, for which no types are needed: brackets,
+// names, strings, numbers, and protobuf fields with their wire types.
 package scan
 
-// Deepest is how deep objects, arrays and messages may be nested; client-go takes 10,000. It bounds
-// the stack.
+// Deepest is the greatest depth of nested objects, arrays and messages. It bounds the stack.
+// client-go's limit is 10,000.
 const Deepest = 500
 
-// Scanner reads one document. A method that reads a value begins at its first byte and ends behind
-// its last one; it returns false when it gave up, having said why.
+// Scanner reads one document. A method that reads a value begins at the first byte of the value and
+// ends after its last byte. If it returns false, it has given up, and Finish returns the reason.
 type Scanner struct {
 	Data   []byte
 	Pos    int
-	Depth  int // how many objects and arrays, or messages, are open
-	Opened int // how many objects and arrays were opened so far
+	Depth  int // the number of open objects and arrays, or messages
+	Opened int // the number of objects and arrays opened so far
 
 	why     string
-	scratch []byte // of the text that was read last, if it had escapes
+	scratch []byte // the last string that had escapes
 }
 
-// maxScratch is how much memory a Scanner keeps for the next document.
+// maxScratch is the largest scratch memory, in bytes, that is reused for the next document.
 const maxScratch = 64 << 10
 
 // Begin begins a document.
 func (d *Scanner) Begin(data []byte) { d.Data, d.Pos, d.Depth, d.Opened, d.why = data, 0, 0, 0, "" }
 
-// Finish lets go of the document, and returns an error if it was not read to its end.
+// Finish releases the document. It returns an error if read is false.
 func (d *Scanner) Finish(read bool) (err error) {
 	if !read {
-		err = &Unsure{Why: d.why, At: d.Pos}
+		err = &GiveUpError{Why: d.why, At: d.Pos}
 	}
 	if d.Data = nil; cap(d.scratch) > maxScratch {
 		d.scratch = nil
@@ -38,13 +38,13 @@ func (d *Scanner) Finish(read bool) (err error) {
 	return err
 }
 
-// GiveUp notes why, and returns false.
+// GiveUp records the reason, and returns false.
 func (d *Scanner) GiveUp(why string) bool {
 	d.why = why
 	return false
 }
 
-// Peek skips white space and returns the byte behind it, or 0 at the end.
+// Peek skips white space and returns the next byte, or 0 at the end.
 func (d *Scanner) Peek() byte {
 	if d.Pos < len(d.Data) && d.Data[d.Pos] > ' ' {
 		return d.Data[d.Pos]
@@ -78,7 +78,8 @@ func (d *Scanner) Literal(s string) bool {
 	return true
 }
 
-// Open goes into an object or array.
+// Open enters an object or array, whose first byte is open. why is the reason to give up if another
+// value is next.
 func (d *Scanner) Open(open byte, why string) bool {
 	switch {
 	case d.Peek() != open:
@@ -92,14 +93,15 @@ func (d *Scanner) Open(open byte, why string) bool {
 	return true
 }
 
-// Close goes out of an object or array, at its last byte.
+// Close leaves an object or array at its closing byte.
 func (d *Scanner) Close() bool {
 	d.Pos++
 	d.Depth--
 	return true
 }
 
-// More goes to what is behind an element: more of them, or the end of what has that closing byte.
+// More moves past the comma after an element, or past the closing byte. another reports whether an
+// element follows.
 func (d *Scanner) More(closing byte) (another, ok bool) {
 	switch d.Peek() {
 	case ',':
@@ -111,7 +113,7 @@ func (d *Scanner) More(closing byte) (another, ok bool) {
 	return false, d.GiveUp("no comma or end behind an element")
 }
 
-// End reports whether nothing but white space is left.
+// End gives up unless only white space is left.
 func (d *Scanner) End() bool {
 	if d.Peek(); d.Pos != len(d.Data) {
 		return d.GiveUp("something behind the value")

@@ -3,7 +3,7 @@
 
 package scan
 
-// Raw reads any value and returns its bytes, which are part of the data.
+// Raw reads any value and returns it as a subslice of the data.
 func (d *Scanner) Raw() ([]byte, bool) {
 	begin := d.Pos
 	if !d.Skip() {
@@ -12,7 +12,7 @@ func (d *Scanner) Raw() ([]byte, bool) {
 	return d.Data[begin:d.Pos:d.Pos], true
 }
 
-// Skip checks any value and goes behind it.
+// Skip checks any value and moves past it.
 func (d *Scanner) Skip() bool {
 	switch d.Peek() {
 	case '{':
@@ -49,9 +49,9 @@ func (d *Scanner) skipObject() bool {
 	}
 }
 
-// skipName checks the name of a member and goes to its value.
+// skipName checks the name of a member and moves to its value.
 func (d *Scanner) skipName() bool {
-	if d.Depth == 1 { // of an object that reads itself
+	if d.Depth == 1 { // a topmost object that decodes itself, whose kind must be checked too
 		_, ok := d.Name()
 		return ok
 	}
@@ -85,8 +85,8 @@ func (d *Scanner) skipArray() bool {
 	}
 }
 
-// skipText checks a string. Any escape of a character may be in it, and any bytes that are no
-// control characters.
+// skipText checks a string. Unlike Text, it accepts halves of surrogate pairs and bytes that are
+// not UTF-8.
 func (d *Scanner) skipText() bool {
 	i := d.Pos + 1
 	for {
@@ -112,7 +112,7 @@ func (d *Scanner) skipText() bool {
 	}
 }
 
-// escapeSize returns how many bytes long the escape is that b begins with, or 0.
+// escapeSize returns the size of the escape at the beginning of b in bytes, or 0 if it is invalid.
 func escapeSize(b []byte) int {
 	switch {
 	case hexRune(b) >= 0:

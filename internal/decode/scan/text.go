@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text reads a string. What it returns is part of the data or of the scratch memory, valid until
-// the next text is read.
+// Text reads a string. The result is a subslice of the data or of the scratch memory, and valid
+// until the next call.
 func (d *Scanner) Text() ([]byte, bool) {
 	if d.Pos >= len(d.Data) || d.Data[d.Pos] != '"' {
 		return nil, d.GiveUp("not a string")
@@ -37,10 +37,10 @@ func (d *Scanner) Plain() ([]byte, bool) {
 	return d.Data[begin:i:i], true
 }
 
-// oddText reads the rest of a string that is not plain at i. The reference replaces bytes that are
-// not UTF-8, and halves of surrogate pairs; these are given up.
+// oddText reads the rest of a string that is not plain at i. encoding/json replaces bytes that are
+// not UTF-8 and halves of surrogate pairs, oddText gives up on them.
 func (d *Scanner) oddText(begin, i int) ([]byte, bool) {
-	whole := true // so far the text is what is in the data
+	whole := true // no escape so far: the string equals the data
 	d.scratch = d.scratch[:0]
 	from := begin
 	for i < len(d.Data) {
@@ -74,8 +74,8 @@ func (d *Scanner) oddText(begin, i int) ([]byte, bool) {
 	return nil, d.GiveUp("a string without an end")
 }
 
-// escape appends what the escape at i means, and returns its size: 0 if it has no meaning, or not
-// for sure.
+// escape appends the character of the escape at i to scratch. It returns the size of the escape in
+// bytes, or 0 if it is invalid or half of a surrogate pair.
 func (d *Scanner) escape(i int) int {
 	if i+1 >= len(d.Data) {
 		return 0
@@ -102,12 +102,12 @@ func (d *Scanner) escape(i int) int {
 	return size
 }
 
-// escapes has what letters mean behind a backslash.
+// escapes maps the letter after a backslash to its character. 0 means invalid.
 var escapes = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
-// hexRune returns the number of an escape such as \u00e9, or -1.
+// hexRune returns the number of an escape such as \u00e9 at the beginning of b, or -1.
 func hexRune(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1

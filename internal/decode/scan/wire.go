@@ -3,7 +3,7 @@
 
 package scan
 
-// The wire types of protobuf that are known here.
+// The supported wire types of protobuf.
 const (
 	WireVarint  = 0
 	WireFixed64 = 1
@@ -11,7 +11,7 @@ const (
 	WireFixed32 = 5
 )
 
-// Varint reads a number before end. One of more than 64 bits is given up.
+// Varint reads a number that ends before end. It gives up on numbers of more than 64 bits.
 func (d *Scanner) Varint(end int) (uint64, bool) {
 	if i := d.Pos; i < end && d.Data[i] < 0x80 {
 		d.Pos = i + 1
@@ -32,7 +32,7 @@ func (d *Scanner) longVarint(end int) (uint64, bool) {
 	return 0, d.GiveUp("a number without an end")
 }
 
-// Tag reads the number and wire type of a field.
+// Tag reads a tag: the number of a field, shifted left by 3, and its wire type.
 func (d *Scanner) Tag(end int) (uint64, bool) {
 	if i := d.Pos; i < end && 8 <= d.Data[i] && d.Data[i] < 0x80 {
 		d.Pos = i + 1
@@ -49,10 +49,11 @@ func (d *Scanner) longTag(end int) (uint64, bool) {
 	return tag, ok
 }
 
-// MostField is the largest number that a field may have.
+// MostField is the largest number of a field.
 const MostField = 1<<29 - 1
 
-// Short returns from where to where the bytes go that have a length, if that is one byte.
+// Short returns the extent of the bytes whose length is next, if the length takes one byte. It does
+// not move.
 func (d *Scanner) Short(end int) (from, to int, ok bool) {
 	if d.Pos >= end {
 		return 0, 0, false
@@ -63,7 +64,7 @@ func (d *Scanner) Short(end int) (from, to int, ok bool) {
 	return from, to, n < 0x80 && to <= end
 }
 
-// Length reads the length of what follows, and returns where that ends.
+// Length reads the length of the bytes that follow, and returns the index of their end.
 func (d *Scanner) Length(end int) (int, bool) {
 	if from, to, ok := d.Short(end); ok {
 		d.Pos = from
@@ -83,7 +84,7 @@ func (d *Scanner) longLength(end int) (int, bool) {
 	return d.Pos + int(n), true
 }
 
-// Chunk reads what has a length, and returns it as a part of the data.
+// Chunk reads a length and the bytes that follow. It returns them as a subslice of the data.
 func (d *Scanner) Chunk(end int) ([]byte, bool) {
 	to, ok := d.Length(end)
 	if !ok {
@@ -94,7 +95,7 @@ func (d *Scanner) Chunk(end int) ([]byte, bool) {
 	return d.Data[begin:to:to], true
 }
 
-// Little reads a number of so many bytes.
+// Little reads a little-endian number of the given size in bytes.
 func (d *Scanner) Little(bytes, end int) (uint64, bool) {
 	if end-d.Pos < bytes {
 		return 0, d.GiveUp("a number without an end")
@@ -107,7 +108,7 @@ func (d *Scanner) Little(bytes, end int) (uint64, bool) {
 	return n, true
 }
 
-// Pass goes behind a field of a wire type.
+// Pass moves past the value of a field of the given wire type.
 func (d *Scanner) Pass(wire uint64, end int) (ok bool) {
 	switch wire {
 	case WireVarint:
@@ -124,8 +125,8 @@ func (d *Scanner) Pass(wire uint64, end int) (ok bool) {
 	return ok
 }
 
-// Run counts the fields of a tag, of which the first one was read up to its tag, that follow one
-// another, and returns where the last of them ends. It stays where it is.
+// Run counts the consecutive fields with the given tag, the first of which has been read up to its
+// value. to is the index of the end of the last one. Run does not move.
 func (d *Scanner) Run(tag uint64, end int) (n, to int, ok bool) {
 	begin := d.Pos
 	for n = 1; ; n++ {
@@ -147,7 +148,7 @@ func (d *Scanner) Run(tag uint64, end int) (n, to int, ok bool) {
 	return n, to, true
 }
 
-// Again reads the tag of field i of a run.
+// Again reads the tag of field i of a run. The tag of field 0 has been read before.
 func (d *Scanner) Again(i, end int) bool {
 	if i == 0 {
 		return true
@@ -156,7 +157,7 @@ func (d *Scanner) Again(i, end int) bool {
 	return ok
 }
 
-// Expect reads a field of bytes that must have that number.
+// Expect reads a field of type bytes. It gives up on any other field than number.
 func (d *Scanner) Expect(number uint64, end int) ([]byte, bool) {
 	tag, ok := d.Tag(end)
 	if ok && tag != number<<3|WireBytes {

@@ -11,14 +11,15 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Exactly returns a copy of b without room for more, so that append to a list of a part copies it.
+// Exactly returns a copy of b whose capacity is its length, so that append to a list in a part
+// reallocates.
 func Exactly(b []byte) []byte {
 	c := make([]byte, len(b))
 	copy(c, b)
 	return c
 }
 
-// SetFields sets f to a copy of raw, without room for more.
+// SetFields sets f to a copy of raw whose capacity is its length.
 func SetFields(f *metav1.FieldsV1, raw []byte) {
 	f.SetRawBytes(raw)
 	if inBytes {
@@ -27,7 +28,8 @@ func SetFields(f *metav1.FieldsV1, raw []byte) {
 	}
 }
 
-// inBytes reports whether a FieldsV1 is a slice of bytes, and no string, as it is by a build tag.
+// inBytes reports whether FieldsV1 holds a []byte rather than a string. A build tag of apimachinery
+// decides.
 var inBytes = func() bool {
 	t := reflect.TypeFor[metav1.FieldsV1]()
 	return t.NumField() == 1 && t.Field(0).Type == reflect.TypeFor[[]byte]()

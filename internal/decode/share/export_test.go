@@ -3,7 +3,7 @@
 
 package share
 
-// NewMasked makes a table of parts in which only these bits of hashes count.
+// NewMasked returns a table of parts that ignores the bits of hashes outside mask.
 func NewMasked(mask uint64) *Parts {
 	t := NewParts(0)
 	t.mask = mask

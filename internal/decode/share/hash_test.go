@@ -15,15 +15,15 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestAllOfOneHash: if all hashes are the same, or few, objects are what they are, and the table is
-// what it says.
+// TestAllOfOneHash checks that objects are decoded correctly, and the table stays consistent, if
+// all parts have one hash or one of a few.
 func TestAllOfOneHash(t *testing.T) {
 	testkit.AtNight(t)
 	for _, mask := range []uint64{0, 1, 1 << 40, 6} {
 		table := share.NewMasked(mask)
 		o := share.Options{Share: share.NewSharing(table)}
 		for i := range 2000 {
-			// the last byte of a part is another one, as is another byte of another part
+			// two parts differ in their last byte, others in another byte
 			data := fmt.Sprintf(`{"apiVersion":"a/v1","kind":"A","spec":{"texts":["the same","the same",%d]},"status":{"%03d":"the same"}}`, i/2%10, i/2%1000)
 			got, err := document.Unstructured([]byte(data), o)
 			require.NoError(t, err)

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// longestInterned is the longest text that is shared. The annotation in which kubectl keeps
-	// what was applied is longer for any Secret: it may hold its data.
+	// longestInterned is the longest string, in bytes, that is shared. kubectl's last-applied
+	// annotation, which may contain the data of a Secret, is always longer for a Secret.
 	longestInterned = 64
-	// bytesPerText: for so many bytes of the limit there is a slot.
+	// bytesPerText is the number of bytes of the limit per slot.
 	bytesPerText = 64
-	// entryBytes is what an entry takes without its text.
+	// entryBytes is the size of an entry without its text, in bytes.
 	entryBytes = 48
 )
 
-// Intern is a table of texts that values share. Any number of goroutines may use it at a time.
-type Intern struct{ lossy[interned, *interned] }
+// Intern is a table of strings that values share. It is safe for concurrent use.
+type Intern struct{ cache[interned, *interned] }
 
-// interned is a text. It is never written to.
+// interned is the immutable entry of a string.
 type interned struct {
 	text  string
-	boxed any // the text, or nil as long as no document had it
+	boxed any // the text as an interface; nil until InternAny is first called for it
 }
 
 func (e *interned) size() int64 { return entryBytes + int64(len(e.text)+15)&^15 }
@@ -33,14 +33,14 @@ func (e *interned) hashed(seed maphash.Seed) uint64 { return maphash.String(seed
 
 func (e *interned) same(other *interned) bool { return e.text == other.text }
 
-// NewIntern makes a table that holds at most that many bytes, texts and its own included: see SetLimit.
+// NewIntern returns a table that holds at most limit bytes, including its own memory. See SetLimit.
 func NewIntern(limit int64) *Intern {
 	t := &Intern{}
 	t.begin(limit, bytesPerText)
 	return t
 }
 
-// All ranges over the texts that are in the table now.
+// All returns an iterator over the strings in the table.
 func (t *Intern) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		slots := *t.slots.Load()
@@ -52,7 +52,7 @@ func (t *Intern) All() iter.Seq[string] {
 	}
 }
 
-// find returns the entry of a text, or nil.
+// find returns the entry of a string, or nil.
 func (t *Intern) find(b []byte) (hash uint64, e *interned) {
 	hash = maphash.Bytes(t.seed, b)
 	first, second := t.pair(hash)

@@ -13,51 +13,58 @@ import (
 )
 
 const (
-	// bytesPerPart: for so many bytes of the limit there is a slot. With more slots, more of what comes in random
-	// order is found again, and more enters that is not (make bench BENCH_FLAGS="-run list-peak": kept).
+	// bytesPerPart is the number of bytes of the limit per slot. With more slots, more parts are
+	// found again when objects arrive in random order, but more parts enter that are never found
+	// (make bench BENCH_FLAGS="-run list-peak": kept).
 	bytesPerPart = 1024
-	// partBytes is the size of an entry, without its bytes and value.
+	// partBytes is the size of an entry without its bytes and value, in bytes.
 	partBytes = 96
 )
 
-// neverKept is in the names of annotations that hold a whole object, perhaps a Secret.
+// neverKept occurs in the names of annotations that contain a whole object, perhaps a Secret.
 var neverKept = []byte("last-applied")
 
-// Parts is a table of parts that values share: maps, lists, and messages behind pointers, by the
-// bytes that they were decoded from, which it keeps and compares. Any number of goroutines may use
-// it at a time. Its bytes are those of the values, too: what is in several of them counts for each.
+// Parts is a table of parts that values share: maps, lists, and messages behind pointers. The key
+// of a part is the bytes it was decoded from, which the table copies and compares in full. It is
+// safe for concurrent use.
 //
-// Nobody may write to shared parts. Lists have no more capacity than
-// elements, so append copies them. A Quantity, which may be written to when it is read, is in no
-// part unless it is the value of a map, nor is a Quantity that its own copies write to: see IsShort.
+//	key: site, {"app":"web"}  →  map[string]string{"app": "web"}   in any number of objects
+//
+// The size of the table includes the values. A value nested in several parts counts for each of
+// them.
+//
+// Shared parts are read-only. The capacity of a list is its length, so append copies it. A
+// Quantity, which a read may modify, is part of a value only as the element of a map, and only if
+// its copies do not refer to memory of the original: see IsShort.
 type Parts struct {
-	lossy[Part, *Part]
-	mask uint64 // the bits of hashes that count: all, but in tests
+	cache[Part, *Part]
+	mask uint64 // applied to hashes: all bits, except in tests
 }
 
-// Site is where parts are: parts of two sites are never one. Its address tells it from others.
+// Site identifies the position of parts in types. Parts of different sites are never shared. The
+// identity of a Site is its address.
 type Site struct {
-	Type reflect.Type // of the values: slices, pointers, maps or interfaces
-	In   string       // the struct and the field, if the document does not tell
+	Type reflect.Type // of the values: a slice, pointer, map or interface
+	In   string       // the struct and field, in protobuf, where the document does not contain names
 }
 
-// Part is a value that is shared. It is never written to.
+// Part is a shared, immutable value.
 type Part struct {
 	of    *Site
 	hash  uint64
 	raw   []byte
 	value Value
-	bytes int64 // of the value, with other parts that are in it
-	Deep  int   // how many messages lie in each other in it; 0 for JSON, see scan.Brackets
+	bytes int64 // the size of the value, including nested parts
+	Deep  int   // the nesting depth of its messages; 0 for JSON, where Brackets knows it
 }
 
-// Value is a slice, a pointer, which is the First of it, a map or an interface.
+// Value is a slice, a map, an interface, or a pointer, which is list.First.
 type Value struct {
-	list mem.Slice
-	kept any
+	list  mem.Slice
+	boxed any
 }
 
-// ValueAt returns the value at p.
+// ValueAt returns the value of type t at p.
 func ValueAt(t reflect.Type, p mem.Place) Value {
 	switch t.Kind() {
 	case reflect.Slice:
@@ -65,24 +72,24 @@ func ValueAt(t reflect.Type, p mem.Place) Value {
 	case reflect.Pointer:
 		return Value{list: mem.Slice{First: *mem.Get[mem.Place](p)}}
 	default:
-		return Value{kept: mem.Pointer(t, p).Elem().Interface()}
+		return Value{boxed: mem.Pointer(t, p).Elem().Interface()}
 	}
 }
 
-// ValueOf returns a map or an interface as a value.
-func ValueOf(kept any) Value { return Value{kept: kept} }
+// ValueOf returns a map or an interface as a Value.
+func ValueOf(boxed any) Value { return Value{boxed: boxed} }
 
-// Any returns the value of a part that is an interface.
-func (e *Part) Any() any { return e.value.kept }
+// Any returns the value of a part whose type is an interface.
+func (e *Part) Any() any { return e.value.boxed }
 
-// sizeOf estimates the memory that the value refers to.
+// sizeOf estimates the memory that the value refers to, in bytes.
 func (e *Part) sizeOf() int64 {
 	v := reflect.New(e.of.Type)
 	e.Put(mem.Of(v))
 	return sizeOf(v.Elem())
 }
 
-// Put puts the value to p.
+// Put stores the value at p.
 func (e *Part) Put(p mem.Place) {
 	switch t := e.of.Type; t.Kind() {
 	case reflect.Slice:
@@ -90,7 +97,7 @@ func (e *Part) Put(p mem.Place) {
 	case reflect.Pointer:
 		mem.Set(p, e.value.list.First)
 	default:
-		mem.Pointer(t, p).Elem().Set(reflect.ValueOf(e.value.kept))
+		mem.Pointer(t, p).Elem().Set(reflect.ValueOf(e.value.boxed))
 	}
 }
 
@@ -100,19 +107,19 @@ func (e *Part) hashed(maphash.Seed) uint64 { return e.hash }
 
 func (e *Part) same(other *Part) bool { return other.is(e.hash, e.of, e.raw) }
 
-// is reports whether e is the part of a site that was decoded from raw.
+// is reports whether e was decoded from raw at the site.
 func (e *Part) is(hash uint64, of *Site, raw []byte) bool {
 	return e.hash == hash && e.of == of && bytes.Equal(e.raw, raw)
 }
 
-// NewParts makes a table that holds at most about that many bytes: see SetLimit.
+// NewParts returns a table that holds at most about limit bytes. See SetLimit.
 func NewParts(limit int64) *Parts {
 	t := &Parts{mask: ^uint64(0)}
 	t.begin(limit, bytesPerPart)
 	return t
 }
 
-// All ranges over the parts that are in the table now: their bytes and values.
+// All returns an iterator over the bytes and values of the parts in the table.
 func (t *Parts) All() iter.Seq2[[]byte, reflect.Value] {
 	return func(yield func([]byte, reflect.Value) bool) {
 		slots := *t.slots.Load()
@@ -127,11 +134,11 @@ func (t *Parts) All() iter.Seq2[[]byte, reflect.Value] {
 	}
 }
 
-// find returns the part of a site that was decoded from raw, or nil.
+// find returns the part decoded from raw at the site, or nil.
 func (t *Parts) find(of *Site, raw []byte) (hash uint64, e *Part) {
 	hash = maphash.Bytes(t.seed, raw) & t.mask
 	first, second := t.pair(hash)
-	for _, slot := range [2]*lossySlot[Part]{first, second} {
+	for _, slot := range [2]*cacheSlot[Part]{first, second} {
 		if e = slot.entry.Load(); e != nil && e.is(hash, of, raw) {
 			slot.touch()
 			return hash, e
@@ -140,12 +147,12 @@ func (t *Parts) find(of *Site, raw []byte) (hash uint64, e *Part) {
 	return hash, nil
 }
 
-// refuses reports whether a part may not enter, however small its value is.
+// refuses reports whether a part must not enter the table, regardless of the size of its value.
 func (t *Parts) refuses(e *Part) bool {
 	return !t.admits(e.size()) || bytes.Contains(e.raw, neverKept)
 }
 
-// add enters a part with a copy of its bytes, if it may be in the table. See enter for emptied.
+// add adds a part with a copy of its bytes, if its size permits. See enter for emptied.
 func (t *Parts) add(e Part, emptied int64) {
 	if t.admits(e.size()) {
 		e.raw = Exactly(e.raw)

@@ -32,20 +32,20 @@ func TestSizesOfParts(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(Part{}), uintptr(partBytes))
 }
 
-// ask asks a table for a part as a decoder does, and returns what it has.
+// ask looks up a part, adds it like a decoder if it was missed before, and returns the value found.
 func (t *Parts) ask(of int, raw string) any {
 	emptied := t.emptied.Load()
 	hash, known := t.find(sites[of], []byte(raw))
 	if known != nil {
-		return known.value.kept
+		return known.value.boxed
 	}
 	if t.again(hash) {
-		t.add(Part{of: sites[of], hash: hash, raw: []byte(raw), value: Value{kept: fmt.Sprint(of, raw)}, bytes: int64(4 * len(raw))}, emptied)
+		t.add(Part{of: sites[of], hash: hash, raw: []byte(raw), value: Value{boxed: fmt.Sprint(of, raw)}, bytes: int64(4 * len(raw))}, emptied)
 	}
 	return nil
 }
 
-// TestPartsKeepTheirBytes: the bytes that a part was decoded from may be written to afterwards.
+// TestPartsKeepTheirBytes checks that the table copies the bytes of a part.
 func TestPartsKeepTheirBytes(t *testing.T) {
 	table, raw := NewParts(0), []byte("as it was in the frame")
 	hash, _ := table.find(sites[1], raw)
@@ -57,7 +57,7 @@ func TestPartsKeepTheirBytes(t *testing.T) {
 	assert.Nil(t, known)
 }
 
-// TestPartsForget: what nobody asks for any more gives way to what is asked for now.
+// TestPartsForget checks that entries no longer in use make room for entries in use.
 func TestPartsForget(t *testing.T) {
 	const many = 5_000
 	table := NewParts(1 << 20)
@@ -76,8 +76,8 @@ func TestPartsForget(t *testing.T) {
 	}
 }
 
-// TestSharingIdles: where no object is like another few look for parts, and all do again soon after
-// that has changed.
+// TestSharingIdles checks that few objects look up parts where objects have nothing in common, and
+// that all do again soon after that changes.
 func TestSharingIdles(t *testing.T) {
 	s := NewSharing(NewParts(0))
 	looked := func(objects, found int) (n int) {
@@ -92,7 +92,7 @@ func TestSharingIdles(t *testing.T) {
 	assert.Equal(t, 1000, looked(1000, 0))
 	looked(100, 0)
 	assert.InDelta(t, 1600/probes, looked(1600, 0), 2)
-	looked(3*probes*gainWindow/1000, 500)
+	looked(3*probes*hitWindow/1000, 500)
 	assert.Equal(t, 1000, looked(1000, 500))
 	assert.Equal(t, 5000, looked(5000, 130), "an eighth is enough")
 	looked(5000, 120)
@@ -102,8 +102,8 @@ func TestSharingIdles(t *testing.T) {
 
 var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
 
-// TestManyParts: a table stays small and goes on sharing beside parts that come twice and never
-// again.
+// TestManyParts checks that a table stays within its limit, and still shares frequent parts, among
+// parts that occur twice and never again.
 func TestManyParts(t *testing.T) {
 	table, hits, begun := NewParts(4<<20), 0, time.Now()
 	for i := range *partsFlag {
@@ -119,9 +119,9 @@ func TestManyParts(t *testing.T) {
 	assert.Greater(t, hits, *partsFlag/8*9/10)
 }
 
-// TestWidensBesideUsers: goroutines that find, enter and widen all get what they asked for, and
-// each part is in the table once. What stayed out, because others were entering, enters when it is
-// asked for alone.
+// TestWidensBesideUsers checks that goroutines find the right parts while the table grows, and that
+// each part is in the table once. A part discarded because another goroutine held the lock enters
+// when it is next looked up.
 func TestWidensBesideUsers(t *testing.T) {
 	const parts = 6000 // 4,778 to 4,936 of them have a slot of their own in the end
 	for range 5 {
@@ -149,7 +149,8 @@ func TestWidensBesideUsers(t *testing.T) {
 	}
 }
 
-// checkOnce checks the table, and that each part is in it once, and returns how many there are.
+// checkOnce checks the table, including that no part is stored twice, and returns the number of
+// parts.
 func (t *Parts) checkOnce(tb testing.TB) int {
 	require.NoError(tb, t.Check())
 	seen := map[string]bool{}
@@ -160,8 +161,8 @@ func (t *Parts) checkOnce(tb testing.TB) int {
 	return len(seen)
 }
 
-// TestPartsCountWhatTheyHave: a part takes what parts in it take, which it keeps alive when they
-// have left the table.
+// TestPartsCountWhatTheyHave checks that the size of a part includes nested parts, which it keeps
+// alive after they are evicted.
 func TestPartsCountWhatTheyHave(t *testing.T) {
 	inner := make([]any, 100)
 	for i := range inner {

@@ -18,33 +18,33 @@ import (
 	"github.com/kinformer/cache/internal/interleave/schedules"
 )
 
-// The tests here run a table of parts through all schedules: see internal/interleave. Tables have
-// two or four slots at first, and room for a few parts.
+// The tests in this file run a table of parts through all schedules: see internal/interleave. A
+// table has two or four slots at first, and room for a few parts.
 
-// tableRig is a table in one schedule.
+// tableRig is the table of one schedule.
 type tableRig struct {
 	table   *Parts
 	answers *int
-	entered map[*cell]bool // all that may be in the table
+	entered map[*cell]bool // the values that may be in the table
 	clock   int
 }
 
-// cell is the value of a part. It may have another one in it.
+// cell is the value of a part, and may contain another one.
 type cell struct {
 	raw   string
 	inner *cell
-	gone  int // when the table was emptied because somebody had written to it; 0: was not
+	gone  int // the clock when the table was emptied because of a write to this cell; 0: never written to
 }
 
 // cells is the site of all parts.
 var cells = &Site{Type: reflect.TypeFor[any]()}
 
-// goneBy reports whether it, or what is in it, was to be in no table any more at a time.
+// goneBy reports whether the cell, or a cell in it, must not be in the table at the given time.
 func (c *cell) goneBy(at int) bool {
 	return c != nil && (c.gone != 0 && c.gone <= at || c.inner.goneBy(at))
 }
 
-// size is what each part takes.
+// cellSize is the size of each part, in bytes.
 const cellSize = partBytes + 16
 
 func newTableRig(slots, parts int, answers *int) *tableRig {
@@ -52,27 +52,28 @@ func newTableRig(slots, parts int, answers *int) *tableRig {
 	r.table.begin(0, bytesPerPart)
 	r.table.each = largestShare * cellSize / int64(slots)
 	r.table.resize(largestShare * cellSize)
-	if parts > 0 { // what is too large for the table, but for a part, is as if it were full
+	if parts > 0 { // pretend that the table is full except for these parts
 		r.table.bytes.Add(largestShare*cellSize - int64(slots)*slotBytes - int64(parts)*cellSize)
 	}
 	return r
 }
 
-// find returns the value of a part that is in the table, which has to be of these bytes, or nil.
+// find returns the value of the part with these bytes, or nil. It fails if the table returns
+// another value.
 func (r *tableRig) find(raw string) (hash uint64, found *cell) {
 	hash, e := r.table.find(cells, []byte(raw))
 	if *r.answers++; e == nil {
 		return hash, nil
 	}
-	found = e.value.kept.(*cell)
+	found = e.value.boxed.(*cell)
 	if found.raw != raw || !r.entered[found] {
 		interleave.Fail(fmt.Errorf("asked for %q and found %q", raw, found.raw))
 	}
 	return hash, found
 }
 
-// ask asks for a part, or for one that is made of a part, as one who begins now, and enters what
-// was asked for again.
+// ask looks up a part as a decoder that begins now does. After a second miss it adds the part. If
+// inner is not empty, the part contains the part of these bytes.
 func (r *tableRig) ask(raw, inner string) {
 	began, emptied := r.clock, r.table.emptied.Load()
 	hash, found := r.find(raw)
@@ -88,7 +89,7 @@ func (r *tableRig) ask(raw, inner string) {
 	}
 }
 
-// part is ask for what is in another part.
+// part is ask for the inner part.
 func (r *tableRig) part(raw string, emptied int64) *cell {
 	hash, found := r.find(raw)
 	if found == nil {
@@ -101,11 +102,11 @@ func (r *tableRig) part(raw string, emptied int64) *cell {
 func (r *tableRig) enter(hash uint64, c *cell, emptied int64) {
 	if r.table.again(hash) {
 		r.entered[c] = true
-		r.table.add(Part{of: cells, hash: hash, raw: []byte(c.raw), value: Value{kept: c}}, emptied)
+		r.table.add(Part{of: cells, hash: hash, raw: []byte(c.raw), value: Value{boxed: c}}, emptied)
 	}
 }
 
-// asks asks for parts, one after the other.
+// asks returns a thread that looks up parts in order.
 func (r *tableRig) asks(all ...string) func() {
 	return func() {
 		for _, raw := range all {
@@ -114,7 +115,7 @@ func (r *tableRig) asks(all ...string) func() {
 	}
 }
 
-// outer asks for a part that has another one in it, so many times.
+// outer returns a thread that looks up a part with an inner part, the given number of times.
 func (r *tableRig) outer(times int) func() {
 	return func() {
 		for range times {
@@ -123,7 +124,7 @@ func (r *tableRig) outer(times int) func() {
 	}
 }
 
-// write empties the table because somebody has written to the part that is in others.
+// write empties the table as if a program had modified the inner part.
 func (r *tableRig) write() {
 	if _, found := r.find("inner"); found != nil {
 		r.table.empty()
@@ -133,10 +134,10 @@ func (r *tableRig) write() {
 	}
 }
 
-// resizes has the table take another number of bytes.
+// resizes returns a thread that sets the limit of the table.
 func (r *tableRig) resizes(limit int64) func() { return func() { r.table.resize(limit) } }
 
-// look watches the size of the table.
+// look checks three times that the table is within its limit.
 func (r *tableRig) look() {
 	for range 3 {
 		bytes := r.table.bytes.Load()
@@ -147,7 +148,7 @@ func (r *tableRig) look() {
 	}
 }
 
-// check recounts the table, which takes base bytes more than it has.
+// check verifies the table, whose byte count exceeds its contents by base.
 func (r *tableRig) check(base int64) error {
 	slots, bytes, entries, seen := *r.table.slots.Load(), base, int64(0), map[string]bool{}
 	bytes += int64(len(slots)) * slotBytes
@@ -165,7 +166,7 @@ func (r *tableRig) check(base int64) error {
 			return fmt.Errorf("%q is where it is not found, or twice", e.raw)
 		}
 		seen[string(e.raw)] = true
-		if e.value.kept.(*cell).goneBy(r.clock) {
+		if e.value.boxed.(*cell).goneBy(r.clock) {
 			return fmt.Errorf("%q was written to", e.raw)
 		}
 	}
@@ -175,8 +176,8 @@ func (r *tableRig) check(base int64) error {
 	return nil
 }
 
-// tableConfigs are what three threads do to a table of so many slots, with room for so many parts;
-// 0: for all.
+// tableConfigs are the programs of three threads, with the number of slots of the table and of the
+// parts that it has room for; 0 parts: all.
 var tableConfigs = []struct {
 	name         string
 	slots, parts int
@@ -238,7 +239,7 @@ var tableConfigs = []struct {
 // TestSchedules runs all configurations.
 func TestSchedules(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	if _, ok := any(&new(lossySlot[Part]).seen).(*atomic.Uint32); !ok {
+	if _, ok := any(&new(cacheSlot[Part]).seen).(*atomic.Uint32); !ok {
 		t.Fatal("the package has no points: see make interleave")
 	}
 	var cases []schedules.Case

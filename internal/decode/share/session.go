@@ -12,58 +12,61 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 )
 
-// Options are what a caller chooses for a call. The zero value works.
+// Options are the options of one call of a decoder. The zero value is valid.
 type Options struct {
-	Intern *Intern  // shared strings; nil: every value has its own
-	Share  *Sharing // shared maps, lists and messages; nil: every value has its own
-	// Checks has each part that is found checked: the value is right, whoever has written to parts.
+	Intern *Intern  // the table of strings; nil: strings are not shared
+	Share  *Sharing // the table of maps, lists and messages; nil: they are not shared
+	// Checks verifies every part that is found in the table, so that the value is correct even if a
+	// program has modified parts.
 	Checks bool
-	// Rest says that only parts that differ from a former object are decoded. How many of them are
-	// found in the table does not decide whether later objects look for parts.
+	// Rest means that only the parts that differ from a former object are decoded. Whether they are
+	// found in the table does not decide whether later objects look up parts.
 	Rest bool
-	// Trim, which may be nil, leaves out of the metadata of an object what former objects were left
-	// without when they had been read.
+	// Trim, which may be nil, removes from the metadata of an object the fields that were removed
+	// from former objects after decoding.
 	Trim func(*metav1.ObjectMeta)
 }
 
 const (
-	// smallestPart is the least number of bytes of a part: what is smaller is decoded sooner than
-	// it is found.
+	// smallestPart is the smallest part, in bytes, that is looked up. Decoding a smaller one takes
+	// less time than finding it.
 	smallestPart = 16
-	// lookedFor bounds the work for an object: parts with so many times its bytes. Each byte of a
-	// pod is in 4 parts, on the average.
+	// lookedFor bounds the lookups of an object, in bytes of parts per byte of the object. The
+	// average byte of a pod is in 4 parts.
 	lookedFor = 16
-	// checkedPart: of so many parts that are found one is decoded anew and compared.
+	// checkedPart is the average number of parts found per part that is decoded again and compared.
 	checkedPart = 1024
 )
 
-// Session is the use of tables by what reads one document.
+// Session is the use of the tables for one document. It counts without synchronization, and adds
+// its counts to the tables in Leave.
 type Session struct {
-	// Private keeps texts and parts out of the tables.
+	// Private keeps strings and parts out of the tables.
 	Private bool
-	// Unsharable counts values that may be in no part: reading them may write to them, in
-	// goroutines that may be several, or they must not enter a table.
+	// Unsharable counts decoded values that must not be in a shared part: reading the value may
+	// modify it, which is a race between the objects that share it, or the value is secret. If the
+	// count changes while a part is decoded, the part is not added.
 	Unsharable int
-	// Sharable says that what is read may be in several objects.
+	// Sharable means that the decoded value may be referenced by several objects.
 	Sharable bool
-	// Looked counts the bytes of parts that were looked for.
+	// Looked is the number of bytes of the parts that were looked up.
 	Looked int
 
 	texts   *Intern
 	share   *Sharing
-	parts   *Parts // of share, if this document looks for parts
-	emptied int64  // how often that table was before
-	size    int    // bytes of the document
-	saved   int    // bytes of parts that were found
-	rest    bool   // of Options
-	checks  bool   // all parts that are found
-	toCheck int    // how many are until one is checked; 0 before the first document
+	parts   *Parts // of share; nil if this document does not look up parts
+	emptied int64  // parts.emptied at Enter
+	size    int    // of the document, in bytes
+	saved   int    // bytes of the parts that were found
+	rest    bool   // Options.Rest
+	checks  bool   // Options.Checks
+	toCheck int    // parts to find until one is checked; 0 before the first document
 
-	hits, misses     int64 // of texts
-	shared, unshared int64 // parts
+	hits, misses     int64 // of strings
+	shared, unshared int64 // parts found and not found
 }
 
-// Enter begins a document of so many bytes.
+// Enter begins a document of size bytes.
 func (s *Session) Enter(o Options, size int) {
 	s.Private, s.texts, s.checks, s.size = false, o.Intern, o.Checks, size
 	s.share, s.parts, s.rest, s.saved, s.Looked = o.Share, o.Share.parts(o.Rest), o.Rest, 0, 0
@@ -75,7 +78,7 @@ func (s *Session) Enter(o Options, size int) {
 	}
 }
 
-// Leave ends the document, of which so many bytes were read, and lets go of the tables.
+// Leave ends the document, after read bytes of it, and releases the tables.
 func (s *Session) Leave(read int) {
 	if s.texts != nil {
 		s.texts.count(&s.hits, &s.misses)
@@ -89,8 +92,8 @@ func (s *Session) Leave(read int) {
 	s.texts, s.share, s.parts = nil, nil, nil
 }
 
-// Kept returns b as a string that does not refer to the document, and is shared if it is short.
-func (s *Session) Kept(b []byte) string {
+// Intern returns b as a string that does not refer to the document. A short string is shared.
+func (s *Session) Intern(b []byte) string {
 	if s.texts == nil || s.Private || len(b) > longestInterned || len(b) == 0 {
 		return string(b)
 	}
@@ -107,8 +110,8 @@ func (s *Session) Kept(b []byte) string {
 	return text
 }
 
-// Boxed is Kept for texts in documents.
-func (s *Session) Boxed(b []byte) any {
+// InternAny is Intern for strings in documents. It saves the allocation of the interface.
+func (s *Session) InternAny(b []byte) any {
 	if s.texts == nil || s.Private || len(b) > longestInterned || len(b) == 0 {
 		return string(b)
 	}
@@ -130,11 +133,11 @@ func (s *Session) Boxed(b []byte) any {
 	return e.boxed
 }
 
-// Shares reports whether values may be found in a table of parts, or enter it.
+// Shares reports whether parts are looked up and added.
 func (s *Session) Shares() bool { return s.parts != nil && !s.Private }
 
-// Seeks reports whether a part of so many bytes is looked for. All that are looked for, of a
-// document, are no more than lookedFor times its own bytes, however its parts are nested.
+// Seeks reports whether to look up a part of size bytes. All lookups for a document take at most
+// lookedFor times its bytes, however its parts are nested.
 func (s *Session) Seeks(size int) bool {
 	if !s.Shares() || size < smallestPart || s.Looked+size > lookedFor*s.size {
 		return false
@@ -143,7 +146,7 @@ func (s *Session) Seeks(size int) bool {
 	return true
 }
 
-// Sought is a part that was not found.
+// Sought describes a part that was not found.
 type Sought struct {
 	of         *Site
 	raw        []byte
@@ -151,7 +154,7 @@ type Sought struct {
 	unsharable int
 }
 
-// Find returns the part of a site that was decoded from raw, or nil, and what Add needs of it.
+// Find returns the part decoded from raw at the site, or nil and the argument for Enters and Add.
 func (s *Session) Find(of *Site, raw []byte) (*Part, Sought) {
 	hash, known := s.parts.find(of, raw)
 	if known == nil {
@@ -163,13 +166,13 @@ func (s *Session) Find(of *Site, raw []byte) (*Part, Sought) {
 	return known, Sought{}
 }
 
-// Enters reports whether a value that was decoded since it was sought is to be added: nothing in it
-// keeps it from a table, and it was asked for before.
+// Enters reports whether to add the value decoded since Find: nothing in it is unsharable, and it
+// was missed before.
 func (s *Session) Enters(x Sought) bool {
 	return s.Unsharable == x.unsharable && s.parts.again(x.hash)
 }
 
-// Add makes the value of a part known, in which so many messages lie in each other.
+// Add adds the value of a part to the table. deep is the nesting depth of its messages.
 func (s *Session) Add(x Sought, value Value, deep int) {
 	e := Part{of: x.of, hash: x.hash, raw: x.raw, value: value, Deep: deep}
 	if !s.parts.refuses(&e) {
@@ -178,11 +181,12 @@ func (s *Session) Add(x Sought, value Value, deep int) {
 	}
 }
 
-// firstCheck returns a random interval, so that no place in an object is always skipped. The chance
-// is the same for each part, since readers are given up and made at any time.
+// firstCheck returns a random, exponentially distributed interval. No position in an object is
+// skipped systematically, and the chance of a check is the same for each part, although decoders
+// are created and discarded at any time.
 func firstCheck() int { return 1 + int(rand.ExpFloat64()*checkedPart) }
 
-// Due reports whether the part that was found now is to be checked.
+// Due reports whether to check the part that was just found.
 func (s *Session) Due() bool {
 	if s.toCheck--; s.toCheck > 0 && !s.checks {
 		return false
@@ -191,25 +195,25 @@ func (s *Session) Due() bool {
 	return true
 }
 
-// Checked returns a part that was found if it is equal to what anew decodes from its bytes, else what
-// the part should be.
-func (s *Session) Checked(e *Part, in string, anew func(raw []byte, p mem.Place) bool) *Part {
+// Checked returns e if its value equals the value that decode makes of its bytes, and otherwise a
+// part with the latter value.
+func (s *Session) Checked(e *Part, in string, decode func(raw []byte, p mem.Place) bool) *Part {
 	is, was := reflect.New(e.of.Type), mem.Place(nil)
 	e.Put(mem.Of(is))
-	if s.IsAsRead(in, is, func(p mem.Place) bool { was = p; return anew(e.raw, p) }) {
+	if s.IsAsRead(in, is, func(p mem.Place) bool { was = p; return decode(e.raw, p) }) {
 		return e
 	}
 	return &Part{of: e.of, hash: e.hash, raw: e.raw, value: ValueAt(e.of.Type, was), Deep: e.Deep}
 }
 
-// IsAsRead reports whether the value that is points to is equal to what anew decodes, if that succeeds.
-// Else a program has written to it. This is reported, and the table emptied: what was written to may be
-// in any number of its parts, in larger ones than this and in smaller ones. The value is only read:
-// nobody may write to it at any time.
-func (s *Session) IsAsRead(in string, is reflect.Value, anew func(p mem.Place) bool) bool {
+// IsAsRead reports whether the value that the pointer is points to equals the value that decode
+// makes, or decode fails. If they differ, a program has modified the value. IsAsRead then reports
+// this and empties the table, because the modified memory may also be in smaller and larger parts.
+// It does not repair the value: values are never written after decoding.
+func (s *Session) IsAsRead(in string, is reflect.Value, decode func(p mem.Place) bool) bool {
 	was := reflect.New(is.Type().Elem())
 	switch {
-	case !anew(mem.Of(was)):
+	case !decode(mem.Of(was)):
 		return true
 	case reflect.DeepEqual(is.Elem().Interface(), was.Elem().Interface()):
 		s.share.reported(nil)

@@ -9,31 +9,33 @@ import (
 )
 
 const (
-	// gainWindow is how many bytes are looked at before it is decided whether parts are worth
-	// looking for, and leastGain the share of them that has to be found: one byte in so many.
-	gainWindow = 1 << 20
-	leastGain  = 8
-	// probes: of so many objects one looks for parts while that is not worth it.
+	// hitWindow is the number of bytes of objects over which the share of bytes found in the table
+	// is measured. Lookups continue if one byte in leastHits was found.
+	hitWindow = 1 << 20
+	leastHits = 8
+	// probes is the number of objects per object that still looks up parts while lookups do not
+	// pay.
 	probes = 16
 )
 
-// Sharing is how the objects of a decoder share the parts of a table. Where no object is like
-// another, looking for parts would cost a fifth of decoding: so few objects do there. Any number of
-// goroutines may use it at a time.
+// Sharing decides which objects of a decoder look up parts. Where objects have nothing in common,
+// lookups would cost a fifth of decoding, so only one object in probes looks up parts. It is safe
+// for concurrent use.
 type Sharing struct {
 	table *Parts
 
-	idle         atomic.Bool // it is not worth it, but for probes
+	idle         atomic.Bool // lookups do not pay: probes only
 	turn         atomic.Uint32
-	found, bytes atomic.Int64 // of this window
+	found, bytes atomic.Int64 // in the current window
 
 	report func(*Written) // may be nil
 }
 
-// NewSharing returns what a decoder shares parts by.
+// NewSharing returns the Sharing of one decoder. The table may be shared by several decoders.
 func NewSharing(table *Parts) *Sharing { return &Sharing{table: table} }
 
-// parts returns the table if the next object, or the rest of one, is to look for parts, else nil.
+// parts returns the table if the next object, or the rest of one, looks up parts, and nil
+// otherwise.
 func (s *Sharing) parts(rest bool) *Parts {
 	if s == nil || s.idle.Load() && (rest || s.turn.Add(1)%probes != 0) {
 		return nil
@@ -41,23 +43,25 @@ func (s *Sharing) parts(rest bool) *Parts {
 	return s.table
 }
 
-// note takes notice of an object of which so many bytes were found in the table.
+// note adds an object, of whose bytes found were in parts from the table. At the end of a window it
+// decides whether lookups pay.
 func (s *Sharing) note(found, bytes int) {
 	sum := s.found.Add(int64(found))
-	if seen := s.bytes.Add(int64(bytes)); seen >= gainWindow && s.bytes.CompareAndSwap(seen, 0) {
+	if seen := s.bytes.Add(int64(bytes)); seen >= hitWindow && s.bytes.CompareAndSwap(seen, 0) {
 		s.found.Add(-sum)
-		s.idle.Store(sum*leastGain < seen)
+		s.idle.Store(sum*leastHits < seen)
 	}
 }
 
-// Written is a part that somebody has written to, although objects share it.
+// Written describes a shared part that a program has modified.
 type Written struct {
-	In      string        // the names that lead to it, before any that may be data
-	Is, Was reflect.Value // of one type
+	In      string        // the path of field names, up to names that may be data
+	Is, Was reflect.Value // the modified value and the correct one, of the same type
 }
 
-// Report has each check of a part reported: nil, if it is what its bytes mean. It is called before
-// the first object is decoded, to from any goroutine that decodes.
+// Report registers a function to call after each check of a part: with nil if the part is
+// unmodified. Report must be called before the first object is decoded. to is called by any
+// decoding goroutine.
 func (s *Sharing) Report(to func(*Written)) *Sharing {
 	s.report = to
 	return s

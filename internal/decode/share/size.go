@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// textBytes and boxBytes are the sizes of a string and of a slice behind an interface.
+// The sizes, in bytes, of the header of a string and of a slice in an interface.
 const (
 	textBytes = 16
 	boxBytes  = 24
 )
 
-// block is no less than the allocator hands out for so many bytes. Of blocks of 16 it makes several
-// small ones, of which one keeps all alive.
+// block returns an upper bound of the memory that the allocator uses for size bytes. The allocator
+// packs several small values into a block of 16 bytes, and each of them keeps the block alive.
 func block(size int) int64 {
 	step := 16
 	if size > 512 {
@@ -25,8 +25,8 @@ func block(size int) int64 {
 	return int64((size + step - 1) &^ (step - 1))
 }
 
-// mapBytes is the size of a map of so many entries, each of which has a slot of that many bytes:
-// groups of 8 slots, of which at most 7 are in use once there are several groups.
+// mapBytes returns the size of a map with the given number of entries, in slots of slot bytes.
+// Slots come in groups of 8. In a map with several groups, at most 7 of 8 slots are in use.
 func mapBytes(entries, slot int) int64 {
 	const header, table, group = 48, 40, 8
 	switch {
@@ -39,7 +39,8 @@ func mapBytes(entries, slot int) int64 {
 	return header + table + block(groups*(group+group*slot))
 }
 
-// mapSlot is the size of an entry of a map of type t. Large values are behind a pointer.
+// mapSlot returns the size of an entry of a map of type t. A key or element of more than 128 bytes
+// is behind a pointer.
 func mapSlot(t reflect.Type) int {
 	slot := 0
 	for _, part := range [2]reflect.Type{t.Key(), t.Elem()} {
@@ -52,8 +53,8 @@ func mapSlot(t reflect.Type) int {
 	return slot
 }
 
-// sizeOf estimates the memory that v refers to, without v. Values that are referred to twice count
-// twice.
+// sizeOf estimates the memory that v refers to, in bytes, without v itself. A value that is
+// referred to twice counts twice.
 func sizeOf(v reflect.Value) (n int64) {
 	switch v.Kind() {
 	case reflect.String:
@@ -77,7 +78,7 @@ func sizeOf(v reflect.Value) (n int64) {
 		return sizeOfMap(v)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			return 0 // its Location is everybody's
+			return 0 // its Location is shared by all times
 		}
 		for i := range v.NumField() {
 			n += sizeOf(v.Field(i))
@@ -107,7 +108,7 @@ func sizeOfMap(v reflect.Value) (n int64) {
 	return n
 }
 
-// sizeOfAny is sizeOf for values of documents, with what an interface points to.
+// sizeOfAny is sizeOf for values of documents, including the memory behind the interface.
 func sizeOfAny(v any) (n int64) {
 	switch v := v.(type) {
 	case nil, bool:

@@ -16,9 +16,9 @@ import (
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// known are types that read themselves, by methods that are known. But for a Quantity, reading a
-// variable of them does not write to it.
-var known = map[reflect.Type]bool{
+// builtin are the types with methods of their own which this package decodes without calling these
+// methods. Only reading a Quantity may modify the value.
+var builtin = map[reflect.Type]bool{
 	quantityType:                            true,
 	reflect.TypeFor[metav1.Time]():          true,
 	reflect.TypeFor[metav1.MicroTime]():     true,
@@ -33,7 +33,7 @@ var (
 	textMethod = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// ReadsItself reports whether a variable of type t is read by a method of its own.
+// ReadsItself reports whether values of type t are decoded by a method of t.
 func ReadsItself(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
 		return false
@@ -42,44 +42,45 @@ func ReadsItself(t reflect.Type) bool {
 	return p.Implements(jsonMethod) || p.Implements(textMethod)
 }
 
-// Restless reports whether reading a variable of type t, be it zero, may write to it, as
-// Quantity.String does. Types that read themselves may, and structs with unexported fields, in which
-// methods may keep what they have computed. Pointers are not followed.
-func Restless(t reflect.Type) bool {
+// MutatesOnRead reports whether reading a value of type t, even a zero one, may modify it, as
+// Quantity.String does. This is assumed of types that decode themselves, and of structs with
+// unexported fields, in which methods may cache results. Pointers are not followed.
+func MutatesOnRead(t reflect.Type) bool {
 	switch {
 	case t == quantityType:
 		return true
-	case known[t] || t == reflect.TypeFor[json.RawMessage]():
+	case builtin[t] || t == reflect.TypeFor[json.RawMessage]():
 		return false
 	case t.Kind() == reflect.Array:
-		return Restless(t.Elem())
+		return MutatesOnRead(t.Elem())
 	case ReadsItself(t):
 		return true
 	case t.Kind() != reflect.Struct:
 		return false
 	}
 	for field := range t.Fields() {
-		embedded := field.Anonymous && field.Type.Kind() == reflect.Struct // whose own fields count
-		if Restless(field.Type) || !field.IsExported() && !embedded {
+		embedded := field.Anonymous && field.Type.Kind() == reflect.Struct // its own fields are visited
+		if MutatesOnRead(field.Type) || !field.IsExported() && !embedded {
 			return true
 		}
 	}
 	return false
 }
 
-// IsShort reports whether arithmetic on a copy of a quantity leaves the quantity alone, so that
-// maps of such quantities may be shared. Quantities in short form do. Others, such as 1.5Gi, refer
-// to a number that their copies refer to as well, and that Add, Sub, Mul and Neg write to.
+// IsShort reports whether arithmetic on a copy of q leaves q unchanged, so that maps of such
+// quantities may be shared. This holds for quantities that fit an int64. Others, such as 1.5Gi,
+// point to a big number that a copy shares and that Add, Sub, Mul and Neg modify.
 func IsShort(q resource.Quantity) bool {
 	if _, is := q.AsInt64(); is {
 		return true
 	}
 	other := q
-	return q.AsDec() != other.AsDec() // one that is short makes a number anew
+	return q.AsDec() != other.AsDec() // a short quantity allocates a new number in each call
 }
 
-// Unshared reports whether the values of a member of a struct must not enter a table: the data of
-// secrets, for which the data of any object is taken, and texts that differ between objects.
+// Unshared reports whether the values of a field of t must not enter a table. These are the data of
+// secrets, for which the data of any top-level object is taken, and strings that differ between
+// objects.
 func Unshared(t reflect.Type, name string, top bool) bool {
 	switch name {
 	case "data", "stringData":

@@ -1,11 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream cuts the bodies of watches and lists into frames and items, in JSON and protobuf,
-// and takes frames apart.
+// Package stream splits the bodies of watches into frames and the bodies of lists into items, in
+// JSON and protobuf, and parses frames.
 package stream
 
-// Encoding is how objects are written on the wire.
+// Encoding is the encoding of objects on the wire.
 type Encoding string
 
 const (

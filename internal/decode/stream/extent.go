@@ -5,15 +5,16 @@ package stream
 
 import "github.com/kinformer/cache/internal/decode/scan"
 
-// extent finds the end of a value in pieces of it.
+// extent finds the end of a JSON value that is read in pieces.
 type extent struct {
 	depth   int
-	text    bool // within a string
-	escaped bool // behind a backslash
-	scalar  bool // a number or literal, which ends before what is none
+	text    bool // in a string
+	escaped bool // after a backslash
+	scalar  bool // the value is a number or literal, which ends before a delimiter
 }
 
-// end returns how many bytes of b are the value's, and whether it ends with them.
+// end returns the number of bytes of b that belong to the value, and reports whether the value ends
+// with them.
 func (e *extent) end(b []byte) (int, bool) {
 	i := 0
 	if e.escaped && len(b) > 0 {
@@ -50,7 +51,7 @@ func (e *extent) end(b []byte) (int, bool) {
 	return len(b), false
 }
 
-// inText returns where the string ends, or b.
+// inText returns the index after the end of the string, or len(b) if the string does not end in b.
 func (e *extent) inText(b []byte, i int) int {
 	for i = scan.PlainUntil(b, i); i < len(b); i = scan.PlainUntil(b, i) {
 		switch b[i] {

@@ -12,14 +12,14 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// Frame is what a frame of a watch consists of. The bytes are part of the frame.
+// Frame is a parsed frame of a watch. Its bytes are a subslice of the frame.
 type Frame struct {
 	Type   watch.EventType
-	Object []byte                  // one value in JSON, or a message without its envelope
-	Kind   schema.GroupVersionKind // of the envelope; in JSON it is in the object
+	Object []byte                  // a JSON value, or a protobuf message without its envelope
+	Kind   schema.GroupVersionKind // from the envelope; empty in JSON, where it is in the object
 }
 
-// heads are how frames of the watch begin as the API server writes them.
+// heads are the beginnings of frames, as the API server writes them.
 var heads = []struct {
 	event watch.EventType
 	text  string
@@ -30,11 +30,11 @@ var heads = []struct {
 	{watch.Bookmark, `{"type":"BOOKMARK","object":`},
 }
 
-var errFrame = &scan.Unsure{Why: "an unknown form of a frame"}
+var errFrame = &scan.GiveUpError{Why: "an unknown form of a frame"}
 
-// Open takes a frame apart, which in protobuf comes without the length that it is sent behind. The
-// frame is what client-go's decoder would make of it, if a decoder accepts the object. Errors and
-// what is written in another way are given up.
+// Open parses a frame. A frame in protobuf is passed without its length prefix. The result is that
+// of client-go's decoder, provided that the object can be decoded. Open gives up on errors and on
+// frames of any other form.
 func Open(frame []byte, e Encoding) (Frame, error) {
 	if e == Protobuf {
 		return openProtobuf(frame)
@@ -82,15 +82,15 @@ func eventOf(name []byte) (watch.EventType, bool) {
 	return "", false
 }
 
-// envelopeMark begins all data in Kubernetes' protobuf.
+// envelopeMark is the beginning of all data in Kubernetes' protobuf.
 const envelopeMark = "k8s\x00"
 
-// OpenEnvelope takes the envelope of an object in protobuf apart. One that says that its content is
-// encoded in another way is given up.
+// OpenEnvelope parses the envelope of an object in protobuf. It gives up if the envelope names
+// another encoding of its content.
 func OpenEnvelope(data []byte) (Frame, error) {
 	var d scan.Scanner
 	if d.Begin(data); !d.At(envelopeMark) || len(data) == len(envelopeMark) {
-		return Frame{}, &scan.Unsure{Why: "no protobuf of Kubernetes"}
+		return Frame{}, &scan.GiveUpError{Why: "no protobuf of Kubernetes"}
 	}
 	d.Pos = len(envelopeMark)
 	f, opened := openEnvelope(&d)
@@ -119,7 +119,7 @@ func openEnvelope(d *scan.Scanner) (f Frame, ok bool) {
 	return f, true
 }
 
-// openTypeMeta returns the texts of a TypeMeta, of which both are there.
+// openTypeMeta returns the fields of a TypeMeta, and reports whether both are present.
 func openTypeMeta(message []byte) (version, kind []byte, ok bool) {
 	d := scan.Scanner{Data: message}
 	if version, ok = d.Expect(1, len(message)); ok {

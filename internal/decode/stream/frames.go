@@ -12,39 +12,44 @@ import (
 )
 
 const (
-	// firstBuffer holds most frames of small objects, and is what a quiet watch costs.
+	// firstBuffer is the initial size of the buffer, in bytes. It holds most frames of small
+	// objects, and is the memory of an idle watch.
 	firstBuffer = 8 << 10
-	// keptBuffer is the most that is kept while no frame needs more.
+	// keptBuffer is the largest buffer, in bytes, that is kept while frames are small.
 	keptBuffer = 256 << 10
-	// lengthBytes are what the length before a frame of protobuf takes, the highest byte first.
+	// lengthBytes is the size of the big-endian length before a frame of protobuf.
 	lengthBytes = 4
 )
 
-// Frames cuts the stream of a watch. Frames in JSON are lines as a rule, but what is a whole object
-// is not waited behind; those in protobuf are sent behind their length. A frame has all bytes of
-// the stream between its neighbours, but lines of white space are left out.
+// Frames splits the stream of a watch. A frame in JSON is a line, but Frames returns an object that
+// is complete without waiting for the end of its line. A frame in protobuf has a length prefix. The
+// frames contain all bytes of the stream, except lines of white space.
+//
+//	buf  [ returned | ..... frame ..... | unread ]
+//	                 ↑ from              ↑ to         searched and looked are in between
 type Frames struct {
 	body     io.Reader
 	limit    int
 	protobuf bool
 
 	buf      []byte
-	from, to int // what was read and not returned
+	from, to int // the bytes read and not returned
 	err      error
 
-	// Of JSON: what was searched for the end of a line, and what was looked at for the end of a
-	// value, and how far that is.
+	// Of JSON: the positions up to which the buffer was searched for the end of a line and of a
+	// value, and the state of the latter search.
 	searched, looked int
 	extent           extent
 }
 
-// NewFrames reads frames of at most that many bytes.
+// NewFrames returns the frames of r, of at most limit bytes each.
 func NewFrames(r io.Reader, e Encoding, limit int) *Frames {
 	return &Frames{body: r, limit: limit, protobuf: e == Protobuf, buf: make([]byte, firstBuffer)}
 }
 
-// Next returns a frame, valid until the next call. A frame that is too long is given up; other
-// errors, io.EOF among them, are the reader's. After an error what is left is Rest's.
+// Next returns the next frame, valid until the next call. It gives up on a frame that is too long.
+// Other errors, including io.EOF, are those of the reader. After an error, Rest returns the
+// remaining bytes.
 func (f *Frames) Next() ([]byte, error) {
 	f.shrink()
 	for {
@@ -68,13 +73,14 @@ func (f *Frames) Next() ([]byte, error) {
 	}
 }
 
-// Rest returns what was read and not returned, and the error of the reader, nil if it has more.
+// Rest returns the bytes read but not returned, and the error of the reader, or nil if the stream
+// continues.
 func (f *Frames) Rest() ([]byte, error) { return f.buf[f.from:f.to], f.err }
 
-// Unread takes the frame back that Next has returned. Next must not be called again.
+// Unread puts back the frame that Next returned last. Next must not be called again.
 func (f *Frames) Unread(frame []byte) { f.from -= len(frame) }
 
-// Payload returns what a frame frames.
+// Payload returns a frame without its length prefix.
 func (f *Frames) Payload(frame []byte) []byte {
 	if f.protobuf {
 		return frame[lengthBytes:]
@@ -82,14 +88,14 @@ func (f *Frames) Payload(frame []byte) []byte {
 	return frame
 }
 
-// length returns that of the next frame, 0 if that is not there to its end.
+// length returns the length of the next frame, or 0 if the frame is not complete.
 func (f *Frames) length() (int, error) {
 	if f.protobuf {
 		return f.lengthByHeader()
 	}
 	n := f.lengthOfLine()
 	if n > f.limit || n == 0 && f.to-f.from > f.limit {
-		return 0, &scan.Unsure{Why: "too long"}
+		return 0, &scan.GiveUpError{Why: "too long"}
 	}
 	return n, nil
 }
@@ -99,8 +105,8 @@ func (f *Frames) lengthOfLine() int {
 		return f.searched + i + 1 - f.from
 	}
 	f.searched = f.to
-	// Servers send lines, but nobody has promised that: a value may end without one. What was read
-	// ends with that then, or with a part of the next one, of which more is under way.
+	// Servers send lines, but the protocol permits a value without one. The bytes read so far then
+	// end with the value, or with part of the next one, whose rest is on its way.
 	if f.to == f.from || !mayEndValue(f.buf[f.to-1]) {
 		return 0
 	}
@@ -111,7 +117,7 @@ func (f *Frames) lengthOfLine() int {
 	return 0
 }
 
-// mayEndValue reports whether an object may be at its end, or have ended, with a byte.
+// mayEndValue reports whether b may be the last byte of an object, or white space after it.
 func mayEndValue(b byte) bool { return b == '}' || b == ' ' || b == '\t' || b == '\r' }
 
 func (f *Frames) lengthByHeader() (int, error) {
@@ -121,14 +127,14 @@ func (f *Frames) lengthByHeader() (int, error) {
 	n := int64(binary.BigEndian.Uint32(f.buf[f.from:]))
 	switch {
 	case n > int64(f.limit):
-		return 0, &scan.Unsure{Why: "too long"}
+		return 0, &scan.GiveUpError{Why: "too long"}
 	case f.to-f.from < lengthBytes+int(n):
 		return 0, nil
 	}
 	return lengthBytes + int(n), nil
 }
 
-// read reads once, into memory that has room for more.
+// read reads once, into a buffer with room for more.
 func (f *Frames) read() {
 	if f.from > 0 && (f.from == f.to || f.to == len(f.buf)) {
 		f.searched, f.looked = f.searched-f.from, f.looked-f.from
@@ -143,7 +149,7 @@ func (f *Frames) read() {
 	f.err = err
 }
 
-// shrink gives memory back that a long frame has needed.
+// shrink releases the memory of a long frame.
 func (f *Frames) shrink() {
 	if len(f.buf) > keptBuffer && f.to-f.from <= firstBuffer {
 		f.searched, f.looked = f.searched-f.from, f.looked-f.from

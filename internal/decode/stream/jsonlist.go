@@ -15,17 +15,17 @@ import (
 
 // jsonList reads a list in JSON.
 type jsonList struct {
-	w     window
-	stub  []byte // the list without its items
-	state listState
-	names map[string]bool // of the members so far
-	head  metav1.TypeMeta
-	any   bool // there was an item
-	limit int  // bytes of the stub
-	at    int  // of the items in the stub, 0 if they have not begun
+	w        window
+	stub     []byte // the list without its items
+	state    listState
+	names    map[string]bool // names of the members read so far, quoted
+	head     metav1.TypeMeta
+	hasItems bool // an item was read
+	limit    int  // of the stub, in bytes
+	at       int  // the index of the items in stub; 0 before the first item
 }
 
-// Next is that of List.
+// Next implements List.
 func (l *jsonList) Next() ([]byte, error) {
 	for {
 		item, err := l.step()
@@ -35,15 +35,16 @@ func (l *jsonList) Next() ([]byte, error) {
 	}
 }
 
-// With is that of List.
+// With implements List.
 func (l *jsonList) With(items [][]byte) []byte {
 	return bytes.Join([][]byte{l.stub[:l.at], bytes.Join(items, []byte(",")), l.stub[l.at:]}, nil)
 }
 
-// Head is that of List. If it is not there, as where names are in alphabetical order, it is empty.
+// Head implements List. It is empty if the server writes kind and apiVersion after the items, as
+// with names in alphabetical order.
 func (l *jsonList) Head() metav1.TypeMeta { return l.head }
 
-// step reads on until something was found.
+// step reads a token of the list. It returns an item if the token is one.
 func (l *jsonList) step() (item []byte, err error) {
 	c := l.w.peek()
 	if c == 0 && l.w.pos == len(l.w.buf) {
@@ -63,21 +64,21 @@ func (l *jsonList) step() (item []byte, err error) {
 		l.take(behindList)
 	case l.state == beforeItem && c == '{':
 		return l.item()
-	case l.state == beforeItem && c == ']' && !l.any, l.state == behindItem && c == ']':
+	case l.state == beforeItem && c == ']' && !l.hasItems, l.state == behindItem && c == ']':
 		l.take(behindValue)
 	case l.state == behindItem && c == ',':
 		l.w.pos++
 		l.state = beforeItem
 	default:
-		return nil, l.unsure("not a list as it is known")
+		return nil, l.giveUp("not a list as it is known")
 	}
 	if len(l.stub) > l.limit {
-		return nil, l.unsure("too much besides the items")
+		return nil, l.giveUp("too much besides the items")
 	}
 	return nil, nil
 }
 
-func (l *jsonList) unsure(why string) error { return &scan.Unsure{Why: why, At: l.w.pos} }
+func (l *jsonList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: l.w.pos} }
 
 // take moves one byte to the stub.
 func (l *jsonList) take(state listState) {
@@ -86,23 +87,24 @@ func (l *jsonList) take(state listState) {
 	l.state = state
 }
 
-// member reads a member of the list up to its value's end, or up to the first item.
+// member reads a member of the list to the end of its value. It reads items up to the first item
+// only.
 func (l *jsonList) member() error {
 	name, err := l.w.value()
 	if err != nil {
 		return err
 	}
 	if bytes.IndexByte(name, '\\') >= 0 {
-		return l.unsure("an escape in a name")
+		return l.giveUp("an escape in a name")
 	}
 	if l.names[string(name)] {
-		return l.unsure("a member twice")
+		return l.giveUp("a member twice")
 	}
 	l.names[string(name)] = true
 	items := string(name) == `"items"`
 	l.stub = append(l.stub, name...)
 	if l.w.peek() != ':' {
-		return l.unsure("no colon")
+		return l.giveUp("no colon")
 	}
 	l.take(behindValue)
 	if c := l.w.peek(); items && c == '[' {
@@ -112,7 +114,7 @@ func (l *jsonList) member() error {
 	}
 	value, err := l.w.value()
 	if len(value) == 0 && err == nil {
-		err = l.unsure("no value")
+		err = l.giveUp("no value")
 	}
 	l.stub = append(l.stub, value...)
 	return err
@@ -123,23 +125,23 @@ func (l *jsonList) item() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.state = behindItem; l.any {
+	if l.state = behindItem; l.hasItems {
 		return item, nil
 	}
-	l.any = true
+	l.hasItems = true
 	before := append(bytes.Clone(l.stub), "]}"...)
 	_ = kjson.Unmarshal(before, &l.head)
 	return item, nil
 }
 
-// listState is where the reading of a list is.
+// listState is the position in a list.
 type listState int
 
 const (
 	beforeList  listState = iota
-	beforeName            // of a member of the list, or the list's end
+	beforeName            // or before the end of the list
 	behindValue           // of a member
-	beforeItem            // or the end of the items
+	beforeItem            // or before the end of the items
 	behindItem
 	behindList
 )

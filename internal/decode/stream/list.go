@@ -9,23 +9,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// List reads a list item by item. It holds one item at a time, and the list without its items.
+// List reads a list item by item. It holds one item at a time, and the list without its items:
+//
+//	{"kind":"PodList","metadata":{…},"items":[ {…},{…},{…} ]}
+//	stub: {"kind":"PodList","metadata":{…},"items":[]}   items: one at a time
 type List interface {
-	// Next returns the next item, which is valid until the next call, and io.EOF behind the last
-	// one, when the reader was read to its end. In JSON an item begins and ends as an object, and is
-	// not checked otherwise; in protobuf it is a whole message. A list that ends too early is given
-	// up or io.ErrUnexpectedEOF; one that is not certain to be a list is given up; other errors are
-	// the reader's.
+	// Next returns the next item, valid until the next call. After the last item, it reads the
+	// reader to its end and returns io.EOF. An item in JSON begins and ends as an object, but is
+	// not checked otherwise. An item in protobuf is a whole message. Next gives up, or returns
+	// io.ErrUnexpectedEOF, if the list ends too early, and gives up if the body is not certain to
+	// be a list. Other errors are those of the reader.
 	Next() ([]byte, error)
-	// Head returns what a list in JSON says of itself before its items, as far as it does, once
-	// there was an item.
+	// Head returns the kind and apiVersion of a list in JSON, if they precede its items. It is set
+	// after the first item.
 	Head() metav1.TypeMeta
-	// With returns the list with these items in the place of its own, once Next has returned io.EOF.
-	// What is not an item was not checked.
+	// With returns the list with the given items instead of its own. It is valid after Next has
+	// returned io.EOF. The rest of the list has not been checked.
 	With(items [][]byte) []byte
 }
 
-// NewList reads a list whose items, and all the rest, are of at most that many bytes each.
+// NewList returns a reader of a list. Each item, and the rest of the list, has at most limit bytes.
 func NewList(r io.Reader, e Encoding, limit int) List {
 	if e == Protobuf {
 		return &protobufList{w: window{r: r, limit: limit}, limit: limit}

@@ -14,24 +14,24 @@ import (
 
 // protobufList reads a list in protobuf.
 type protobufList struct {
-	w     window
-	state listState
-	stub  []byte // the list that is in the envelope, without its items
-	head  []byte // what comes before it in the envelope
-	end   uint64 // of the list, counted from the begin of the data
-	any   bool   // there was an item
-	place int    // of the first item in the stub
-	limit int
+	w        window
+	state    listState
+	stub     []byte // the list in the envelope, without its items
+	head     []byte // the envelope before the list
+	end      uint64 // of the list, in bytes from the beginning of the data
+	hasItems bool   // an item was read
+	place    int    // the index of the first item in stub
+	limit    int
 }
 
-// Fields of the envelope and of lists.
+// The tags of the envelope and of lists.
 const (
 	envelopeType   = 1<<3 | scan.WireBytes
 	envelopeObject = 2<<3 | scan.WireBytes
 	listItem       = 2<<3 | scan.WireBytes
 )
 
-// Next is that of List.
+// Next implements List.
 func (l *protobufList) Next() ([]byte, error) {
 	if l.state == beforeList {
 		if err := l.open(); err != nil {
@@ -45,22 +45,22 @@ func (l *protobufList) Next() ([]byte, error) {
 			return nil, err
 		}
 		if l.at() > l.end {
-			return nil, l.unsure("a field beyond the end of the list")
+			return nil, l.giveUp("a field beyond the end of the list")
 		}
 		if tag == listItem {
-			if !l.any {
-				l.any, l.place = true, len(l.stub)
+			if !l.hasItems {
+				l.hasItems, l.place = true, len(l.stub)
 			}
 			return field, nil
 		}
 		if l.stub = appendField(l.stub, tag, field); len(l.stub) > l.limit {
-			return nil, l.unsure("too much besides the items")
+			return nil, l.giveUp("too much besides the items")
 		}
 	}
 	return nil, l.close()
 }
 
-// With is that of List.
+// With implements List.
 func (l *protobufList) With(items [][]byte) []byte {
 	list := bytes.Clone(l.stub[:l.place])
 	for _, item := range items {
@@ -69,12 +69,12 @@ func (l *protobufList) With(items [][]byte) []byte {
 	return appendField(bytes.Clone(l.head), envelopeObject, append(list, l.stub[l.place:]...))
 }
 
-// Head is that of List. Nothing of it is needed.
+// Head implements List. It is empty, because items in protobuf need no head.
 func (l *protobufList) Head() metav1.TypeMeta { return metav1.TypeMeta{} }
 
-func (l *protobufList) unsure(why string) error { return &scan.Unsure{Why: why, At: int(l.at())} }
+func (l *protobufList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: int(l.at())} }
 
-// at is the position, counted from the begin of the data.
+// at returns the position, in bytes from the beginning of the data.
 func (l *protobufList) at() uint64 { return l.w.gone + uint64(l.w.pos) }
 
 // open reads the envelope up to the first field of the list.
@@ -83,7 +83,7 @@ func (l *protobufList) open() error {
 		return l.w.failure()
 	}
 	if string(l.w.buf[:len(envelopeMark)]) != envelopeMark {
-		return l.unsure("no protobuf of Kubernetes")
+		return l.giveUp("no protobuf of Kubernetes")
 	}
 	l.w.pos = len(envelopeMark)
 	tag, about, err := l.field()
@@ -92,7 +92,7 @@ func (l *protobufList) open() error {
 	}
 	_, kind, ok := openTypeMeta(about)
 	if tag != envelopeType || !ok || !bytes.HasSuffix(kind, []byte("List")) {
-		return l.unsure("not a list")
+		return l.giveUp("not a list")
 	}
 	l.head = appendField([]byte(envelopeMark), tag, about)
 	if tag, err = l.number(); err != nil {
@@ -103,13 +103,13 @@ func (l *protobufList) open() error {
 		return err
 	}
 	if tag != envelopeObject || size > 1<<40 {
-		return l.unsure("another field than was expected")
+		return l.giveUp("another field than was expected")
 	}
 	l.end = l.at() + size
 	return nil
 }
 
-// close reads what is behind the list: nothing, or empty fields.
+// close reads the rest of the envelope, which may contain empty fields only.
 func (l *protobufList) close() error {
 	for l.state = behindList; l.w.need(1); {
 		tag, field, err := l.field()
@@ -117,7 +117,7 @@ func (l *protobufList) close() error {
 			return err
 		}
 		if len(field) > 0 || tag != 3<<3|scan.WireBytes && tag != 4<<3|scan.WireBytes {
-			return l.unsure("an envelope with an unknown content")
+			return l.giveUp("an envelope with an unknown content")
 		}
 	}
 	if l.at() < l.end {
@@ -126,7 +126,7 @@ func (l *protobufList) close() error {
 	return l.w.err
 }
 
-// number reads a number at the position.
+// number reads a varint.
 func (l *protobufList) number() (uint64, error) {
 	for n := 1; n <= binary.MaxVarintLen64; n++ {
 		if !l.w.need(n) {
@@ -142,24 +142,24 @@ func (l *protobufList) number() (uint64, error) {
 		l.w.pos += n
 		return value, nil
 	}
-	return 0, l.unsure("a number of more than 64 bits")
+	return 0, l.giveUp("a number of more than 64 bits")
 }
 
-// field reads a field of bytes, which are valid until the next one is read.
+// field reads a field of type bytes. field is valid until the next call.
 func (l *protobufList) field() (tag uint64, field []byte, err error) {
 	l.w.begin = l.w.pos
 	if tag, err = l.number(); err != nil {
 		return 0, nil, err
 	}
 	if tag&7 != scan.WireBytes || tag < 8 || tag>>3 > scan.MostField {
-		return 0, nil, l.unsure("a field of the list that is no bytes")
+		return 0, nil, l.giveUp("a field of the list that is no bytes")
 	}
 	size, err := l.number()
 	if err != nil {
 		return 0, nil, err
 	}
 	if size > uint64(l.limit) {
-		return 0, nil, l.unsure("too long")
+		return 0, nil, l.giveUp("too long")
 	}
 	if !l.w.need(int(size)) {
 		return 0, nil, l.w.failure()

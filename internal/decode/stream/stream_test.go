@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// TestExtentsAgree: where a value ends for us it ends for the standard library.
+// TestExtentsAgree checks that extent finds the end of a value where encoding/json does.
 func TestExtentsAgree(t *testing.T) {
 	values := rapid.SampledFrom([]string{`{}`, `[]`, `{"a":"}"}`, `{"\"}":[{},"\\"]}`, `[[1,2],{"b":null}]`})
 	rapid.Check(t, func(t *rapid.T) {
@@ -41,7 +41,7 @@ func TestExtentsAgree(t *testing.T) {
 	})
 }
 
-// TestLongFramesGiveBack: memory that a long frame has needed is given back.
+// TestLongFramesGiveBack checks that the memory of a long frame is released.
 func TestLongFramesGiveBack(t *testing.T) {
 	long := []byte(`{"a":"` + strings.Repeat("x", 2<<20) + "\"}\n")
 	f := NewFrames(bytes.NewReader(append(long, "{}\n{}\n"...)), JSON, 8<<20)
@@ -53,7 +53,7 @@ func TestLongFramesGiveBack(t *testing.T) {
 	assert.LessOrEqual(t, len(f.buf), firstBuffer)
 }
 
-// TestListProtobufMemory: a list of many items is held one item at a time.
+// TestListProtobufMemory checks that a list of many items is held one item at a time.
 func TestListProtobufMemory(t *testing.T) {
 	list := &corev1.PodList{}
 	for i := range 300 {

@@ -10,21 +10,25 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// firstWindow is how much is read at a time, and most of the time all that is kept.
+// firstWindow is the number of bytes read at a time. It is usually the size of the window, too.
 const firstWindow = 32 << 10
 
-// window is the part of a stream that is looked at.
+// window is the part of a stream that is kept in memory:
+//
+//	stream  [ dropped (gone) | ... value ... | ....... ]
+//	                   buf[0] ↑   begin ↑  pos ↑       ↑ len(buf)
 type window struct {
 	r     io.Reader
-	buf   []byte // what was read and is needed
-	begin int    // of the value that is looked at; what is before it may go
+	buf   []byte // the bytes read and not yet dropped
+	begin int    // of the current value; bytes before it may be dropped
 	pos   int    // of the next byte
-	limit int    // most bytes from begin on
-	err   error  // of r: nothing comes behind buf
-	gone  uint64 // bytes that were before buf
+	limit int    // the most bytes to keep from begin on
+	err   error  // of r: nothing follows buf
+	gone  uint64 // the number of bytes before buf
 }
 
-// fill reads more, or reports false: with the reader's error in err, or none if there is no room.
+// fill reads more. If it returns false, err is the error of the reader, or nil if the window is at
+// its limit.
 func (w *window) fill() bool {
 	if w.err != nil {
 		return false
@@ -56,7 +60,7 @@ func (w *window) fill() bool {
 	}
 }
 
-// need reads until there are so many bytes at the position.
+// need reads until n bytes follow the position.
 func (w *window) need(n int) bool {
 	for len(w.buf)-w.pos < n {
 		if !w.fill() {
@@ -66,18 +70,18 @@ func (w *window) need(n int) bool {
 	return true
 }
 
-// failure is why fill reported false within a value.
+// failure returns the error after fill returned false within a value.
 func (w *window) failure() error {
 	switch {
 	case w.err == nil:
-		return &scan.Unsure{Why: "too long", At: w.pos}
+		return &scan.GiveUpError{Why: "too long", At: w.pos}
 	case errors.Is(w.err, io.EOF):
 		return io.ErrUnexpectedEOF
 	}
 	return w.err
 }
 
-// peek skips white space and returns the byte behind it, or 0 where nothing more can be read.
+// peek skips white space and returns the next byte, or 0 if no more can be read.
 func (w *window) peek() byte {
 	for {
 		for ; w.pos < len(w.buf); w.pos++ {
@@ -94,8 +98,8 @@ func (w *window) peek() byte {
 	}
 }
 
-// value reads any value up to its end, which is found by its brackets and quotes: what is between
-// is not checked.
+// value reads any value. Only its brackets and quotes are examined; the value is not checked
+// otherwise.
 func (w *window) value() ([]byte, error) {
 	first := w.peek()
 	w.begin = w.pos

@@ -17,7 +17,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// codecs know what servers of these tests send: pods, and their metadata.
+// codecs encode the objects that servers in these tests send: pods and their metadata.
 var codecs = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, metav1.AddMetaToScheme} {
@@ -28,7 +28,7 @@ var codecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme)
 }()
 
-// Encoded returns an object as a server writes it.
+// Encoded returns an object as a server encodes it.
 func Encoded(obj runtime.Object, media string) []byte {
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), media)
 	gv := schema.GroupVersion{Version: "v1"}
@@ -43,7 +43,7 @@ func Encoded(obj runtime.Object, media string) []byte {
 	return data
 }
 
-// Frame returns a watch event as a server writes it.
+// Frame returns a watch event as a server encodes it.
 func Frame(kind watch.EventType, obj runtime.Object, media string) []byte {
 	event := &metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Raw: Encoded(obj, media)}}
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), media)
@@ -57,14 +57,14 @@ func Frame(kind watch.EventType, obj runtime.Object, media string) []byte {
 
 // Wire is a server without a network, as a RoundTripper.
 type Wire struct {
-	Media string // of its answers
-	// Answer returns the pieces of a body, and whether it goes on behind them, for ever.
+	Media string // the content type of its responses
+	// Answer returns the pieces of a body, and reports whether the body stays open after them.
 	Answer func(*http.Request) (pieces [][]byte, hangs bool)
 
-	Open, Served atomic.Int32 // bodies that are not closed, and all
+	Open, Served atomic.Int32 // the numbers of open bodies and of all bodies
 }
 
-// RoundTrip answers.
+// RoundTrip returns the response of Answer.
 func (w *Wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	pieces, hangs := w.Answer(r)
 	w.Open.Add(1)

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package taptest has what tests of the tap need: decoders that are right, and what a server sends.
+// Package taptest provides correct decoders and server responses for tests of package tap.
 package taptest
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// slow is a decoder over those that client-go uses: slow, but right. What it returns is broken by
-// damage, if that is set, and given up where refuse says so.
+// slow is a correct but slow decoder, based on those of client-go. If damage is set, it breaks the
+// results. The decoder gives up if refuse returns true.
 type slow struct {
 	typ      reflect.Type
 	encoding tap.Encoding
@@ -33,8 +33,8 @@ type slow struct {
 
 var errRefused = errors.New("refused")
 
-// SlowDecoders makes decoders over those that client-go uses: slow, but right. What refuse says
-// they give up, and damage makes them wrong.
+// SlowDecoders returns a Maker of correct but slow decoders, based on those of client-go. They give
+// up if refuse returns true. damage, which may be nil, breaks their results.
 func SlowDecoders(refuse func(runtime.Object) bool, damage func(runtime.Object)) tap.Maker {
 	return func(t reflect.Type, e tap.Encoding) tap.Decoder {
 		return slow{t, e, refuse, damage}
@@ -109,14 +109,14 @@ func (d slow) List(body io.Reader, _ bool) tap.List {
 	return l
 }
 
-// slowList is a list that was read as a whole.
+// slowList is a list that was read completely.
 type slowList struct {
 	decoder slow
 	data    []byte
 	err     error
 
 	apiVersion, kind string
-	before, after    []byte // of JSON: around the items
+	before, after    []byte // of JSON: the bytes before and after the items
 	items            [][]byte
 	next             int
 
@@ -124,7 +124,7 @@ type slowList struct {
 	rest     []byte // of protobuf: the other fields
 }
 
-// splitJSON finds the items, the extent of which the decoder of the standard library knows.
+// splitJSON finds the items with the decoder of the standard library.
 func (l *slowList) splitJSON() error {
 	var head struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(l.data, &head); err != nil {
@@ -156,7 +156,7 @@ func (l *slowList) splitJSON() error {
 	return nil
 }
 
-// splitProtobuf takes metadata, field 1, and items, field 2, apart.
+// splitProtobuf separates the metadata, field 1, from the items, field 2.
 func (l *slowList) splitProtobuf() error {
 	if len(l.data) < 4 {
 		return errors.New("no magic")
@@ -234,7 +234,7 @@ func (l *slowList) With(items [][]byte) []byte {
 	return append([]byte("k8s\x00"), data...)
 }
 
-// SlowToBegin is SlowDecoders whose lists are not read before begin is closed.
+// SlowToBegin returns SlowDecoders whose lists are not read before begin is closed.
 func SlowToBegin(begin <-chan struct{}) tap.Maker {
 	return func(t reflect.Type, e tap.Encoding) tap.Decoder {
 		return waiting{slow{typ: t, encoding: e}, begin}

@@ -15,8 +15,9 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// knownMessage returns the node of a type whose Unmarshal is written by hand, or nil.
-func knownMessage(t reflect.Type) messageNode {
+// builtinMessage returns the node of a type whose Unmarshal is hand-written and is replaced by this
+// package, or nil.
+func builtinMessage(t reflect.Type) messageNode {
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
 		return timeMessage{}
@@ -30,10 +31,10 @@ func knownMessage(t reflect.Type) messageNode {
 	return nil
 }
 
-// timeMessage reads times, whose nanoseconds do not count.
+// timeMessage decodes times. Nanoseconds are ignored, as in Time.Unmarshal.
 type timeMessage struct{}
 
-func (timeMessage) message(d *reader, p mem.Place, end int) bool {
+func (timeMessage) message(d *decoder, p mem.Place, end int) bool {
 	if d.Pos == end {
 		return true
 	}
@@ -54,7 +55,7 @@ func (timeMessage) message(d *reader, p mem.Place, end int) bool {
 
 type quantityMessage struct{}
 
-func (quantityMessage) message(d *reader, p mem.Place, end int) bool {
+func (quantityMessage) message(d *decoder, p mem.Place, end int) bool {
 	d.Unsharable++
 	if d.Pos == end {
 		return true
@@ -63,7 +64,7 @@ func (quantityMessage) message(d *reader, p mem.Place, end int) bool {
 	if !ok {
 		return false
 	}
-	parsed, err := resource.ParseQuantity(d.Kept(text))
+	parsed, err := resource.ParseQuantity(d.Intern(text))
 	if err != nil {
 		return d.GiveUp("not a quantity")
 	}
@@ -73,7 +74,7 @@ func (quantityMessage) message(d *reader, p mem.Place, end int) bool {
 
 type fieldsMessage struct{}
 
-func (fieldsMessage) message(d *reader, p mem.Place, end int) bool {
+func (fieldsMessage) message(d *decoder, p mem.Place, end int) bool {
 	if d.Pos == end {
 		return true
 	}
@@ -84,8 +85,8 @@ func (fieldsMessage) message(d *reader, p mem.Place, end int) bool {
 	return ok
 }
 
-// only reads a message that has one field, of bytes.
-func (d *reader) only(end int) ([]byte, bool) {
+// only reads a message that consists of one field of type bytes.
+func (d *decoder) only(end int) ([]byte, bool) {
 	if tag, ok := d.Tag(end); !ok || tag != 1<<3|scan.WireBytes {
 		return nil, d.GiveUp("an unknown form of a message with one field")
 	}
@@ -96,11 +97,10 @@ func (d *reader) only(end int) ([]byte, bool) {
 	return b, ok
 }
 
-// textsMessage reads lists of strings that are messages of their own, and not nil if they are
-// empty.
+// textsMessage decodes lists of strings that are messages of their own. An empty list is not nil.
 type textsMessage struct{}
 
-func (textsMessage) message(d *reader, p mem.Place, end int) bool {
+func (textsMessage) message(d *decoder, p mem.Place, end int) bool {
 	if d.Pos == end {
 		mem.Set(p, []string{})
 		return true

@@ -18,18 +18,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHotEntriesStay: what is asked for all the time stays in a table that is full of what comes
-// some times and never again.
+// TestHotEntriesStay checks that frequent entries stay in a table that is full of entries which
+// occur a few times only.
 func TestHotEntriesStay(t *testing.T) {
 	const gone = 50_000
 	table, hits := NewIntern(1<<20), int64(0)
 	d := newSession(table)
 	for i := range gone {
 		for range 3 {
-			d.Kept(fmt.Appendf(nil, "%09d", i))
+			d.Intern(fmt.Appendf(nil, "%09d", i))
 		}
 		hits -= d.hits
-		d.Kept(fmt.Appendf(nil, "hot %03d", i%100))
+		d.Intern(fmt.Appendf(nil, "hot %03d", i%100))
 		hits += d.hits
 	}
 	d.Leave(0)
@@ -37,20 +37,21 @@ func TestHotEntriesStay(t *testing.T) {
 	assert.Greater(t, hits, int64(gone*9/10))
 }
 
-// TestTableIsFull: a table with less room than is asked for again takes what it may, and no more.
+// TestTableIsFull checks that a table that is too small for the recurring entries fills up to its
+// limit, and not beyond.
 func TestTableIsFull(t *testing.T) {
 	const limit, texts = 1 << 20, 20_000
 	table := NewIntern(limit)
 	d := newSession(table)
 	for i := range 5 * texts {
-		d.Kept(fmt.Appendf(nil, "again-%034d", i/2%texts))
+		d.Intern(fmt.Appendf(nil, "again-%034d", i/2%texts))
 	}
 	d.Leave(0)
 	require.NoError(t, table.Check())
 	assert.Greater(t, table.Status().Bytes, int64(limit*9/10))
 }
 
-// sites are those of parts in these tests.
+// sites are the sites of the parts in these tests.
 var sites = []*Site{{Type: reflect.TypeFor[any](), In: "0"}, {Type: reflect.TypeFor[any](), In: "1"}}
 
 func newSession(table *Intern) *Session {
@@ -59,39 +60,40 @@ func newSession(table *Intern) *Session {
 	return s
 }
 
-// lossyModel is a table beside what may be in it: all that was entered since it was emptied.
-type lossyModel struct {
+// cacheModel is a table and a model of its contents: the entries added since the table was last
+// emptied.
+type cacheModel struct {
 	table   *Parts
-	entered map[string]any // by node and bytes: the last value
+	entered map[string]any // the last value by site and bytes
 	values  int
 }
 
-func newLossyModel(limit int64) *lossyModel {
-	return &lossyModel{table: NewParts(limit), entered: map[string]any{}}
+func newCacheModel(limit int64) *cacheModel {
+	return &cacheModel{table: NewParts(limit), entered: map[string]any{}}
 }
 
-func (m *lossyModel) key(of *Site, raw string) string { return of.In + raw }
+func (m *cacheModel) key(of *Site, raw string) string { return of.In + raw }
 
-// part makes one of that size, in bytes, at least as many as it takes.
-func (m *lossyModel) part(of int, raw string, size int64) Part {
+// part returns a new part of size bytes, or of its own size if that is larger.
+func (m *cacheModel) part(of int, raw string, size int64) Part {
 	m.values++
-	e := Part{of: sites[of], raw: []byte(raw), value: Value{kept: m.values}}
+	e := Part{of: sites[of], raw: []byte(raw), value: Value{boxed: m.values}}
 	e.hash, _ = m.table.find(sites[of], e.raw)
 	e.bytes = max(0, size-e.size())
 	return e
 }
 
-// add enters a part as one who has begun when the table was emptied so often.
-func (m *lossyModel) add(e Part, emptied int64) {
+// add adds a part that was built when the table had been emptied the given number of times.
+func (m *cacheModel) add(e Part, emptied int64) {
 	before := m.table.entered.Load()
 	m.table.add(e, emptied)
 	if m.table.entered.Load() > before {
-		m.entered[m.key(e.of, string(e.raw))] = e.value.kept
+		m.entered[m.key(e.of, string(e.raw))] = e.value.boxed
 	}
 }
 
-// check compares all that is in the table, and what it counts.
-func (m *lossyModel) check(t require.TestingT) {
+// check compares the entries and counters of the table with the model.
+func (m *cacheModel) check(t require.TestingT) {
 	slots, bytes, entries := *m.table.slots.Load(), int64(0), int64(0)
 	for i := range slots {
 		e := slots[i].entry.Load()
@@ -100,7 +102,7 @@ func (m *lossyModel) check(t require.TestingT) {
 		}
 		bytes += e.size()
 		entries++
-		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.kept)
+		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.boxed)
 		_, found := m.table.find(e.of, e.raw)
 		require.Same(t, e, found, "in a slot where it is found, and once")
 		require.LessOrEqual(t, e.size(), m.table.limit.Load()/largestShare)
@@ -114,12 +116,13 @@ func (m *lossyModel) check(t require.TestingT) {
 	require.Equal(t, limit/bytesPerPart, n)
 }
 
-// TestTableModel: whatever is entered, in whatever order and size, and though the hashes be alike,
-// the table has nothing but what was entered last, and since it was emptied, and counts it rightly.
+// TestTableModel checks, for random operations, sizes and colliding hashes, that the table holds
+// only entries added since it was last emptied, each with its last value, and that its counters are
+// correct.
 func TestTableModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.SampledFrom([]int64{0, 1<<20 - 1, 1 << 20, 3 << 20}).Draw(t, "limit")
-		m := newLossyModel(limit)
+		m := newCacheModel(limit)
 		m.table.mask = rapid.SampledFrom([]uint64{0, 1, 3, 0xFF, ^uint64(0)}).Draw(t, "mask")
 		step := rapid.SampledFrom([]int{1, 10, 100}).Draw(t, "at a time")
 		next := 0
@@ -157,22 +160,22 @@ func TestTableModel(t *testing.T) {
 	})
 }
 
-// TestLargestEntry: an entry may be a sixteenth of what the table takes, to the byte.
+// TestLargestEntry checks to the byte that an entry may take a sixteenth of the limit.
 func TestLargestEntry(t *testing.T) {
 	for _, c := range []struct {
 		limit, size int64
 		entered     int
 	}{{64 << 10, 4 << 10, 1}, {64 << 10, 4<<10 + 1, 0}, {2 << 20, 128 << 10, 1}, {2 << 20, 128<<10 + 1, 0}} {
-		m := newLossyModel(c.limit)
+		m := newCacheModel(c.limit)
 		m.add(m.part(1, "a large part of an object", c.size), 0)
 		m.check(t)
 		assert.Len(t, m.entered, c.entered, "%+v", c)
 	}
 }
 
-// TestSetLimit: a table that may be larger keeps its entries, one that is to be smaller has none.
+// TestSetLimit checks that a higher limit keeps the entries and a lower limit removes them.
 func TestSetLimit(t *testing.T) {
-	m := newLossyModel(0)
+	m := newCacheModel(0)
 	for next := range 200 {
 		m.add(m.part(1, fmt.Sprintf("%016d", next), 0), 0)
 	}
@@ -190,7 +193,7 @@ func TestSetLimit(t *testing.T) {
 	assert.Zero(t, m.table.entries.Load())
 }
 
-// TestFirstIsNotAgain: what was never asked for was not, whatever its hash is.
+// TestFirstIsNotAgain checks that the first miss of a hash is not taken for a second one.
 func TestFirstIsNotAgain(t *testing.T) {
 	for _, high := range []uint64{0, 1, 2, 3, 1<<32 - 1} {
 		table := NewParts(0)
@@ -199,8 +202,8 @@ func TestFirstIsNotAgain(t *testing.T) {
 	}
 }
 
-// TestEmptiedBesideUsers: who begins after the table was emptied finds nothing that was made by who
-// has begun before, nor what was made of that.
+// TestEmptiedBesideUsers checks that, after the table was emptied, a goroutine finds no entry that
+// was built before, nor one built from such an entry.
 func TestEmptiedBesideUsers(t *testing.T) {
 	table := NewParts(256 << 10)
 	var users sync.WaitGroup
@@ -211,11 +214,11 @@ func TestEmptiedBesideUsers(t *testing.T) {
 				raw := fmt.Appendf(nil, "a part of some bytes %d", r.IntN(400))
 				emptied := table.emptied.Load()
 				hash, found := table.find(sites[1], raw)
-				if found != nil && found.value.kept.(int64) < emptied {
+				if found != nil && found.value.boxed.(int64) < emptied {
 					panic("found what was there before")
 				}
 				if found == nil && table.again(hash) {
-					table.add(Part{of: sites[1], hash: hash, raw: raw, value: Value{kept: emptied}}, emptied)
+					table.add(Part{of: sites[1], hash: hash, raw: raw, value: Value{boxed: emptied}}, emptied)
 				}
 				if r.IntN(500) == 0 {
 					table.empty()
@@ -229,36 +232,36 @@ func TestEmptiedBesideUsers(t *testing.T) {
 	assert.Greater(t, table.entered.Load(), int64(50))
 }
 
-// all returns the texts in a table.
+// all returns the strings in a table.
 func (t *Intern) all() []string { return slices.Collect(t.All()) }
 
 func TestSizesOfEntries(t *testing.T) {
-	assert.LessOrEqual(t, unsafe.Sizeof(lossySlot[interned]{}), uintptr(slotBytes))
+	assert.LessOrEqual(t, unsafe.Sizeof(cacheSlot[interned]{}), uintptr(slotBytes))
 	assert.LessOrEqual(t, unsafe.Sizeof(interned{})+unsafe.Sizeof(""), uintptr(entryBytes))
 }
 
-// TestIntern: equal texts are one from the second time on, whatever was in between, until the table
-// is full.
+// TestIntern checks that equal strings are shared from the second one on, and that private and long
+// strings never enter the table.
 func TestIntern(t *testing.T) {
 	table := NewIntern(0)
 	d := newSession(table)
-	first, second, third := d.Kept([]byte("text")), d.Kept([]byte("text")), d.Kept([]byte("text"))
+	first, second, third := d.Intern([]byte("text")), d.Intern([]byte("text")), d.Intern([]byte("text"))
 	assert.Equal(t, "texttexttext", first+second+third)
 	assert.Same(t, unsafe.StringData(second), unsafe.StringData(third))
-	boxed := d.Boxed([]byte("text"))
+	boxed := d.InternAny([]byte("text"))
 	assert.Equal(t, "text", boxed)
 	assert.Same(t, unsafe.StringData(third), unsafe.StringData(boxed.(string)))
 
 	long := []byte(strings.Repeat("l", longestInterned+1))
 	d.Private = true
 	for range 3 {
-		assert.Equal(t, "private", d.Kept([]byte("private")))
-		assert.Equal(t, "private", d.Boxed([]byte("private")))
+		assert.Equal(t, "private", d.Intern([]byte("private")))
+		assert.Equal(t, "private", d.InternAny([]byte("private")))
 	}
 	d.Private = false
 	for range 3 {
-		assert.Equal(t, string(long), d.Kept(long))
-		assert.Equal(t, string(long), d.Boxed(long))
+		assert.Equal(t, string(long), d.Intern(long))
+		assert.Equal(t, string(long), d.InternAny(long))
 	}
 	assert.Equal(t, []string{"text"}, table.all())
 	d.Leave(0)
@@ -269,9 +272,9 @@ func TestIntern(t *testing.T) {
 	require.NoError(t, table.Check())
 }
 
-// TestInternInTurns: two texts of the same slots that are asked for in turns both enter.
+// TestInternInTurns checks that two strings with the same slots both enter when they alternate.
 func TestInternInTurns(t *testing.T) {
-	for range 30 { // tables, for their seeds differ
+	for range 30 { // each table has another seed
 		table := NewIntern(0)
 		slots := uint64(len(*table.slots.Load()))
 		slot := func(text string) uint64 {
@@ -285,7 +288,7 @@ func TestInternInTurns(t *testing.T) {
 		d := newSession(table)
 		for range 2 {
 			for _, text := range []string{"0", fmt.Sprint(other)} {
-				require.Equal(t, text, d.Kept([]byte(text)))
+				require.Equal(t, text, d.Intern([]byte(text)))
 			}
 		}
 		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, table.all())
@@ -293,7 +296,7 @@ func TestInternInTurns(t *testing.T) {
 	}
 }
 
-// TestInternTogether: goroutines that use a table at a time all get what they asked for.
+// TestInternTogether checks that concurrent users of a table get the strings they asked for.
 func TestInternTogether(t *testing.T) {
 	table := NewIntern(256 << 10)
 	var users sync.WaitGroup
@@ -303,7 +306,7 @@ func TestInternTogether(t *testing.T) {
 			r := rand.New(rand.NewPCG(user, 2))
 			for range 20_000 {
 				text := fmt.Sprint("text-", r.IntN(5000))
-				if d.Kept([]byte(text)) != text || d.Boxed([]byte(text)) != text {
+				if d.Intern([]byte(text)) != text || d.InternAny([]byte(text)) != text {
 					panic("another text than was asked for")
 				}
 			}

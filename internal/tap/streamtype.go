@@ -14,29 +14,30 @@ import (
 	"github.com/kinformer/cache/internal/decode"
 )
 
-// lesson is what a frame that was decoded by both has taught about the others.
-type lesson struct {
-	decoder sure
+// streamType is the type and kind of the objects of a watch. It is learned from the first frame,
+// which the client and this package both decode.
+type streamType struct {
+	decoder safeDecoder
 	of      reflect.Type
 	kind    schema.GroupVersionKind // on the wire
-	cleared bool                    // the client clears it
+	cleared bool                    // the client clears it in objects
 }
 
 var errOtherKind = errors.New("an object of another kind")
 
-// errNoKind is about types whose objects do not have the kind and version that are on the wire, so
-// that frames of others could not be told.
+// errNoKind is the error about types whose objects do not retain the kind and version on the wire.
+// Frames of another kind could not be recognized.
 var errNoKind = errors.New("objects of the type do not tell their kind")
 
 var errOtherEvent = errors.New("another type of event")
 
-// learn returns what the object that the client has made of a frame teaches.
-func learn(by sure, frame Frame, theirs runtime.Object) (*lesson, error) {
+// learn returns the stream type of a watch, from a frame and the object that the client made of it.
+func learn(by safeDecoder, frame Frame, theirs runtime.Object) (*streamType, error) {
 	ours, err := by.Object(frame, false)
 	if err != nil {
 		return nil, err
 	}
-	l := &lesson{decoder: by, of: reflect.TypeOf(theirs), kind: kindOf(ours), cleared: kindOf(theirs).Empty()}
+	l := &streamType{decoder: by, of: reflect.TypeOf(theirs), kind: kindOf(ours), cleared: kindOf(theirs).Empty()}
 	ours.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	if l.kind.Kind == "" || l.kind.Version == "" || !kindOf(ours).Empty() {
 		return nil, errNoKind
@@ -44,8 +45,8 @@ func learn(by sure, frame Frame, theirs runtime.Object) (*lesson, error) {
 	return l, nil
 }
 
-// form returns what the object of a frame depends on besides its bytes.
-func (l *lesson) form(e Encoding) form {
+// form returns the properties, besides its bytes, that determine the object of a frame.
+func (l *streamType) form(e Encoding) form {
 	f := form{of: l.of, kind: l.kind}
 	switch {
 	case e == Protobuf && l.cleared:
@@ -58,9 +59,9 @@ func (l *lesson) form(e Encoding) form {
 	return f
 }
 
-// event decodes the object of a frame as the client does, perhaps from a former version, and returns
-// its row.
-func (l *lesson) event(frame Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
+// event decodes the object of a frame as the client does, possibly from the former version, and
+// returns its row.
+func (l *streamType) event(frame Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
 	obj, sums, err := l.decoder.update(frame, of, check)
 	switch {
 	case err != nil:

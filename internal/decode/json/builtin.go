@@ -20,9 +20,9 @@ import (
 
 var durationType = reflect.TypeFor[metav1.Duration]()
 
-// knownNode returns the node of a type whose UnmarshalJSON is known, or nil. But for Duration, null
-// leaves them zero.
-func knownNode(t reflect.Type) node {
+// builtinNode returns the node of a type whose UnmarshalJSON is replaced by this package, or nil.
+// Except for Duration, null sets these types to zero.
+func builtinNode(t reflect.Type) node {
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
 		return timeNode{}
@@ -44,7 +44,7 @@ func knownNode(t reflect.Type) node {
 
 type timeNode struct{}
 
-func (timeNode) json(d *reader, p mem.Place) bool {
+func (timeNode) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if !ok {
 		return false
@@ -63,7 +63,7 @@ func (timeNode) json(d *reader, p mem.Place) bool {
 
 type microTimeNode struct{}
 
-func (microTimeNode) json(d *reader, p mem.Place) bool {
+func (microTimeNode) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if !ok {
 		return false
@@ -76,8 +76,7 @@ func (microTimeNode) json(d *reader, p mem.Place) bool {
 	return true
 }
 
-// instant returns the time that a text such as 2026-01-05T08:00:00Z means, or false for another
-// form of it.
+// instant parses a time of the form 2026-01-05T08:00:00Z. It reports false for any other form.
 func instant(text []byte) (time.Time, bool) {
 	const form = "dddd-dd-ddTdd:dd:ddZ"
 	if len(text) != len(form) {
@@ -95,12 +94,12 @@ func instant(text []byte) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	moment := time.Date(year, month, day, hour, minute, second, 0, time.UTC)
-	return moment.Local(), moment.Day() == day // else there is no such day, or hour of it
+	return moment.Local(), moment.Day() == day // otherwise there is no such day or hour
 }
 
 type durationNode struct{}
 
-func (durationNode) json(d *reader, p mem.Place) bool {
+func (durationNode) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
 	if !ok {
 		return false
@@ -113,11 +112,11 @@ func (durationNode) json(d *reader, p mem.Place) bool {
 	return true
 }
 
-// quantityNode reads quantities, which are strings or numbers. Their escapes are not resolved by
-// the reference.
+// quantityNode decodes quantities, which are strings or numbers. It gives up on strings with
+// escapes, because Quantity.UnmarshalJSON does not resolve them.
 type quantityNode struct{}
 
-func (quantityNode) json(d *reader, p mem.Place) bool {
+func (quantityNode) json(d *decoder, p mem.Place) bool {
 	var text []byte
 	var ok bool
 	if d.Is('"') {
@@ -129,7 +128,7 @@ func (quantityNode) json(d *reader, p mem.Place) bool {
 		return false
 	}
 	d.Unsharable++
-	parsed, err := resource.ParseQuantity(strings.TrimSpace(d.Kept(text)))
+	parsed, err := resource.ParseQuantity(strings.TrimSpace(d.Intern(text)))
 	if err != nil {
 		return d.GiveUp("not a quantity")
 	}
@@ -139,7 +138,7 @@ func (quantityNode) json(d *reader, p mem.Place) bool {
 
 type intOrTextNode struct{}
 
-func (intOrTextNode) json(d *reader, p mem.Place) bool {
+func (intOrTextNode) json(d *decoder, p mem.Place) bool {
 	v := mem.Get[intstr.IntOrString](p)
 	if !d.Is('"') {
 		n, ok := d.Integer(32)
@@ -150,13 +149,13 @@ func (intOrTextNode) json(d *reader, p mem.Place) bool {
 	if !ok {
 		return false
 	}
-	v.Type, v.StrVal = intstr.String, d.Kept(text)
+	v.Type, v.StrVal = intstr.String, d.Intern(text)
 	return true
 }
 
 type fieldsNode struct{}
 
-func (fieldsNode) json(d *reader, p mem.Place) bool {
+func (fieldsNode) json(d *decoder, p mem.Place) bool {
 	raw, ok := d.Raw()
 	if !ok {
 		return false
@@ -167,7 +166,7 @@ func (fieldsNode) json(d *reader, p mem.Place) bool {
 
 type extensionNode struct{}
 
-func (extensionNode) json(d *reader, p mem.Place) bool {
+func (extensionNode) json(d *decoder, p mem.Place) bool {
 	raw, ok := d.Raw()
 	if !ok {
 		return false

@@ -13,56 +13,59 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// Reader reads documents in JSON, one after the other.
-type Reader struct {
+// Decoder decodes JSON documents one after another. The members of open objects and the elements of
+// open arrays are kept on two stacks. Closing an object or array pops its entries and copies them
+// into a map or slice of the exact size:
+//
+//	{"a":1,"b":[2,3   members  a:1   values  2 3
+type Decoder struct {
 	scan.Scanner
 	share.Session
 
-	brackets scan.Brackets // none if this document shares nothing
-	values   []any         // stack of arrays that are being read
-	members  []member      // stack of objects that are being read
+	brackets scan.Brackets // empty if this document shares nothing
+	values   []any         // elements of the open arrays
+	members  []member      // members of the open objects
 }
 
-// member is a member of an object.
+// member is a member of a JSON object.
 type member struct {
 	key   string
 	value any
 }
 
 // Begin begins a document.
-func (d *Reader) Begin(data []byte, o share.Options) {
+func (d *Decoder) Begin(data []byte, o share.Options) {
 	d.Scanner.Begin(data)
 	if d.Session.Enter(o, len(data)); d.Shares() {
 		d.brackets.Find(data)
 	}
 }
 
-// Finish ends the document, and returns an error if it was not read to its end.
-func (d *Reader) Finish(read bool) error {
+// Finish ends the document. It returns an error if read is false.
+func (d *Decoder) Finish(read bool) error {
 	d.Session.Leave(d.Pos)
 	d.brackets.None()
 	d.values, d.members = Emptied(d.values), Emptied(d.members)
 	return d.Scanner.Finish(read)
 }
 
-var readers = sync.Pool{New: func() any { return new(Reader) }}
+var decoders = sync.Pool{New: func() any { return new(Decoder) }}
 
-func begin(data []byte, o share.Options) *Reader {
-	d := readers.Get().(*Reader)
+func begin(data []byte, o share.Options) *Decoder {
+	d := decoders.Get().(*Decoder)
 	d.Begin(data, o)
 	return d
 }
 
-func (d *Reader) finish(read bool) error {
-	defer readers.Put(d)
+func (d *Decoder) finish(read bool) error {
+	defer decoders.Put(d)
 	return d.Finish(read)
 }
 
-// mostKept is how many elements of a stack are kept for the next document.
+// mostKept is the largest capacity, in elements, of a stack that is reused for the next document.
 const mostKept = 4 << 10
 
-// Emptied returns a stack with nothing on it, that refers to nothing. What was popped was cleared
-// then.
+// Emptied returns an empty stack that references nothing. Popped elements must have been cleared.
 func Emptied[T any](stack []T) []T {
 	if cap(stack) > mostKept {
 		return nil
@@ -71,18 +74,18 @@ func Emptied[T any](stack []T) []T {
 	return stack[:0]
 }
 
-// Part returns the object or array that begins here, if it is to be looked for in the table of
-// parts.
-func (d *Reader) Part() (scan.Bracket, bool) {
+// Part returns the object or array at the current position. It reports whether to look it up in the
+// table of parts.
+func (d *Decoder) Part() (scan.Bracket, bool) {
 	b, ok := d.brackets.Next(&d.Scanner)
 	return b, ok && d.Seeks(int(b.End-b.Begin))
 }
 
-// Names returns the names that lead to where the reader is.
-func (d *Reader) Names() string { return scan.Names(d.Data[:d.Pos]) }
+// Names returns the path of names to the current position.
+func (d *Decoder) Names() string { return scan.Names(d.Data[:d.Pos]) }
 
-// Value reads any value.
-func (d *Reader) Value() (any, bool) {
+// Value decodes any value.
+func (d *Decoder) Value() (any, bool) {
 	switch d.Peek() {
 	case '{', '[':
 		return d.shared()
@@ -91,7 +94,7 @@ func (d *Reader) Value() (any, bool) {
 		if !ok {
 			return nil, false
 		}
-		return d.Boxed(text), true
+		return d.InternAny(text), true
 	case 't':
 		return true, d.Literal("true")
 	case 'f':
@@ -102,7 +105,7 @@ func (d *Reader) Value() (any, bool) {
 	return d.number()
 }
 
-func (d *Reader) number() (any, bool) {
+func (d *Decoder) number() (any, bool) {
 	text, whole, ok := d.Number()
 	if !ok {
 		return nil, false
@@ -119,11 +122,12 @@ func (d *Reader) number() (any, bool) {
 	return n, true
 }
 
-// site stands for all objects and arrays in documents.
+// site is the site of all objects and arrays in documents.
 var site = &share.Site{Type: reflect.TypeFor[any]()}
 
-// shared reads an object or an array, which objects share if it was written alike before.
-func (d *Reader) shared() (any, bool) {
+// shared decodes an object or array. If the table has a part with the same bytes, shared returns
+// its value.
+func (d *Decoder) shared() (any, bool) {
 	b, sought := d.Part()
 	if !sought {
 		return d.container()
@@ -131,7 +135,7 @@ func (d *Reader) shared() (any, bool) {
 	known, x := d.Session.Find(site, d.Data[b.Begin:b.End])
 	if known != nil {
 		if d.Due() {
-			known = d.Checked(known, d.Names(), d.anew)
+			known = d.Checked(known, d.Names(), d.decodeAgain)
 		}
 		return known.Any(), d.Leap(b)
 	}
@@ -142,8 +146,8 @@ func (d *Reader) shared() (any, bool) {
 	return v, ok
 }
 
-// anew decodes a part that was found once more, for a check.
-func (d *Reader) anew(raw []byte, p mem.Place) bool {
+// decodeAgain decodes the bytes of a part without sharing, to check the value in the table.
+func (d *Decoder) decodeAgain(raw []byte, p mem.Place) bool {
 	r := begin(raw, share.Options{})
 	r.Depth = d.Depth
 	v, ok := r.container()
@@ -151,15 +155,15 @@ func (d *Reader) anew(raw []byte, p mem.Place) bool {
 	return r.finish(ok) == nil
 }
 
-// container reads an object or an array.
-func (d *Reader) container() (any, bool) {
+// container decodes an object or array.
+func (d *Decoder) container() (any, bool) {
 	if d.Is('{') {
 		return anyOf(d.object(false))
 	}
 	return anyOf(d.array())
 }
 
-// anyOf keeps a value that was not read out of an interface.
+// anyOf returns v as an interface, or nil if ok is false.
 func anyOf[T any](v T, ok bool) (any, bool) {
 	if !ok {
 		return nil, false
@@ -167,9 +171,9 @@ func anyOf[T any](v T, ok bool) (any, bool) {
 	return v, true
 }
 
-// object reads an object, perhaps the topmost one. What is called data may be a secret's, wherever
-// it is.
-func (d *Reader) object(topmost bool) (map[string]any, bool) {
+// object decodes an object. The data and stringData of any object are treated as those of a secret,
+// at any depth.
+func (d *Decoder) object(topmost bool) (map[string]any, bool) {
 	if !d.Open('{', "not an object") {
 		return nil, false
 	}
@@ -179,7 +183,7 @@ func (d *Reader) object(topmost bool) (map[string]any, bool) {
 	base, before := len(d.members), d.Private
 	for {
 		name, ok := d.Name()
-		if !ok || !d.anyMember(topmost, d.Kept(name)) {
+		if !ok || !d.anyMember(topmost, d.Intern(name)) {
 			return nil, false
 		}
 		if another, ok := d.More('}'); !another {
@@ -189,13 +193,13 @@ func (d *Reader) object(topmost bool) (map[string]any, bool) {
 	}
 }
 
-// anyMember reads a member of an object, and puts it on the stack. It leaves the reader private for
-// the rest of a topmost object if this is the kind of a secret.
-func (d *Reader) anyMember(topmost bool, key string) bool {
+// anyMember decodes a member of an object and pushes it. If it is the kind of a topmost object, and
+// the object is a Secret, d stays private for the rest of the object.
+func (d *Decoder) anyMember(topmost bool, key string) bool {
 	was := d.Private
 	if key == "data" || key == "stringData" {
 		d.Private = true
-		d.Unsharable++ // what is around it, too: it may be a secret
+		d.Unsharable++ // the enclosing object may be a Secret: it must not be shared either
 	}
 	v, ok := d.Value()
 	d.members = append(d.members, member{key: key, value: v})
@@ -203,8 +207,8 @@ func (d *Reader) anyMember(topmost bool, key string) bool {
 	return ok
 }
 
-// popObject takes pairs off the stack, as an object.
-func (d *Reader) popObject(base int) map[string]any {
+// popObject pops members down to base and returns them as an object.
+func (d *Decoder) popObject(base int) map[string]any {
 	made := make(map[string]any, len(d.members)-base)
 	for i := range d.members[base:] {
 		made[d.members[base+i].key] = d.members[base+i].value
@@ -214,7 +218,7 @@ func (d *Reader) popObject(base int) map[string]any {
 	return made
 }
 
-func (d *Reader) array() ([]any, bool) {
+func (d *Decoder) array() ([]any, bool) {
 	if !d.Open('[', "not an array") {
 		return nil, false
 	}
