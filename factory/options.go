@@ -87,7 +87,8 @@ func WithInformerName(name *cache.InformerName) Option {
 }
 
 // WithInformerOptions sets the options of the informers. The factory sets the identifier, the
-// description, the namespace, the resync period and the indexers unless the options have them.
+// description, the namespace and the resync period unless the options have them. It adds an index by
+// namespace, so that options with an index of that name are refused.
 func WithInformerOptions(options kinformer.Options) Option {
 	return func(c *config) { c.options = options }
 }

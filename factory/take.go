@@ -21,7 +21,7 @@ import (
 //	factory.Take(f.InformerFor, &v1.Widget{}, func(c versioned.Interface, namespace string) typedv1.WidgetInterface {
 //		return c.DemoV1().Widgets(namespace)
 //	})
-//	widgets := f.Demo().V1().Widgets() // Informer() returns that informer, and Lister() reads its store
+//	widgets := f.Demo().V1().Widgets() // Informer() is that informer, perhaps in a typed view; Lister() reads its store
 //
 // client returns the client of the resource in a namespace, or in all if it is "". The namespace is
 // that of WithNamespace and the list options are those of WithTweakListOptions, because Take cannot see

@@ -35,7 +35,12 @@ func drawTerminal(command, output string) string {
 		indent := len(line) - len(words)
 		widest = max(widest, indent+length)
 		words = strings.ReplaceAll(html.EscapeString(words), " ", "\u00a0") // or runs of spaces become one
-		words = ratio.ReplaceAllString(words, `<tspan class="ratio">$0</tspan>`)
+		words = ratio.ReplaceAllStringFunc(words, func(x string) string {
+			if strings.HasPrefix(x, "0") { // client-go is better
+				return x
+			}
+			return `<tspan class="ratio">` + x + `</tspan>`
+		})
 		fmt.Fprintf(&d, "<text x=\"%.0f\" y=\"%.0f\" textLength=\"%.0f\" lengthAdjust=\"spacingAndGlyphs\">%s</text>\n",
 			margin+column*float64(indent), y, column*float64(length), words)
 	}

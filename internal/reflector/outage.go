@@ -261,3 +261,12 @@ func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
 	o.server.waits(&o.member, timer, length)
 	return func() { o.server.goesOn(&o.member) }
 }
+
+// lostName returns the name of the reflector for the line about an outage: the target of its first request, if it is
+// known, else its own name.
+func (o *Options) lostName() string {
+	if target := o.Journal.decoding.Target(); !target.IsZero() {
+		return target.String()
+	}
+	return o.Name
+}

@@ -100,7 +100,7 @@ type lane struct {
 
 // member is a reflector that has lost a server.
 type member struct {
-	name   string
+	name   func() string
 	spread func() time.Duration // returns the random delay before it returns to the server
 	lane   *lane                // nil before its first turn; guarded by server.mu
 	logged bool                 // whether a log line has named it as lost; guarded by server.mu
@@ -319,7 +319,7 @@ func (s *server) warn() (names []string) {
 	for o := range s.mu.lost {
 		if !o.logged {
 			o.logged = true
-			names = append(names, o.name)
+			names = append(names, o.name())
 		}
 	}
 	slices.Sort(names)
