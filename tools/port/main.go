@@ -33,8 +33,9 @@ import (
 	"strings"
 )
 
-// kubernetes is the folder of a module that builds the programs of one release of Kubernetes.
-const kubernetes = "conformance/kubernetes/build/"
+// kubernetes is the beginning of the names of go.mod and go.sum of a module that builds the programs of one release
+// of Kubernetes, which the tree of another minor cannot have.
+const kubernetes = "conformance/kubernetes/build/go."
 
 // mostPatches is how many patches a port may have: what differs belongs into internal/minor.
 const mostPatches = 5
