@@ -4,7 +4,7 @@
 // Package suite runs one set of tests on every implementation of tools/cache's stores, queues and
 // informers: client-go's, which is the reference, and kinformer's. The package contains only tests.
 //
-// # What it pins
+// # Coverage
 //
 // The tests cover the behaviors on which users rely and which client-go's own tests do not check from
 // outside the package, or check only through its internals. Package upstream runs client-go's own tests
@@ -17,7 +17,7 @@
 //	informer_relist_test.go  shared informers: relists, errors, resyncs, transforms
 //	random_test.go           the same calls on both, of all queues and stores, with the same answers
 //
-// # How it runs
+// # Organization
 //
 // An implementation is a value of type implementation (rig_test.go): three small tables of constructors.
 // To test another implementation, add its value to the list of implementations. A case is a function of

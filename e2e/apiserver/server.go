@@ -9,7 +9,7 @@
 //	defer srv.Stop(context.Background())
 //	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())
 //
-// # What it is
+// # Contents
 //
 // The generic API server stack: k8s.io/apiserver's registry, watch cache and
 // etcd3 storage, with an etcd in the same process, serving
