@@ -55,8 +55,8 @@ var past = []func(*side) error{
 	create("c", "x"), update("a", "y", ""), update("a", "x", ""), create("d", "x"),
 }
 
-// future is the history while the watches are open, from v9. Its last writes match every watch that is
-// read until an object.
+// future is the history while the watches are open, from v9. Every watch of a check with a last object
+// receives the last event of that object.
 var future = []func(*side) error{
 	create("e", "x"), update("e", "y", ""), update("e", "y", ""), remove("e"), update("a", "x", "last"), update("c", "y", "last"),
 }
@@ -70,7 +70,7 @@ func lastStep(name string) int {
 type check struct {
 	name    string
 	options metav1.ListOptions
-	last    string // the object whose last event ends the watch; "" if none is delivered
+	last    string // the object whose last event ends the watch, "" if no event does
 }
 
 // silent reports whether a watch delivers no event.
