@@ -25,8 +25,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// audits audits without end, by all that is in options in turn, until stop is called, which waits
-// for so many audits that could be made, and returns what all have found.
+// audits audits f repeatedly, with each of options in turn, until stop is called. stop waits for enough
+// successful audits and returns all reports with findings.
 func audits(ctx context.Context, f *followed, options ...audit.Options) (stop func(t *testing.T, enough int64) (found []audit.Report)) {
 	auditing, cancel := context.WithCancel(ctx)
 	var done atomic.Int64
@@ -42,7 +42,7 @@ func audits(ctx context.Context, f *followed, options ...audit.Options) (stop fu
 			if len(report.Found) > 0 {
 				found = append(found, report)
 			}
-			select { // an audit of a server that is down fails at once
+			select { // an audit of a stopped server fails at once
 			case <-time.After(50 * time.Millisecond):
 			case <-auditing.Done():
 			}
@@ -57,7 +57,7 @@ func audits(ctx context.Context, f *followed, options ...audit.Options) (stop fu
 	}
 }
 
-// metadataOf lists the metadata of the objects of a resource.
+// metadataOf returns a lister of the metadata of the objects of a resource.
 func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.ListerWithContext {
 	t.Helper()
 	config := srv.Config()
@@ -76,8 +76,8 @@ func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.L
 	}}
 }
 
-// TestAudit: while writers write, the server is killed and restarted and forgets versions, audits
-// find nothing; what is then wrong is found, and repaired.
+// TestAudit checks that audits find nothing during writes, restarts and expired versions, and that they
+// find and repair later corruption.
 func TestAudit(t *testing.T) {
 	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
 		w := startWriters(ctx, r, 4)

@@ -19,7 +19,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// behind makes the resource of that kind, read through a gate.
+// behind returns the resource of the kind, read through the gate.
 func behind(t *testing.T, srv *apiserver.Server, kind string, gate *follow.Gate) *follow.Resource {
 	t.Helper()
 	writer, err := dynamic.NewForConfig(srv.Config())
@@ -32,7 +32,7 @@ func behind(t *testing.T, srv *apiserver.Server, kind string, gate *follow.Gate)
 	return r
 }
 
-// refusals has the first request of each kind refused, and keeps when each came.
+// refusals refuses the first request of each kind and records the times of requests.
 type refusals struct {
 	after int // seconds
 
@@ -58,7 +58,7 @@ func (s *refusals) refuse(r *http.Request) (seconds int) {
 	return 0
 }
 
-// check waits for the second request of that kind, and fails if it came too early.
+// check waits for the second request of the kind, and reports an error if it arrived too early.
 func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
 	t.Helper()
 	var came []time.Time
@@ -71,9 +71,8 @@ func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
 	assert.GreaterOrEqual(t, came[1].Sub(came[0]), time.Duration(s.after)*time.Second, kind)
 }
 
-// TestInformersHonorRetryAfter: whichever request is refused with 429, the next one comes after
-// the time that the server asks for, which is more than the first backoff, and the informer ends
-// equal.
+// TestInformersHonorRetryAfter checks that after a refusal with 429 the next request waits for the time
+// given by the server, which exceeds the first backoff, and that the informer catches up.
 func TestInformersHonorRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after = 2
@@ -83,7 +82,7 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 		*followed
 		refusals
 		resource *follow.Resource
-		first    string // kind of the first request
+		first    string // the kind of the first request
 	}
 	var all []*refused
 	for kind := range follow.Kinds() {
@@ -92,7 +91,7 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
 			f.resource = behind(t, srv, kind, &follow.Gate{Refuse: f.refuse})
 			f.followed = newFollowed(f.resource, mode, kinformer.Options{})
-			f.source.WatchSeconds = func() int64 { return 2 } // so that a stream is followed by a watch soon
+			f.source.WatchSeconds = func() int64 { return 2 } // a watch soon follows the watch-list
 			f.start(t, ctx)
 			all = append(all, f)
 		}

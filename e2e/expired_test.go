@@ -21,13 +21,13 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// hooked is a RoundTripper of the user's that is told of requests.
+// hooked is a user's RoundTripper that calls before for each request.
 type hooked struct {
 	next   http.RoundTripper
 	before func(*http.Request)
 }
 
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
 func (h hooked) WrappedRoundTripper() http.RoundTripper { return h.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -36,9 +36,9 @@ func (h hooked) RoundTrip(request *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(request)
 }
 
-// TestInformerSurvivesExpiryAnywhere: the server, which has no watch cache, has forgotten the
-// version of a list when its second page is asked for, and later that of a watch, which it tells by
-// an event.
+// TestInformerSurvivesExpiryAnywhere uses a server without a watch cache. The version of a list expires
+// before the request for its second page. Later the version of a watch expires, which the server reports
+// by an event.
 func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
@@ -48,7 +48,7 @@ func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	writer, err := dynamic.NewForConfig(srv.Config())
 	require.NoError(t, err)
 
-	var permission follow.Gate // which ends watches
+	var permission follow.Gate // ends watches
 	var compacted atomic.Bool
 	writes, err := follow.Pods(follow.Clients{Read: srv.Config(), Write: writer})
 	require.NoError(t, err)
@@ -77,9 +77,9 @@ func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	assert.EqualValues(t, 1, f.source.ExpiredPages.Load())
 	assert.Zero(t, f.source.ExpiredEvents.Load())
 
-	created(t, ctx, r, "heard") // a watch that has brought nothing would be followed by a list
+	created(t, ctx, r, "heard") // a watch without an event would be followed by a list
 	f.check(t, ctx, r)
-	f.source.Hold.Lock() // the informer falls behind
+	f.source.Hold.Lock() // makes the informer fall behind
 	permission.Withdraw()
 	permission.Restore()
 	for _, name := range []string{"f", "g"} {

@@ -23,14 +23,13 @@ import (
 )
 
 const (
-	// patience bounds every wait: far longer than any takes, on a machine that is busy with
-	// something else, too.
+	// patience bounds every wait. It is far longer than any wait takes, even on a busy machine.
 	patience = 5 * time.Minute
-	// someWrites is enough for every name to be created, changed and deleted a few times.
+	// someWrites suffices to create, change and delete every name a few times.
 	someWrites = 400
 )
 
-// startServer starts a child process that is stopped when the test ends.
+// startServer starts a child process and stops it when the test ends.
 func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
 	t.Helper()
 	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
@@ -45,7 +44,7 @@ func patientContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// followed is a running informer with a handler that keeps a replica.
+// followed is a running informer with a handler that maintains a replica.
 type followed struct {
 	cache.SharedIndexInformer
 	source  *follow.Source
@@ -53,7 +52,7 @@ type followed struct {
 	stop    func()
 
 	mu     sync.Mutex
-	faults []string // what the replica reported
+	faults []string // reported by the replica
 }
 
 func (f *followed) report(_, fault string) {
@@ -62,7 +61,7 @@ func (f *followed) report(_, fault string) {
 	f.faults = append(f.faults, fault)
 }
 
-// startFollowing runs an informer of r and waits until its handler has the initial state.
+// startFollowing runs an informer of r and returns once its handler has the initial state.
 func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m follow.Mode) *followed {
 	t.Helper()
 	f := newFollowed(r, m, kinformer.Options{})
@@ -79,7 +78,7 @@ func newFollowed(r *follow.Resource, m follow.Mode, options kinformer.Options) *
 	return f
 }
 
-// start runs the informer until stop is called, or the test ends.
+// start runs the informer until stop is called or the test ends.
 func (f *followed) start(t *testing.T, ctx context.Context) cache.ResourceEventHandlerRegistration {
 	t.Helper()
 	registration, err := f.AddEventHandler(f.replica)
@@ -92,8 +91,7 @@ func (f *followed) start(t *testing.T, ctx context.Context) cache.ResourceEventH
 	return registration
 }
 
-// check waits until the informer has caught up with a fresh LIST, and fails for anything that was
-// told wrong.
+// check waits until the informer has caught up with a new quorum LIST, and reports wrong notifications.
 func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) {
 	t.Helper()
 	want := listed(t, ctx, r)
@@ -113,8 +111,8 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
 }
 
-// listed is a fresh LIST. The first attempt after a restart may go out on a connection of which the
-// client does not know yet that it is dead.
+// listed returns the result of a new quorum LIST. The first attempt after a restart may use a dead
+// connection that the client still considers open.
 func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents checker.Contents) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {
@@ -125,7 +123,7 @@ func listed(t *testing.T, ctx context.Context, r *follow.Resource) (contents che
 	return contents
 }
 
-// created makes an object, as soon as the server takes it.
+// created creates an object. It retries until the server accepts it.
 func created(t *testing.T, ctx context.Context, r *follow.Resource, name string) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {
@@ -134,7 +132,7 @@ func created(t *testing.T, ctx context.Context, r *follow.Resource, name string)
 	}))
 }
 
-// resourceOf makes the resource of that kind on srv.
+// resourceOf returns the resource of the kind on srv.
 func resourceOf(t *testing.T, srv *apiserver.Server, kind string) *follow.Resource {
 	t.Helper()
 	require.NoError(t, srv.InstallCRD(t.Context(), follow.Widget))
@@ -146,7 +144,7 @@ func resourceOf(t *testing.T, srv *apiserver.Server, kind string) *follow.Resour
 	return r
 }
 
-// everyWay runs test for each kind of client in each mode, on a server of its own.
+// everyWay runs test for two kinds of client in both modes, each on its own server.
 func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode)) {
 	for _, name := range []string{"pods-protobuf", "crd-dynamic"} {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
@@ -168,7 +166,7 @@ func TestInformerFollowsWriters(t *testing.T) {
 		w.finish()
 		f.check(t, ctx, r)
 		lists, streams := f.source.Lists.Load(), f.source.Streams.Load()
-		repeated := f.source.Failed.Load() + f.source.Unfinished.Load() // by the server, which a slow client may make do that
+		repeated := f.source.Failed.Load() + f.source.Unfinished.Load() // repeated because of the server, for example when a client is slow
 		if m == follow.WatchListMode {
 			assert.LessOrEqual(t, lists, repeated, "a stream needs no LIST")
 			assert.LessOrEqual(t, streams, 1+repeated)
@@ -198,7 +196,7 @@ func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
 		w := startWriters(ctx, r, 3)
 		f := startFollowing(t, ctx, r, m)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
-		f.source.Hold.Lock() // the informer falls behind: no request of it goes out
+		f.source.Hold.Lock() // blocks the informer's requests, so that it falls behind
 		require.NoError(t, srv.Kill())
 		require.NoError(t, srv.Restart(ctx))
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
@@ -214,10 +212,10 @@ func TestInformerSurvivesAnExpiredResourceVersion(t *testing.T) {
 	})
 }
 
-// TestInformerWithPagesSurvivesARestart: the watch cache of a server that was restarted knows
-// nothing of the version that the informer is at, so that the watch expires, and etcd gives a list
-// in pages at exactly that version: list and watch could go on like that until etcd forgets the
-// version, minutes later.
+// TestInformerWithPagesSurvivesARestart checks that the informer does not loop. The watch cache of a
+// restarted server does not know the informer's version, so that the watch expires, while etcd serves a
+// list in pages at exactly that version: list and watch could repeat until etcd discards the version,
+// minutes later.
 func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	ctx := patientContext(t)
 	srv := startServer(t, ctx)
@@ -227,7 +225,7 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	}
 	f := newFollowed(r, follow.ListMode, kinformer.Options{Requests: kinformer.Requests{PageSize: 2, Backoff: wait.Backoff{Duration: 100 * time.Millisecond}}})
 	require.True(t, cache.WaitFor(ctx, "initial list", f.start(t, ctx).HasSyncedChecker()))
-	f.source.Hold.Lock() // the informer falls behind
+	f.source.Hold.Lock() // makes the informer fall behind
 	require.NoError(t, srv.Kill())
 	require.NoError(t, srv.Restart(ctx))
 	for _, name := range []string{"d", "e"} {

@@ -27,13 +27,12 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// stopOnAnything is the hastiest of all policies.
+// stopOnAnything is the strictest policy: it stops on every error.
 func stopOnAnything(context.Context, error, int) kinformer.ErrorDecision {
 	return kinformer.ErrorDecision{Stop: kinformer.StopUnsynced}
 }
 
-// podInformers makes an informer of pods by each factory, with those options and a backoff of an
-// instant, and runs them.
+// podInformers starts an informer of pods from each factory, with the options and a backoff of 20 ms.
 func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options kinformer.Options) map[string]cache.SharedIndexInformer {
 	t.Helper()
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
@@ -63,8 +62,8 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 	return all
 }
 
-// TestPermissionsLapse: the informers of factories live through a time without permissions,
-// whatever their policy, and have then what was written meanwhile.
+// TestPermissionsLapse checks that informers of factories survive a lapse of permissions under any
+// policy, and then receive the state written meanwhile.
 func TestPermissionsLapse(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
@@ -107,8 +106,8 @@ func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
 	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
 }
 
-// TestPermissionsMissing: without permissions from the start, StopOnForbidden ends the informers of
-// factories at once, and who waits, and the program, are told why.
+// TestPermissionsMissing checks that without initial permissions, StopOnForbidden stops informers of
+// factories at once and reports the reason to WaitForSync and OnStop.
 func TestPermissionsMissing(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
@@ -126,7 +125,7 @@ func TestPermissionsMissing(t *testing.T) {
 	}
 }
 
-// awaitVersions waits until a late handler has been told of the wanted names and versions.
+// awaitVersions waits until a new handler has received the wanted names and versions.
 func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want checker.Contents) error {
 	r := checker.NewReplica(func(string, string) {})
 	defer r.Close()

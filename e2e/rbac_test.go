@@ -18,7 +18,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestRoleIsBoundLater: informers of a user without a role are forbidden what they ask, and sync once a
+// TestRoleIsBoundLater checks that informers of a user without a role are forbidden, and sync once a
 // role is bound to the user.
 func TestRoleIsBoundLater(t *testing.T) {
 	t.Parallel()

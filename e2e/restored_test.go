@@ -24,7 +24,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// restart kills the server, has the folder of its data changed, and starts it again at the same
+// restart kills the server, calls change with etcd's folder, and starts the server again at the same
 // address.
 func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, change func(etcd string)) {
 	t.Helper()
@@ -33,8 +33,8 @@ func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, change fu
 	require.NoError(t, srv.Restart(ctx))
 }
 
-// impatient takes from answers what makes client-go repeat a request for 43 s whose resourceVersion
-// the server does not know.
+// impatient removes the Retry-After header, with which client-go would retry a request at a
+// resourceVersion unknown to the server for 43 s.
 type impatient struct{ next http.RoundTripper }
 
 func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
@@ -47,16 +47,16 @@ func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// shorterAheadPause makes audits of a cache that is ahead short. No other test runs meanwhile: it
-// is for tests that are not parallel.
+// shorterAheadPause shortens audits of a cache that is ahead. It changes a global variable, so that the
+// test must not be parallel.
 func shorterAheadPause(t *testing.T) {
 	usual := door.AheadPause
 	door.AheadPause = time.Second
 	t.Cleanup(func() { door.AheadPause = usual })
 }
 
-// TestAuditOfARestoredServer: when a backup of etcd is put back, informers go on with objects that
-// are gone, and hear of nothing. An audit finds that the cache is ahead, and repairs it.
+// TestAuditOfARestoredServer restores a backup of etcd. Informers keep objects that no longer exist, and
+// receive no event. An audit finds that the cache is ahead and repairs it.
 func TestAuditOfARestoredServer(t *testing.T) {
 	shorterAheadPause(t)
 	ctx := patientContext(t)
@@ -76,7 +76,7 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 		followers[m] = startFollowing(t, ctx, r, m)
 	}
-	for i := range 200 { // more than a server writes of itself until it is audited
+	for i := range 200 { // more than a server itself writes until the audit
 		created(t, ctx, r, fmt.Sprintf("new-%d", i))
 	}
 	for _, f := range followers {
@@ -100,7 +100,7 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	}
 }
 
-// repairedFromBackup has an audit find that an informer is ahead, and repair it.
+// repairedFromBackup checks that an audit finds f ahead and repairs it.
 func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *followed) {
 	t.Helper()
 	require.NoError(t, until(ctx, func() bool {

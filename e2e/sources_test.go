@@ -31,8 +31,7 @@ import (
 	"github.com/kinformer/cache/sources"
 )
 
-// manyPods are pods of three namespaces, which writers create, delete and give other labels, each its
-// own ones.
+// manyPods is pods in three namespaces. Writers create, relabel and delete them, each its own names.
 type manyPods struct {
 	client  kubernetes.Interface
 	stop    chan struct{}
@@ -68,7 +67,7 @@ func (p *manyPods) begin(ctx context.Context) {
 	}
 }
 
-// write does something to a pod. What fails is left: while the server is down everything does.
+// write changes a pod. Errors are ignored: while the server is down, every write fails.
 func (p *manyPods) write(ctx context.Context, name string, random *rand.Rand) error {
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	pods := p.client.CoreV1().Pods(one("a", "b", "c"))
@@ -90,7 +89,7 @@ func (p *manyPods) await(t *testing.T, ctx context.Context, writes int64) {
 	require.NoError(t, until(ctx, func() bool { return p.written.Load() >= goal }))
 }
 
-// listed returns the pods that are selected.
+// listed returns the selected pods.
 func (p *manyPods) listed(t *testing.T, ctx context.Context, selects func(*corev1.Pod) bool) checker.Contents {
 	t.Helper()
 	list, err := p.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
@@ -104,14 +103,14 @@ func (p *manyPods) listed(t *testing.T, ctx context.Context, selects func(*corev
 	return checker.ContentsOf(selected)
 }
 
-// podsOf asks for the pods of a namespace, "" for all, that a selector selects.
+// podsOf returns a lister and watcher of the selected pods in namespace, or in all if it is "".
 func podsOf(t *testing.T, config *rest.Config, namespace, selector string) cache.ListerWatcher {
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	return cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
 }
 
-// manySources is an informer of sources with a handler that keeps a replica.
+// manySources is an informer of sources with a handler that maintains a replica.
 type manySources struct {
 	cache.SharedIndexInformer
 	*sources.Set
@@ -123,15 +122,15 @@ func newManySources(t *testing.T, m follow.Mode) manySources {
 	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 	f := &followed{SharedIndexInformer: informer}
 	f.replica = checker.NewReplica(func(about, fault string) {
-		if !strings.Contains(fault, ", deleted at ") { // an object may leave a source, and come back with another, in one version
+		if !strings.Contains(fault, ", deleted at ") { // an object may leave one source and return through another at the same version
 			f.report(about, fault)
 		}
 	})
-	f.replica.Unordered = true // the first states of sources are initial lists whenever they come
+	f.replica.Unordered = true // the first state of a source is an initial list, whenever it arrives
 	return manySources{informer, set, f}
 }
 
-// check waits until the informer has what the server has, and audits each source.
+// check waits until the informer has the server's state, and audits each source.
 func (s manySources) check(t *testing.T, ctx context.Context, want checker.Contents) {
 	t.Helper()
 	require.NotEmpty(t, want)
@@ -147,9 +146,9 @@ func (s manySources) check(t *testing.T, ctx context.Context, want checker.Conte
 	assert.Empty(t, s.faults)
 }
 
-// TestSources: an informer of two namespaces and of two selectors that overlap them has what the server
-// has, while labels change, a permission is withdrawn for one namespace, sources are replaced and
-// removed, the server is killed, and versions expire.
+// TestSources checks that an informer of two namespaces and of two overlapping selectors has the
+// server's state, while labels change, the permission for a namespace is withdrawn, sources are replaced
+// and removed, the server is killed, and versions expire.
 func TestSources(t *testing.T) {
 	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 		t.Run(string(m), func(t *testing.T) {
@@ -186,7 +185,7 @@ func TestSources(t *testing.T) {
 			require.NoError(t, s.Remove("me"))
 			pods.await(t, ctx, 100)
 			require.NoError(t, srv.Kill())
-			held.Store(true) // the other three fall behind
+			held.Store(true) // makes the other three fall behind
 			require.NoError(t, srv.Restart(ctx))
 			pods.await(t, ctx, 100)
 			_, err := srv.Compact(ctx)
@@ -209,8 +208,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestShards: four shards have each pod once, with servers that shard and with those that do not, and
-// so do three that take their places.
+// TestShards checks that four shards together have each pod once, with servers that shard and servers
+// that do not, and so do the three shards that replace them.
 func TestShards(t *testing.T) {
 	for _, gate := range []bool{false, true} {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {

@@ -22,18 +22,18 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// fuse is the network of an informer, which burns when so many bytes have come from the server. The
-// fields are set before its use.
+// fuse is the network of an informer. It burns once after bytes have been received from the server.
+// after and burnt must be set before use.
 type fuse struct {
 	after int64
-	burnt chan struct{} // closed then
+	burnt chan struct{} // closed when it burns
 
 	once sync.Once
 	come atomic.Int64
-	open atomic.Int64 // connections
+	open atomic.Int64 // number of open connections
 }
 
-// Dial fits rest.Config.Dial.
+// Dial is a function for rest.Config.Dial.
 func (f *fuse) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var dialer net.Dialer
 	c, err := dialer.DialContext(ctx, network, address)
@@ -50,7 +50,7 @@ type fusedConn struct {
 	once sync.Once
 }
 
-// Read counts before anybody sees what was read.
+// Read counts the bytes before they are returned.
 func (c *fusedConn) Read(into []byte) (int, error) {
 	n, err := c.Conn.Read(into)
 	if c.fuse.come.Add(int64(n)) >= c.fuse.after {
@@ -64,9 +64,9 @@ func (c *fusedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// stopAfter runs an informer until so many bytes have come from the server, and fails if a
-// connection of its is left then. It returns how many had come when it had its state, 0 if it was
-// stopped before.
+// stopAfter runs an informer until it has received that many bytes from the server, stops it, and
+// reports an error if a connection remains. It returns the number of bytes received before the informer
+// synced, 0 if it did not.
 func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind string, m follow.Mode, after int64) (synced int64) {
 	t.Helper()
 	network := &fuse{after: after, burnt: make(chan struct{})}
@@ -100,8 +100,8 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 	return synced
 }
 
-// TestStoppedAnywhere: wherever in a list, a watch or a handshake an informer is when it is
-// stopped, it leaves no goroutine, no body and no connection.
+// TestStoppedAnywhere checks that an informer, stopped at any point of a list, watch or handshake,
+// leaves no goroutine, body or connection.
 func TestStoppedAnywhere(t *testing.T) {
 	const points = 12
 	ctx := patientContext(t)
@@ -113,7 +113,7 @@ func TestStoppedAnywhere(t *testing.T) {
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(fmt.Sprint(kind, "/", m), func(t *testing.T) {
-				const some = 100 << 10 // with events
+				const some = 100 << 10 // includes some events
 				synced := stopAfter(t, ctx, srv, kind, m, some)
 				require.NotZero(t, synced)
 				for i := range int64(points) {
@@ -126,7 +126,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 	left := fmt.Errorf("%d bodies are open", transport.Open())
 	for left != nil && ctx.Err() == nil {
-		resourceOf(t, srv, "pods-protobuf").Close() // the connections that clients without a Dial share
+		resourceOf(t, srv, "pods-protobuf").Close() // closes the connections that clients without a Dial share
 		if transport.Open() == 0 {
 			left = goleak.Find(running)
 		}

@@ -34,8 +34,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestForeignFactories: generated factories that are not client-go's have informers of this module, which decode
-// directly, and their listers read them.
+// TestForeignFactories checks that generated factories other than client-go's use kinformer's informers,
+// which decode directly, and that their listers read them.
 func TestForeignFactories(t *testing.T) {
 	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestForeignFactories(t *testing.T) {
 	})
 }
 
-// runTaken runs a factory until its test ends, and returns when the informer that it took has synced.
+// runTaken runs a factory until the test ends, and returns when the taken informer has synced.
 func runTaken(t *testing.T, f interface {
 	Start(<-chan struct{})
 	Shutdown()
@@ -96,7 +96,8 @@ func runTaken(t *testing.T, f interface {
 	assert.Equal(t, resource, status.Resource.Resource)
 }
 
-// TestFor: types of all groups, custom ones included, are found on a server by their Go type.
+// TestFor checks that types of all groups, including custom ones, are found on a server by their Go
+// type.
 func TestFor(t *testing.T) {
 	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
 	require.NoError(t, err)

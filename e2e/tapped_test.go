@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// checkDecoding fails if an informer of ours that has its state does not decode directly, where it
-// should, or does so wrongly.
+// checkDecoding reports an error if a synced informer of kinformer does not decode directly although it
+// should, or decodes wrongly.
 func checkDecoding(t *testing.T, informer interface{ HasSyncedChecker() cache.DoneChecker }) {
 	t.Helper()
 	status, err := inspect.StatusOf(informer)

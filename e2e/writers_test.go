@@ -21,12 +21,12 @@ const (
 	writePause     = 2 * time.Millisecond
 )
 
-// writers create, update and delete objects at random until stopped, each its own names. What fails
-// is left: while the server is down everything does.
+// writers create, update and delete objects at random until stopped, each its own names. Errors are
+// ignored: while the server is down, every write fails.
 type writers struct {
 	stop  chan struct{}
 	group sync.WaitGroup
-	done  atomic.Int64 // acknowledged writes
+	done  atomic.Int64 // number of acknowledged writes
 }
 
 func startWriters(ctx context.Context, r *follow.Resource, seed uint64) *writers {
@@ -55,8 +55,8 @@ func (w *writers) write(ctx context.Context, r *follow.Resource, writer int, ran
 	}
 }
 
-// oneWrite creates, updates or deletes, by dice: more updates than deletions, so that names come
-// and go.
+// oneWrite creates, updates or deletes an object, depending on dice. Updates are more frequent than
+// deletions.
 func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice int) error {
 	if dice < 3 {
 		_, err := r.Create(ctx, name, strconv.Itoa(value))
@@ -74,14 +74,14 @@ func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice 
 	}
 }
 
-// finish stops the writers and returns when nothing of theirs is under way any more: every write
-// has its answer, since one that is canceled may still take effect, after a LIST that comes later.
+// finish stops the writers and returns when all writes were answered: a canceled write could still take
+// effect after a later LIST.
 func (w *writers) finish() {
 	close(w.stop)
 	w.group.Wait()
 }
 
-// awaitWrites returns when n more writes have been acknowledged.
+// awaitWrites returns once n more writes have been acknowledged.
 func (w *writers) awaitWrites(ctx context.Context, n int64) error {
 	goal := w.done.Load() + n
 	if err := until(ctx, func() bool { return w.done.Load() >= goal }); err != nil {
@@ -90,7 +90,7 @@ func (w *writers) awaitWrites(ctx context.Context, n int64) error {
 	return nil
 }
 
-// until returns nil when done has returned true, and an error when ctx ends before.
+// until polls done and returns nil once it returns true, or an error if ctx is done first.
 func until(ctx context.Context, done func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

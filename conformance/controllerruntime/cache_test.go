@@ -124,8 +124,8 @@ func TestRemovalOfAnInformer(t *testing.T) {
 	assert.Len(t, pods.Items, 2)
 }
 
-// TestWhatTheCacheHandsOut: status, queue, a snapshot, handlers and readiness are to be had of it
-// as it is.
+// TestWhatTheCacheHandsOut checks that status, queue, snapshot, handlers and readiness are available
+// from an unchanged cache.
 func TestWhatTheCacheHandsOut(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)

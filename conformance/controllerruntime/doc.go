@@ -2,20 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controllerruntime tests kinformer's informers in the caches and managers of
-// sigs.k8s.io/controller-runtime, against the embedded API server. It exports nothing: to use them,
-// one option is enough,
+// sigs.k8s.io/controller-runtime, against the embedded API server. It contains only tests. One option is
+// enough to use the informers,
 //
 //	ctrl.NewManager(config, ctrl.Options{
 //		Cache: ctrlcache.Options{NewInformer: cache.NewSharedIndexInformer},
 //	})
 //
-// with cache being github.com/kinformer/cache, or kinformer.Constructor(...) for informers with
-// options.
+// where cache is github.com/kinformer/cache, or kinformer.Constructor(...) for informers with options.
 //
-// Its caches' own tests, and those of its sources, are run as well, copied with their import of
-// tools/cache swapped.
+// The package also runs controller-runtime's own tests of caches and sources, copied with their import
+// of tools/cache replaced.
 //
-// The benchmarks measure a cache's first sync, and reads from a cache, beside controller-runtime's
+// The benchmarks measure a cache's first sync and reads from a cache, compared with controller-runtime's
 // default informer:
 //
 //	make apiserver

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// pollEvery is how often a state is looked at that has no channel to wait on.
+// pollEvery is the interval between checks of a state without a channel.
 const pollEvery = 10 * time.Millisecond
 
-// labeller sends the names that it was asked to reconcile and marks their pods.
+// labeller sends the names to be reconciled and labels their pods.
 func labeller(c client.Client, seen chan<- string) reconcile.Func {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		pod := &corev1.Pod{}
@@ -82,7 +82,7 @@ func TestReconcilerOverStopAndRestart(t *testing.T) {
 
 	require.NoError(t, s.Kill())
 	require.NoError(t, s.Restart(ctx))
-	require.Eventually(t, func() bool { // the first request may go out on a connection of which the client does not know yet that it is dead
+	require.Eventually(t, func() bool { // the first request may use a dead connection that the client still considers open
 		err := s.Create(ctx, podIn("default", "after", "node-0"))
 		return err == nil || apierrors.IsAlreadyExists(err)
 	}, patience, pollEvery)

@@ -20,7 +20,7 @@ import (
 	"github.com/kinformer/cache/e2e/transport"
 )
 
-// cacheOf is the way of a cache of controller-runtime's to pods.
+// cacheOf returns matrix.Client.Run for a cache of controller-runtime.
 func cacheOf(example func() client.Object) func(context.Context, *rest.Config, *http.Client, matrix.NewInformer) error {
 	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer matrix.NewInformer) error {
 		c, err := ctrlcache.New(config, ctrlcache.Options{
@@ -39,8 +39,8 @@ func cacheOf(example func() client.Object) func(context.Context, *rest.Config, *
 	}
 }
 
-// TestMatrix is that of package matrix for the caches of controller-runtime. Those of metadata
-// change what they list and watch, and so leave it to their clients to decode it.
+// TestMatrix is the test of package matrix for caches of controller-runtime. Metadata caches change the
+// results of lists and watches, and therefore do not decode directly.
 func TestMatrix(t *testing.T) {
 	cases := matrix.All(
 		matrix.Client{Name: "typed", Encodings: []string{matrix.JSON, matrix.Protobuf}, Run: cacheOf(func() client.Object { return &corev1.Pod{} })},

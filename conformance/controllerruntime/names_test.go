@@ -23,8 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/metrics"
 )
 
-// TestNamesOfInformers: whichever informer of two namespaces starts first, each has the same series of
-// metrics at each start, and logs call it by its resource and namespace.
+// TestNamesOfInformers checks that each informer of two namespaces has the same metrics series at each
+// start, whichever starts first, and that logs name it by resource and namespace.
 func TestNamesOfInformers(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)
@@ -32,7 +32,7 @@ func TestNamesOfInformers(t *testing.T) {
 	config.Wrap(direct.Transport)
 	server := strings.TrimPrefix(config.Host, "https://")
 	for start := range 5 {
-		s.createPods(t, ctx, fmt.Sprint("one-", start), 1) // of another namespace
+		s.createPods(t, ctx, fmt.Sprint("one-", start), 1) // in another namespace
 		require.NoError(t, s.Create(ctx, podIn("one", fmt.Sprint("pod-", start), "node")))
 		c, err := ctrlcache.New(config, ctrlcache.Options{
 			NewInformer: cache.NewSharedIndexInformer, DefaultNamespaces: map[string]ctrlcache.Config{"one": {}, "two": {}},
@@ -59,7 +59,8 @@ func TestNamesOfInformers(t *testing.T) {
 	}
 }
 
-// TestStripManagedFieldsKeepsParts: of objects that are not unstructured, also in a build without inlining.
+// TestStripManagedFieldsKeepsParts checks that the transform is recognized, also in a build without
+// inlining. It keeps the parts of objects other than unstructured ones.
 func TestStripManagedFieldsKeepsParts(t *testing.T) {
 	assert.True(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), &corev1.Pod{}))
 	assert.True(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), &metav1.PartialObjectMetadata{}))
@@ -67,8 +68,8 @@ func TestStripManagedFieldsKeepsParts(t *testing.T) {
 	assert.False(t, event.KeepsParts(ctrlcache.TransformStripManagedFields(), nil))
 }
 
-// objects returns the number of objects of each informer that runs, by those of its labels that say
-// something. No two have the same ones.
+// objects returns the number of objects of each running informer by its nonempty labels. No two
+// informers may have the same labels.
 func objects() map[string]float64 {
 	of := map[string]float64{}
 	metrics.NewReader(metrics.Options{}).Read(func(s metrics.Sample) {

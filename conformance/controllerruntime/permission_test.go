@@ -21,8 +21,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// permittedManager makes a manager whose reads need the permission, and whose informers stop when
-// they may not read.
+// permittedManager returns a manager whose reads depend on the permission, and whose informers stop when
+// reads are forbidden.
 func permittedManager(t *testing.T, s stage, permission *follow.Gate, onStop func(error), setUp func(ctrl.Manager)) ctrl.Manager {
 	t.Helper()
 	config := rest.CopyConfig(s.Config())
@@ -36,8 +36,8 @@ func permittedManager(t *testing.T, s stage, permission *follow.Gate, onStop fun
 	return mgr
 }
 
-// TestStopHandlerEndsAManager: a manager that may not read from the start ends as soon as the
-// server has said so, with the reason, and not after controller-runtime's two minutes.
+// TestStopHandlerEndsAManager checks that a manager without initial permission ends at the first refusal
+// by the server, with the reason, and not after controller-runtime's two minutes.
 func TestStopHandlerEndsAManager(t *testing.T) {
 	ctx, stop := context.WithCancelCause(patientContext(t))
 	defer stop(nil)

@@ -29,8 +29,7 @@ import (
 	"github.com/kinformer/cache/e2e/transport"
 )
 
-// patience bounds every wait: far longer than any takes, on a machine that is busy with something
-// else, too.
+// patience bounds every wait. It is far longer than any wait takes, even on a busy machine.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// stage is a server, and a client that reads from it directly.
+// stage is a server, and a client that reads directly from it.
 type stage struct {
 	*apiserver.Server
 	client.Client
@@ -65,7 +64,7 @@ func patientContext(tb testing.TB) context.Context {
 	return ctx
 }
 
-// counted is our constructor, which counts the informers that it made.
+// counted is kinformer's constructor and counts the created informers.
 type counted struct{ made atomic.Int64 }
 
 func (c *counted) newInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
@@ -73,7 +72,7 @@ func (c *counted) newInformer(lw cache.ListerWatcher, example runtime.Object, re
 	return cache.NewSharedIndexInformer(lw, example, resync, indexers)
 }
 
-// startManager runs a manager with our informers. The returned function stops it and waits for it.
+// startManager runs a manager with kinformer's informers. The returned function stops it and waits.
 func startManager(t *testing.T, ctx context.Context, s stage, options ctrlcache.Options, setUp func(ctrl.Manager)) (ctrl.Manager, func()) {
 	t.Helper()
 	if options.NewInformer == nil {
@@ -114,7 +113,7 @@ func (s stage) createPods(tb testing.TB, ctx context.Context, namespace string, 
 	}
 }
 
-// isOurs says whether one of kinformer's informers is behind the cache's.
+// isOurs reports whether the cache's informer is kinformer's.
 func isOurs(informer ctrlcache.Informer) bool {
 	return reflect.TypeOf(informer).Elem().PkgPath() == reflect.TypeFor[cache.RealFIFO]().PkgPath()
 }

@@ -31,20 +31,19 @@ const (
 	theirImport       = `"k8s.io/client-go/tools/cache"`
 	ourImport         = `"github.com/kinformer/cache"`
 
-	// upstreamPatience bounds building and running their tests, which take about a minute, and
-	// fetchPatience the download of what these need beyond our own requirements, if it is not in
-	// the module cache.
+	// upstreamPatience bounds the build and run of controller-runtime's tests, which take about a
+	// minute. fetchPatience bounds the download of further requirements missing in the module cache.
 	upstreamPatience = 2 * time.Hour
 	fetchPatience    = 5 * time.Minute
 )
 
-// upstreamPackages are those whose tests are about caches and informers.
+// upstreamPackages are the packages with tests of caches and informers.
 var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/internal/source/..."}
 
-// TestControllerRuntimesOwnTests runs controller-runtime's own tests of its caches and sources,
-// those that it exports included, on the embedded API server. They are copied from the module cache
-// with nothing changed but the import of tools/cache, and, with KINFORMER_TAPPED, one line for each
-// config that puts direct.Transport below its clients.
+// TestControllerRuntimesOwnTests runs controller-runtime's own tests of caches and sources, including
+// its exported ones, on the embedded API server. They are copied from the module cache. Only the import
+// of tools/cache is changed and, with KINFORMER_TAPPED, one line for each config that puts
+// direct.Transport below its clients.
 func TestControllerRuntimesOwnTests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
 	defer cancel()
@@ -81,14 +80,14 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 	t.Log(suites)
 }
 
-// configured are the suites with a config of the server, and aConfig is where they get it.
+// configured are the suites with a config of the server, and aConfig matches the call that returns it.
 var (
 	configured = []string{"pkg/cache/cache_suite_test.go", "pkg/source/source_suite_test.go"}
 	aConfig    = regexp.MustCompile(`(\w+), err = testenv\.Start\(\)\n`)
 )
 
-// tapUpstream puts direct.Transport below the clients of the suites' configs, and has them tell how
-// many bodies it has taken.
+// tapUpstream puts direct.Transport below the clients of the suites' configs, and makes the suites print
+// the number of bodies it has taken over.
 func tapUpstream(t *testing.T, dir string) {
 	t.Helper()
 	from, to := filepath.Join("..", "..", "e2e", "transport"), filepath.Join(dir, "pkg", "internal", "transport")
@@ -107,8 +106,8 @@ var _ = ReportAfterSuite("taken", func(Report) { fmt.Printf("direct.Transport ha
 	}
 }
 
-// copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the files
-// that do.
+// copyUpstream makes dir a copy of controller-runtime that imports kinformer, and returns the changed
+// files.
 func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []string) {
 	t.Helper()
 	from := os.DirFS(strings.TrimSpace(goCommand(t, ctx, ".", nil, "list", "-m", "-f", "{{.Dir}}", controllerRuntime)))
@@ -134,8 +133,7 @@ func copyUpstream(t *testing.T, ctx context.Context, dir string) (swapped []stri
 	return swapped
 }
 
-// addSums adds the lines of one go.sum to another, so that no checksum has to be asked for over the
-// network.
+// addSums adds the lines of one go.sum to another, so that no checksum is requested over the network.
 func addSums(t *testing.T, to, from string) {
 	t.Helper()
 	var lines []string
@@ -148,12 +146,12 @@ func addSums(t *testing.T, to, from string) {
 	require.NoError(t, os.WriteFile(to, []byte(strings.Join(slices.Compact(lines), "")), 0o644))
 }
 
-// goCommand runs the go command, with more environment, and returns what it printed.
+// goCommand runs the go command with additional environment and returns its output.
 func goCommand(t *testing.T, ctx context.Context, dir string, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // which it hands on to the tests
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the go command passes it on to the tests
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

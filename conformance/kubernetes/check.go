@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// state is all that a server has of the kinds that are checked.
+// state holds all objects of the checked kinds on a server.
 type state struct {
 	namespaces   []corev1.Namespace
 	nodes        []corev1.Node
@@ -34,7 +34,7 @@ type state struct {
 	jobs         []batchv1.Job
 }
 
-// read reads the state from the server, and not from an informer.
+// read reads the state from the server, not from an informer.
 func read(ctx context.Context, client kubernetes.Interface) (s state, err error) {
 	core, apps := client.CoreV1(), client.AppsV1()
 	err = errors.Join(
@@ -59,12 +59,12 @@ func list[L runtime.Object](ctx context.Context, from func(context.Context, meta
 	return err
 }
 
-// faults is how a state differs from what there has to be.
+// faults lists the deviations of a state from the wanted one.
 type faults []string
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// check compares the state with w and the names of nodes that there have to be.
+// check compares the state with w and the names of the wanted nodes.
 func (s *state) check(w *want, nodes []string) (f faults) {
 	s.checkNodes(&f, w, nodes)
 	s.checkControllers(&f, w, len(nodes))
@@ -92,7 +92,7 @@ func (s *state) checkNodes(f *faults, w *want, nodes []string) {
 	}
 }
 
-// checkControllers checks that there are those controllers that w wants, and each says that it is done.
+// checkControllers checks that exactly the controllers in w exist, and that each reports completion.
 func (s *state) checkControllers(f *faults, w *want, nodes int) {
 	deployments, statefulSets, jobs := map[name]string{}, map[name]string{}, map[name]string{}
 	for _, d := range s.deployments {
@@ -121,7 +121,7 @@ func (s *state) checkControllers(f *faults, w *want, nodes int) {
 	}
 }
 
-// progress returns "" for what is done.
+// progress returns "" if isDone is set.
 func progress(isDone bool, ready, wanted int32) string {
 	if isDone {
 		return ""
@@ -144,8 +144,8 @@ func compare(f *faults, kind string, have map[name]string, wanted map[name]int32
 	}
 }
 
-// checkPods checks that nothing is left of controllers that are gone, and that each ReplicaSet has
-// its number of pods, which run on nodes that there are.
+// checkPods checks that deleted controllers have no objects left, and that each ReplicaSet has its
+// number of pods, on existing nodes.
 func (s *state) checkPods(f *faults, nodes []string) {
 	deployments, owners := map[types.UID]bool{}, map[types.UID]bool{}
 	for _, d := range s.deployments {
@@ -195,15 +195,14 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// endpoint is a pod as a Service has it.
+// endpoint is a pod as listed for a Service.
 type endpoint struct {
 	service  name
 	ip, name string
 	uid      types.UID
 }
 
-// checkEndpoints checks that each Service has the pods that are ready, and no others, by address,
-// name and UID.
+// checkEndpoints checks that each Service has exactly the ready pods, by address, name and UID.
 func (s *state) checkEndpoints(f *faults) {
 	wanted, services := map[endpoint]bool{}, map[name]types.UID{}
 	for _, service := range s.services {

@@ -27,8 +27,8 @@ func of(namespace, name, uid, kind, owner string) (m metav1.ObjectMeta) {
 	return m
 }
 
-// settled returns what is wanted, and a state that has it: a Deployment of two pods with a Service, and
-// a Job that is complete.
+// settled returns a wanted state and a state equal to it: a Deployment of two pods with a Service, and a
+// complete Job.
 func settled() (*want, *state) {
 	web, job, two, ready := name{Namespace: "a", Name: "web"}, name{Namespace: "a", Name: "job"}, int32(2), true
 	w := &want{namespaces: map[string]bool{"a": true}, deployments: map[name]int32{web: 2}, jobs: map[name]int32{job: 1}}
@@ -55,7 +55,7 @@ func settled() (*want, *state) {
 	return w, s
 }
 
-// TestCheck: each way to be wrong is told, and names the object.
+// TestCheck checks that each deviation is reported with the name of the object.
 func TestCheck(t *testing.T) {
 	w, s := settled()
 	require.Empty(t, s.check(w, []string{"n"}))
@@ -92,7 +92,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWorkload: there are as many pods as asked for, and the seed determines whose.
+// TestWorkload checks that the number of pods is as requested, and that the seed determines their
+// owners.
 func TestWorkload(t *testing.T) {
 	for _, pods := range []int{100, 2000, 10000} {
 		of := func(seed uint64) *want { return newWant(pods/20, pods, rand.New(rand.NewPCG(seed, 0))) }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// token is that of a user who may do everything.
+// token is the token of a user with all permissions.
 const token = "conformance"
 
 const kubeconfig = `{"kind": "Config", "apiVersion": "v1", "current-context": "c",
@@ -31,13 +31,13 @@ const kubeconfig = `{"kind": "Config", "apiVersion": "v1", "current-context": "c
 // cluster is the processes of a control plane, which listen on 127.0.0.1 only.
 type cluster struct {
 	etcd, server       *program
-	manager, scheduler *program // of the variant
+	manager, scheduler *program // built for the variant
 	client             kubernetes.Interface
 	data               string
 }
 
-// newCluster prepares a control plane in the folder dir, by the programs that are in bin. There is
-// one process of each, so that none is elected; an outage of the server would end those that are.
+// newCluster prepares a control plane with data in dir and programs in bin. Each program runs once and
+// without leader election: a leader would exit in an outage of the server.
 func newCluster(bin, dir string, v variant) (*cluster, error) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func newCluster(bin, dir string, v variant) (*cluster, error) {
 	return c, err
 }
 
-// freePorts returns ports on which nothing listens.
+// freePorts returns n free ports.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,8 +93,8 @@ func freePorts(n int) (ports []int, err error) {
 	return ports, nil
 }
 
-// writeSecrets writes the token and the kubeconfig file that has it, and the key that signs tokens of
-// service accounts.
+// writeSecrets writes the token, the kubeconfig file with it, and the key that signs tokens of service
+// accounts.
 func writeSecrets(in func(string) string, host string) error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -106,7 +106,7 @@ func writeSecrets(in func(string) string, host string) error {
 		os.WriteFile(in("kubeconfig"), fmt.Appendf(nil, kubeconfig, host, token), 0o600))
 }
 
-// start starts all programs, those of the variant when the server is ready.
+// start starts all programs, those of the variant once the server is ready.
 func (c *cluster) start(ctx context.Context) error {
 	if err := c.etcd.start(ctx); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c *cluster) startVariant(ctx context.Context) error {
 	return c.scheduler.start(ctx)
 }
 
-// startServer starts the API server, and asks whether it is ready until the answer is enough.
+// startServer starts the API server, and requests /readyz until isEnough returns true for the result.
 func (c *cluster) startServer(ctx context.Context, isEnough func(error) bool) error {
 	if err := c.server.start(ctx); err != nil {
 		return err
@@ -149,11 +149,11 @@ func (c *cluster) check() (err error) {
 	return err
 }
 
-// stop ends all processes, and removes all but the logs.
+// stop kills all processes and removes etcd's data. The logs remain.
 func (c *cluster) stop() error {
 	for _, p := range []*program{c.manager, c.scheduler, c.server, c.etcd} {
 		if p.ended != nil {
-			p.command.Process.Kill() // a process that has ended cannot be killed
+			p.command.Process.Kill() // an error means that the process has ended
 			<-p.ended
 		}
 	}

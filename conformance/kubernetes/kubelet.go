@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// kubelets do what the kubelets of all nodes would: they renew leases, have pods that are bound to
-// their nodes run at once, and remove pods that are to be deleted. Pods of a Job succeed.
+// kubelets act as the kubelets of all nodes: they renew leases, run the pods bound to their nodes at
+// once, and remove pods marked for deletion. Pods of a Job succeed.
 type kubelets struct {
 	client kubernetes.Interface
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -30,8 +30,8 @@ type kubelets struct {
 	mu struct {
 		sync.Mutex
 		pods  map[types.NamespacedName]*corev1.Pod
-		nodes map[string]bool // those that are alive
-		ips   uint32          // how many have been given
+		nodes map[string]bool // nodes that are alive
+		ips   uint32          // the number of addresses assigned
 	}
 }
 
@@ -41,7 +41,7 @@ func newKubelets(client kubernetes.Interface) *kubelets {
 	return k
 }
 
-// run works until ctx ends.
+// run handles pods until ctx is done.
 func (k *kubelets) run(ctx context.Context) {
 	context.AfterFunc(ctx, k.queue.ShutDown)
 	for range 16 {
@@ -107,7 +107,7 @@ func (k *kubelets) handleNext(ctx context.Context) bool {
 	if !isOurs {
 		return true
 	}
-	if err := k.handle(ctx, pod); err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // an event tells of each
+	if err := k.handle(ctx, pod); err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // an event follows each
 		k.queue.Forget(name)
 	} else {
 		k.queue.AddRateLimited(name)
@@ -127,7 +127,7 @@ func (k *kubelets) handle(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// running returns the pod with the status of one that runs and is ready, or has succeeded.
+// running returns the pod with the status of a ready pod or, if it is of a Job, of a succeeded one.
 func (k *kubelets) running(pod *corev1.Pod) *corev1.Pod {
 	pod, now := pod.DeepCopy(), metav1.Now()
 	s := &pod.Status
@@ -148,7 +148,7 @@ func (k *kubelets) running(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// newIP returns an address that no pod has had.
+// newIP returns an address not used before.
 func (k *kubelets) newIP() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -157,10 +157,10 @@ func (k *kubelets) newIP() string {
 	return netip.AddrFrom4([4]byte{10, 128 + byte(n>>16), byte(n >> 8), byte(n)}).String()
 }
 
-// addNode creates a node that is ready, and its lease, which is renewed until ctx ends.
+// addNode creates a ready node and its lease, which is renewed until ctx is done.
 func (k *kubelets) addNode(ctx context.Context, name string) error {
 	k.mu.Lock()
-	k.mu.nodes[name] = true // from the first pod on
+	k.mu.nodes[name] = true // before its first pod
 	k.mu.Unlock()
 	now := metav1.Now()
 	resources := corev1.ResourceList{"cpu": resource.MustParse("32"), "memory": resource.MustParse("128Gi"), "pods": resource.MustParse("110")}
@@ -178,7 +178,7 @@ func (k *kubelets) addNode(ctx context.Context, name string) error {
 	return err
 }
 
-// fail has a node do nothing from now on.
+// fail stops all activity of a node.
 func (k *kubelets) fail(node string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -195,11 +195,11 @@ func (k *kubelets) alive() (names []string) {
 	return names
 }
 
-// isReadyPatch is a patch of a node, and changes one only that was taken for dead.
+// isReadyPatch is a patch of a node. It changes only a node considered dead.
 const isReadyPatch = `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`
 
-// beat renews the lease of a node every ten seconds, and says every minute that the node is ready, until
-// the node fails or ctx ends. If a request fails, the next one is in time.
+// beat renews the lease of a node every ten seconds, and reports every minute that the node is ready,
+// until the node fails or ctx is done. Errors are ignored: the next request is in time.
 func (k *kubelets) beat(ctx context.Context, node string) {
 	for i := 1; ctx.Err() == nil && slices.Contains(k.alive(), node); i++ {
 		renewal := fmt.Sprintf(`{"spec":{"renewTime":%q}}`, time.Now().UTC().Format(metav1.RFC3339Micro))

@@ -1,17 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubernetes runs kube-apiserver, kube-controller-manager and kube-scheduler, as make
-// kubernetes has built them in bin/kubernetes, with etcd and kubelets that have no containers, through
-// a scenario that a seed determines. docs/kubernetes.md tells what it does.
+// Command kubernetes runs kube-apiserver, kube-controller-manager and kube-scheduler, built by make
+// kubernetes in bin/kubernetes, with etcd and kubelets without containers, through a scenario determined
+// by a seed. docs/kubernetes.md describes the scenario.
 //
-//	scenario   one variant: phases, and what they cost
+//	scenario   one variant: phases, and their costs
 //	  cluster    the processes of the control plane
 //	  kubelets   all nodes, in this process
-//	  want       what there has to be after each phase
-//	  state      what the server has, and how it differs
+//	  want       the wanted state after each phase
+//	  state      the state of the server, and its deviations
 //
-// It prints a table, and fails if a phase does not end in what there has to be.
+// The command prints a table, and fails if a phase does not end in the wanted state.
 package main
 
 import (
@@ -33,7 +33,7 @@ type variant struct {
 	env          []string
 }
 
-// variants are all of them: the unchanged programs, and those with user.patch, which read the variables.
+// variants are the unchanged programs, and the programs with user.patch, which read the variables.
 var variants = []variant{
 	{name: "client-go", folder: "unchanged"},
 	{name: "ours", folder: "patched", env: []string{"KINFORMER_DIRECT=off", "SHARE_PARTS=off"}},
@@ -41,7 +41,7 @@ var variants = []variant{
 	{name: "shared", folder: "patched"},
 }
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	bin                 string
 	nodes, pods, rounds int
@@ -94,7 +94,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// runAll runs the variants one after the other, round by round, and writes the table.
+// runAll runs the variants one after the other, once per round, and writes the table.
 func runAll(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	var columns []string
 	var runs []figures

@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// patience is how long a phase may take to converge: several times what the slowest one takes.
+	// patience bounds the time in which a phase converges. It is several times that of the slowest.
 	patience = 10 * time.Minute
-	// calm is how long it then has to stay so: caches of programs that have just started become warm.
+	// calm is how long the state must then remain. Caches of restarted programs fill meanwhile.
 	calm = 5 * time.Second
-	// outage is how long the API server is gone.
+	// outage is the duration of the API server's outage.
 	outage = 12 * time.Second
-	// failures is how many nodes fail at most.
+	// failures is the maximum number of failing nodes.
 	failures = 5
 )
 
@@ -41,7 +41,7 @@ type run struct {
 	figures  figures
 }
 
-// scenario runs a variant, and returns what was measured.
+// scenario runs a variant and returns its figures.
 func scenario(ctx context.Context, o options, v variant, round int, say func(string, ...any)) (f figures, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -67,7 +67,7 @@ func scenario(ctx context.Context, o options, v variant, round int, say func(str
 	return r.figures, err
 }
 
-// phase runs a phase, waits until all is as it has to be, requires that it stays so, and measures.
+// phase runs a phase, waits until the state is as wanted, checks that it remains so, and adds figures.
 func (r *run) phase(ctx context.Context, phase string, do func(context.Context) error) error {
 	began, before := time.Now(), r.use()
 	if err := do(ctx); err != nil {
@@ -91,22 +91,22 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 	return nil
 }
 
-// programs returns those that are measured.
+// programs returns the measured programs.
 func (r *run) programs() []*program { return []*program{r.manager, r.scheduler, r.server} }
 
-// use reads what they have used; nothing of one that does not run.
+// use returns the usage of the programs, zero for programs that do not run.
 func (r *run) use() (all []usage) {
 	for _, p := range r.programs() {
 		var u usage
 		if p.ended != nil {
-			u, _ = p.use() // converge says which has ended
+			u, _ = p.use() // converge reports a program that has ended
 		}
 		all = append(all, u)
 	}
 	return all
 }
 
-// addTotals adds what is measured once, at the end.
+// addTotals adds the figures measured once, at the end.
 func (r *run) addTotals(ctx context.Context) error {
 	all := r.use()
 	for i, p := range r.programs()[:2] {
@@ -121,7 +121,7 @@ func (r *run) addTotals(ctx context.Context) error {
 	return r.addErrors()
 }
 
-// converge waits until the state is what it has to be.
+// converge waits until the state is as wanted.
 func (r *run) converge(ctx context.Context) error {
 	return await(ctx, time.Second, func(ctx context.Context) error {
 		if err := r.check(); err != nil {
@@ -139,7 +139,7 @@ func (r *run) converge(ctx context.Context) error {
 	})
 }
 
-// await calls done every so often until it returns nil, or errEnded, or patience ends.
+// await calls done at the interval every until it returns nil or errEnded, or until patience is over.
 func await(ctx context.Context, every time.Duration, done func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -159,7 +159,7 @@ func await(ctx context.Context, every time.Duration, done func(context.Context) 
 	}
 }
 
-// sleep returns after d, or when ctx ends.
+// sleep returns after d, or when ctx is done.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -180,7 +180,7 @@ func (r *run) startAll(ctx context.Context) error {
 	return nil
 }
 
-// roll gives every second Deployment another template.
+// roll changes the template of half of the Deployments.
 func (r *run) roll(ctx context.Context) error {
 	all := names(r.want.deployments, r.random)
 	for _, n := range all[:len(all)/2] {
@@ -191,7 +191,7 @@ func (r *run) roll(ctx context.Context) error {
 	return nil
 }
 
-// scale makes half of the Deployments half as large again, and then small.
+// scale first increases half of the Deployments by half, and then halves them.
 func (r *run) scale(ctx context.Context) error {
 	all := names(r.want.deployments, r.random)
 	for _, percent := range []int32{150, 50} {
@@ -214,7 +214,7 @@ func (r *run) patch(ctx context.Context, deployment name, patch string) error {
 	return err
 }
 
-// failNodes has nodes fail, and deletes them when their pods have been evicted, but for those of the
+// failNodes makes nodes fail, and deletes them once their pods have been evicted, except for pods of the
 // DaemonSet, which stay.
 func (r *run) failNodes(ctx context.Context) error {
 	failed := r.kubelets.alive()
@@ -240,7 +240,7 @@ func (r *run) failNodes(ctx context.Context) error {
 	return err
 }
 
-// delete deletes a third of the Deployments, one in the foreground and the next in the background, and
+// delete deletes a third of the Deployments, alternately in the foreground and in the background, with
 // their Services.
 func (r *run) delete(ctx context.Context) error {
 	all := names(r.want.deployments, r.random)
@@ -279,8 +279,8 @@ func (r *run) coldStart(ctx context.Context) error {
 	return r.probe(ctx, "a cold start")
 }
 
-// loseServer kills the API server, and starts it again later. The first answer, be it that the server is
-// not ready yet, ends the outage.
+// loseServer kills the API server and starts it again later. The first answer ends the outage, even if
+// it reports that the server is not ready.
 func (r *run) loseServer(ctx context.Context) error {
 	if err := r.server.kill(); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// probe measures how long from now on the controller manager takes to create the pod of a new
-// ReplicaSet, and the scheduler to bind a new pod, and deletes both.
+// probe measures the time from now until the controller manager has created the pod of a new ReplicaSet,
+// and until the scheduler has bound a new pod. It deletes both.
 func (r *run) probe(ctx context.Context, after string) error {
 	began, n := time.Now(), name{Namespace: metav1.NamespaceDefault, Name: "probe"}
 	pods, sets := r.client.CoreV1().Pods(n.Namespace), r.client.AppsV1().ReplicaSets(n.Namespace)

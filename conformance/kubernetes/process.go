@@ -18,23 +18,23 @@ import (
 	"time"
 )
 
-// errEnded is the error of a process that has ended by itself.
+// errEnded is the error of a process that ended unexpectedly.
 var errEnded = errors.New("has ended")
 
-// program is a process, those that it comes after, and what they have used together.
+// program is a process with its predecessors, and their total usage.
 type program struct {
 	path string
 	args []string
-	env  []string // beside that of this process
-	log  string   // the file that each of them appends to
+	env  []string // in addition to that of this process
+	log  string   // the file to which all its processes append
 	port int      // where it serves metrics
 
 	command *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
-	before  usage         // of the processes that have ended
+	before  usage         // usage of the processes that have ended
 }
 
-// usage is what a program has used so far, and takes now.
+// usage is the CPU time of a program so far, and its memory.
 type usage struct {
 	cpu       time.Duration
 	rss, peak int64 // bytes
@@ -64,7 +64,7 @@ func (p *program) start(ctx context.Context) error {
 	return nil
 }
 
-// kill kills the process as kill -9 does, waits for its end, and adds up what it has used.
+// kill kills the process with SIGKILL, waits for its end, and adds its usage to before.
 func (p *program) kill() error {
 	last, err := p.use()
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *program) kill() error {
 	return nil
 }
 
-// check returns an error if the process has ended, which it does not by itself.
+// check returns an error if the process has ended unexpectedly.
 func (p *program) check() error {
 	select {
 	case <-p.ended:
@@ -88,13 +88,13 @@ func (p *program) check() error {
 	}
 }
 
-// use reads what the program has used.
+// use returns the usage of the program.
 func (p *program) use() (u usage, err error) {
 	if err := p.check(); err != nil {
 		return u, err
 	}
-	const tick = time.Second / 100          // of user space, on all systems
-	const inUser, inSystem = 14 - 3, 15 - 3 // proc(5), where the field behind the name is the third
+	const tick = time.Second / 100          // in user space, on all systems
+	const inUser, inSystem = 14 - 3, 15 - 3 // proc(5), where the field after the name has the number 3
 	proc := fmt.Sprintf("/proc/%d/", p.command.Process.Pid)
 	stat, err := os.ReadFile(proc + "stat")
 	if err != nil {
@@ -128,7 +128,7 @@ func number(text string) int64 {
 	return int64(n)
 }
 
-// goroutines asks the program how many it has.
+// goroutines returns the number of goroutines from the program's metrics.
 func (p *program) goroutines(ctx context.Context) (int64, error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.port), nil)

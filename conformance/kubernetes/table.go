@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// figures are what was measured in a run, by what it is.
+// figures are the results of a run, by label.
 type figures struct {
-	labels []string // those of a measure side by side
+	labels []string // labels of the same measure are adjacent
 	values map[string]string
 }
 
-// add adds the value that a measure has when, or for what.
+// add adds the value of a measure. when is the phase or subject of the value.
 func (f *figures) add(measure, when, format string, value any) {
 	if f.values == nil {
 		f.values = map[string]string{}
@@ -35,10 +35,11 @@ func (f *figures) add(measure, when, format string, value any) {
 	f.values[label] = fmt.Sprintf(format, value)
 }
 
-// errorLine finds in a line of klog its severity, the line of code that has written it, and the text.
+// errorLine matches a line of klog. Its groups are the severity, the position in the source, and the
+// text.
 var errorLine = regexp.MustCompile(`(?m)^([EW])\d{4} \S+ +\d+ ([\w.-]+:\d+)\] (.*)$`)
 
-// countErrors returns how many errors and warnings each line of code has written.
+// countErrors returns the number of errors and warnings by severity and position in the source.
 func countErrors(log string) map[string]int {
 	counts := map[string]int{}
 	for _, match := range errorLine.FindAllStringSubmatch(log, -1) {
@@ -66,8 +67,8 @@ func (r *run) addErrors() error {
 	return nil
 }
 
-// writeTable writes a table with a column for each run. A figure that a run does not have is 0 there:
-// it had no error of that kind.
+// writeTable writes a table with a column for each run. A figure missing in a run is 0: the run had no
+// such error.
 func writeTable(w io.Writer, columns []string, runs []figures) error {
 	var labels []string
 	for _, f := range runs {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorsByKind: lines of klog are counted by severity and by the line of code.
+// TestErrorsByKind checks that lines of klog are counted by severity and position in the source.
 func TestErrorsByKind(t *testing.T) {
 	assert.Equal(t, map[string]int{"E a_b.go:12": 2, "W c.go:3": 1}, countErrors(`I1126 17:51:02.000001   12 main.go:1] "E1126"
 E1126 17:51:02.000001   12 a_b.go:12] "Unhandled Error" err="x"
@@ -21,8 +21,8 @@ E1126 17:51:03.000001   12 a_b.go:12] another
 `))
 }
 
-// TestTable: what belongs to a measure is side by side, and a row that only one run has stands where that
-// run has it.
+// TestTable checks that the figures of a measure are adjacent, and that a row of only one run has the
+// position that it has in that run.
 func TestTable(t *testing.T) {
 	var a, b figures
 	a.add("CPU", "create", "%d", 1)

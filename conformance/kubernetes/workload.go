@@ -25,14 +25,14 @@ type name = types.NamespacedName
 // doomed is the namespace that is deleted.
 const doomed = "doomed"
 
-// want is what there has to be once everything has settled: names, and numbers of pods.
+// want is the wanted state after convergence: names, and numbers of pods.
 type want struct {
 	namespaces                      map[string]bool
 	deployments, statefulSets, jobs map[name]int32
 	daemonSet                       name
 }
 
-// newWant returns a workload of so many pods.
+// newWant returns a random workload with the given number of pods.
 func newWant(nodes, pods int, random *rand.Rand) *want {
 	w := &want{namespaces: map[string]bool{"a": true, "b": true, "c": true, doomed: true}, daemonSet: name{Namespace: "a", Name: "agent"},
 		deployments: map[name]int32{}, statefulSets: map[name]int32{}, jobs: map[name]int32{}}
@@ -55,7 +55,7 @@ func newWant(nodes, pods int, random *rand.Rand) *want {
 	return w
 }
 
-// names returns the names in m, in a random order.
+// names returns the names in m in random order.
 func names(m map[name]int32, random *rand.Rand) []name {
 	sorted := slices.SortedFunc(maps.Keys(m), func(a, b name) int { return strings.Compare(a.String(), b.String()) })
 	random.Shuffle(len(sorted), func(i, j int) { sorted[i], sorted[j] = sorted[j], sorted[i] })

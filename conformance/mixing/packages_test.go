@@ -24,16 +24,15 @@ const (
 	clientGoCache = "k8s.io/client-go/tools/cache"
 	copyModule    = "mixing.kinformer.example"
 
-	// patience bounds a module's tests, and fetchPatience the download of the module if it is not
-	// in the module cache.
+	// patience bounds a module's tests, and fetchPatience the download of a module missing in the module
+	// cache.
 	patience      = 2 * time.Hour
 	fetchPatience = 5 * time.Minute
 )
 
-// modules are real modules, and of each the packages that make or use informers and have tests of
-// their own.
+// modules are real modules, each with packages that create or use informers and have tests.
 var modules = []struct {
-	path    string // of the version of client-go
+	path    string // at the version of client-go
 	folders []string
 }{
 	{"k8s.io/client-go", []string{
@@ -42,8 +41,8 @@ var modules = []struct {
 	{"k8s.io/cloud-provider", []string{"controllers/service", "controllers/node"}},
 }
 
-// TestPackagesOfOthers copies packages, with kinformer in the place of client-go's tools/cache, and
-// runs their tests.
+// TestPackagesOfOthers copies packages, replaces client-go's tools/cache by kinformer, and runs their
+// tests.
 func TestPackagesOfOthers(t *testing.T) {
 	for _, m := range modules {
 		t.Run(m.path, func(t *testing.T) {
@@ -64,8 +63,8 @@ func TestPackagesOfOthers(t *testing.T) {
 			}
 			out, err := tryGo(ctx, dir, args...)
 			if err != nil {
-				// Some of these tests take it that a watch is open as soon as the first list is there, and miss
-				// what they write before. A fault of ours is there the second time, too.
+				// Some of these tests assume that a watch is open once the first list is complete, and
+				// miss writes in between. An error of kinformer would occur again.
 				t.Log("once more: ", err)
 				out, err = tryGo(ctx, dir, args...)
 			}
@@ -78,8 +77,8 @@ func TestPackagesOfOthers(t *testing.T) {
 	}
 }
 
-// newModule makes a module in dir with the requirements of another, which it requires as well, and
-// returns where that lies.
+// newModule creates a module in dir that requires the module other and all its requirements, and returns
+// the folder of other.
 func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 	t.Helper()
 	var downloaded struct{ Dir string }
@@ -97,7 +96,7 @@ func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 	return downloaded.Dir
 }
 
-// copyPackage copies the Go files of a folder and returns how many of them now import kinformer.
+// copyPackage copies the Go files of a folder and returns the number of files that import kinformer.
 func copyPackage(t *testing.T, imports *strings.Replacer, from, to string) int {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(to, 0o755))
@@ -116,7 +115,7 @@ func copyPackage(t *testing.T, imports *strings.Replacer, from, to string) int {
 	return swapped
 }
 
-// goCommand returns the standard output of the go command, which must not fail.
+// goCommand returns the standard output of the go command, which must succeed.
 func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) string {
 	t.Helper()
 	out, err := tryGo(ctx, dir, args...)
@@ -124,9 +123,9 @@ func goCommand(t *testing.T, ctx context.Context, dir string, args ...string) st
 	return out
 }
 
-// tryGo runs the go command and returns its standard output. The error has all that it has printed. When
-// ctx ends the command is interrupted, and it, its compiler or the tests that it runs are given up a little
-// later.
+// tryGo runs the go command and returns its standard output. The error contains all output. When ctx
+// ends, the command is interrupted; ten seconds later it is killed, and the programs it runs are no
+// longer awaited.
 func tryGo(ctx context.Context, dir string, args ...string) (string, error) {
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)

@@ -36,7 +36,7 @@ func boundedContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// background runs f until the test ends, and waits for it then.
+// background runs f until the test ends, and waits for its return.
 func background(t *testing.T, ctx context.Context, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -44,7 +44,7 @@ func background(t *testing.T, ctx context.Context, f func(context.Context)) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// told is a handler that passes on what it hears.
+// told returns a handler that sends the objects of its notifications to events.
 func told(events chan<- any) clientgo.ResourceEventHandler {
 	return clientgo.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { events <- obj },

@@ -36,7 +36,7 @@ func TestController(t *testing.T) {
 	})
 }
 
-// processed collects what Process and ProcessBatch are given.
+// processed records the arguments of Process and ProcessBatch.
 type processed struct {
 	mu   sync.Mutex
 	seen []string
@@ -264,7 +264,7 @@ func TestInformer(t *testing.T) {
 	})
 }
 
-// plain makes an informer of NewInformerWithOptions for pods; set may change the options.
+// plain returns a pod informer from NewInformerWithOptions. set may change the options.
 func (s *stage) plain(handler cache.ResourceEventHandler, set func(*cache.InformerOptions)) (cache.Store, cache.Controller) {
 	opts := cache.InformerOptions{ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Handler: handler}
 	if set != nil {
@@ -328,7 +328,7 @@ func informerRelist(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"b@12", "c@13"}, sorted(store.List()))
 }
 
-// annotate marks every object it is given; twice looks like once.
+// annotate marks every pod. Marking a pod twice has the same result as once.
 func annotate(obj any) (any, error) {
 	p, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -379,7 +379,8 @@ func informerMetrics(t *testing.T, s *stage) {
 	assert.Equal(t, 0.0, m.queued.last())
 }
 
-// The constructors with positional parameters, most of them deprecated and all of them in use.
+// TestPlainConstructors covers the constructors with positional parameters, most of them deprecated and
+// all of them in use.
 func TestPlainConstructors(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "NewSharedInformer", run: plainShared},
@@ -392,10 +393,10 @@ func TestPlainConstructors(t *testing.T) {
 	})
 }
 
-// byApps is what the indexed ones are made with.
+// byApps are the indexers of the indexed informers.
 var byApps = cache.Indexers{"app": byLabel("app")}
 
-// resynced runs the informer on one pod for two resync periods of a minute.
+// resynced runs the informer with one pod for two resync periods of a minute.
 func (s *stage) resynced(t *testing.T, c cache.Controller, store cache.Store, rec *recorder) {
 	s.source.put(labelled("a", "", "app", "x"))
 	s.start(c)
@@ -404,7 +405,7 @@ func (s *stage) resynced(t *testing.T, c cache.Controller, store cache.Store, re
 	assert.Equal(t, []string{"a@11"}, labels(store.List()))
 }
 
-// seen says whether annotate was at work on what the store holds.
+// seen returns the mark of annotate on the stored object, "" if it has none.
 func seen(store cache.Store) string { return store.List()[0].(*corev1.Pod).Annotations["seen"] }
 
 func plainShared(t *testing.T, s *stage) {

@@ -1,15 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite holds one set of behaviors and runs it on every implementation of tools/cache's
-// stores, queues and informers: client-go's, which is the reference, and ours. It has no code of
-// its own to import; everything is tests.
+// Package suite runs one set of tests on every implementation of tools/cache's stores, queues and
+// informers: client-go's, which is the reference, and kinformer's. The package contains only tests.
 //
-// # What it pins
+// # Coverage
 //
-// The behaviors that users rely on and that client-go's own tests do not pin from outside, or pin
-// only by looking inside. client-go's own tests, run against our package, are the neighbouring
-// package's matter.
+// The tests cover the behaviors on which users rely and which client-go's own tests do not check from
+// outside the package, or check only through its internals. Package upstream runs client-go's own tests
+// against kinformer.
 //
 //	store_test.go            stores, transactions, resource versions, indices
 //	queue_test.go            DeltaFIFO, RealFIFO in all its option combinations, batches
@@ -18,18 +17,17 @@
 //	informer_relist_test.go  shared informers: relists, errors, resyncs, transforms
 //	random_test.go           the same calls on both, of all queues and stores, with the same answers
 //
-// # How it runs
+// # Organization
 //
-// An implementation is one value of type implementation (rig_test.go): three small tables of
-// constructors. To put another one to the test, add its value to the list of implementations. A
-// case is a function of a rig; its subtest is named Topic/implementation/case, for informers
-// Topic/implementation/source/case, where source says whether the initial state comes by LIST or by
-// a watch-list stream. Informer cases run in a synctest bubble: time is fake and nothing sleeps for
-// real.
+// An implementation is a value of type implementation (rig_test.go): three small tables of constructors.
+// To test another implementation, add its value to the list of implementations. A case is a function of
+// a rig; its subtest is named Topic/implementation/case, or, for informers,
+// Topic/implementation/source/case, where source is the way to get the initial state: a LIST or a
+// watch-list stream. Informer cases run in a synctest bubble: time is fake and no test sleeps for real.
 //
-// # Where we differ on purpose
+// # Intended differences
 //
-// A case calls differs with the reason and both expectations, so that the reference is still held
-// to its own behavior and an upgrade of client-go that changes it is noticed. `go test -v -run . |
-// grep differs:` prints the list.
+// A case calls differs with the reason and both expectations. The reference is thus tested for its own
+// behavior, and an upgrade of client-go that changes it is noticed. `go test -v -run . | grep differs:`
+// prints the list.
 package suite

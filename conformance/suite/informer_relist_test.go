@@ -41,7 +41,7 @@ func TestRelist(t *testing.T) {
 	})
 }
 
-// relisted starts an informer on the pods and returns it after its handler has seen them.
+// relisted starts an informer on the pods and returns once its handler has been notified of them.
 func (s *stage) relisted(t *testing.T, names ...string) (cache.SharedIndexInformer, *recorder) {
 	for _, name := range names {
 		s.source.put(pod(name, ""))
@@ -53,7 +53,7 @@ func (s *stage) relisted(t *testing.T, names ...string) (cache.SharedIndexInform
 	return informer, rec
 }
 
-// relist makes the reflector fetch the state again.
+// relist makes the reflector list again.
 func (s *stage) relist() {
 	s.source.expire()
 	pass(time.Minute)
@@ -111,7 +111,7 @@ func relistRecreated(t *testing.T, s *stage) {
 	assert.Equal(t, types.UID("two"), obj.(*corev1.Pod).UID)
 }
 
-// twice is a source whose lists name the pod "a" twice.
+// twice is a source whose lists contain the pod "a" twice.
 type twice struct{ *source }
 
 func (s twice) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -220,7 +220,7 @@ func relistStreamNeverEnds(t *testing.T, s *stage) {
 		"stream@", "list@0"), verbs(s.source.takeRequests())[0])
 }
 
-// cutStreams is a source whose first streams end after one object, without their bookmark.
+// cutStreams is a source whose first left streams end after one object, without a bookmark.
 type cutStreams struct {
 	*source
 	left int
@@ -262,7 +262,7 @@ func TestWatchErrors(t *testing.T) {
 	})
 }
 
-// complaints collects the calls of a watch error handler.
+// complaints records the calls of a watch error handler.
 type complaints struct {
 	mu   sync.Mutex
 	errs []error
@@ -282,7 +282,7 @@ func (c *complaints) take() []error {
 	return out
 }
 
-// watched makes an informer whose watch errors are collected, with one handler.
+// watched returns an informer with recorded watch errors and one handler.
 func (s *stage) watched(t *testing.T) (cache.SharedIndexInformer, *complaints, *recorder) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	c, rec := &complaints{}, &recorder{}
@@ -668,8 +668,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// resyncing starts an informer with a check period of a minute on one pod, with a handler that is
-// due every minute and one that never is, and lets the first check pass.
+// resyncing starts an informer with a check period of a minute on one pod, with one handler that is
+// resynced every minute and one that never is. It returns after the first check.
 func (s *stage) resyncing(t *testing.T, transform cache.TransformFunc) (informer cache.SharedIndexInformer, due, never *recorder) {
 	informer = s.shared(cache.SharedIndexInformerOptions{ResyncPeriod: time.Minute})
 	due, never = &recorder{}, &recorder{}
@@ -717,8 +717,8 @@ func resyncDeleted(t *testing.T, s *stage) {
 	assert.Empty(t, informer.GetStore().List())
 }
 
-// resyncTimes starts the informer on one pod and returns when the handler was told of resyncs
-// within the time.
+// resyncTimes starts the informer on one pod and returns the times of the handler's resyncs within the
+// duration.
 func (s *stage) resyncTimes(informer cache.SharedIndexInformer, rec *recorder, within time.Duration) []time.Duration {
 	s.source.put(pod("a", ""))
 	start := time.Now()
@@ -861,7 +861,7 @@ func resyncRelistNoVersion(t *testing.T, s *stage) {
 	assert.Empty(t, never.take())
 }
 
-// blank removes the resource version, as transforms that save memory do.
+// blank removes the resource version, as memory-saving transforms do.
 func blank(obj any) (any, error) {
 	p, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -901,7 +901,7 @@ func TestTransform(t *testing.T) {
 	})
 }
 
-// transformer counts its calls by what it was given.
+// transformer counts its calls by argument.
 type transformer struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -1052,7 +1052,8 @@ func transformDeletionError(t *testing.T, s *stage) {
 	assert.Equal(t, kept, informer.GetStore().ListKeys())
 }
 
-// transformStateError: that LIST fails as a whole is pinned with the watch error handler.
+// transformStateError covers streams; the tests of the watch error handler check that a LIST fails as a
+// whole.
 func transformStateError(t *testing.T, s *stage) {
 	s.source.put(pod("bad", ""))
 	s.source.put(pod("good", ""))
@@ -1068,7 +1069,7 @@ func transformStateError(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"add good@12 initial"}, rec.take())
 }
 
-// junk makes strings of pods called "bad".
+// junk replaces pods named "bad" by strings.
 func junk(obj any) (any, error) {
 	if p, ok := obj.(*corev1.Pod); ok && p.Name == "bad" {
 		return "junk", nil

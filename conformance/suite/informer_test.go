@@ -351,7 +351,7 @@ func syncedUnstarted(t *testing.T, s *stage) {
 	assert.True(t, started.HasStarted())
 }
 
-// named is a handler with a type name of its own.
+// named is a handler with its own type name.
 type named struct{ recorder }
 
 func syncedNames(t *testing.T, s *stage) {
@@ -525,7 +525,7 @@ func gatesChangeNothing(t *testing.T, s *stage) {
 	}
 }
 
-// scene plays a list, some events, a relist and a stop and returns what a handler hears.
+// scene plays a list, some events, a relist and a stop, and returns a handler's notifications.
 func (s *stage) scene(t *testing.T) []string {
 	s.source = newSource(s.source.mode)
 	s.source.put(pod("a", ""))
@@ -562,7 +562,7 @@ func TestRemoval(t *testing.T) {
 	})
 }
 
-// shutdownChan is the channel that ShutDownEventHandler waits for.
+// shutdownChan returns the channel for which ShutDownEventHandler waits.
 func shutdownChan(t *testing.T, handle cache.ResourceEventHandlerRegistration) <-chan struct{} {
 	t.Helper()
 	h, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
@@ -618,7 +618,7 @@ func removalForeign(t *testing.T, s *stage) {
 	assert.False(t, closed(shutdownChan(t, foreign)), "and stays registered where it is")
 }
 
-// strange is a registration that no informer made.
+// strange is a registration of no informer.
 type strange struct{}
 
 func (strange) HasSynced() bool                     { return true }
@@ -760,8 +760,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// stopping starts an informer whose handler is stuck in its first notification with another one
-// waiting, and cancels.
+// stopping starts an informer whose handler blocks in its first notification, with a second one pending,
+// and cancels the run.
 func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *running, rec *recorder, g gate) {
 	informer = s.shared(cache.SharedIndexInformerOptions{})
 	g = newGate()
@@ -907,14 +907,14 @@ func stopAmidJoins(t *testing.T, s *stage) {
 		if closed(shutdownChan(t, handle)) {
 			continue
 		}
-		// It came after the handlers had been stopped and before the informer said so: it was never
-		// started.
+		// The handler was added after the others had been stopped and before AddEventHandler returned an
+		// error. It was never started.
 		assert.False(t, handle.HasSynced())
 	}
 }
 
-// Panics are swallowed here (utilruntime.ReallyCrash is false); otherwise they end the process on
-// either side.
+// TestPanic runs with utilruntime.ReallyCrash set to false, so that panics are swallowed. Otherwise they
+// end the process in both implementations.
 func TestPanic(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "the notification is lost, the next comes after a second", run: panicPause},

@@ -16,28 +16,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// queueKind is one way to make a queue. known may be nil.
+// queueKind is a constructor of a queue and its properties. queueParts.known may be nil.
 type queueKind struct {
 	name string
-	// atomic queues pass a Replace and a Resync on as one delta and know no objects.
+	// atomic queues emit a Replace and a Resync as one delta and have no known objects.
 	atomic bool
-	// deltas says that Pop hands out cache.Deltas; FIFO hands out objects.
+	// deltas means that Pop returns cache.Deltas. FIFO returns objects.
 	deltas bool
-	// early says that HasSynced is true while the last item of the initial list is processed, not
-	// only after it.
+	// early means that HasSynced is true already while the last item of the initial list is processed.
 	early bool
 	make  func(implementation, queueParts) cache.Queue
 }
 
-// queueParts is what the kinds' options have in common.
+// queueParts holds the options common to the kinds.
 type queueParts struct {
-	key       cache.KeyFunc // nil: keyOrRefuse
+	key       cache.KeyFunc // nil means keyOrRefuse
 	known     cache.KeyListerGetter
 	transform cache.TransformFunc
 	name      string
 }
 
-// known returns the store as known objects, an empty one when there is none.
+// orEmpty returns the known objects, or an empty store if there are none.
 func (p queueParts) orEmpty() cache.KeyListerGetter {
 	if p.known == nil {
 		return cache.NewStore(keyOrRefuse)
@@ -86,13 +85,13 @@ var queueKinds = []queueKind{
 	{name: "FIFO", make: func(impl implementation, parts queueParts) cache.Queue { return impl.queues.fifo(parts.keyFunc()) }},
 }
 
-// popped is what a process function was given.
+// popped holds the arguments of a process function.
 type popped struct {
 	what    string
 	initial bool
 }
 
-// patience closes a queue that has kept a Pop waiting for so long that the case has failed.
+// patience closes the queue after ten seconds, to end a Pop that blocks because the case has failed.
 func patience(q cache.Queue) *time.Timer { return time.AfterFunc(10*time.Second, q.Close) }
 
 // pop pops one item and returns its label.
@@ -108,7 +107,7 @@ func pop(t *testing.T, q cache.Queue) popped {
 	return got
 }
 
-// drain pops until the queue is empty, closing it, and returns the labels.
+// drain closes the queue, pops until it is empty, and returns the labels.
 func drain(t *testing.T, q cache.Queue) []string {
 	t.Helper()
 	q.Close()
@@ -168,8 +167,7 @@ func queueClosed(t *testing.T, impl implementation, kind queueKind) {
 	}
 }
 
-// waiting makes a queue, runs a Pop that blocks, then wake, and returns the label and error that
-// the Pop ended with.
+// waiting calls wake while a Pop blocks, and returns the label and the error of the Pop.
 func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.Queue)) (what string, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		q := kind.make(impl, queueParts{})
@@ -262,7 +260,7 @@ func TestDeltaFIFO(t *testing.T) {
 	})
 }
 
-// known makes a store of client-go's that holds the objects; queues only read it.
+// known returns client-go's store with the objects. Queues only read it.
 func known(objs ...any) cache.Store {
 	store := cache.NewStore(keyOrRefuse)
 	for _, obj := range objs {
@@ -277,14 +275,14 @@ func newDelta(impl implementation, known cache.KeyListerGetter) cache.Queue {
 	return makeDelta(true)(impl, queueParts{known: known})
 }
 
-// broken knows keys whose lookups fail.
+// broken has keys whose lookups fail.
 type broken []string
 
 func (b broken) ListKeys() []string { return b }
 
 func (b broken) GetByKey(string) (any, bool, error) { return nil, false, errors.New("lookup failed") }
 
-// vanished knows keys that are gone when looked up.
+// vanished has keys without objects.
 type vanished []string
 
 func (v vanished) ListKeys() []string { return v }
@@ -302,7 +300,7 @@ func deltaReplaceBrokenLookups(t *testing.T, impl implementation) {
 	}
 }
 
-// refuse is a transform that fails for objects called "bad".
+// refuse is a transform that fails for objects named "bad".
 func refuse(obj any) (any, error) {
 	if p, ok := obj.(interface{ GetName() string }); ok && p.GetName() == "bad" {
 		return nil, errRefused
@@ -396,7 +394,8 @@ func realDefaults(t *testing.T, impl implementation) {
 	assert.Equal(t, []string{"[Added a@1]"}, drain(t, delta))
 }
 
-// addWhileProcessing adds an item from another goroutine during a Pop and returns what ended first.
+// addWhileProcessing adds an item from another goroutine during a Pop and returns which of them ended
+// first.
 func addWhileProcessing(t *testing.T, q cache.QueueWithBatch, wait bool) (order []string) {
 	require.NoError(t, q.Add(pod("a", "1")))
 	begun, ended := make(chan struct{}), make(chan struct{})
@@ -481,14 +480,14 @@ func TestPopBatch(t *testing.T) {
 	})
 }
 
-// batch is one call that PopBatch made.
+// batch is one call made by PopBatch.
 type batch struct {
 	single  bool
 	initial bool
 	deltas  string
 }
 
-// popBatch returns the one call that PopBatch makes.
+// popBatch returns the one call made by PopBatch.
 func popBatch(t *testing.T, q cache.QueueWithBatch) batch {
 	t.Helper()
 	defer patience(q).Stop()
@@ -540,7 +539,7 @@ func batchBrokenKeys(t *testing.T, impl implementation) {
 		[]string{"[Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"}), drainBatches(t, q))
 }
 
-// drainBatches closes the queue and returns what its PopBatch calls hand out.
+// drainBatches closes the queue and returns the calls made by PopBatch until it is empty.
 func drainBatches(t *testing.T, q cache.QueueWithBatch) []string {
 	t.Helper()
 	q.Close()

@@ -17,12 +17,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The random tests play one script on client-go's engine and on ours and compare what every call
-// returns and shows. What differs on purpose is not drawn, or is played so that the difference
-// shows: each place says so, with the row of docs/migration.md. The tables of cases have what is not
-// drawn.
+// The random tests play one script on client-go's implementation and on kinformer's, and compare the
+// results and visible effects of every call. Intended differences are not drawn, or are played so that
+// the difference shows: comments at these places name the row of docs/migration.md. The tables of cases
+// cover the remaining calls.
 
-// pair returns the reference and ours.
+// pair returns client-go's implementation and kinformer's.
 func pair(t *testing.T) (reference, ours implementation) {
 	t.Helper()
 	for _, impl := range implementations {
@@ -35,15 +35,14 @@ func pair(t *testing.T) (reference, ours implementation) {
 	return reference, ours
 }
 
-// keyFuncs are what both engines are made with; ours has a shorter way for the first two.
+// keyFuncs are the key functions of both implementations. Kinformer has fast paths for the first two.
 var keyFuncs = map[string]cache.KeyFunc{
 	"usual":             cache.MetaNamespaceKeyFunc,
 	"usual, deletions":  cache.DeletionHandlingMetaNamespaceKeyFunc,
 	"one of the user's": keyOrRefuse,
 }
 
-// versions gives each drawn object the next version: what an engine makes of older ones is the
-// matter of other tests.
+// versions gives each drawn object the next version; other tests cover older versions.
 type versions int
 
 func (v *versions) next() string {
@@ -51,7 +50,7 @@ func (v *versions) next() string {
 	return strconv.Itoa(int(*v))
 }
 
-// drawPod draws a pod with a name and labels that a script has few of; d has no namespace.
+// drawPod draws a pod with one of a few names and labels. The pod d has no namespace.
 func (v *versions) drawPod(t *rapid.T) any {
 	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
 	p := labelled(name, v.next(), "app", rapid.SampledFrom([]string{"", "x", "y", "x,y,x", "y,z"}).Draw(t, "app"))
@@ -61,9 +60,9 @@ func (v *versions) drawPod(t *rapid.T) any {
 	return p
 }
 
-// drawAny draws what a queue may be given: mostly pods, and what has a key in another way, or none,
-// or is refused by refuse. Deltas in place of an object are drawn where wrapped says so:
-// client-go's RealFIFO takes them, and loses their keys then.
+// drawAny draws an argument of a queue: mostly pods, but also objects with another key, without a key,
+// or rejected by refuse. Deltas instead of an object are drawn if wrapped is set: client-go's RealFIFO
+// accepts them but then loses their keys.
 func (v *versions) drawAny(t *rapid.T, wrapped bool) any {
 	p := v.drawPod(t)
 	key, _ := keyOrRefuse(p)
@@ -86,7 +85,7 @@ func (v *versions) drawAny(t *rapid.T, wrapped bool) any {
 	return p
 }
 
-// loud is refuse, and shout at a copy: both engines are given the same object.
+// loud applies refuse, and shout to a copy: both implementations receive the same object.
 func loud(obj any) (any, error) {
 	obj, err := refuse(obj)
 	if p, ok := obj.(*corev1.Pod); ok {
@@ -98,8 +97,8 @@ func loud(obj any) (any, error) {
 	return shout(obj)
 }
 
-// told writes an error so that both engines' can be compared: its kind, what it is about, and its
-// root. The words around it are each engine's.
+// told formats an error for comparison: its kind, its subject and its root cause. The implementations'
+// wordings differ.
 func told(err error) string {
 	var keyErr cache.KeyError
 	switch {
@@ -124,7 +123,7 @@ func root(err error) string {
 	}
 }
 
-// shelf is the known objects of one side: what its process function has stored.
+// shelf holds the known objects of one side, as stored by its process function.
 type shelf map[string]any
 
 func (s shelf) ListKeys() []string {
@@ -161,12 +160,11 @@ func (s shelf) store(obj any) {
 	}
 }
 
-// playedQueue is one side of a script: a closed queue, which takes and gives as an open one does,
-// but never waits.
+// playedQueue is one side of a script: a closed queue, which works like an open one but never blocks.
 type playedQueue struct {
 	cache.Queue
 	known shelf
-	shown []string // what the last call showed to its process functions
+	shown []string // arguments of the process functions in the last call
 }
 
 // show is the process function.
@@ -176,7 +174,7 @@ func (q *playedQueue) show(obj any, initial bool) error {
 	return nil
 }
 
-// showAndFail is one that fails.
+// showAndFail is a process function that fails.
 func (q *playedQueue) showAndFail(obj any, initial bool) error {
 	_ = q.show(obj, initial)
 	return errors.New("not processed")
@@ -196,8 +194,8 @@ func (q *playedQueue) pop(process cache.PopProcessFunc) string {
 type queueCall struct {
 	name string
 	run  func(*playedQueue) string
-	// harmless says that on purpose ours changes nothing where client-go goes half of the way: it
-	// is played on ours only, which must refuse.
+	// harmless means that kinformer, on purpose, changes nothing where client-go makes a partial change.
+	// The call is played on kinformer only, which must refuse it.
 	harmless bool
 }
 
@@ -241,7 +239,7 @@ func playBatch(q *playedQueue) string {
 	return told(batches.PopBatch(q.showBatch, q.show))
 }
 
-// keyOfQueue is KeyOf, whose error is that of the key function itself.
+// keyOfQueue calls KeyOf, which returns the error of the key function itself.
 func keyOfQueue(q *playedQueue, obj any) string {
 	keyer, ok := q.Queue.(interface{ KeyOf(any) (string, error) })
 	if !ok {
@@ -251,9 +249,9 @@ func keyOfQueue(q *playedQueue, obj any) string {
 	return fmt.Sprintf("%q %T %v", key, err, err)
 }
 
-// drawReplace draws a list. Of one that a queue has to refuse, ours queues nothing; client-go's
-// queues what came before the object in question, or refuses it when it is popped. A FIFO of
-// client-go's gives a list in any order, so it gets none with two objects.
+// drawReplace draws a list. If a queue must refuse it, kinformer queues nothing; client-go queues the
+// objects before the invalid one, or refuses the list when it is popped. Client-go's FIFO returns a list
+// in any order, so its lists have at most one object.
 func drawReplace(t *rapid.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
 	most := 4
 	if !kind.deltas {
@@ -274,7 +272,7 @@ func isRefused(obj any) bool {
 	return err != nil
 }
 
-// takes reports whether an object has a key for the reference queue, which is no FIFO.
+// takes reports whether the object has a key for the reference queue, other than a FIFO.
 func takes(obj any, kind queueKind, key cache.KeyFunc) bool {
 	if deltas, ok := obj.(cache.Deltas); ok {
 		if len(deltas) == 0 {
@@ -292,7 +290,7 @@ func takes(obj any, kind queueKind, key cache.KeyFunc) bool {
 	return err == nil
 }
 
-// TestRandomQueues plays random scripts on client-go's queues and ours.
+// TestRandomQueues plays random scripts on the queues of both implementations.
 func TestRandomQueues(t *testing.T) {
 	reference, ours := pair(t)
 	for _, kind := range queueKinds {
@@ -332,7 +330,7 @@ func playQueues(t *rapid.T, reference, ours implementation, kind queueKind, key 
 	}
 }
 
-// play makes the call on both and returns all that can be seen of it.
+// play makes the call on both sides and returns their visible states.
 func play(t *rapid.T, reference, ours *playedQueue, call queueCall) (want, got []string) {
 	if call.harmless {
 		require.NotEqual(t, "ok", call.run(ours))
@@ -355,12 +353,12 @@ type storeCall struct {
 	run  func(cache.Indexer) string
 }
 
-// answer writes what a read returned, in order, and tells nil from empty.
+// answer formats the result of a read, sorted, and distinguishes nil from empty.
 func answer[T any](items []T, err error) string {
 	return fmt.Sprint(sorted(items), " nil=", items == nil, " ", told(err))
 }
 
-// drawStoreCall draws the next write. Index functions fail in other tests: client-go panics.
+// drawStoreCall draws the next write. Other tests cover failing index functions: client-go panics.
 func drawStoreCall(t *rapid.T, v *versions, indexNames []string) storeCall {
 	name := rapid.SampledFrom([]string{"add", "update", "delete", "replace", "transaction", "index", "bookmark"}).Draw(t, "call")
 	switch name {
@@ -393,8 +391,8 @@ func drawList(t *rapid.T, v *versions) []any {
 	return list
 }
 
-// drawTransaction draws one whose last object is stored: of another one's version the two make
-// something else.
+// drawTransaction draws a transaction whose last object is stored: the implementations treat the version
+// of another last object differently.
 func drawTransaction(t *rapid.T, v *versions) storeCall {
 	types := []cache.TransactionType{cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}
 	var txns []cache.Transaction
@@ -414,7 +412,7 @@ func drawTransaction(t *rapid.T, v *versions) storeCall {
 	}}
 }
 
-// readAll is everything that the reads say.
+// readAll returns the results of all reads.
 func readAll(s cache.Indexer, indexNames []string) []string {
 	keys := s.ListKeys()
 	lines := []string{answer(s.List(), nil), answer(keys, nil), s.LastStoreSyncResourceVersion()}
@@ -436,7 +434,7 @@ func readAll(s cache.Indexer, indexNames []string) []string {
 	return lines
 }
 
-// TestRandomStores plays random scripts on client-go's indexer and ours.
+// TestRandomStores plays random scripts on the indexers of both implementations.
 func TestRandomStores(t *testing.T) {
 	reference, ours := pair(t)
 	indexNames := []string{"app", "second", "third", "missing"}

@@ -34,36 +34,36 @@ import (
 	"github.com/kinformer/cache/internal/minor"
 )
 
-// implementation is everything that the suite knows of one side. All types that cross the border
-// are client-go's own; ours are aliases of them.
+// implementation is all that the suite uses of one implementation. All types in its interface are
+// client-go's; kinformer's are aliases of them.
 type implementation struct {
-	// name is the subtest's name.
+	// name is the name of the subtest.
 	name string
-	// reference says that this is client-go: where the sides differ on purpose, the first
-	// expectation is its.
+	// reference marks client-go. Where the implementations differ on purpose, the first expectation of
+	// differs applies to it.
 	reference bool
 	stores    storeRig
 	queues    queueRig
 	informers informerRig
 }
 
-// storeFeatures stands for the store options, whose types each implementation has for itself.
+// storeFeatures holds the store options, whose types each implementation defines itself.
 type storeFeatures struct {
-	// transformer is passed on when not nil.
+	// transformer is used if it is not nil.
 	transformer cache.TransformFunc
-	// identifier and provider are passed on when provider is not nil.
+	// identifier and provider are used if provider is not nil.
 	identifier cache.InformerNameAndResource
 	provider   cache.InformerMetricsProvider
 }
 
-// storeRig makes stores.
+// storeRig holds the constructors of stores.
 type storeRig struct {
 	store      func(cache.KeyFunc, storeFeatures) cache.Store
 	indexer    func(cache.KeyFunc, cache.Indexers, storeFeatures) cache.Indexer
 	threadSafe func(cache.Indexers, storeFeatures) cache.ThreadSafeStore
 }
 
-// queueRig makes queues.
+// queueRig holds the constructors of queues.
 type queueRig struct {
 	delta func(cache.DeltaFIFOOptions) cache.Queue
 	real  func(cache.RealFIFOOptions) cache.QueueWithBatch
@@ -73,7 +73,7 @@ type queueRig struct {
 	plainReal  func(cache.KeyFunc, cache.KeyListerGetter, cache.TransformFunc) cache.QueueWithBatch
 }
 
-// informerRig makes informers and the controllers under them.
+// informerRig holds the constructors of informers and of their controllers.
 type informerRig struct {
 	shared     func(cache.ListerWatcher, runtime.Object, cache.SharedIndexInformerOptions) cache.SharedIndexInformer
 	informer   func(cache.InformerOptions) (cache.Store, cache.Controller)
@@ -86,10 +86,10 @@ type informerRig struct {
 	plainTransformingIndexer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler, cache.Indexers, cache.TransformFunc) (cache.Indexer, cache.Controller)
 }
 
-// implementations is what the suite runs on, the reference first.
+// implementations are the implementations under test, the reference first.
 var implementations []implementation
 
-// storeCase and queueCase are behaviors that need no time.
+// storeCase and queueCase are tests that do not depend on time.
 type (
 	storeCase struct {
 		name string
@@ -112,18 +112,17 @@ func onEach(t *testing.T, cases []storeCase) {
 	}
 }
 
-// informerCase is a behavior of an informer or controller, run in a bubble once for each source
-// mode.
+// informerCase is a test of an informer or controller, run in a bubble once for each source mode.
 type informerCase struct {
 	name string
 	run  func(*testing.T, *stage)
-	// only restricts the case to one source mode.
+	// only, if not empty, restricts the case to one source mode.
 	only sourceMode
-	// since037 leaves the reference out if it is older than v0.37.
+	// since037 skips the reference if it is older than v0.37.
 	since037 bool
 }
 
-// onStage runs the cases on every implementation with either source.
+// onStage runs the cases on every implementation in both source modes.
 func onStage(t *testing.T, cases []informerCase) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
@@ -150,7 +149,7 @@ func inBubble(t *testing.T, impl implementation, mode sourceMode, run func(*test
 	})
 }
 
-// differs chooses between what the reference does and what ours does on purpose, and prints why.
+// differs returns the expectation for impl and logs the reason of an intended difference.
 func differs[T any](t *testing.T, impl implementation, reason string, clientgo, ours T) T {
 	t.Helper()
 	if impl.reference {
@@ -160,25 +159,25 @@ func differs[T any](t *testing.T, impl implementation, reason string, clientgo, 
 	return ours
 }
 
-// stage is what an informer case works with: one implementation, a source, and whatever it runs.
+// stage is the environment of an informer case: an implementation, a source, and the runs.
 type stage struct {
 	impl   implementation
 	source *source
 	runs   []*running
 }
 
-// running is a Run call on its way.
+// running is a Run call in progress.
 type running struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
 
-// shared makes a pod informer over the source.
+// shared returns a pod informer on the source.
 func (s *stage) shared(opts cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	return s.impl.informers.shared(s.source, &corev1.Pod{}, opts)
 }
 
-// start calls RunWithContext in a goroutine and waits until nothing moves any more.
+// start calls RunWithContext in a goroutine and waits until all goroutines of the bubble block.
 func (s *stage) start(runner interface{ RunWithContext(context.Context) }) *running {
 	return s.startWith(context.Background(), runner)
 }
@@ -195,13 +194,13 @@ func (s *stage) startWith(ctx context.Context, runner interface{ RunWithContext(
 	return r
 }
 
-// stop cancels the run and waits for it to return.
+// stop cancels the run and waits for its return.
 func (r *running) stop() {
 	r.cancel(nil)
 	<-r.done
 }
 
-// returned says whether Run has returned.
+// returned reports whether Run has returned.
 func (r *running) returned() bool {
 	select {
 	case <-r.done:
@@ -211,34 +210,34 @@ func (r *running) returned() bool {
 	}
 }
 
-// close stops everything that the case started.
+// close stops all runs of the case.
 func (s *stage) close() {
 	for _, r := range s.runs {
 		r.stop()
 	}
 }
 
-// settle waits until nothing moves; time stands still meanwhile.
+// settle waits until all goroutines of the bubble block, without advancing time.
 func settle() { synctest.Wait() }
 
-// pass lets fake time go by and settles.
+// pass advances the fake time by d and settles.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// elapsed is the fake time that f takes.
+// elapsed returns the fake time that f takes.
 func elapsed(f func()) time.Duration {
 	start := time.Now()
 	f()
 	return time.Since(start)
 }
 
-// recorder is a handler that writes down its notifications, each as one short line:
+// recorder is a handler that records each notification as a short line:
 //
 //	add a@11 initial    add a@11    update a@11 a@12    delete a@13    delete gone(a@12)
 //
-// hook, when set, runs inside the callback after the line was written.
+// hook, if set, is called after the line was recorded, within the notification.
 type recorder struct {
 	mu struct {
 		sync.Mutex
@@ -276,7 +275,7 @@ func (r *recorder) OnUpdate(old, obj any) { r.note(obj, "update %s %s", label(ol
 // OnDelete implements ResourceEventHandler.
 func (r *recorder) OnDelete(obj any) { r.note(obj, "delete %s", label(obj)) }
 
-// take returns the lines since the last take, never nil.
+// take returns the lines since the last take. The result is never nil.
 func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -294,7 +293,7 @@ func (r *recorder) takeRaw() []any {
 	return out
 }
 
-// times returns when each notification since the last take came, counted from start.
+// times returns the time since start of each notification since the last take.
 func (r *recorder) times(start time.Time) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -322,7 +321,7 @@ func listen(t *testing.T, informer cache.SharedInformer) *recorder {
 	return rec
 }
 
-// addEvery registers the handler with a resync period of its own.
+// addEvery registers the handler with its own resync period.
 func addEvery(t *testing.T, informer cache.SharedInformer, handler cache.ResourceEventHandler, period time.Duration) cache.ResourceEventHandlerRegistration {
 	t.Helper()
 	handle, err := informer.AddEventHandlerWithResyncPeriod(handler, period)
@@ -330,7 +329,7 @@ func addEvery(t *testing.T, informer cache.SharedInformer, handler cache.Resourc
 	return handle
 }
 
-// gate blocks whoever passes until it is opened. It belongs to the bubble that made it.
+// gate blocks pass until open is called. It belongs to the bubble that created it.
 type gate chan struct{}
 
 func newGate() gate { return make(chan struct{}) }
@@ -338,22 +337,21 @@ func newGate() gate { return make(chan struct{}) }
 func (g gate) pass() { <-g }
 func (g gate) open() { close(g) }
 
-// sourceMode says how a source offers its initial state.
+// sourceMode is the way in which a source offers its initial state.
 type sourceMode string
 
 const (
 	// byList makes the reflector use LIST and WATCH.
 	byList sourceMode = "list"
-	// byStream makes it use a watch-list stream.
+	// byStream makes the reflector use a watch-list.
 	byStream sourceMode = "stream"
 )
 
-// source is a scripted API server for pods: a current state, the history since the start, and a log
-// of the requests. It is not cachetest's, which is held to what a server does: here objects have no
-// UID and perhaps no version, writes are kept from open streams (miss) or get no version (keep),
-// and events say what no server says. Every method is safe for concurrent use. The hooks onList and
-// onWatch are asked before a request is answered; an error of theirs is the answer. They are called
-// without the lock.
+// source is a scripted API server for pods: its current state, the history since the start, and a log of
+// requests. Unlike cachetest's source it need not behave like a server: objects have no UID and may have
+// no version, writes may be hidden from open streams (miss) or get no version (keep), and events may be
+// invalid. Its methods may be called concurrently. The hooks onList and onWatch are called before a
+// request is answered, without the lock; their error is the answer.
 type source struct {
 	mode sourceMode
 	mu   struct {
@@ -368,8 +366,8 @@ type source struct {
 	}
 }
 
-// request is one call of the reflector: verb is "list", "watch" or "stream" (a watch that asks for
-// the initial events).
+// request is one call by the reflector. verb is "list", "watch" or "stream" (a watch that requests the
+// initial events).
 type request struct {
 	verb string
 	opts metav1.ListOptions
@@ -382,20 +380,20 @@ func newSource(mode sourceMode) *source {
 	return s
 }
 
-// IsWatchListSemanticsUnSupported keeps reflectors from streaming when the source is to be listed.
+// IsWatchListSemanticsUnSupported reports whether reflectors must list.
 func (s *source) IsWatchListSemanticsUnSupported() bool { return s.mode == byList }
 
-// List is only there for the interface; reflectors prefer the form with a context.
+// List implements the interface; reflectors call ListWithContext.
 func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), opts)
 }
 
-// Watch is only there for the interface.
+// Watch implements the interface; reflectors call WatchWithContext.
 func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), opts)
 }
 
-// ListWithContext answers the state, ordered by name.
+// ListWithContext returns the state, ordered by name.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	if err := s.ask(ctx, "list", opts); err != nil {
 		return nil, err
@@ -409,8 +407,8 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	return list, nil
 }
 
-// WatchWithContext opens a stream: the initial events and their bookmark if asked for, else what
-// happened since the resource version.
+// WatchWithContext opens a stream of the initial events and their bookmark, if requested, or else of the
+// events since the resource version.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	verb := "watch"
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -477,13 +475,13 @@ func (s *source) onWatch(hook func(context.Context, metav1.ListOptions) error) {
 	s.mu.onWatch = hook
 }
 
-// fail makes every request answer the error, nil lets them through again.
+// fail makes every request return err; nil ends that.
 func (s *source) fail(err error) {
 	s.failLists(err)
 	s.failWatches(err)
 }
 
-// failLists makes every LIST answer the error, nil lets them through again.
+// failLists makes every LIST return err; nil ends that.
 func (s *source) failLists(err error) {
 	s.onList(func(context.Context, metav1.ListOptions) error { return err })
 }
@@ -493,14 +491,12 @@ func (s *source) failWatches(err error) {
 	s.onWatch(func(context.Context, metav1.ListOptions) error { return err })
 }
 
-// put writes the pod at the next resource version and sends the event. It returns the resource
-// version.
+// put stores the pod at the next resource version, sends the event, and returns the version.
 func (s *source) put(p *corev1.Pod) string {
 	return s.change(p, true)
 }
 
-// miss writes the pods and removes the names without any event: what an informer misses while
-// disconnected.
+// miss stores the pods and removes the names without an event, as if the informer was disconnected.
 func (s *source) miss(pods []*corev1.Pod, removed ...string) {
 	for _, p := range pods {
 		s.change(p, false)
@@ -513,7 +509,7 @@ func (s *source) miss(pods []*corev1.Pod, removed ...string) {
 	}
 }
 
-// keep writes the pod without moving any resource version and without an event.
+// keep stores the pod without a new resource version or an event.
 func (s *source) keep(p *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -537,7 +533,7 @@ func (s *source) change(p *corev1.Pod, tell bool) string {
 	return p.ResourceVersion
 }
 
-// remove deletes the pod, sending its last state at the resource version of the deletion.
+// remove deletes the pod and sends its last state at the resource version of the deletion.
 func (s *source) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -555,7 +551,7 @@ func (s *source) tellLocked(e watch.Event) {
 	}
 }
 
-// send puts any event on the open streams without changing the state.
+// send sends the event on the open streams without changing the state.
 func (s *source) send(e watch.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -574,8 +570,8 @@ func (s *source) cut() {
 	s.mu.streams = nil
 }
 
-// expire tells the open streams that their resource version is too old, which makes the reflector
-// list again.
+// expire sends the open streams the error that their resource version is too old, so that the reflector
+// lists again.
 func (s *source) expire() {
 	s.send(failure(apierrors.NewResourceExpired("too old")))
 	s.mu.Lock()
@@ -583,7 +579,7 @@ func (s *source) expire() {
 	s.mu.streams = nil
 }
 
-// open counts the streams that nobody stopped.
+// open returns the number of streams that were not stopped.
 func (s *source) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -605,7 +601,7 @@ func (s *source) takeRequests() []request {
 	return out
 }
 
-// verbs writes requests as "list@rv".
+// verbs formats requests as "list@rv".
 func verbs(requests []request) []string {
 	out := make([]string, 0, len(requests))
 	for _, r := range requests {
@@ -614,7 +610,7 @@ func verbs(requests []request) []string {
 	return out
 }
 
-// stream is a watch with room for more events than any case sends.
+// stream is a watch with a buffer for more events than any case sends.
 type stream struct {
 	events chan watch.Event
 	mu     struct {
@@ -642,7 +638,7 @@ func (w *stream) stopped() bool {
 	return w.mu.stopped
 }
 
-// send drops the event when the stream was stopped.
+// send discards the event if the stream was stopped.
 func (w *stream) send(e watch.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -651,7 +647,7 @@ func (w *stream) send(e watch.Event) {
 	}
 }
 
-// bookmark is a bookmark event; initialEnd marks the end of the initial events.
+// bookmark returns a bookmark event. initialEnd marks the end of the initial events.
 func bookmark(rv string, initialEnd bool) watch.Event {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: rv}}
 	if initialEnd {
@@ -660,18 +656,18 @@ func bookmark(rv string, initialEnd bool) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: p}
 }
 
-// failure is the error event that the API error travels in.
+// failure returns the error event for err.
 func failure(err *apierrors.StatusError) watch.Event {
 	status := err.Status()
 	return watch.Event{Type: watch.Error, Object: &status}
 }
 
-// pod makes a pod called name in namespace "ns" at the resource version, which may be empty.
+// pod returns a pod in namespace "ns". rv may be empty.
 func pod(name, rv string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: rv}}
 }
 
-// labelled is a pod with one label per "key=value" pair given as key, value, key, value ...
+// labelled returns a pod with labels, given as key, value, key, value ...
 func labelled(name, rv string, pairs ...string) *corev1.Pod {
 	p := pod(name, rv)
 	p.Labels = map[string]string{}
@@ -681,8 +677,8 @@ func labelled(name, rv string, pairs ...string) *corev1.Pod {
 	return p
 }
 
-// label writes an object as name@rv; tombstones are gone(name@rv), keys and foreign objects stand
-// for themselves.
+// label formats an object as name@rv and a tombstone as gone(name@rv). Keys and other objects are
+// formatted as themselves.
 func label(obj any) string {
 	switch o := obj.(type) {
 	case nil:
@@ -705,7 +701,7 @@ func label(obj any) string {
 	return m.GetName() + "@" + m.GetResourceVersion()
 }
 
-// labels writes objects in the order given.
+// labels formats objects in order.
 func labels[T any](objs []T) []string {
 	out := make([]string, 0, len(objs))
 	for _, o := range objs {
@@ -714,14 +710,14 @@ func labels[T any](objs []T) []string {
 	return out
 }
 
-// sorted is labels in alphabetical order, for calls whose order is not promised.
+// sorted formats objects in alphabetical order, for calls without a guaranteed order.
 func sorted[T any](objs []T) []string {
 	out := labels(objs)
 	slices.Sort(out)
 	return out
 }
 
-// deltaLabels writes deltas as "Type name@rv".
+// deltaLabels formats deltas as "Type name@rv".
 func deltaLabels(deltas []cache.Delta) []string {
 	out := make([]string, 0, len(deltas))
 	for _, d := range deltas {
@@ -730,10 +726,10 @@ func deltaLabels(deltas []cache.Delta) []string {
 	return out
 }
 
-// errUnkeyable is what keyOrRefuse answers for anything without metadata.
+// errUnkeyable is the error of keyOrRefuse for objects without metadata.
 var errUnkeyable = errors.New("no key in this")
 
-// keyOrRefuse is DeletionHandlingMetaNamespaceKeyFunc with an error that a test can recognize.
+// keyOrRefuse is DeletionHandlingMetaNamespaceKeyFunc with an error that tests can recognize.
 func keyOrRefuse(obj any) (string, error) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -753,8 +749,7 @@ func reservedName(t *testing.T, name string) cache.InformerNameAndResource {
 	return n.WithResource(podsResource)
 }
 
-// metrics is a provider that remembers what was asked of it. It hands out the same gauge for each
-// kind.
+// metrics is a provider that records its calls. It returns the same metric for each kind.
 type metrics struct {
 	queued, latency, version *series
 	mu                       struct {
@@ -775,7 +770,7 @@ func (m *metrics) note(kind string, id cache.InformerNameAndResource) {
 	m.mu.ids = append(m.mu.ids, id)
 }
 
-// made counts how often a metric of the kind was asked for.
+// made returns the number of requests for metrics of the kind.
 func (m *metrics) made(kind string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -788,7 +783,7 @@ func (m *metrics) made(kind string) int {
 	return n
 }
 
-// ids returns the identifiers that metrics were asked for with.
+// ids returns the identifiers with which metrics were requested.
 func (m *metrics) ids() []cache.InformerNameAndResource {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -813,7 +808,7 @@ func (m *metrics) NewStoreResourceVersionMetric(id cache.InformerNameAndResource
 	return m.version
 }
 
-// series is a gauge and a histogram: the values in the order they came.
+// series is a gauge and a histogram that records its values in order.
 type series struct {
 	mu     sync.Mutex
 	values []float64
@@ -829,7 +824,7 @@ func (s *series) Observe(v float64) {
 	s.values = append(s.values, v)
 }
 
-// last returns the latest value, -1 when there is none.
+// last returns the latest value, -1 if there is none.
 func (s *series) last() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -839,7 +834,7 @@ func (s *series) last() float64 {
 	return s.values[len(s.values)-1]
 }
 
-// count returns how many values came.
+// count returns the number of values.
 func (s *series) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -854,8 +849,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// reported collects what an implementation hands to utilruntime's global hooks: errors that nobody
-// returns, and panics. Tests do not run in parallel.
+// reported records what an implementation passes to utilruntime's global hooks: errors that are not
+// returned, and panics. Tests must not run in parallel.
 var reported reports
 
 type reports struct {
@@ -891,7 +886,7 @@ func (r *reports) errors() []string {
 	return append([]string(nil), r.mu.errors...)
 }
 
-// mentions says whether a reported error contains the text.
+// mentions reports whether a reported error contains the text.
 func (r *reports) mentions(text string) bool {
 	for _, e := range r.errors() {
 		if strings.Contains(e, text) {
@@ -908,8 +903,8 @@ func (r *reports) panics() []any {
 	return append([]any(nil), r.mu.panics...)
 }
 
-// survivePanics makes utilruntime.HandleCrash swallow panics until the test ends, as processes that
-// opt out of crashing do.
+// survivePanics makes utilruntime.HandleCrash swallow panics until the test ends, as in processes that
+// opt out of crashing.
 func survivePanics(t *testing.T) {
 	before := utilruntime.ReallyCrash
 	utilruntime.ReallyCrash = false

@@ -52,7 +52,7 @@ func storeOwnership(t *testing.T, impl implementation) {
 	assert.Equal(t, []string{"a@1", "b@2"}, sorted(list), "an answer does not follow the store")
 }
 
-// shout appends an exclamation mark to the resource version, so that a second call shows.
+// shout appends an exclamation mark to the resource version, so that a second call is visible.
 func shout(obj any) (any, error) {
 	p, ok := obj.(interface {
 		GetResourceVersion() string
@@ -334,8 +334,7 @@ func indexQueryPanic(t *testing.T, impl implementation) {
 	assert.ErrorContains(t, query(), "cannot even fail")
 }
 
-// consistent asserts that the indexer still works and that its index names nothing that is not
-// stored.
+// consistent checks that the indexer still works and that its index contains only stored objects.
 func consistent(t *testing.T, indexer cache.Indexer) {
 	t.Helper()
 	require.NoError(t, indexer.Update(labelled("good", "90", "app", "x")))
@@ -354,7 +353,7 @@ func consistent(t *testing.T, indexer cache.Indexer) {
 	assert.Contains(t, members(t, indexer, "app", "x"), "good@90")
 }
 
-// indexFailure writes objects that the index function cannot take, before and after good ones.
+// indexFailure writes objects for which the index function fails, before and after valid ones.
 func indexFailure(t *testing.T, impl implementation, how, reason string) {
 	bad := func(rv string) *corev1.Pod { return labelled("bad", rv, "app", how) }
 	writes := map[string]func(cache.Indexer){

@@ -3,8 +3,8 @@
 
 package main
 
-// What client-go's own tests import and nothing else here does: go.mod must pin it, because the
-// module that runs them takes its requirements from this one.
+// These imports are used by client-go's own tests only. They pin the packages in go.mod, from which the
+// module that runs those tests takes its requirements.
 import (
 	_ "github.com/google/go-cmp/cmp"
 	_ "github.com/google/go-cmp/cmp/cmpopts"

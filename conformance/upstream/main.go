@@ -1,23 +1,23 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command upstream runs client-go's own tests of tools/cache and its sub-packages, read from the
-// module cache, against this project.
+// Command upstream runs client-go's own tests of tools/cache and its sub-packages, read from the module
+// cache, against this project.
 //
 //	cd conformance && go run ./upstream [-run regexp] [-keep dir]
 //
-// The tests are those of the version that go.mod asks for. They are rewritten and pruned in a
-// temporary directory, and run with the race detector; nothing of them is stored here.
+// The tests have the version required by go.mod. They are rewritten and pruned in a temporary directory,
+// and run with the race detector; they are not stored here.
 //
 //	module cache ─▶ rewrite ─▶ prune ─▶ temporary module ─▶ go test -race
-//	 *_test.go      names of     what cannot   + shims
-//	                ours         compile
+//	 *_test.go      names of     tests that    + shims
+//	                kinformer    cannot compile
 //
-// Tests that make a Reflector run a second time with a type of ours in Reflector's place, which
-// drives our own engine (shims/shims.go).
+// Tests that create a Reflector run a second time with a type of this project instead, which drives
+// kinformer's reflector (shims/shims.go).
 //
-// It prints how many tests were kept and have passed, and what each other one would need. The exit
-// status is 1 if a test does not pass, or fewer are left than can be kept.
+// The command prints how many tests were kept and passed, and why each other test was dropped. The exit
+// status is 1 if a test does not pass, or if fewer tests are kept than the suite's floor.
 package main
 
 import (
@@ -60,12 +60,12 @@ func main() {
 
 // suite is the tests of a package of client-go.
 type suite struct {
-	path  string // below client-go's root
-	rig   bool   // runs those that make a Reflector, with the rig in its place
-	floor int    // how many can be kept: fewer mean that an exported name was lost
+	path  string // relative to client-go's root
+	rig   bool   // runs the tests that create a Reflector, with the rig instead
+	floor int    // the number of tests to be kept: fewer mean that an exported name was lost
 }
 
-// floors are those of the suites, by the minor of client-go.
+// floors are the floors of the suites, by the minor version of client-go.
 var floors = map[string][4]int{
 	"v0.37": {106, 21, 10, 2},
 	"v0.36": {91, 21, 10, 2},
@@ -113,8 +113,8 @@ func run(ctx context.Context, keep, only string, out io.Writer) (err error) {
 	return errors.Join(failed...)
 }
 
-// run writes the tests of a suite into the workspace, prints why others are left out, and runs
-// those that are selected.
+// run writes the tests of a suite into the workspace, prints why others were dropped, and runs the
+// selected ones.
 func (s suite) run(ctx context.Context, w *workspace, filter *regexp.Regexp, out io.Writer) error {
 	folder, kept, drops, total, err := w.add(ctx, s)
 	if err != nil {
@@ -150,8 +150,8 @@ func (s suite) run(ctx context.Context, w *workspace, filter *regexp.Regexp, out
 	return err
 }
 
-// timed are tests that compare with the time on the clock: beside load they may take longer than they
-// allow themselves. If no others fail they run again, by themselves, up to timedRuns times in all.
+// timed are tests that depend on the clock and may fail under load. If only timed tests fail, they run
+// again by themselves, up to timedRuns times in all.
 var timed = []string{"TestNewReflectorWithCustomBackoff"}
 
 const timedRuns = 3
@@ -160,7 +160,7 @@ func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// test runs tests, prints what they print if one fails, and returns which have ended how.
+// test runs tests, prints their output if one fails, and returns them by result.
 func (w *workspace) test(ctx context.Context, folder string, tests []string, out io.Writer) (map[string][]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-json", "-race", "-vet=off", "-timeout=2h", "-run=^("+strings.Join(tests, "|")+")$", "./"+folder)
 	cmd.Dir = w.dir
@@ -172,7 +172,7 @@ func (w *workspace) test(ctx context.Context, folder string, tests []string, out
 	return ended, err
 }
 
-// outcomes returns the tests that are not within others by how they have ended, and what was printed.
+// outcomes returns the top-level tests by result, and their output.
 func outcomes(printed []byte) (ended map[string][]string, text string) {
 	ended = map[string][]string{}
 	for line := range bytes.Lines(printed) {
@@ -190,8 +190,8 @@ func outcomes(printed []byte) (ended map[string][]string, text string) {
 const (
 	clientGo = "k8s.io/client-go"
 	ours     = "github.com/kinformer/cache"
-	// runModule is the temporary module. Its path lies under the project's, so that shims may
-	// import internal packages.
+	// runModule is the temporary module. Its path is below the project's, so that shims may import
+	// internal packages.
 	runModule = ours + "/conformance/upstreamrun"
 )
 
@@ -225,8 +225,8 @@ func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 	return &workspace{dir, roots[2]}, err
 }
 
-// add rewrites and prunes the tests of a suite, and writes what is left into a folder. total is how
-// many tests there are; with the rig, how many of them make a Reflector.
+// add rewrites and prunes the tests of a suite, and writes them into a folder. total is the number of
+// tests or, with the rig, of tests that create a Reflector.
 func (w *workspace) add(ctx context.Context, s suite) (folder string, kept []string, drops []drop, total int, err error) {
 	original, err := w.testFiles(s.path)
 	if err != nil {
@@ -263,7 +263,7 @@ func (w *workspace) add(ctx context.Context, s suite) (folder string, kept []str
 			kept = append(kept, test)
 		}
 	}
-	if s.rig { // the others were told of without it
+	if s.rig { // the others are reported by the suite without the rig
 		drops = slices.DeleteFunc(drops, func(d drop) bool { return !slices.Contains(wanted, d.name) })
 	}
 	return folder, kept, drops, len(wanted), w.write(folder, append(files, added...))
@@ -302,7 +302,7 @@ func (w *workspace) testFiles(folder string) (files []file, err error) {
 	return files, err
 }
 
-// importerFor compiles what the files import, as the tests will be, and returns what reads that.
+// importerFor compiles the imports of the files with the flags of the tests, and returns their importer.
 func (w *workspace) importerFor(ctx context.Context, files []file) (types.Importer, error) {
 	args := []string{"list", "-race", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}"}
 	for _, f := range files {
@@ -326,8 +326,7 @@ func (w *workspace) importerFor(ctx context.Context, files []file) (types.Import
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }), nil
 }
 
-// goOutput runs the go command in dir and returns what it prints. An error has what it complained
-// of.
+// goOutput runs the go command in dir and returns its output. An error contains its error output.
 func goOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)

@@ -14,17 +14,17 @@ import (
 	"unicode"
 )
 
-// drop is a declaration that was taken out.
+// drop is a removed declaration.
 type drop struct {
 	name, file string
 	line       int
-	why        string // what the type checker says of it first
+	why        string // the first error of the type checker about it
 }
 
-// prune takes declarations out of the files of a package until the rest compiles: each that has an
-// error, again and again, so that a helper goes with the type that it needs, and a test with its
-// helper. The shims are checked as well. A declaration of theirs takes the place of one of that
-// name, which is no drop; nor is an import that became unused.
+// prune removes declarations from the files of a package until the rest compiles. It repeatedly removes
+// each declaration with an error: first a helper with an unknown type, then a test that calls the
+// helper. The shims are checked as well. A declaration of a shim replaces a declaration of the same
+// name. Such replaced declarations and unused imports are not reported as drops.
 func prune(files, shims []file, imp types.Importer) (kept []file, drops []drop, err error) {
 	theirs := map[string]bool{}
 	for _, u := range unitsOf(shims) {
@@ -41,7 +41,7 @@ func prune(files, shims []file, imp types.Importer) (kept []file, drops []drop, 
 			faulty[i].why = faulty[i].first(why)
 		}
 		faulty = slices.DeleteFunc(faulty, func(u unit) bool { return u.why == "" })
-		// An import is known to be unused only when no other declaration has an error.
+		// Unused imports are known only once no other declaration has an error.
 		declarations := slices.ContainsFunc(faulty, func(u unit) bool { return !u.isImport })
 		if len(faulty) == 0 {
 			return nil, nil, fmt.Errorf("an error stands outside of every declaration: %v", why[0])
@@ -56,7 +56,7 @@ func prune(files, shims []file, imp types.Importer) (kept []file, drops []drop, 
 	return nil, nil, err
 }
 
-// check type-checks files, those of each package clause as one package.
+// check type-checks the files with the same package clause as one package.
 func check(files []file, imp types.Importer) (found []types.Error) {
 	fset, packages := token.NewFileSet(), map[string][]*ast.File{}
 	for _, f := range files {
@@ -68,13 +68,13 @@ func check(files []file, imp types.Importer) (found []types.Error) {
 	}
 	config := types.Config{Importer: imp, Error: func(err error) { found = append(found, err.(types.Error)) }}
 	for name, trees := range packages {
-		_, _ = config.Check(name, fset, trees, nil) // its error is the first of them
+		_, _ = config.Check(name, fset, trees, nil) // Check returns the first of the errors
 	}
 	return found
 }
 
-// unit is what is taken out as a whole: a function, a method, a type, a variable or an import, or a
-// group of constants, whose values may depend on their places.
+// unit is the smallest removable part: a function, a method, a type, a variable, an import, or a group
+// of constants, whose values may depend on their positions.
 type unit struct {
 	file     file
 	name     string
@@ -84,7 +84,7 @@ type unit struct {
 	why      string
 }
 
-// first returns the first of the errors that is about the unit, or "".
+// first returns the first of the errors within the unit, or "".
 func (u unit) first(found []types.Error) string {
 	from, to := u.file.fset.Position(u.node.Pos()), u.file.fset.Position(u.node.End())
 	for _, err := range found {
@@ -132,13 +132,13 @@ func unitsOfGroup(f file, d *ast.GenDecl) (units []unit) {
 	return units
 }
 
-// isTest reports whether go test runs a function: TestMain is no test.
+// isTest reports whether go test runs the function as a test. TestMain is not a test.
 func isTest(d *ast.FuncDecl) bool {
 	rest, ok := strings.CutPrefix(d.Name.Name, "Test")
 	return ok && d.Recv == nil && len(d.Type.Params.List) == 1 && d.Name.Name != "TestMain" && (rest == "" || !unicode.IsLower(rune(rest[0])))
 }
 
-// testsIn are the names of the tests.
+// testsIn returns the names of the tests.
 func testsIn(files []file) (tests []string) {
 	for _, u := range unitsOf(files) {
 		if u.isTest {
@@ -148,7 +148,7 @@ func testsIn(files []file) (tests []string) {
 	return tests
 }
 
-// without returns the files without those of the units.
+// without returns the files without the selected units.
 func without(files []file, units []unit, which func(unit) bool) ([]file, error) {
 	for i, f := range files {
 		var edits []edit

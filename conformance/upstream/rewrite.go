@@ -36,8 +36,8 @@ type edit struct {
 
 func replace(n ast.Node, text string) edit { return edit{n.Pos(), n.End(), text} }
 
-// edited returns a file with edits that do not overlap. Line breaks within what is replaced are
-// kept, so that a test that fails is reported at the line where its author wrote it.
+// edited returns the file after edits, which must not overlap. Line breaks in replaced text are kept, so
+// that test failures are reported at the original lines.
 func (f file) edited(edits []edit) (file, error) {
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var out bytes.Buffer
@@ -53,22 +53,21 @@ func (f file) edited(edits []edit) (file, error) {
 	return parseFile(f.name, out.Bytes())
 }
 
-// asserted are unexported types of assertions x.(*T), with the exported type that is asserted
-// instead.
+// asserted maps unexported types T of assertions x.(*T) to the exported types that replace *T.
 var asserted = map[string]string{"sharedIndexInformer": "SharedIndexInformer", "threadSafeMap": "ThreadSafeStoreWithTransaction"}
 
-// ofRig are the type and functions by which tests make reflectors, with those of the rig.
+// ofRig maps the type and the constructors of reflectors to the rig's.
 var ofRig = map[string]string{
 	"Reflector": "rig", "NewReflector": "newRig", "NewNamedReflector": "newNamedRig", "NewReflectorWithOptions": "newRigWithOptions",
 }
 
-// rewriteAll has tests inside of a package test another one. Each file gets a dot import of that,
-// so that the same names mean its own. The rig, if it is wanted, takes the place of reflectors;
-// rigged are the functions that it has changed.
+// rewriteAll makes the tests of a package test the package tested. Tests inside the package get a dot
+// import of it, so that the same names refer to it. If rig is set, the rig replaces reflectors, and
+// rigged names the changed functions.
 func rewriteAll(files []file, tested string, rig bool) (rewritten []file, rigged []string, err error) {
 	for _, f := range files {
 		var edits []edit
-		if !strings.HasSuffix(f.tree.Name.Name, "_test") { // which imports it by its path
+		if !strings.HasSuffix(f.tree.Name.Name, "_test") { // external tests import it by its path
 			edits = append(edits, edit{f.tree.Name.End(), f.tree.Name.End(), "; import . " + strconv.Quote(tested)})
 		}
 		for _, spec := range f.tree.Imports {
@@ -97,7 +96,7 @@ func rewriteAll(files []file, tested string, rig bool) (rewritten []file, rigged
 	return rewritten, rigged, nil
 }
 
-// nameOf is that of an identifier, "" for anything else.
+// nameOf returns the name of an identifier, "" for other expressions.
 func nameOf(e ast.Expr) string {
 	if id, ok := e.(*ast.Ident); ok {
 		return id.Name
@@ -105,8 +104,8 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// makesReflector reports whether a function calls a constructor, or has a literal. Elsewhere, as a
-// parameter of an error handler, the type still is client-go's.
+// makesReflector reports whether the function calls a constructor or contains a literal. Elsewhere, as
+// in the parameter of an error handler, the type remains client-go's.
 func makesReflector(fn *ast.FuncDecl) (makes bool) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -120,8 +119,8 @@ func makesReflector(fn *ast.FuncDecl) (makes bool) {
 	return makes
 }
 
-// rigEdits rename all that names a constructor or the type. A selected name and the key of a
-// literal are other names with the same letters.
+// rigEdits renames the constructors and the type. Selected names and keys of literals with the same
+// spelling are other names.
 func rigEdits(fn *ast.FuncDecl) (edits []edit) {
 	other := map[ast.Node]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
@@ -140,7 +139,7 @@ func rigEdits(fn *ast.FuncDecl) (edits []edit) {
 	return edits
 }
 
-// reaching returns the tests that name, directly or through other functions, one of those.
+// reaching returns the tests that mention one of the functions, directly or through other functions.
 func reaching(files []file, functions, tests []string) (some []string) {
 	reached := map[string]bool{}
 	for _, name := range functions {

@@ -17,9 +17,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestSmallPackages runs the tests of one of them, and finds out that a test of that is missing.
+// TestSmallPackages runs the tests of a small package, and checks that a missing test is detected.
 func TestSmallPackages(t *testing.T) {
-	testkit.AtNight(t) // it compiles and runs client-go's tests
+	testkit.AtNight(t) // compiles and runs client-go's tests
 	all := suites
 	t.Cleanup(func() { suites = all })
 	var out strings.Builder
@@ -60,7 +60,7 @@ func TestReaching(t *testing.T) {
 	assert.Equal(t, []string{"TestA"}, reaching([]file{f}, []string{"makes"}, []string{"TestA", "TestB"}))
 }
 
-// world imports packages from their source.
+// world imports packages from source.
 type world map[string]string
 
 func (w world) Import(path string) (*types.Package, error) {

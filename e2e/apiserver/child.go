@@ -21,21 +21,21 @@ import (
 	"time"
 )
 
-// child is the process of a server. It writes to its standard output what it is asked for by its
-// standard input: first its Endpoint, and then a Compacted for each line.
+// child is the process of a server. It writes its Endpoint to its standard output, and a Compacted for
+// each line of its standard input.
 type child struct {
 	cmd      *exec.Cmd
-	stdin    io.WriteCloser       // the child ends when it is closed
-	answers  chan json.RawMessage // with room for those to calls that were given up
+	stdin    io.WriteCloser       // closing it ends the child
+	answers  chan json.RawMessage // buffered, for answers to calls that returned early
 	calls    sync.Mutex
 	endpoint Endpoint
 
-	frozen atomic.Bool // from freeze to thaw
+	frozen atomic.Bool // set between freeze and thaw
 	done   chan struct{}
 	err    error // set before done is closed
 }
 
-// launch starts a child and waits until it serves.
+// launch starts a child and returns once it serves.
 func launch(ctx context.Context, o Options) (*child, error) {
 	binary, err := findBinary(ctx, o)
 	if err != nil {
@@ -68,7 +68,7 @@ func launch(ctx context.Context, o Options) (*child, error) {
 	return c, nil
 }
 
-// listen passes answers on until the child ends.
+// listen forwards answers until the child ends.
 func (c *child) listen(stdout io.Reader) {
 	for decoder := json.NewDecoder(stdout); ; {
 		var answer json.RawMessage
@@ -92,7 +92,7 @@ func (c *child) answer(ctx context.Context, to any) error {
 	}
 }
 
-// compact has etcd compacted.
+// compact makes the child compact etcd.
 func (c *child) compact(ctx context.Context) (int64, error) {
 	c.calls.Lock()
 	defer c.calls.Unlock()
@@ -110,9 +110,9 @@ func (c *child) compact(ctx context.Context) (int64, error) {
 	return result.Revision, nil
 }
 
-// stop asks the child to end; one that was killed has.
+// stop ends the child gracefully. It returns nil if the child has ended already.
 func (c *child) stop(ctx context.Context) error {
-	_ = c.stdin.Close() // it may be closed
+	_ = c.stdin.Close() // stdin may be closed already
 	select {
 	case <-c.done:
 		return nil
@@ -139,16 +139,16 @@ func (c *child) kill() error {
 
 // tail returns the last lines of a log.
 func tail(path string) string {
-	content, _ := os.ReadFile(path) // without it there is nothing to say
+	content, _ := os.ReadFile(path) // an error leaves the tail empty
 	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
 	return "\nlast lines of " + path + ":\n\t" + strings.Join(lines[max(0, len(lines)-15):], "\n\t")
 }
 
-// building keeps the servers of one process from building at the same time.
+// building serializes the builds of one process.
 var building sync.Mutex
 
-// findBinary returns the binary of the options or of BinaryEnv, or else builds one, without the
-// race detector. That takes minutes the first time.
+// findBinary returns the binary named by o or by BinaryEnv. Otherwise it builds one, without the race
+// detector, which takes minutes the first time.
 func findBinary(ctx context.Context, o Options) (string, error) {
 	for _, path := range []string{o.Binary, os.Getenv(BinaryEnv)} {
 		if path != "" {
@@ -171,13 +171,13 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 	return path, nil
 }
 
-// detachFromTerminal keeps Ctrl-C from the child: its parent decides when the child ends.
+// detachFromTerminal keeps Ctrl-C from the child: the parent decides when the child ends.
 func detachFromTerminal(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// freeze returns when no thread of the child runs any more, where the system shows that: on a busy
-// machine a signal takes a while to get to all of them.
+// freeze returns once no thread of the child runs, on systems with /proc. On a busy machine a signal
+// takes a while to reach all threads.
 func (c *child) freeze() error {
 	c.frozen.Store(true)
 	err := c.signal(syscall.SIGSTOP)
@@ -192,13 +192,13 @@ func (c *child) thaw() error {
 	return c.signal(syscall.SIGCONT)
 }
 
-// running reports whether a thread of the child is neither stopped nor at its end, as far as the
-// system tells.
+// running reports whether a thread of the child is neither stopped nor ended. Without /proc it returns
+// false.
 func (c *child) running() bool {
-	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid)) // the pattern is right
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid)) // the pattern is valid
 	for _, path := range stats {
 		stat, err := os.ReadFile(path)
-		_, state, found := bytes.Cut(stat, []byte(") ")) // after the name, in which there is no such thing
+		_, state, found := bytes.Cut(stat, []byte(") ")) // the process name ends here and contains no ") "
 		if err == nil && found && len(state) > 0 && !bytes.ContainsRune([]byte("TtZX"), rune(state[0])) {
 			return true
 		}

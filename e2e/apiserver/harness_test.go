@@ -22,8 +22,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait of these tests: far longer than any takes, on a machine that is busy
-// with something else, too.
+// patience bounds every wait of these tests. It is far longer than any wait takes, even on a busy
+// machine.
 const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start runs a child that is stopped when the test ends.
+// start starts a child and stops it when the test ends.
 func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Server) {
 	t.Helper()
 	// The first build takes minutes and is bounded by the test binary's timeout.
@@ -50,8 +50,8 @@ func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Se
 	return ctx, srv
 }
 
-// again repeats what fails until ctx ends: the first request after a restart may go out on a
-// connection of which the client does not know yet that it is dead.
+// again repeats request until it succeeds or ctx ends: the first request after a restart may use a dead
+// connection that the client still considers open.
 func again(t *testing.T, ctx context.Context, request func() error) {
 	t.Helper()
 	var last error

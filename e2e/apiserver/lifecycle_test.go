@@ -38,7 +38,7 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 	assert.Equal(t, url, srv.URL())
 
 	var list *corev1.PodList
-	again(t, ctx, func() (err error) { // by the client from before the kill
+	again(t, ctx, func() (err error) { // with the client created before the kill
 		list, err = client.CoreV1().Pods("ns").List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -119,11 +119,11 @@ func TestStartFailures(t *testing.T) {
 	assert.ErrorContains(t, err, "address already in use")
 }
 
-// parentRoleEnv makes the test binary play a parent that is killed: it starts a
-// child with its data in the folder that the variable names.
+// parentRoleEnv makes the test binary act as a parent that is killed. Its value is the data folder of
+// the child that the parent starts.
 const parentRoleEnv = "KINFORMER_TEST_PARENT"
 
-// playParent starts a child, prints its endpoint, and waits to be killed.
+// playParent starts a child, prints its endpoint, and blocks until it is killed.
 func playParent(dir string) {
 	srv, err := apiserver.StartChild(context.Background(), apiserver.Options{DataDir: dir})
 	if err != nil {
@@ -153,7 +153,7 @@ func TestChildEndsWithItsParent(t *testing.T) {
 	var ep apiserver.Endpoint
 	require.NoError(t, json.NewDecoder(out).Decode(&ep), "%s", &stderr)
 
-	// Within the patience only the end of the child ends this watch.
+	// Until patience is over, only the end of the child ends this watch.
 	client := clientFor(t, &rest.Config{Host: ep.URL, BearerToken: ep.Token, TLSClientConfig: rest.TLSClientConfig{CAData: ep.CA}})
 	w, err := client.CoreV1().Pods("").Watch(ctx, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(10 * patience / time.Second))})
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patchOf returns how a document describes a patch of objects of a kind.
+// patchOf returns the patch operation for objects of the kind, nil if document has none.
 func patchOf(document *spec3.OpenAPI, kind schema.GroupVersionKind) *spec3.Operation {
 	for _, path := range document.Paths.Paths {
 		if path.Patch == nil {
@@ -33,14 +33,14 @@ func patchOf(document *spec3.OpenAPI, kind schema.GroupVersionKind) *spec3.Opera
 	return nil
 }
 
-// TestKubectlApplyNeedsNoFlag: the documents say of each resource what kubectl apply looks for, that the
-// server checks fields, and it does.
+// TestKubectlApplyNeedsNoFlag checks that the document of each resource declares field validation, as
+// kubectl apply requires, and that the server validates fields.
 func TestKubectlApplyNeedsNoFlag(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
 	require.NoError(t, srv.InstallCRD(ctx, apiserver.CustomResource{Group: "example.com", Version: "v1", Kind: "Widget"}))
 	client := clientFor(t, srv.Config())
 	root := openapi3.NewRoot(client.Discovery().OpenAPIV3())
-	again(t, ctx, func() error { // the document of a custom resource comes after the resource
+	again(t, ctx, func() error { // the document of a custom resource appears after the resource
 		_, err := root.GVSpec(schema.GroupVersion{Group: "example.com", Version: "v1"})
 		return err
 	})
@@ -66,7 +66,7 @@ func TestKubectlApplyNeedsNoFlag(t *testing.T) {
 	}
 }
 
-// TestSchemasOfBuiltinTypes: kubectl merges lists by keys of the schema, and explains fields by it.
+// TestSchemasOfBuiltinTypes checks the schemas by which kubectl merges lists and explains fields.
 func TestSchemasOfBuiltinTypes(t *testing.T) {
 	_, srv := start(t, apiserver.Options{})
 	client := clientFor(t, srv.Config())

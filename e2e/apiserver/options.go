@@ -25,39 +25,38 @@ import (
 	"github.com/kinformer/cache/e2e/transport"
 )
 
-// BinaryEnv is the environment variable that names a built server binary.
+// BinaryEnv is the environment variable with the path of a prebuilt server binary.
 const BinaryEnv = "KINFORMER_APISERVER"
 
-// Options says how to run a server. The zero value works.
+// Options configures a server. The zero value is valid.
 type Options struct {
-	// DataDir holds etcd's files, the serving certificate, the kubeconfig file and the server's log.
-	// It is created if missing and reused if not, data included. Empty means a temporary folder that
-	// Stop removes. No two servers may use one folder at a time.
+	// DataDir holds etcd's files, the serving certificate, the kubeconfig file and the server's log. It
+	// is created if missing; existing data is reused. Empty means a temporary folder that Stop removes.
+	// Two servers must not use one folder at the same time.
 	DataDir string
 
-	// Port on 127.0.0.1; 0 takes a free one, which the server then keeps over restarts.
+	// Port is the port on 127.0.0.1. 0 means a free port, which stays the same over restarts.
 	Port int
 
-	// DisableWatchCache lets every list and watch read etcd itself.
+	// DisableWatchCache makes every list and watch read etcd.
 	DisableWatchCache bool
 
-	// RBAC lets users do only what roles allow that are bound to them, and the administrator everything.
-	// Else everybody may do everything. To be another user, set Impersonate of a Config.
+	// RBAC limits users to the roles bound to them; the administrator may do everything. Without RBAC
+	// every user may do everything. To act as another user, set Impersonate of a Config.
 	RBAC bool
 
-	// FeatureGates are what kube-apiserver's flag of that name takes, such as
-	// "ShardedListAndWatch=true".
+	// FeatureGates has the format of kube-apiserver's flag, such as "ShardedListAndWatch=true".
 	FeatureGates string
 
-	// Binary is the server binary. Empty means the one that the environment
-	// variable KINFORMER_APISERVER names, or else one that is built in the
-	// folder kinformer in the user's cache folder.
+	// Binary is the path of the server binary. Empty means the path in the environment variable
+	// KINFORMER_APISERVER or, without the variable, a binary built in the folder kinformer of the user's
+	// cache folder.
 	Binary string
 }
 
-// Endpoint is where a server serves.
+// Endpoint is the address of a server and the credentials to access it.
 type Endpoint struct {
-	// URL is https://127.0.0.1:port.
+	// URL has the form https://127.0.0.1:port.
 	URL string
 	// Port is the port in URL.
 	Port int
@@ -67,17 +66,18 @@ type Endpoint struct {
 	Token string
 }
 
-// Compacted is what came of a compaction: the resource version below which etcd keeps no history.
+// Compacted is the result of a compaction. Revision is the resource version below which etcd keeps no
+// history.
 type Compacted struct {
 	Revision int64
 	Error    string
 }
 
-// Kubeconfig returns the path of the kubeconfig file of the administrator in a folder of data.
+// Kubeconfig returns the path of the administrator's kubeconfig file in the data folder dir.
 func Kubeconfig(dir string) string { return filepath.Join(dir, "admin.kubeconfig") }
 
-// Config returns a client configuration of the administrator, without a limit of requests. The
-// caller may change it.
+// Config returns a client configuration of the administrator, without client-side rate limits. The
+// caller may modify it.
 func (s *Server) Config() *rest.Config {
 	e := s.Endpoint()
 	c := &rest.Config{Host: e.URL, BearerToken: e.Token, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}, QPS: -1}
@@ -85,7 +85,7 @@ func (s *Server) Config() *rest.Config {
 	return c
 }
 
-// ProtobufConfig is Config in protobuf, for clients of built-in resources.
+// ProtobufConfig returns Config with protobuf as content type, for clients of built-in resources.
 func (s *Server) ProtobufConfig() *rest.Config {
 	cfg := s.Config()
 	cfg.ContentType = runtime.ContentTypeProtobuf
@@ -93,11 +93,11 @@ func (s *Server) ProtobufConfig() *rest.Config {
 	return cfg
 }
 
-// Kubeconfig returns the path of a kubeconfig file of the administrator, which stays the same over
+// Kubeconfig returns the path of the administrator's kubeconfig file. The path stays the same over
 // restarts.
 func (s *Server) Kubeconfig() string { return Kubeconfig(s.DataDir()) }
 
-// WriteKubeconfig writes that file.
+// WriteKubeconfig writes the administrator's kubeconfig file to the data folder dir.
 func (e Endpoint) WriteKubeconfig(dir string) error {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters["kinformer"] = &clientcmdapi.Cluster{Server: e.URL, CertificateAuthorityData: e.CA}
@@ -111,7 +111,7 @@ var crdResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// CustomResource describes a kind for InstallCRD. Its objects may have any fields.
+// CustomResource describes a kind for InstallCRD. Its objects may have arbitrary fields.
 type CustomResource struct {
 	// Group and Version, such as "example.com" and "v1".
 	Group, Version string
@@ -124,8 +124,8 @@ func (c CustomResource) Resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: c.Group, Version: c.Version, Resource: strings.ToLower(c.Kind) + "s"}
 }
 
-// InstallCRD creates the definition of c, unless there is one by that name, and
-// returns once the server serves its objects.
+// InstallCRD creates the definition of c, unless a definition of that name exists, and returns once the
+// server serves objects of the kind.
 func (s *Server) InstallCRD(ctx context.Context, c CustomResource) error {
 	client, err := dynamic.NewForConfig(s.Config())
 	if err != nil {
@@ -135,8 +135,8 @@ func (s *Server) InstallCRD(ctx context.Context, c CustomResource) error {
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("custom resource %s: %w", c.Kind, err)
 	}
-	// Its objects can be listed some milliseconds after it is established; until
-	// then the server answers 404, or 503 while it starts.
+	// Objects can be listed some milliseconds after the definition is established. Until then the server
+	// answers 404, or 503 while it starts.
 	var last error
 	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, last = client.Resource(c.Resource()).List(ctx, metav1.ListOptions{Limit: 1})

@@ -18,7 +18,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// impersonate returns a client of another user.
+// impersonate returns a client that acts as another user.
 func impersonate(t *testing.T, srv *apiserver.Server, name string, groups ...string) *kubernetes.Clientset {
 	t.Helper()
 	config := srv.ProtobufConfig()
@@ -26,7 +26,7 @@ func impersonate(t *testing.T, srv *apiserver.Server, name string, groups ...str
 	return clientFor(t, config)
 }
 
-// createBindings creates the roles of TestRolesAreObeyed, and binds them to its users.
+// createBindings creates the roles of TestRolesAreObeyed and binds them to its users.
 func createBindings(t *testing.T, ctx context.Context, admin *kubernetes.Clientset) {
 	t.Helper()
 	at := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "ns"} }

@@ -9,7 +9,7 @@
 //	defer srv.Stop(context.Background())
 //	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())
 //
-// # What it is
+// # Contents
 //
 // The generic API server stack: k8s.io/apiserver's registry, watch cache and
 // etcd3 storage, with an etcd in the same process, serving
@@ -27,44 +27,41 @@
 // bookmarks, selectors, conflicts, server-side apply and resource versions are the real ones, and so
 // are their errors: 409, 410, 429 and the rest.
 //
-// # What it is not
-//
 // It is not kube-apiserver. There is no defaulting and no validation beyond metadata; no graceful
-// deletion, garbage collection or controllers (finalizers do work); no admission, so that a
-// namespaced object does not need its namespace; and there are no short names. Status is stored as
-// sent on create and on update; the status subresource changes status only. Generation never moves.
-// core/v1 and events.k8s.io/v1 events are two separate collections. The list of groups at /apis names
-// those of custom resources only in its aggregated form, which client-go and kubectl ask for. To
-// server-side apply each list in an object of a built-in type is one value.
+// deletion, garbage collection or controllers (finalizers do work); no admission, so that a namespaced
+// object does not need its namespace; and there are no short names. Status is stored as sent on create
+// and on update; the status subresource changes status only. Generation never changes. core/v1 and
+// events.k8s.io/v1 events are two separate collections. The list of groups at /apis includes groups of
+// custom resources only in its aggregated form, which client-go and kubectl request. Server-side apply
+// treats each list in an object of a built-in type as one value.
 //
-// Without [Options.RBAC] everybody may do everything. With it, roles and bindings are obeyed; there
-// are no default roles, no aggregated ones, no access reviews, and whoever may write a role may grant
-// anything. The only token is the administrator's, who may impersonate everybody.
+// Without [Options.RBAC] every user may do everything. With it, roles and bindings are enforced; there
+// are no default or aggregated roles and no access reviews, and a user with write access to roles may
+// grant any permission. The only token is the administrator's. The administrator may impersonate every
+// user.
 //
-// [StartChild] runs the server in a child process, which can be killed, frozen
-// and measured by itself, and keeps k8s.io/apiserver and etcd out of the binary
-// that calls it: this package imports neither.
+// [StartChild] runs the server in a child process, which can be killed, paused and measured separately.
+// It also keeps k8s.io/apiserver and etcd out of the calling binary: this package imports neither.
 //
 // # Guarantees
 //
-//  1. It listens on 127.0.0.1 only.
+//  1. The server listens on 127.0.0.1 only.
 //  2. URL, certificate, token and kubeconfig file stay the same over
 //     [Server.Restart].
-//  3. What a client was told is written survives [Server.Kill]: the data is in
-//     the kernel's page cache by then. It does not survive a crash of the
+//  3. Every acknowledged write survives [Server.Kill]: the data is in the
+//     kernel's page cache by then. It does not survive a crash of the
 //     machine, because nothing is fsynced.
-//  4. A child never outlives its parent: it ends when the pipe that it has as
-//     standard input is closed, however the parent ended. A child that is
-//     frozen by [Server.Pause] ends once it runs again.
+//  4. A child never outlives its parent: it ends when the pipe that is its
+//     standard input is closed, however the parent ended. A child frozen by
+//     [Server.Pause] ends once it runs again.
 //
 // # Making a resource version expire
 //
-// [Server.Compact] alone gives no 410 to a watch while the watch cache is on: the cache still holds
-// the last 75 seconds or more of events and answers from them. Compact then Restart does: the new
-// process knows nothing older than its start, so that a watch, and a list with
-// resourceVersionMatch=Exact, from before the compaction end with 410 Expired. With
-// [Options.DisableWatchCache], Compact alone is enough, for watches, exact lists and continue
-// tokens.
+// [Server.Compact] alone gives no 410 to a watch while the watch cache is on: the cache still holds the
+// last 75 seconds or more of events and answers from them. Compact followed by Restart does: the new
+// process has no events from before its start, so that a watch, and a list with
+// resourceVersionMatch=Exact, at a version before the compaction end with 410 Expired. With
+// [Options.DisableWatchCache], Compact alone is enough for watches, exact lists and continue tokens.
 package apiserver
 
 import (
@@ -76,16 +73,15 @@ import (
 	"sync"
 )
 
-// ErrStopped is returned by calls on a server after Stop.
+// ErrStopped is returned by methods called after Stop.
 var ErrStopped = errors.New("apiserver: stopped")
 
-// Server is a handle over a running API server and its restarts. Its methods
-// may be called concurrently.
+// Server is a handle for a running API server and its restarts. Its methods may be called concurrently.
 type Server struct {
 	opts     Options
 	tempData bool
 
-	// lifecycle is held during Stop, Kill and Restart, and taken before mu.
+	// lifecycle is held during Stop, Kill and Restart. It is acquired before mu.
 	lifecycle sync.Mutex
 
 	mu struct {
@@ -95,8 +91,8 @@ type Server struct {
 	}
 }
 
-// StartChild starts a server in a child process and returns once it serves, about a second after
-// the call. If there is no binary yet, it builds one first, which takes minutes the first time; see
+// StartChild starts a server in a child process and returns once it serves, about a second after the
+// call. If there is no binary yet, StartChild builds one, which takes minutes the first time; see
 // Options.Binary. ctx bounds the build and the start, not the life of the server.
 func StartChild(ctx context.Context, opts Options) (*Server, error) {
 	if opts.Port < 0 || opts.Port > 65535 {
@@ -119,7 +115,7 @@ func StartChild(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// run launches a child and makes it the current one. From the first run on the port is fixed.
+// run launches a child and makes it the current one. The first run fixes the port.
 func (s *Server) run(ctx context.Context) error {
 	c, err := launch(ctx, s.opts)
 	if err != nil {
@@ -131,9 +127,9 @@ func (s *Server) run(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the server gracefully, within a few seconds even with open watches, and removes the
-// data folder if it is a temporary one. If ctx ends first, the server is ended by force and an
-// error is returned. A second Stop does nothing.
+// Stop ends the server gracefully, within a few seconds even with open watches, and removes the data
+// folder if it is temporary. If ctx ends first, Stop kills the server and returns an error. A second
+// Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	s.lifecycle.Lock()
 	defer s.lifecycle.Unlock()
@@ -154,8 +150,8 @@ func (s *Server) removeTempData() error {
 	return os.RemoveAll(s.opts.DataDir)
 }
 
-// Kill ends the child as a crash would (SIGKILL) and waits for its end; Restart
-// brings the server back on the same data.
+// Kill ends the child with SIGKILL, as a crash would, and waits for its end. Restart starts a server on
+// the same data.
 func (s *Server) Kill() error {
 	s.lifecycle.Lock()
 	defer s.lifecycle.Unlock()
@@ -166,9 +162,9 @@ func (s *Server) Kill() error {
 	return c.kill()
 }
 
-// Restart stops the server gracefully, unless it has ended already, and starts it again on the same
-// data, port, certificate and tokens, so that clients reconnect. It returns once the server serves.
-// If it fails, another Restart may be tried.
+// Restart stops the server gracefully, unless it has ended already, and starts it again with the same
+// data, port, certificate and token, so that clients reconnect. It returns once the server serves. After
+// an error Restart may be called again.
 func (s *Server) Restart(ctx context.Context) error {
 	s.lifecycle.Lock()
 	defer s.lifecycle.Unlock()
@@ -182,8 +178,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// Pause freezes the child (SIGSTOP) and returns when it is: connections stay
-// open and nothing is answered until Resume.
+// Pause freezes the child with SIGSTOP and returns once it is frozen. Connections stay open, and the
+// server answers no request until Resume.
 func (s *Server) Pause() error {
 	c, err := s.running()
 	if err != nil {
@@ -192,7 +188,7 @@ func (s *Server) Pause() error {
 	return c.freeze()
 }
 
-// Resume lets a paused child run again.
+// Resume continues a paused child.
 func (s *Server) Resume() error {
 	c, err := s.running()
 	if err != nil {
@@ -201,8 +197,8 @@ func (s *Server) Resume() error {
 	return c.thaw()
 }
 
-// Compact makes etcd forget all history before now and returns the resource version of that. See
-// the package documentation for what it takes to get a 410.
+// Compact removes all history before the current resource version from etcd and returns that version.
+// See the package documentation for how to obtain a 410.
 func (s *Server) Compact(ctx context.Context) (int64, error) {
 	c, err := s.running()
 	if err != nil {
@@ -211,20 +207,20 @@ func (s *Server) Compact(ctx context.Context) (int64, error) {
 	return c.compact(ctx)
 }
 
-// URL returns https://127.0.0.1:port; it stays the same over restarts.
+// URL returns https://127.0.0.1:port. It stays the same over restarts.
 func (s *Server) URL() string { return s.Endpoint().URL }
 
 // DataDir returns the absolute path of the data folder.
 func (s *Server) DataDir() string { return s.opts.DataDir }
 
-// Endpoint returns where the server serves, with certificate and tokens. It stays
-// the same over restarts. The caller must not change it.
+// Endpoint returns the server's address, certificate and token. It stays the same over restarts. The
+// caller must not modify it.
 func (s *Server) Endpoint() Endpoint { return s.child().endpoint }
 
-// PID returns the id of the process that serves, which changes with each Restart.
+// PID returns the ID of the serving process. It changes with each Restart.
 func (s *Server) PID() int { return s.child().cmd.Process.Pid }
 
-// Done returns a channel that is closed when the process that serves has ended.
+// Done returns a channel that is closed when the serving process has ended.
 func (s *Server) Done() <-chan struct{} { return s.child().done }
 
 func (s *Server) child() *child {

@@ -36,7 +36,7 @@ func TestEveryBuiltinResourceIsServed(t *testing.T) {
 		for _, r := range list.APIResources {
 			found[list.GroupVersion+"/"+r.Name] = true
 			if len(r.Verbs) < 8 || gv.Group == "apiextensions.k8s.io" {
-				continue // a subresource, or a resource with rules of its own
+				continue // a subresource, or a resource with its own rules
 			}
 			client := dyn.Resource(gv.WithResource(r.Name))
 			obj := &unstructured.Unstructured{}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package blindness_test stops an API server, starts it again, and measures how soon after its first
-// answer sixty informers of a process are fresh, and what they ask of it. All objects that tell them
-// so are written when the server is ready, some 150 ms after that answer.
+// answer sixty informers of a process are up to date, and which requests they send. The objects that
+// prove an informer up to date are written when the server is ready, some 150 ms after that answer.
 package blindness_test
 
 import (
@@ -30,38 +30,38 @@ import (
 )
 
 const (
-	patience   = 5 * time.Minute       // far longer than anything takes
-	population = 25                    // objects that an informer has
+	patience   = 5 * time.Minute       // bounds every wait, far longer than any takes
+	population = 25                    // objects per informer
 	probing    = 20 * time.Millisecond // between two requests of the probe
 )
 
-// outage is one that a side lives through.
+// outage is an outage of the server for one side.
 type outage struct {
 	side   side
-	kill   bool          // the server ends at once, and not when it has ended its answers
-	lost   bool          // the server that comes back does not know the version of the informers
-	length time.Duration // 0: until all informers, which are ours, have noticed
+	kill   bool          // end the server at once, without finishing responses
+	lost   bool          // the restarted server does not know the informers' resourceVersion
+	length time.Duration // 0: until all informers, which must be kinformer's, have noticed
 }
 
-// result is what an outage was like.
+// result is the result of an outage.
 type result struct {
 	outage
 	fleet      *fleet
-	asked      *asked          // from the end of the server on
-	went, back time.Time       // the server did, and was to
-	down       time.Duration   // since it went, until its first answer
-	ready      time.Duration   // since its first answer, until all that informers have to hear of was written
-	fresh      []time.Duration // since its first answer, in order
-	told       []time.Duration // for how long informers were blind, as their status tells, in order
-	cpu        time.Duration   // of the server's process, see cpuOf
+	asked      *asked          // since the end of the server
+	went, back time.Time       // times of the server's end and of the call to restart it
+	down       time.Duration   // from went to the first answer
+	ready      time.Duration   // from the first answer until all expected objects were written
+	fresh      []time.Duration // from the first answer, sorted
+	told       []time.Duration // the outages in the informers' statuses, sorted
+	cpu        time.Duration   // of the server process, see cpuOf
 }
 
-// run has the server go and come back.
+// run stops the server, restarts it and waits until all informers are up to date.
 func (o outage) run(t *testing.T, ctx context.Context, srv *apiserver.Server, name string) *result {
 	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())
 	require.NoError(t, err)
 	r := &result{outage: o, fleet: startFleet(t, ctx, srv, o.side, name), asked: &asked{}}
-	if o.lost { // the next process knows nothing older than this
+	if o.lost { // makes the informers' version older than the restarted server's history
 		_, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
@@ -120,8 +120,7 @@ func (r *result) last(t *testing.T, ctx context.Context) {
 	}
 }
 
-// look asks the informers, if they are ours, for how long they were blind, and fails for what
-// cannot be.
+// look records the outages in the statuses of kinformer's informers, and checks their plausibility.
 func (r *result) look(t *testing.T, ctx context.Context) {
 	if r.side.name == "client-go" {
 		return
@@ -144,7 +143,7 @@ func statusOf(t *testing.T, i informer) inspect.Status {
 	return s
 }
 
-// firstAnswer returns when a client of its own has got an object.
+// firstAnswer returns the time at which a separate client has received an object.
 func firstAnswer(t *testing.T, ctx context.Context, srv *apiserver.Server) (at time.Time) {
 	client, err := rest.HTTPClientFor(srv.Config())
 	require.NoError(t, err)
@@ -185,8 +184,8 @@ func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
 	return srv
 }
 
-// TestBack: after an outage each informer goes on from where it was, if the server knows that, and
-// else asks once for the whole state. Its status tells of the outage.
+// TestBack checks that after an outage each informer continues at its version if the server knows it,
+// otherwise requests the full list once, and that its status shows the outage.
 func TestBack(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -196,7 +195,7 @@ func TestBack(t *testing.T) {
 			r := outage{side: sides()[3], lost: lost, kill: lost}.run(t, ctx, srv, fmt.Sprint("mark-", versions[lost]))
 			t.Log(r)
 			failed := r.asked.refused.Load() + r.asked.vain.Load()
-			most := failed / 3 // after three failures in a row an informer asks for the whole state
+			most := failed / 3 // after three failures in a row an informer requests the full list
 			if lost {
 				most += int64(len(r.fleet.informers))
 			}

@@ -34,10 +34,10 @@ import (
 
 const namespaces = 6 // each kind has an informer in each
 
-// side is a library, or a way to use one.
+// side is a library, or a way to use it.
 type side struct {
 	name   string
-	direct bool // direct.Transport is below its client
+	direct bool // whether direct.Transport is below its client
 	make   func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 }
 
@@ -50,14 +50,14 @@ func sides() []side {
 	}
 }
 
-// selection is what one informer follows: a kind in a namespace.
+// selection is the objects of one informer: a kind in a namespace.
 type selection struct {
 	client              rest.Interface
 	resource, namespace string
 	example             runtime.Object
 }
 
-// selections are sixty. Nobody follows nodes.
+// selections returns sixty selections. None includes nodes.
 func selections(client kubernetes.Interface) (all []selection) {
 	core, apps := client.CoreV1().RESTClient(), client.AppsV1().RESTClient()
 	kinds := []selection{
@@ -81,7 +81,7 @@ func selections(client kubernetes.Interface) (all []selection) {
 	return all
 }
 
-// create makes an object in the selection.
+// create creates an object in the selection.
 func (s selection) create(ctx context.Context, name string) error {
 	obj := s.example.DeepCopyObject()
 	m, err := meta.Accessor(obj)
@@ -93,12 +93,12 @@ func (s selection) create(ctx context.Context, name string) error {
 	return s.client.Post().Namespace(s.namespace).Resource(s.resource).Body(obj).Do(ctx).Error()
 }
 
-// remove ends one.
+// remove deletes an object.
 func (s selection) remove(ctx context.Context, name string) error {
 	return s.client.Delete().Namespace(s.namespace).Resource(s.resource).Name(name).Do(ctx).Error()
 }
 
-// each does something with each selection of a client, at the same time.
+// each calls do concurrently for each selection of a client.
 func each(ctx context.Context, client kubernetes.Interface, name string, do func(selection, context.Context, string) error) (err error) {
 	all, errs := selections(client), make(chan error)
 	for _, s := range all {
@@ -110,20 +110,20 @@ func each(ctx context.Context, client kubernetes.Interface, name string, do func
 	return err
 }
 
-// asked are requests of informers.
+// asked counts requests of informers.
 type asked struct {
-	states, watches atomic.Int64 // that the server has served: lists and watch-lists, and watches
-	refused         atomic.Int64 // that it has answered otherwise
-	vain            atomic.Int64 // that got no answer
+	states, watches atomic.Int64 // served lists and watch-lists, and served watches
+	refused         atomic.Int64 // answered with another status than 200
+	vain            atomic.Int64 // without an answer
 }
 
-// counting is a RoundTripper.
+// counting is a RoundTripper that counts requests.
 type counting struct {
 	next  http.RoundTripper
 	asked *atomic.Pointer[asked]
 }
 
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
 func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -144,19 +144,19 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// fleet is the informers of a process, one for each selection.
+// fleet is the informers of a process, one per selection.
 type fleet struct {
 	asked     atomic.Pointer[asked]
 	informers []informer
 }
 
-// informer is one of them.
+// informer is an informer of a fleet.
 type informer struct {
 	cache.SharedIndexInformer
-	heard chan time.Time // when its handler was told of the mark
+	heard chan time.Time // receives the time at which the handler was notified of the mark
 }
 
-// startFleet returns when all informers have synced. They wait for objects that are called mark.
+// startFleet starts informers that wait for objects named mark, and returns when all have synced.
 func startFleet(t *testing.T, ctx context.Context, srv *apiserver.Server, s side, mark string) *fleet {
 	f := &fleet{}
 	f.asked.Store(&asked{})

@@ -25,14 +25,14 @@ var (
 )
 
 const (
-	settling = 5 * time.Second  // what ends a watch of less than a second is taken for something else
-	window   = 30 * time.Second // in which CPU of the server counts, since its first answer
+	settling = 5 * time.Second  // an outage that ends a watch of less than a second is mistaken for something else
+	window   = 30 * time.Second // CPU time of the server is measured up to this time after the first answer
 )
 
-// versions are what informers are at when the server is back.
+// versions names the state of the informers' resourceVersion after the restart, by outage.lost.
 var versions = map[bool]string{false: "known", true: "lost"}
 
-// TestOutages measures all sides, and prints a table.
+// TestOutages measures all sides and prints a table.
 func TestOutages(t *testing.T) {
 	if *outages == "" {
 		t.Skip("-outages says how long they are")
@@ -55,7 +55,7 @@ func TestOutages(t *testing.T) {
 	fmt.Print(table(results))
 }
 
-// outagesOf returns those of a length, one of each side and version.
+// outagesOf returns the outages of one length, one per side and version.
 func outagesOf(t *testing.T, length string) (all []outage) {
 	d, err := time.ParseDuration(length)
 	require.NoError(t, err)
@@ -67,14 +67,14 @@ func outagesOf(t *testing.T, length string) (all []outage) {
 	return all
 }
 
-// settle lets a fleet that is measured live for a while.
+// settle lets a measured fleet run for a while.
 func (o outage) settle(ctx context.Context) {
 	if o.length > 0 {
 		pause(ctx, settling)
 	}
 }
 
-// cpuOf returns the CPU time that a server has used in its life, at the end of the window.
+// cpuOf returns the total CPU time of the server process at the end of the window.
 func (o outage) cpuOf(t *testing.T, ctx context.Context, pid int, first time.Time) time.Duration {
 	if o.length == 0 {
 		return 0
@@ -82,7 +82,7 @@ func (o outage) cpuOf(t *testing.T, ctx context.Context, pid int, first time.Tim
 	pause(ctx, time.Until(first.Add(window)))
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	assert.NoError(t, err)
-	_, fields, _ := strings.Cut(string(stat), ") ") // after the name
+	_, fields, _ := strings.Cut(string(stat), ") ") // after the process name
 	var user, system int
 	if all := strings.Fields(fields); assert.Greater(t, len(all), 12) {
 		_, err = fmt.Sscan(all[11]+" "+all[12], &user, &system)
@@ -99,7 +99,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// kind is what is compared.
+// kind identifies the outages to be aggregated.
 func (o outage) kind() string {
 	return fmt.Sprintf("%.0f s, %s, %s", o.length.Seconds(), versions[o.lost], o.side.name)
 }
@@ -114,7 +114,7 @@ func (r *result) String() string {
 	return text
 }
 
-// table has a row for each kind of outage: medians of its rounds, and what they range over.
+// table returns a row with the medians and ranges for each kind of outage.
 func table(results []*result) string {
 	text := "| away | version | side | last fresh, s | median, s | lists | watches | refused | no answer | server CPU, s | longest blind, s | as told, s |\n" +
 		"|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
@@ -154,7 +154,7 @@ func row(of []*result) string {
 	return "| " + strings.Join(append(cells, told), " | ") + " |\n"
 }
 
-// cell is a median, and what it ranges over.
+// cell formats a median and its range.
 func cell(of []*result, figure func(*result) float64) string {
 	var all []float64
 	for _, r := range of {

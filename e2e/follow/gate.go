@@ -20,22 +20,21 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Gate is below the REST clients of a test. In place of the server it refuses some requests with
-// 429, and, while the permission is withdrawn, those for pods with 403, as while somebody writes
-// the rules anew.
+// Gate is a round tripper below the REST clients of a test. Instead of the server, it refuses some
+// requests with 429 and, between Withdraw and Restore, requests for pods with 403, as during a change of
+// the RBAC rules.
 //
-// A REST client itself repeats what was answered with 429 and a Retry-After header, up to ten
-// times, so that one such answer of the server in eleven gets to the informer. The gate's are
-// without the header, and have the delay in the status, which is how the last of the eleven looks
-// from above.
+// A REST client retries a request answered with 429 and a Retry-After header up to ten times, so that an
+// informer receives one in eleven of such answers. The gate's answers have no header but a delay in the
+// status: they look like the last of the eleven.
 //
-// Refuse, if not nil, is asked before each request, concurrently, and set before the first: 0 sends
-// it to the server, and more than that is the delay in seconds. The methods may be called
+// Refuse, if not nil, is called concurrently before each request and must be set before the first. It
+// returns 0 to send the request to the server, otherwise the delay in seconds. The methods may be called
 // concurrently.
 type Gate struct {
 	Refuse func(*http.Request) (seconds int)
 
-	Own atomic.Int64 // answers in place of the server
+	Own atomic.Int64 // answers given instead of the server
 
 	mu struct {
 		sync.Mutex
@@ -44,11 +43,10 @@ type Gate struct {
 	}
 }
 
-// Wrap fits rest.Config.Wrap.
+// Wrap is a function for rest.Config.Wrap.
 func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper { return gated{g, next} }
 
-// Withdraw takes the permission away, and ends the watches that are open, as servers do from time
-// to time.
+// Withdraw withdraws the permission and ends the open watches, as servers do from time to time.
 func (g *Gate) Withdraw() {
 	g.mu.Lock()
 	watches := g.mu.watches
@@ -56,18 +54,18 @@ func (g *Gate) Withdraw() {
 	g.mu.Unlock()
 	for w := range watches {
 		w.cut.Store(true)
-		_ = w.Close() // the informer closes it once more, and hears of what went wrong
+		_ = w.Close() // the informer closes it again and receives that error
 	}
 }
 
-// Restore gives the permission back.
+// Restore restores the permission.
 func (g *Gate) Restore() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.withdrawn = false
 }
 
-// permits returns whether pods may be read; a watch that may then ends when the permission does.
+// permits reports whether pods may be read. If so, it registers watch, if not nil, for Withdraw.
 func (g *Gate) permits(watch *cutBody) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,7 +78,7 @@ func (g *Gate) permits(watch *cutBody) bool {
 	return !g.mu.withdrawn
 }
 
-// refuse is an answer that says why.
+// refuse returns the answer for why.
 func (g *Gate) refuse(r *http.Request, why *apierrors.StatusError) (*http.Response, error) {
 	g.Own.Add(1)
 	status := why.ErrStatus
@@ -128,7 +126,7 @@ func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// cutBody is the body of a watch, which ends in order when it is cut.
+// cutBody is the body of a watch. After a cut it ends with io.EOF.
 type cutBody struct {
 	io.ReadCloser
 	gate *Gate
@@ -150,8 +148,8 @@ func (b *cutBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// CloseIdle returns what releases the connections of an HTTP client of the rest package. The
-// client's own method does not see them: they are below the round trippers that authenticate.
+// CloseIdle returns a function that closes the idle connections of an HTTP client of package rest. The
+// client's own method does not find them: they are below the authenticating round trippers.
 func CloseIdle(c *http.Client) func() {
 	return func() { utilnet.CloseIdleConnectionsFor(c.Transport) }
 }

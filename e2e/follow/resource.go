@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package follow is what tests against an API server share: resources that can be written and read
-// through several kinds of client, a source that observes what an informer asks for, and a gate that
-// refuses requests in place of the server. It serves client-go's informers as well as ours.
+// Package follow has common parts of tests against an API server: resources that are written and read
+// through several kinds of client, a source that counts an informer's requests, and a gate that refuses
+// requests instead of the server. It works with client-go's informers and with kinformer's.
 package follow
 
 import (
@@ -29,51 +29,51 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// Namespace is where all objects of resources live.
+// Namespace is the namespace of all objects.
 const Namespace = "default"
 
-// Marker is in the content of every object and in no name, label or key. Where it shows, contents
-// do.
+// Marker is part of the content of every object and of no name, label or key. A text with the marker
+// exposes contents.
 const Marker = "kinformer-secret-content"
 
-// Widget is the custom resource of Widgets.
+// Widget is the custom resource read by Widgets.
 var Widget = apiserver.CustomResource{Group: "e2e.kinformer.io", Version: "v1", Kind: "Widget"}
 
-// Clients are how a Resource reaches its server.
+// Clients holds the configuration and the client of a Resource.
 type Clients struct {
-	// Read is for the ListWatch: credentials and route, of which each resource makes a client and a
-	// connection of its own. Its content type does not matter.
+	// Read is for ListWatch: credentials and route, from which each resource creates its own client
+	// and connection. Its content type is ignored.
 	Read *rest.Config
-	// Write is for everything else.
+	// Write is for all other requests.
 	Write dynamic.Interface
 }
 
-// Resource is one kind of object in one namespace: what an informer needs to follow it, and how to
-// change it. Changes of what exists name the state they are based on and fail with a conflict on
-// any other, so that a change of which no answer came cannot take effect behind a later one.
+// Resource is one kind of object in one namespace, with all that an informer needs to follow it, and
+// methods to change it. Update, Patch and Delete name the state on which they are based and fail with a
+// conflict for any other state, so that an unanswered change cannot take effect after a later one.
 type Resource struct {
 	Name string
-	// Example is what the ListWatch yields.
+	// Example is an object of the type that ListWatch returns.
 	Example runtime.Object
 	// ListWatch reads through the client under test.
 	ListWatch *cache.ListWatch
-	// Close releases the connections of ListWatch.
+	// Close closes the connections of ListWatch.
 	Close func()
 
 	api  dynamic.ResourceInterface
 	kind schema.GroupVersionKind
-	spec map[string]any // the content next to the metadata
+	spec map[string]any // content next to the metadata
 }
 
-// Kind makes a Resource.
+// Kind returns a Resource.
 type Kind func(Clients) (*Resource, error)
 
-// Kinds are all kinds by their names.
+// Kinds returns all kinds by name.
 func Kinds() map[string]Kind {
 	return map[string]Kind{"pods-protobuf": Pods, "crd-dynamic": Widgets, "configmaps-metadata": ConfigMapMetadata}
 }
 
-// Pods are read by the typed client over protobuf.
+// Pods returns pods, read by the typed client over protobuf.
 func Pods(c Clients) (*Resource, error) {
 	config := rest.CopyConfig(c.Read)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
@@ -88,7 +88,7 @@ func Pods(c Clients) (*Resource, error) {
 		})
 }
 
-// Widgets are custom resources, read by the dynamic client over JSON. Their definition must be
+// Widgets returns custom resources, read by the dynamic client over JSON. Their definition must be
 // installed.
 func Widgets(c Clients) (*Resource, error) {
 	return c.resource("crd-dynamic", c.Read, Widget.Resource(), &unstructured.Unstructured{}, Widget.Kind,
@@ -102,7 +102,7 @@ func Widgets(c Clients) (*Resource, error) {
 		})
 }
 
-// ConfigMapMetadata are config maps of which only the metadata is read.
+// ConfigMapMetadata returns config maps, of which the metadata client reads the metadata only.
 func ConfigMapMetadata(c Clients) (*Resource, error) {
 	config, of := metadata.ConfigFor(c.Read), corev1.SchemeGroupVersion.WithResource("configmaps")
 	return c.resource("configmaps-metadata", config, of, &metav1.PartialObjectMetadata{}, "ConfigMap",
@@ -116,7 +116,7 @@ func ConfigMapMetadata(c Clients) (*Resource, error) {
 		})
 }
 
-// resource makes a Resource whose ListWatch is made with a client of config.
+// resource returns a Resource whose ListWatch uses a client with config.
 func (c Clients) resource(name string, config *rest.Config, of schema.GroupVersionResource, example runtime.Object, kind string,
 	spec map[string]any, listWatch func(*http.Client) (*cache.ListWatch, error)) (*Resource, error) {
 	httpClient, err := rest.HTTPClientFor(config)
@@ -137,7 +137,7 @@ func (c Clients) resource(name string, config *rest.Config, of schema.GroupVersi
 	return r, nil
 }
 
-// ListWatchOf makes a ListWatch of the methods of a client, as informers of factories do.
+// ListWatchOf returns a ListWatch of the methods of a client, like the informers of factories.
 func ListWatchOf[L runtime.Object](c interface {
 	List(context.Context, metav1.ListOptions) (L, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -148,7 +148,7 @@ func ListWatchOf[L runtime.Object](c interface {
 	}
 }
 
-// Listed is a fresh quorum LIST.
+// Listed returns the result of a quorum LIST.
 func (r *Resource) Listed(ctx context.Context) (checker.Contents, error) {
 	list, err := r.api.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -157,17 +157,17 @@ func (r *Resource) Listed(ctx context.Context) (checker.Contents, error) {
 	return checker.ContentsOfList(list)
 }
 
-// Get is a quorum read.
+// Get returns the result of a quorum read.
 func (r *Resource) Get(ctx context.Context, name string) (checker.State, error) {
 	return stateOrError(r.api.Get(ctx, name, metav1.GetOptions{}))
 }
 
-// Create makes an object.
+// Create creates an object.
 func (r *Resource) Create(ctx context.Context, name, value string) (checker.State, error) {
 	return stateOrError(r.api.Create(ctx, r.object(name, value), metav1.CreateOptions{}))
 }
 
-// Update replaces the object that is in state base.
+// Update replaces the object if it is in state base.
 func (r *Resource) Update(ctx context.Context, name, value string, base checker.State) (checker.State, error) {
 	obj := r.object(name, value)
 	obj.SetUID(base.UID)
@@ -175,7 +175,7 @@ func (r *Resource) Update(ctx context.Context, name, value string, base checker.
 	return stateOrError(r.api.Update(ctx, obj, metav1.UpdateOptions{}))
 }
 
-// Patch changes the value of the object that is in state base.
+// Patch changes the value of the object if it is in state base.
 func (r *Resource) Patch(ctx context.Context, name, value string, base checker.State) (checker.State, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": base.UID, "resourceVersion": fmt.Sprint(base.RV),
@@ -187,7 +187,7 @@ func (r *Resource) Patch(ctx context.Context, name, value string, base checker.S
 	return stateOrError(r.api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
 }
 
-// Delete removes the object that is in state base.
+// Delete deletes the object if it is in state base.
 func (r *Resource) Delete(ctx context.Context, name string, base checker.State) error {
 	rv := fmt.Sprint(base.RV)
 	return r.api.Delete(ctx, name, metav1.DeleteOptions{

@@ -31,42 +31,42 @@ const (
 	WatchListMode Mode = "watch-list"
 )
 
-// Source is the ListerWatcher of a resource, held to a mode. It counts what was asked of it, and
-// what its watches bring, which it hands on as its client made them. The exported functions are set
-// before its use.
+// Source is the ListerWatcher of a resource, restricted to a mode. It counts the requests and the events
+// of its watches, and returns objects as its client decoded them. The exported functions must be set
+// before the first request.
 type Source struct {
 	*cache.ListWatch
 	Mode Mode
-	// Hold stops requests: while somebody holds it, none goes out.
+	// Hold blocks requests while it is locked.
 	Hold sync.RWMutex
-	// WatchSeconds, if not nil, says for how long the server shall serve each watch.
+	// WatchSeconds, if not nil, returns the timeout of a watch in seconds.
 	WatchSeconds func() int64
-	// PageSize, if not 0, is the size of pages where the informer asks for pages.
+	// PageSize, if not 0, replaces the limit of lists that have one.
 	PageSize int64
-	// Position and Skipped, if not nil, follow what lists leave out: before a list, or a stream of
-	// the initial state, Position is asked where the informer is, and after it Skipped is told that
-	// place and the resourceVersion of the list.
+	// Position and Skipped, if not nil, record the states that lists leave out: Position is called
+	// before a list or watch-list and returns the informer's resourceVersion. Skipped is called
+	// afterwards with that version and the list's.
 	Position func() string
 	Skipped  func(from, to string)
 
 	Lists, Streams, Watches atomic.Int64 // requests
-	Unfinished              atomic.Int64 // streams that the server closed before the end of the initial state
+	Unfinished              atomic.Int64 // watch-lists that the server closed before the end of the initial state
 	Events                  atomic.Int64 // watch events of objects
 	Expired                 atomic.Int64 // requests that ended with 410
-	ExpiredPages            atomic.Int64 // those of them that continued a list
-	ExpiredEvents           atomic.Int64 // those of them that were told by an event of a watch
+	ExpiredPages            atomic.Int64 // requests among them that continued a list
+	ExpiredEvents           atomic.Int64 // expirations sent as a watch event
 	Throttled               atomic.Int64 // requests that ended with 429
-	Failed                  atomic.Int64 // requests that ended with an error, these included
+	Failed                  atomic.Int64 // requests that ended with an error, including these
 }
 
-// Drain waits until no list, and no opening of a watch, is on its way: one that its caller has
-// given up ends when the client notices that.
+// Drain waits until no list and no opening of a watch is in flight: a canceled request ends only once
+// its client notices.
 func (s *Source) Drain() {
 	s.Hold.Lock()
 	defer s.Hold.Unlock()
 }
 
-// IsWatchListSemanticsUnSupported tells the reflector which mode to use.
+// IsWatchListSemanticsUnSupported reports whether the reflector must list.
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return s.Mode == ListMode }
 
 // ListWithContext implements ListerWatcherWithContext.
@@ -74,7 +74,7 @@ func (s *Source) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	s.Hold.RLock()
 	defer s.Hold.RUnlock()
 	s.Lists.Add(1)
-	skipped := s.skipping(o.Continue != "" || o.ResourceVersionMatch == metav1.ResourceVersionMatchExact) // that is an audit's
+	skipped := s.skipping(o.Continue != "" || o.ResourceVersionMatch == metav1.ResourceVersionMatchExact) // continued and exact lists are an audit's
 	if s.PageSize > 0 && o.Limit > 0 {
 		o.Limit = s.PageSize
 	}
@@ -114,7 +114,7 @@ func (s *Source) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return w, err
 }
 
-// skipping returns what to call with the resourceVersion of the list when it is complete.
+// skipping returns the function to call with the resourceVersion of the complete list.
 func (s *Source) skipping(never bool) func(to string) {
 	if never || s.Position == nil || s.Skipped == nil {
 		return func(string) {}
@@ -123,10 +123,10 @@ func (s *Source) skipping(never bool) func(to string) {
 	return func(to string) { s.Skipped(from, to) }
 }
 
-// observer counts what a watch of a Source brings.
+// observer counts the events of a watch of a Source.
 type observer struct {
 	source  *Source
-	whole   bool // the initial state is there, or was not asked for
+	whole   bool // the initial state is complete, or was not requested
 	skipped func(to string)
 }
 
@@ -168,7 +168,7 @@ func (o *observer) Ended(err error) {
 	}
 }
 
-// unwrap returns the type and the object of an event of a watch.
+// unwrap returns the type and the encoded object of a watch event.
 func unwrap(media string, frame []byte) (watch.EventType, []byte, error) {
 	var event metav1.WatchEvent
 	if media == runtime.ContentTypeProtobuf {
@@ -179,7 +179,7 @@ func unwrap(media string, frame []byte) (watch.EventType, []byte, error) {
 	return watch.EventType(event.Type), event.Object.Raw, err
 }
 
-// unmarshal reads an object.
+// unmarshal decodes an object.
 func unmarshal(media string, raw []byte, into interface{ Unmarshal([]byte) error }) error {
 	if media != runtime.ContentTypeProtobuf {
 		return json.Unmarshal(raw, into)

@@ -75,7 +75,7 @@ func withoutName(made *corev1.Pod, err error) error {
 	return err
 }
 
-// writes compares what is refused.
+// writes compares the results of attempts.
 func (b *both) writes(t *testing.T) {
 	for _, attempt := range attempts {
 		told := func(s *side) []string {
@@ -89,7 +89,7 @@ func (b *both) writes(t *testing.T) {
 	}
 }
 
-// ahead watches from a version that is not there yet: only what comes after it is told.
+// ahead watches from a future version: only later events are delivered.
 func (b *both) ahead(t *testing.T, ctx context.Context) {
 	told := func(s *side) []string {
 		s.note(t)
@@ -115,7 +115,7 @@ func (b *both) ahead(t *testing.T, ctx context.Context) {
 	b.compare(t, "watch from a version ahead", told(b.real), told(b.kit))
 }
 
-// expired compares what both say when they have forgotten the past.
+// expired compares the answers of both sides to requests at compacted versions.
 func (b *both) expired(t *testing.T, ctx context.Context, forget func(*side)) {
 	send := true
 	told := func(s *side) []string {

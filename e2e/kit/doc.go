@@ -1,14 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kit holds package cachetest to a real API server: one history of writes is made on both,
-// some 400 requests are asked of both, in all combinations of their options, and the answers are
-// compared line by line. It has no code to import.
+// Package kit compares package cachetest with a real API server. It applies one history of writes to
+// both, sends some 400 requests to both, in all combinations of their options, and compares the answers
+// line by line. The package contains only tests.
 //
-// Versions are compared by the step of the history that made them, continue tokens by what they
-// lead to, and errors by code, reason and causes. A watch is read until the last write that it has
-// to tell of, so that nothing depends on time. What differs on purpose is in the table different,
-// which fails for what differs no longer; package cachetest lists it.
+// Versions are compared by the step of the history that created them, continue tokens by the lists that
+// they continue, and errors by code, reason and causes. A watch is read until the last write that it
+// should deliver, so that the tests do not depend on time. The table different lists the intended
+// differences, and fails for an entry without a difference; package cachetest documents them.
 //
 //	cd e2e && KINFORMER_APISERVER=../bin/apiserver go test ./kit -v
 package kit

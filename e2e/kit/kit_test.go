@@ -22,10 +22,10 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait: far longer than any takes.
+// patience bounds every wait. It is far longer than any wait takes.
 const patience = 10 * time.Minute
 
-// pod is one of the history's. round is "" for none.
+// pod returns a pod of the history. An empty round means no label.
 func pod(name, app, round string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": app}},
@@ -49,36 +49,36 @@ func remove(name string) func(*side) error {
 	return func(s *side) error { return s.remove(name) }
 }
 
-// past is what has happened when the checks begin: v1 to v8.
+// past is the history before the checks: v1 to v8.
 var past = []func(*side) error{
 	create("a", "x"), create("b", "y"), update("a", "y", ""), remove("b"),
 	create("c", "x"), update("a", "y", ""), update("a", "x", ""), create("d", "x"),
 }
 
-// future is what happens while the watches are open, v9 and on. It ends with a write that each
-// watch hears of.
+// future is the history while the watches are open, from v9. Every watch of a check with a last object
+// receives the last event of that object.
 var future = []func(*side) error{
 	create("e", "x"), update("e", "y", ""), update("e", "y", ""), remove("e"), update("a", "x", "last"), update("c", "y", "last"),
 }
 
-// lastStep is the number of the last step about an object.
+// lastStep returns the number of the last step about the named object.
 func lastStep(name string) int {
 	return len(past) + len(future) - map[string]int{"a": 1}[name]
 }
 
-// check is one request to either side.
+// check is one request, sent to either side.
 type check struct {
 	name    string
 	options metav1.ListOptions
-	last    string // the object by which a watch is over, "" if it hears of none
+	last    string // the object whose last event ends the watch, "" if no event does
 }
 
-// silent reports whether a watch delivers nothing.
+// silent reports whether a watch delivers no event.
 func (c check) silent() bool {
 	return c.last == "" && (c.options.SendInitialEvents == nil || !c.options.AllowWatchBookmarks)
 }
 
-// different is what a Source does otherwise on purpose. Package cachetest lists it.
+// different lists the intended differences of a Source. Package cachetest documents them.
 var different = map[string]string{
 	"write: create at a version":         "writers pay no attention to the version of what they are given",
 	"write: update at an old version":    "writers pay no attention to the version of what they are given",
@@ -87,7 +87,7 @@ var different = map[string]string{
 	"write: remove what has a finalizer": "deletions are at once",
 }
 
-// both asks both sides, each all requests at the same time, and fails for what is not the same.
+// both sends the same requests to both sides concurrently and reports differing answers.
 type both struct {
 	real, kit *side
 	same      int
@@ -109,7 +109,7 @@ func (b *both) compare(t *testing.T, name string, real, kit []string) {
 	t.Errorf("%s\n real %s\n kit  %s", name, strings.Join(real, "\n      "), strings.Join(kit, "\n      "))
 }
 
-// ask runs f for both sides and each check.
+// ask runs f concurrently for both sides and each check.
 func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T) {
 	answers := make([][]T, 2)
 	var group sync.WaitGroup
@@ -123,7 +123,7 @@ func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T)
 	return answers[0], answers[1]
 }
 
-// start starts both, with that past.
+// start starts both sides and applies past.
 func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*both, *apiserver.Server, *cachetest.Source) {
 	t.Helper()
 	srv, err := apiserver.StartChild(t.Context(), options)
@@ -140,7 +140,7 @@ func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*bot
 	return b, srv, src
 }
 
-// TestKitAnswersAsTheServer asks the server and a Source the same.
+// TestKitAnswersAsTheServer sends the same requests to the server and to a Source.
 func TestKitAnswersAsTheServer(t *testing.T) {
 	b, srv, src := start(t, apiserver.Options{}, cachetest.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -159,7 +159,7 @@ func TestKitAnswersAsTheServer(t *testing.T) {
 		_, err := srv.Compact(ctx)
 		require.NoError(t, err)
 		require.NoError(t, srv.Restart(ctx))
-		require.Eventually(t, func() bool { // the first request may go out on a connection of which the client does not know yet that it is dead
+		require.Eventually(t, func() bool { // the first request may use a dead connection that the client still considers open
 			_, err := s.list(ctx, metav1.ListOptions{})
 			return err == nil
 		}, patience, 20*time.Millisecond)
@@ -168,7 +168,7 @@ func TestKitAnswersAsTheServer(t *testing.T) {
 	t.Logf("%d requests answered alike", b.same)
 }
 
-// TestKitAnswersAsTheServerWithoutItsCache is the same for servers that read etcd for each request.
+// TestKitAnswersAsTheServerWithoutItsCache is the same for a server without a watch cache.
 func TestKitAnswersAsTheServerWithoutItsCache(t *testing.T) {
 	b, srv, src := start(t, apiserver.Options{DisableWatchCache: true}, cachetest.Options{NoWatchCache: true})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -187,7 +187,7 @@ func TestKitAnswersAsTheServerWithoutItsCache(t *testing.T) {
 	t.Logf("%d requests answered alike", b.same)
 }
 
-// lists are asked in all combinations.
+// lists compares lists with all combinations of options.
 func (b *both) lists(t *testing.T, ctx context.Context) {
 	checks := slices.Concat(listGrid(), selections(metav1.ListOptions{}), selections(metav1.ListOptions{ResourceVersion: "0"}),
 		selections(metav1.ListOptions{ResourceVersion: "v3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}),
@@ -220,7 +220,7 @@ func listGrid() (checks []check) {
 	return checks
 }
 
-// selections are what can be selected, and what cannot, on top of the options.
+// selections combines base with valid and invalid selectors.
 func selections(base metav1.ListOptions) (checks []check) {
 	for _, s := range []struct{ labels, fields, last string }{
 		{labels: "app=x", last: "c"}, {labels: "app!=x", last: "c"}, {labels: "app in (y,z)", last: "c"}, {labels: "!round", last: "c"},
@@ -236,7 +236,7 @@ func selections(base metav1.ListOptions) (checks []check) {
 	return checks
 }
 
-// pages are those of a list in which things change meanwhile.
+// pages compares the pages of lists while objects change.
 func (b *both) pages(t *testing.T, ctx context.Context) {
 	for _, base := range []metav1.ListOptions{
 		{Limit: 1}, {Limit: 2}, {Limit: 1, ResourceVersion: "v3"}, {Limit: 1, LabelSelector: "app=x"},
@@ -264,8 +264,8 @@ func (b *both) pages(t *testing.T, ctx context.Context) {
 	}
 }
 
-// watches are opened in all combinations. What is returned has things happen, and compares what the
-// watches tell.
+// watches opens watches with all combinations of options. The returned function applies future and
+// compares the events.
 func (b *both) watches(t *testing.T, ctx context.Context) (compare func()) {
 	checks := slices.Concat(watchGrid(), selections(metav1.ListOptions{}), selections(metav1.ListOptions{ResourceVersion: "v0"}),
 		selections(metav1.ListOptions{SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true}))
@@ -300,7 +300,7 @@ func watchGrid() (checks []check) {
 		}
 	}
 	ahead := metav1.ListOptions{ResourceVersion: "future", SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
-	return append(checks, check{name: describe(ahead), options: ahead, last: "c"}) // it ends by itself
+	return append(checks, check{name: describe(ahead), options: ahead, last: "c"}) // the server ends this watch
 }
 
 func describe(o metav1.ListOptions) string {

@@ -25,11 +25,11 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// namespace has all objects of the checks and nothing else.
+// namespace contains exactly the objects of the checks.
 const namespace = "kit"
 
-// side is a server of pods: the real one, or a Source. Versions are written by the step of the
-// history that made them, so that what the two say can be compared.
+// side is a server of pods: the real one or a Source. To make the two comparable, versions are written
+// as the step of the history that created them.
 type side struct {
 	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -37,8 +37,8 @@ type side struct {
 	update func(*corev1.Pod) (*corev1.Pod, error)
 	remove func(name string) error
 
-	// steps are the versions at which the steps of the history left the server, that of the
-	// beginning first.
+	// steps are the resource versions after each step of the history, beginning with the version before
+	// the first step.
 	steps []uint64
 }
 
@@ -59,7 +59,7 @@ func realSide(ctx context.Context, srv *apiserver.Server) (*side, error) {
 	}, nil
 }
 
-// impatient keeps the client from trying ten times what the server refuses because it is ahead.
+// impatient makes the client return a refused request at a future version instead of retrying ten times.
 type impatient struct{ http.RoundTripper }
 
 func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -87,11 +87,11 @@ func kitSide(src *cachetest.Source) *side {
 	}
 }
 
-// newSource makes a source of pods, which can be selected by what the real server knows of them.
+// newSource returns a source of pods with the field selectors of the real server.
 func newSource(options cachetest.Options) *cachetest.Source {
 	options.NewList = func() runtime.Object { return &corev1.PodList{} }
 	options.HonorTimeout = true
-	options.Buffer = 100 // the network has one, too
+	options.Buffer = 100 // as the network does
 	options.Fields = map[string]func(runtime.Object) string{
 		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
 		"status.phase":  func(obj runtime.Object) string { return string(obj.(*corev1.Pod).Status.Phase) },
@@ -99,7 +99,7 @@ func newSource(options cachetest.Options) *cachetest.Source {
 	return cachetest.New(options)
 }
 
-// written returns what a writer of a Source panics with as its error.
+// written calls write and returns its panic as an error.
 func written(write func() runtime.Object) (p *corev1.Pod, err error) {
 	defer func() {
 		if refused := recover(); refused != nil {
@@ -109,7 +109,7 @@ func written(write func() runtime.Object) (p *corev1.Pod, err error) {
 	return write().(*corev1.Pod), nil
 }
 
-// do carries out the steps, noting the version after each of them.
+// do applies the steps and records the version after each of them.
 func (s *side) do(t *testing.T, steps ...func(*side) error) {
 	t.Helper()
 	for i, step := range steps {
@@ -127,8 +127,8 @@ func (s *side) note(t *testing.T) {
 	s.steps = append(s.steps, rv)
 }
 
-// version returns the version of a step as this side says it; "v" and the number of a step is one,
-// "future" is one that is far ahead, and anything else is itself.
+// version returns the resource version for symbol on this side: "v" and a number stands for a step of
+// the history, "future" for a far later version, and any other symbol for itself.
 func (s *side) version(symbol string) string {
 	if symbol == "future" {
 		return strconv.FormatUint(s.steps[len(s.steps)-1]+100000, 10)
@@ -140,7 +140,7 @@ func (s *side) version(symbol string) string {
 	return strconv.FormatUint(s.steps[n], 10)
 }
 
-// symbol is the other way round: the first step that had reached the version.
+// symbol is the inverse of version: it returns the first step that had reached rv.
 func (s *side) symbol(rv string) string {
 	n, err := strconv.ParseUint(rv, 10, 64)
 	if err != nil || n == 0 {
@@ -154,7 +154,7 @@ func (s *side) symbol(rv string) string {
 	return "later"
 }
 
-// object writes what an object is.
+// object formats obj for comparison.
 func (s *side) object(obj runtime.Object) string {
 	switch o := obj.(type) {
 	case nil:
@@ -196,7 +196,7 @@ func status(s *metav1.Status) string {
 	return text
 }
 
-// refusal writes an error as its status.
+// refusal formats the status of an error.
 func refusal(err error) string {
 	var refused apierrors.APIStatus
 	if !errors.As(err, &refused) {
@@ -206,7 +206,7 @@ func refusal(err error) string {
 	return status(&s)
 }
 
-// listed lists, and writes the answer in one line and its continue token.
+// listed returns the formatted answer to a list, on one line, and the continue token.
 func (s *side) listed(ctx context.Context, options metav1.ListOptions) (line, token string) {
 	options.ResourceVersion = s.version(options.ResourceVersion)
 	answer, err := s.list(ctx, options)
@@ -231,7 +231,7 @@ func (s *side) listed(ctx context.Context, options metav1.ListOptions) (line, to
 	return line, list.Continue
 }
 
-// stream is a watch that was opened, or the reason why not.
+// stream is an open watch, or the reason why it was refused.
 type stream struct {
 	watch.Interface
 	refused string
@@ -246,8 +246,8 @@ func (s *side) opened(ctx context.Context, options metav1.ListOptions) *stream {
 	return &stream{Interface: w}
 }
 
-// read writes the events until that of the last step that is about the object called last, or the
-// end. Bookmarks that only tell the time are left out.
+// read formats the events of w through the last step about the object named last, or through the end of
+// the stream. Bookmarks other than the end of the initial events are skipped.
 func (s *side) read(ctx context.Context, w *stream, last string) []string {
 	if w.Interface == nil {
 		return []string{"refused: " + w.refused}
@@ -273,8 +273,8 @@ func (s *side) read(ctx context.Context, w *stream, last string) []string {
 	}
 }
 
-// heard writes what a watch has delivered by now and nobody has read, which is to be nothing: it is
-// asked when the others have delivered everything.
+// heard formats the events buffered in w. It is called for watches that must not deliver any, once all
+// others have delivered their events.
 func (s *side) heard(w *stream) (lines []string) {
 	if w.Interface == nil {
 		return []string{"refused: " + w.refused}
@@ -295,8 +295,8 @@ func (s *side) heard(w *stream) (lines []string) {
 	}
 }
 
-// isLast reports whether an event about m is that of the last step about the object of that name,
-// or without a name the end of the initial events.
+// isLast reports whether m is the state after the last step about the named object or, without a name,
+// the end of the initial events.
 func (s *side) isLast(m metav1.Object, name string) bool {
 	if name == "" {
 		return m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"

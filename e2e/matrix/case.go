@@ -1,10 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package matrix compares informers that decode directly with informers whose client does, for each
-// kind of client, encoding and version of HTTP, with compression and shared parts and without,
-// and for each way in which a state comes. What they store and tell their handlers has to be deeply
-// equal.
+// Package matrix compares informers that decode directly with informers whose client decodes, for each
+// kind of client, encoding and version of HTTP, with and without compression and shared parts, and for
+// each way to get the initial state. Their stores and notifications must be deeply equal.
 package matrix
 
 import (
@@ -39,10 +38,10 @@ type Case struct {
 	Mode     string // List, Pages or WatchList
 	HTTP2    bool
 	Gzip     bool
-	Share    bool // equal parts of objects, as ShareParts does
+	Share    bool // share equal parts of objects, as ShareParts does
 }
 
-// The encodings, as inspect.Status has them, and the modes.
+// The encodings, named as in inspect.Status, and the modes.
 const (
 	JSON     = "json"
 	Protobuf = "protobuf"
@@ -56,7 +55,7 @@ func (c Case) String() string {
 	return strings.Join(c.values(), ",")
 }
 
-// values are what is combined.
+// values returns the values of the case.
 func (c Case) values() []string {
 	return []string{
 		c.Client.Name, c.Encoding, c.Mode,
@@ -72,7 +71,7 @@ func option(is bool, yes, no string) string {
 	return no
 }
 
-// All returns all combinations that there are: not all clients know all encodings.
+// All returns all valid combinations: some clients support only one encoding.
 func All(clients ...Client) (all []Case) {
 	for i := range 2 * 2 * 2 * 2 * 3 {
 		c := Case{
@@ -88,12 +87,11 @@ func All(clients ...Client) (all []Case) {
 	return all
 }
 
-// WholeEnv is the environment variable that asks for all combinations, by "all".
+// WholeEnv is the environment variable that selects all combinations if it is "all".
 const WholeEnv = "KINFORMER_MATRIX"
 
-// Chosen returns all combinations if these are asked for, or else some: any two values that any of
-// them has, one of them has. It takes, again and again, the one with the most pairs that are in
-// none yet.
+// Chosen returns all combinations if WholeEnv is "all". Otherwise it returns a subset with every pair of
+// values that occurs in all. It repeatedly adds the case with the most pairs not yet covered.
 func Chosen(all []Case) (some []Case) {
 	if os.Getenv(WholeEnv) == "all" {
 		return all
@@ -132,25 +130,25 @@ func (c Case) pairs() (pairs []string) {
 	return pairs
 }
 
-// Namespace has the pods that are followed.
+// Namespace is the namespace of the pods.
 const Namespace = "matrix"
 
-// NewInformer makes an informer, as cache.NewSharedIndexInformer does.
+// NewInformer is a constructor of informers like cache.NewSharedIndexInformer.
 type NewInformer = func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 
 // Client is a kind of client.
 type Client struct {
 	Name      string
-	Encodings []string // that it can be made to ask for
-	// Run follows the pods in Namespace, by an informer that newInformer makes, until ctx ends, and
-	// returns when it has ended. config says how the client reaches the server, and in which
-	// encoding; its requests are to be made by httpClient.
+	Encodings []string // supported encodings
+	// Run follows the pods in Namespace, with an informer of newInformer, and returns once the informer
+	// has ended after ctx is done. config has the server and the encoding; all requests must be made by
+	// httpClient.
 	Run func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error
 }
 
 func (c Client) knows(encoding string) bool { return slices.Contains(c.Encodings, encoding) }
 
-// Clients are the kinds that client-go has, and ours.
+// Clients returns the kinds of client-go and kinformer.
 func Clients() []Client {
 	both := []string{JSON, Protobuf}
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
@@ -183,7 +181,7 @@ func Clients() []Client {
 	}
 }
 
-// generated is Client.Run of a generated client.
+// generated returns Client.Run of a generated client.
 func generated(source func(kubernetes.Interface) cache.ListerWatcher) func(context.Context, *rest.Config, *http.Client, NewInformer) error {
 	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
 		client, err := kubernetes.NewForConfigAndClient(config, httpClient)

@@ -31,11 +31,11 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// together is how many cases follow one server at a time.
+// together is the number of cases that follow one server at a time.
 const together = 20
 
-// Compare compares in each of the cases. Those in pages need a server without a watch cache, for
-// others answer a first list by all that they have. options are those of the servers.
+// Compare compares all cases. Pages need a server without a watch cache: a watch cache answers the first
+// list completely. options are the options of the servers.
 func Compare(t *testing.T, ctx context.Context, cases []Case, options apiserver.Options) {
 	t.Helper()
 	for _, cached := range []bool{true, false} {
@@ -90,7 +90,7 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 	}
 	left := errors.New("bodies are open")
 	for left != nil && ctx.Err() == nil {
-		follow.CloseIdle(writer)() // what it shares with the clients of the informers; a stream may have ended after their end
+		follow.CloseIdle(writer)() // closes connections shared with the informers' clients; streams may end after their informers
 		if transport.Open() == 0 {
 			left = goleak.Find(running)
 		}
@@ -98,7 +98,7 @@ func compareAt(t *testing.T, ctx context.Context, cases []Case, options apiserve
 	assert.NoError(t, left)
 }
 
-// compare fails for what is not the same, or not as the case has it.
+// compare reports differences between the twins and deviations from the case.
 func (p *twins) compare(t *testing.T, ctx context.Context) {
 	var calls [2][]call
 	var contents [2]map[string]any
@@ -151,15 +151,15 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 }
 
 const (
-	// population is how many pods are there before, and bulk the size of an annotation of theirs: a
-	// page of half of them is more than the 128 KiB from which on servers compress.
+	// population is the number of initial pods, bulk the size of an annotation of each, in bytes: a page
+	// of half of the pods exceeds 128 KiB, from which on servers compress.
 	population = 100
 	bulk       = 4 << 10
 
-	last = "last" // name of the pod that comes when all else has happened
+	last = "last" // the name of the pod created at the end
 )
 
-// pod has something of most kinds of fields, and texts that are written in more than one way.
+// pod has fields of most kinds, and texts with more than one encoding.
 func pod(i int) *corev1.Pod {
 	started := metav1.NewTime(time.Unix(1_700_000_000+int64(i), 0))
 	grace, yes, user := int64(30), true, int64(i)
@@ -192,7 +192,7 @@ func pod(i int) *corev1.Pod {
 	}
 }
 
-// populate makes what is there before.
+// populate creates the initial pods.
 func populate(ctx context.Context, pods typed.PodInterface) error {
 	for i := range population {
 		if _, err := pods.Create(ctx, pod(i), metav1.CreateOptions{}); err != nil {
@@ -202,7 +202,7 @@ func populate(ctx context.Context, pods typed.PodInterface) error {
 	return nil
 }
 
-// play has things happen: pods come, change in several ways, go, and come back.
+// play creates pods, changes them in several ways, deletes them and creates them again.
 func play(ctx context.Context, pods typed.PodInterface) error {
 	steps := []func(i int) error{
 		func(i int) error { _, err := pods.Create(ctx, pod(population+i), metav1.CreateOptions{}); return err },

@@ -23,13 +23,13 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// call is one of a handler.
+// call is one call of a handler.
 type call struct {
 	What     string
 	Old, New any
 }
 
-// String names the object by its version.
+// String identifies the objects by name and version.
 func (c call) String() string {
 	text := c.What
 	for _, obj := range []any{c.Old, c.New} {
@@ -40,16 +40,16 @@ func (c call) String() string {
 	return text
 }
 
-// follower is a running informer, all that it has told its handler, and what went over the wire.
+// follower is a running informer with the calls of its handler and properties of its responses.
 type follower struct {
 	informer cache.SharedIndexInformer
 	made     chan struct{} // closed when informer is set
-	end      func() error  // ends it, and closes its connections
+	end      func() error  // stops the informer and closes its connections
 
 	mu     sync.Mutex
 	calls  []call
-	wire   map[string]bool // what was seen of answers
-	states int             // lists, of which pages are parts, and watch-lists
+	wire   map[string]bool // properties of responses: protocol, media type, compression
+	states int             // the number of lists and watch-lists, a list in pages counting once
 }
 
 func (f *follower) note(c call) {
@@ -58,7 +58,7 @@ func (f *follower) note(c call) {
 	f.calls = append(f.calls, c)
 }
 
-// told returns the calls so far, those about the initial state, which come in any order, sorted.
+// told returns the calls so far. The calls for the initial state, which have no order, are sorted.
 func (f *follower) told() []call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *follower) told() []call {
 	return calls
 }
 
-// start runs an informer as the case has it, decoding directly or not.
+// start runs an informer for the case, which decodes directly if directly is set.
 func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*follower, error) {
 	f := &follower{made: make(chan struct{}), wire: map[string]bool{}}
 	config.ContentType = map[string]string{JSON: runtime.ContentTypeJSON, Protobuf: runtime.ContentTypeProtobuf}[c.Encoding]
@@ -102,7 +102,7 @@ func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*f
 	}
 }
 
-// newInformer returns what makes the one informer of f.
+// newInformer returns the constructor of the informer of f.
 func (f *follower) newInformer(options kinformer.Options) NewInformer {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		f.informer = kinformer.Constructor(options)(lw, example, resync, indexers)
@@ -112,14 +112,14 @@ func (f *follower) newInformer(options kinformer.Options) NewInformer {
 			DeleteFunc: func(obj any) { f.note(call{"delete", obj, nil}) },
 		})
 		if err != nil {
-			panic(err) // it was not started, let alone stopped
+			panic(err) // impossible: the informer was not started or stopped
 		}
 		close(f.made)
 		return f.informer
 	}
 }
 
-// pageSize makes pages of the pods that are there before.
+// pageSize splits the initial pods into pages.
 const pageSize = population / 2
 
 func (c Case) options(directly bool) kinformer.Options {
@@ -135,13 +135,13 @@ func (c Case) options(directly bool) kinformer.Options {
 	return options
 }
 
-// watching sees answers to lists and watches of pods.
+// watching records responses to lists and watches of pods.
 type watching struct {
 	*follower
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
 func (w watching) WrappedRoundTripper() http.RoundTripper { return w.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -164,7 +164,7 @@ func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// expected is what is seen of the answers of a case. Servers compress lists, and since v0.37
+// expected returns the properties of the responses for a case. Servers compress lists, and since v0.37
 // watch-lists.
 func (c Case) expected() map[string]bool {
 	want := map[string]bool{

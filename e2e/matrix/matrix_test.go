@@ -16,11 +16,10 @@ import (
 	"github.com/kinformer/cache/e2e/transport"
 )
 
-// patience bounds every wait: far longer than any takes.
+// patience bounds every wait. It is far longer than any wait takes.
 const patience = 30 * time.Minute
 
-// TestMatrix compares in combinations of which each pair of values is in one, or in all that there
-// are.
+// TestMatrix compares a subset of combinations with all pairs of values, or all combinations.
 func TestMatrix(t *testing.T) {
 	cases := matrix.Chosen(matrix.All(matrix.Clients()...))
 	t.Logf("%d combinations", len(cases))
@@ -30,7 +29,7 @@ func TestMatrix(t *testing.T) {
 	assert.NoError(t, transport.Verify())
 }
 
-// TestChosen: each two values that any combination has, one of few has.
+// TestChosen checks that a small subset contains every pair of values of all combinations.
 func TestChosen(t *testing.T) {
 	t.Setenv(matrix.WholeEnv, "")
 	all := matrix.All(matrix.Clients()...)
@@ -39,7 +38,7 @@ func TestChosen(t *testing.T) {
 	assert.Equal(t, pairsOf(all), pairsOf(some))
 }
 
-// pairsOf are the pairs of values in cases.
+// pairsOf returns the pairs of values in cases.
 func pairsOf(cases []matrix.Case) map[string]bool {
 	pairs := map[string]bool{}
 	for _, c := range cases {

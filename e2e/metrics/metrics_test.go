@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics_test is a program that gets its informer metrics by importing
-// k8s.io/component-base, as Kubernetes' own components do, and calls no SetInformerMetricsProvider.
+// Package metrics_test is a program that obtains informer metrics by importing k8s.io/component-base,
+// like Kubernetes' own components, without calling SetInformerMetricsProvider.
 package metrics_test
 
 import (
@@ -47,7 +47,7 @@ func named(t *testing.T, name string) *cache.InformerName {
 	return n
 }
 
-// runSynced runs what is run until it has synced, and returns when it has ended.
+// runSynced runs c until it has synced, and returns when it has ended.
 func runSynced(t *testing.T, c cache.Controller) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,8 +59,8 @@ func runSynced(t *testing.T, c cache.Controller) {
 	require.True(t, synced)
 }
 
-// scrape returns the samples that the process exposes for an informer's name, as "metric value"
-// lines.
+// scrape returns the samples that the process exposes for the informer's name, with the values by
+// metric.
 func scrape(t *testing.T, name string) map[string]string {
 	t.Helper()
 	response := httptest.NewRecorder()
@@ -76,7 +76,7 @@ func scrape(t *testing.T, name string) map[string]string {
 	return samples
 }
 
-// TestImportAlonePublishes: whatever makes the informer, and with client-go's own as the yardstick.
+// TestImportAlonePublishes covers all constructors, and client-go's informer for comparison.
 func TestImportAlonePublishes(t *testing.T) {
 	const objects = 3
 	makers := map[string]func(cache.ListerWatcher, cache.InformerNameAndResource) cache.Controller{
@@ -109,7 +109,7 @@ func TestImportAlonePublishes(t *testing.T) {
 	}
 }
 
-// TestFactoryPublishes: the name goes to the wrapped factory only.
+// TestFactoryPublishes passes the name to the wrapped factory only.
 func TestFactoryPublishes(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("a")), 0, informers.WithInformerName(named(t, "factory"))))
 	runSynced(t, f.Core().V1().Pods().Informer())
@@ -119,7 +119,7 @@ func TestFactoryPublishes(t *testing.T) {
 	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
 }
 
-// TestReleasedNamePublishesNothing: a gauge of the import looks at the identity itself.
+// TestReleasedNamePublishesNothing relies on the gauge of the import to check the identity itself.
 func TestReleasedNamePublishesNothing(t *testing.T) {
 	name := named(t, "released")
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil, cache.WithStoreMetrics(name.WithResource(podsResource), nil))

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls
-// and delays, and ends a connection in the middle of what is being sent. What it carries is TLS, so
-// every cut is in the middle of some frame.
+// Package proxy forwards TCP connections on 127.0.0.1 and breaks them on demand: it cuts, stalls and
+// delays them, and ends them in the middle of a transfer. Since it carries TLS, every cut is in the
+// middle of a frame.
 package proxy
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Direction is the way that bytes go.
+// Direction is a direction of transfer.
 type Direction int
 
 // The two directions.
@@ -26,14 +26,13 @@ const (
 	ToClient
 )
 
-// Weather is what the proxy does to bytes. The zero value forwards them.
+// Weather is the treatment of bytes. The zero value forwards them.
 type Weather struct {
-	// Stall keeps the bytes of the directions until the weather changes.
+	// Stall holds back the bytes of a direction until the weather changes.
 	Stall [2]bool
-	// Delay is how long each piece waits.
+	// Delay delays each chunk.
 	Delay time.Duration
-	// CutAfter, if positive, ends each connection once that many bytes more have gone to the
-	// client.
+	// CutAfter, if positive, ends each connection after that many more bytes to the client.
 	CutAfter int64
 	// Refuse ends new connections at once.
 	Refuse bool
@@ -56,15 +55,15 @@ type Proxy struct {
 	}
 }
 
-// conn is a connection of a client and the one to the server that belongs to it.
+// conn is a client's connection and the corresponding connection to the server.
 type conn struct {
 	client, server *net.TCPConn
-	done           chan struct{} // closed at the end
+	done           chan struct{} // closed when the connection ends
 	once           sync.Once
 	allowance      atomic.Int64 // bytes to the client until the cut, if the weather has CutAfter
 }
 
-// Listen starts a proxy on a free port. target is asked for the server's address at each
+// Listen starts a proxy on a free port. target returns the server's address and is called for each
 // connection.
 func Listen(target func() string) (*Proxy, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -77,13 +76,13 @@ func Listen(target func() string) (*Proxy, error) {
 	return p, nil
 }
 
-// Dial connects to the proxy, whatever address is asked for. It fits rest.Config.Dial.
+// Dial connects to the proxy and ignores the address. It is a function for rest.Config.Dial.
 func (p *Proxy) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", p.listener.Addr().String())
 }
 
-// Close ends all connections and returns when nothing of the proxy runs any more.
+// Close ends all connections and returns when all goroutines of the proxy have ended.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.mu.closed = true
@@ -94,17 +93,17 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// Open returns how many connections are open, and how many there have been.
+// Open returns the number of open connections, and of all connections accepted so far.
 func (p *Proxy) Open() (open int, accepted int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.mu.conns), p.accepted.Load()
 }
 
-// Cuts returns how many connections were cut by the proxy.
+// Cuts returns the number of connections cut by the proxy.
 func (p *Proxy) Cuts() int64 { return p.cuts.Load() }
 
-// SetWeather changes what happens to bytes, also to those that are stalled.
+// SetWeather changes the treatment of bytes, including stalled ones.
 func (p *Proxy) SetWeather(w Weather) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +152,7 @@ func (p *Proxy) accept() {
 func (p *Proxy) serve(client *net.TCPConn) {
 	c, err := p.connect(client)
 	if err != nil {
-		// The client learns by the reset; there is nobody else to tell.
+		// The reset notifies the client.
 		reset(client)
 		return
 	}
@@ -189,7 +188,7 @@ func (p *Proxy) connect(client *net.TCPConn) (*conn, error) {
 	return c, nil
 }
 
-// pump forwards one direction until it ends, or the connection is cut.
+// pump forwards one direction until it ends or the connection is cut.
 func (p *Proxy) pump(c *conn, to, from *net.TCPConn, d Direction) {
 	buf := make([]byte, 16<<10)
 	for {
@@ -199,7 +198,7 @@ func (p *Proxy) pump(c *conn, to, from *net.TCPConn, d Direction) {
 			return
 		}
 		if errors.Is(err, io.EOF) {
-			// What cannot be closed is closed already.
+			// An error means that it is closed already.
 			_ = to.CloseWrite()
 			return
 		}
@@ -210,7 +209,7 @@ func (p *Proxy) pump(c *conn, to, from *net.TCPConn, d Direction) {
 	}
 }
 
-// forward writes b as the weather allows, and reports whether the connection goes on.
+// forward writes b as the weather allows, and reports whether the connection continues.
 func (p *Proxy) forward(c *conn, to io.Writer, b []byte, d Direction) bool {
 	for {
 		w, changed := p.weather()
@@ -226,7 +225,7 @@ func (p *Proxy) forward(c *conn, to io.Writer, b []byte, d Direction) bool {
 			return false
 		}
 		if w.CutAfter > 0 && d == ToClient && c.allowance.Add(-int64(len(b))) < 0 {
-			// A part goes out, so that the cut is within a frame. An error is as good.
+			// A part is sent, so that the cut is within a frame. An error cuts as well.
 			_, _ = to.Write(b[:len(b)/2])
 			return false
 		}
@@ -246,7 +245,7 @@ func (c *conn) wait(d time.Duration) bool {
 	}
 }
 
-// cut ends c as a fault; c.end ends it because a side of it has ended.
+// cut ends c as a fault; c.end ends it because one side has ended.
 func (p *Proxy) cut(c *conn) {
 	c.once.Do(func() {
 		p.cuts.Add(1)
@@ -262,7 +261,7 @@ func (c *conn) reset() {
 	reset(c.server)
 }
 
-// reset closes a connection with RST instead of FIN. That it is closed already is no error.
+// reset closes a connection with RST instead of FIN. It may be closed already.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	_ = c.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/kinformer/cache/e2e/proxy"
 )
 
-// behind returns a proxy in front of a server that sends back what it gets, and a connection to it.
+// behind returns a proxy in front of an echo server, and a connection to it.
 func behind(t *testing.T) (*proxy.Proxy, net.Conn) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func behind(t *testing.T) (*proxy.Proxy, net.Conn) {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = io.Copy(c, c) // ends with the connection, however that ends
+				_, _ = io.Copy(c, c) // ends with the connection
 			}()
 		}
 	}()
@@ -62,7 +62,7 @@ func hear(t *testing.T, c net.Conn, text string) {
 	require.Equal(t, text, string(buf))
 }
 
-// silent fails if anything comes within a moment.
+// silent fails if a byte arrives within 50 ms.
 func silent(t *testing.T, c net.Conn) {
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err := c.Read(make([]byte, 1))
@@ -113,7 +113,7 @@ func TestCutAfterEndsInTheMiddle(t *testing.T) {
 	p.SetWeather(proxy.Weather{CutAfter: 1000})
 	_, err := c.Write(make([]byte, 8000))
 	require.NoError(t, err)
-	got, _ := io.ReadAll(c) // ends by a reset or by an end, as the kernel pleases
+	got, _ := io.ReadAll(c) // ends with a reset or an end of file, depending on the kernel
 	assert.Less(t, len(got), 8000)
 	assert.EqualValues(t, 1, p.Cuts())
 }
@@ -122,7 +122,7 @@ func TestRefuse(t *testing.T) {
 	p, _ := behind(t)
 	p.SetWeather(proxy.Weather{Refuse: true})
 	c, err := p.Dial(t.Context(), "", "")
-	if err == nil { // the reset may come before the dial has ended, or after it
+	if err == nil { // the reset may arrive before or after the end of the dial
 		defer c.Close()
 		_, err = c.Read(make([]byte, 1))
 	}

@@ -3,9 +3,8 @@
 
 //go:build !race
 
-// Package resources_test, which is not for -race, runs informers in processes of their own, of
-// which the resident memory is watched: by the parent, who ends a child that takes more than it
-// may, and by the child, who says what it has taken.
+// Package resources_test, which does not run under -race, runs informers in child processes and watches
+// their resident memory. The parent kills a child that exceeds its limit; the child reports its usage.
 package resources_test
 
 import (
@@ -30,27 +29,25 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// task is what a child does.
+// task is the task of a child. Every informer has a handler, and an index by namespace.
 type task struct {
-	Library string // of newInformer
-	// Overflow is how the stuck handler is served, if the task is about one.
+	Library string // a key of libraries
+	// Overflow is the policy for the stuck handler. It is used if Updates is not 0.
 	Overflow kinformer.Overflow
-	// Objects is how many there are, Updates how many times one of them changes, then Relists how
-	// often all come again.
+	// Objects is the number of objects, Updates the number of updates of single objects, and Relists the
+	// number of times that all objects are sent again before the updates.
 	Objects, Updates, Relists int
-	// Stream has the initial state come as a watch-list instead of a list.
+	// Stream sends the initial state as a watch-list instead of a list.
 	Stream bool
-	// Every informer has a handler, and an index by namespace.
-	//
-	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a
-	// multiple of what is resident then.
+	// MemoryLimit, if not 0, is the Go runtime's memory limit after the initial state, as a multiple of
+	// the resident memory at that time.
 	MemoryLimit float64
 }
 
-// result is what a child says of itself, in bytes: first Steady alone, and at its end all.
+// result is the output of a child, in bytes: first Steady alone, at its end both.
 type result struct {
-	Steady int64 // resident when the initial state was there
-	Peak   int64 // most that was resident afterwards
+	Steady int64 // resident memory after the initial state
+	Peak   int64 // peak of resident memory afterwards
 }
 
 type newInformer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
@@ -59,7 +56,7 @@ var libraries = map[string]newInformer{"kinformer": cache.NewSharedIndexInformer
 
 const childEnv = "KINFORMER_RESOURCES_CHILD"
 
-// child does the task in the environment and prints its result.
+// child performs the task in description and prints its result.
 func child(description string) error {
 	var t task
 	if err := json.Unmarshal([]byte(description), &t); err != nil {
@@ -108,8 +105,7 @@ func child(description string) error {
 	return output.Encode(result{Steady: steady, Peak: peak})
 }
 
-// settledMemory gives back what is free, has the kernel forget the peak, and returns what is
-// resident.
+// settledMemory returns free memory to the kernel, resets the peak, and returns the resident memory.
 func settledMemory() (int64, error) {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -118,7 +114,7 @@ func settledMemory() (int64, error) {
 	return statusBytes("VmRSS")
 }
 
-// statusBytes reads a line of this process's status.
+// statusBytes returns a value in the status of this process, in bytes.
 func statusBytes(name string) (int64, error) {
 	content, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -137,14 +133,14 @@ func parseStatus(content, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in the status of the process", name)
 }
 
-// source serves a task: the initial state, then updates, then the initial state again after the
-// version has expired. The same object always has the same content at the same version.
+// source serves a task: the initial state, again for each relist after the version has expired, and then
+// updates. An object at a version always has the same content.
 type source struct {
 	task task
-	next chan struct{} // closed when the updates may come
-	done chan struct{} // closed when all was taken
+	next chan struct{} // closed when the updates may be sent
+	done chan struct{} // closed when all updates were received
 
-	relists int // how often the state was asked for; used by one request at a time
+	relists int // the number of full lists sent; used by one request at a time
 }
 
 func (s *source) IsWatchListSemanticsUnSupported() bool { return !s.task.Stream }
@@ -199,7 +195,7 @@ func (s *source) WatchWithContext(_ context.Context, o metav1.ListOptions) (watc
 	return w, nil
 }
 
-// change sends the updates, or an error if the state is to come again, and then stays silent.
+// change sends an error if another relist is due, otherwise the updates, and then blocks until stopped.
 func (s *source) change(send func(watch.EventType, runtime.Object) bool, stopped <-chan struct{}) {
 	select {
 	case <-s.next:
@@ -220,7 +216,7 @@ func (s *source) change(send func(watch.EventType, runtime.Object) bool, stopped
 	<-stopped
 }
 
-// pod is an object of about a kilobyte.
+// pod returns an object of about a kilobyte.
 func pod(i, version int) *corev1.Pod {
 	name := "pod-" + strconv.Itoa(i)
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

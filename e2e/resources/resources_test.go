@@ -25,10 +25,10 @@ import (
 )
 
 const (
-	childTimeout = 10 * time.Minute // far longer than it takes
+	childTimeout = 10 * time.Minute // far longer than a child takes
 	watchEvery   = 5 * time.Millisecond
-	// stuckLimit is far above what the objects and the process take, and far below what all updates
-	// would.
+	// stuckLimit is far above the memory of the process with its objects, and far below that of all
+	// updates.
 	stuckLimit = 200 << 20
 )
 
@@ -45,15 +45,15 @@ func TestMain(m *testing.M) {
 
 var errTooMuch = errors.New("more memory than it may have")
 
-// limits are what a child may have resident before it is ended: bytes, and a multiple of what it
-// has with the initial state. 0 means no limit.
+// limits bounds the resident memory of a child in bytes, and as a multiple of its memory after the
+// initial state. 0 means no limit.
 type limits struct {
 	bytes    int64
 	multiple float64
 }
 
-// run does the task in a child. errTooMuch is returned when it had more than it may, for which its
-// parent kills it if it sees that in time.
+// run runs the task in a child. It returns errTooMuch if the child exceeded its limits. In that case the
+// parent kills the child, unless the child ends first.
 func run(t *testing.T, what task, may limits) (result, error) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
@@ -67,13 +67,13 @@ func run(t *testing.T, what task, may limits) (result, error) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	results := make(chan result) // closed when the child has closed its output
+	results := make(chan result) // closed after the child has closed its output
 	go func() {
 		defer close(results)
 		for said := json.NewDecoder(out); ; {
 			var r result
 			if said.Decode(&r) != nil {
-				return // it has ended; Wait says how
+				return // the child has ended; see Wait
 			}
 			results <- r
 		}
@@ -101,7 +101,7 @@ func watchMemory(t *testing.T, cmd *exec.Cmd, results <-chan result, may limits)
 				return last, errTooMuch
 			case err != nil:
 				return last, fmt.Errorf("child: %w", err)
-			case limit > 0 && last.Peak > limit: // between two looks of its parent
+			case limit > 0 && last.Peak > limit: // between two checks of the parent
 				return last, errTooMuch
 			default:
 				return last, nil
@@ -115,7 +115,7 @@ func watchMemory(t *testing.T, cmd *exec.Cmd, results <-chan result, may limits)
 	}
 }
 
-// resident is what a process has in memory, 0 if it is gone.
+// resident returns the resident memory of a process in bytes, 0 if the process has ended.
 func resident(pid int) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -130,9 +130,9 @@ func resident(pid int) int64 {
 
 func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
-// TestAStuckHandlerDoesNotTakeTheProcessDown: with OverflowCoalesce and OverflowDisconnect, memory
-// does not grow with the updates that a handler does not take. With what client-go does, and is the
-// default here, it does, which also shows that the limit is one.
+// TestAStuckHandlerDoesNotTakeTheProcessDown checks that memory does not grow with the updates for a
+// stuck handler under OverflowCoalesce and OverflowDisconnect. Under OverflowLossless, which is the
+// default and client-go's behavior, it grows beyond the limit, which also validates the limit.
 func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -158,9 +158,9 @@ func TestAStuckHandlerDoesNotTakeTheProcessDown(t *testing.T) {
 var relistLimit = flag.Float64("relist-limit", 1.5,
 	"what a watch-list relist may take, as a multiple of what is resident before; 0: it is reported only")
 
-// TestMemoryOfARelist reports what a relist of unchanged objects takes, in each library and mode,
-// of a process whose memory limit is 1.4 times what it has. A watch-list relist of ours has to do
-// with 1.5 times that, or what -relist-limit says: the child is ended if it takes more.
+// TestMemoryOfARelist reports the peak of a relist of unchanged objects, for each library and mode, in a
+// process with a memory limit of 1.4 times its steady memory. Kinformer's peak in a watch-list relist
+// must not exceed 1.5 times that memory, or -relist-limit: otherwise the child is killed.
 func TestMemoryOfARelist(t *testing.T) {
 	const limitOfRuntime = 1.4
 	for _, stream := range []bool{true, false} {

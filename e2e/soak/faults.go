@@ -26,7 +26,7 @@ import (
 	"github.com/kinformer/cache/e2e/transport"
 )
 
-// fault breaks something for some seconds and mends it before it returns. An error ends the run.
+// fault breaks a component for some seconds and repairs it before it returns. An error ends the run.
 type fault struct {
 	name string
 	run  doing
@@ -34,7 +34,7 @@ type fault struct {
 
 type doing func(ctx context.Context, r *run, random *rand.Rand) error
 
-// lanes are what goes on side by side: one fault at a time of each.
+// lanes run side by side, each with one fault at a time.
 var lanes = [2][]fault{{
 	{"network: connections cut", cut},
 	{"network: connections refused", weather(func(*rand.Rand) proxy.Weather { return proxy.Weather{Refuse: true} }, before)},
@@ -74,12 +74,12 @@ var lanes = [2][]fault{{
 
 const (
 	maxDown = 2 * time.Second
-	// mostHandlers and mostIndexers bound what faults add to one informer.
+	// mostHandlers and mostIndexers bound the handlers and indices that faults add to one informer.
 	mostHandlers = 8
 	mostIndexers = 5
 )
 
-// between draws a time.
+// between draws a duration.
 func between(random *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(random.Int64N(int64(most-least)))
 }
@@ -92,7 +92,7 @@ func cut(ctx context.Context, r *run, random *rand.Rand) error {
 	return nil
 }
 
-// When all connections are cut, too.
+// Whether and when weather cuts all connections.
 const (
 	never = iota
 	before
@@ -115,7 +115,7 @@ func weather(draw func(*rand.Rand) proxy.Weather, cuts int) doing {
 	}
 }
 
-// stalled stalls one direction, or both.
+// stalled stalls one direction or both.
 func stalled(random *rand.Rand) proxy.Weather {
 	n := 1 + random.IntN(3)
 	return proxy.Weather{Stall: [2]bool{n&1 != 0, n&2 != 0}}
@@ -129,7 +129,7 @@ func freeze(ctx context.Context, r *run, random *rand.Rand) error {
 	return r.cluster.server.Resume()
 }
 
-// withoutWatchCache has the server read etcd, of which the history is compacted, for a while.
+// withoutWatchCache disables the server's watch cache for a while and compacts etcd's history.
 func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	r.cluster.opts.DisableWatchCache = true
 	if err := r.cluster.restart(ctx, true, 0); err != nil {
@@ -144,20 +144,19 @@ func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	return r.cluster.restart(ctx, true, 0)
 }
 
-// expire keeps the informers away until the server has forgotten the resourceVersion that they are
-// at.
+// expire disconnects the informers until their resourceVersion has expired on the server.
 func expire(ctx context.Context, r *run, _ *rand.Rand) error {
 	r.cluster.proxy.SetWeather(proxy.Weather{Refuse: true})
 	defer r.cluster.proxy.SetWeather(proxy.Weather{})
 	r.cluster.proxy.Cut()
-	wait(ctx, time.Second) // writers go on
+	wait(ctx, time.Second) // writers continue
 	if err := r.cluster.compact(ctx); err != nil {
 		return err
 	}
 	return r.cluster.restart(ctx, true, 0)
 }
 
-// refuse has some or all lists and watches of informers refused with 429 and a time to wait.
+// refuse refuses some or all lists and watches of informers with 429 and a delay.
 func refuse(ctx context.Context, r *run, random *rand.Rand) error {
 	r.cluster.refusing.Store(30 + random.Int64N(71))
 	defer r.cluster.refusing.Store(0)
@@ -172,7 +171,7 @@ func (r *run) anyFollower(random *rand.Rand) *follower {
 	return r.followers[random.IntN(len(r.followers))]
 }
 
-// behave has a handler behave differently for a while.
+// behave changes the behaviour of a handler for a while.
 func behave(draw func(random *rand.Rand, over <-chan struct{}) behaviour) doing {
 	return func(ctx context.Context, r *run, random *rand.Rand) error {
 		handlers := r.anyFollower(random).current()
@@ -187,7 +186,7 @@ func behave(draw func(random *rand.Rand, over <-chan struct{}) behaviour) doing 
 	}
 }
 
-// changeHandlers adds a handler that stays, or removes any but the first.
+// changeHandlers adds a permanent handler, or removes any handler but the first.
 func changeHandlers(ctx context.Context, r *run, random *rand.Rand) error {
 	f := r.anyFollower(random)
 	handlers := f.current()
@@ -203,7 +202,7 @@ func startAndStop(ctx context.Context, r *run, random *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	wait(ctx, between(random, 0, 3*time.Second)) // it may not even have begun
+	wait(ctx, between(random, 0, 3*time.Second)) // the informer may not even have started
 	f.stop()
 	return nil
 }
@@ -225,7 +224,7 @@ func replaceFollower(ctx context.Context, r *run, random *rand.Rand) error {
 	return nil
 }
 
-// readEagerly has a reader call one method after the other.
+// readEagerly makes a reader call one method after the other without a pause.
 func readEagerly(ctx context.Context, r *run, random *rand.Rand) error {
 	f := r.anyFollower(random)
 	f.eager.Store(true)
@@ -234,7 +233,7 @@ func readEagerly(ctx context.Context, r *run, random *rand.Rand) error {
 	return nil
 }
 
-// addIndexer adds an index, which readers use from then on.
+// addIndexer adds an index, which readers use afterwards.
 func addIndexer(ctx context.Context, r *run, random *rand.Rand) error {
 	f := r.anyFollower(random)
 	if n := len(f.informer.GetIndexer().GetIndexers()); n < mostIndexers {
@@ -247,22 +246,20 @@ func addIndexer(ctx context.Context, r *run, random *rand.Rand) error {
 
 const (
 	startPatience = 5 * time.Minute
-	// writeTimeout bounds each write. It is longer than any fault and any answer takes: a write
-	// that is given up may still take effect, after the state was taken that everything is compared
-	// with.
+	// writeTimeout bounds each write. It is longer than any fault and any answer: an abandoned write may
+	// still take effect after the list with which the informers are compared.
 	writeTimeout = 30 * time.Second
 )
 
-// cluster is the server with its proxy, and the clients of the writers. It is used by one fault at
-// a time.
+// cluster is the server with its proxy, and the clients of the writers. One fault at a time uses it.
 type cluster struct {
 	server   *apiserver.Server
 	proxy    *proxy.Proxy
-	opts     apiserver.Options // of the next start
+	opts     apiserver.Options // for the next start
 	writer   dynamic.Interface
 	direct   func()       // closes the writers' connections
-	gate     follow.Gate  // of informers
-	refusing atomic.Int64 // percent of their requests
+	gate     follow.Gate  // below the informers' clients
+	refusing atomic.Int64 // percentage of the informers' requests
 }
 
 func startCluster(ctx context.Context, binary string) (_ *cluster, err error) {
@@ -290,7 +287,7 @@ func startCluster(ctx context.Context, binary string) (_ *cluster, err error) {
 	return c, nil
 }
 
-// connect makes the writers' client.
+// connect creates the writers' client.
 func (c *cluster) connect(ctx context.Context) error {
 	if err := c.server.InstallCRD(ctx, follow.Widget); err != nil {
 		return err
@@ -306,7 +303,7 @@ func (c *cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// start starts the server with c.opts, on the data, port and credentials of the last time.
+// start starts the server with c.opts, reusing data, port and credentials.
 func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -318,7 +315,7 @@ func (c *cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// restart kills the server, or stops it, and starts it again after a while.
+// restart kills or stops the server, and starts it again after down.
 func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration) error {
 	end := func() error { return c.server.Stop(ctx) }
 	if kill {
@@ -331,7 +328,7 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration) er
 	return c.start(ctx)
 }
 
-// resource makes one that is read by way of the proxy, over a connection of its own.
+// resource returns a resource read through the proxy, over its own connection.
 func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
 	config := c.server.Config()
 	config.Dial = c.proxy.Dial
@@ -342,7 +339,7 @@ func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
 	return follow.Kinds()[kind](follow.Clients{Read: config, Write: c.writer})
 }
 
-// compact has the server forget old versions.
+// compact makes the server discard old versions.
 func (c *cluster) compact(ctx context.Context) error {
 	_, err := c.server.Compact(ctx)
 	return err

@@ -28,23 +28,22 @@ import (
 const (
 	shardIndex = "shard"
 	shards     = 4
-	// pageSize makes pages of what a server without a watch cache lists.
+	// pageSize splits the lists of a server without a watch cache into pages.
 	pageSize = 25
-	// stopPatience is how long an informer may take to stop, on a machine that is busy with
-	// something else, too.
+	// stopPatience bounds the time in which an informer stops, even on a busy machine.
 	stopPatience = 2 * time.Minute
-	// auditPause is the mean time between two audits of an informer.
+	// auditPause is the mean pause between two audits of an informer.
 	auditPause = 2 * time.Second
 )
 
-// byShard changes with the object's value.
+// byShard indexes an object by its value, so that an update may move it to another shard.
 func byShard(obj any) ([]string, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, err
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(m.GetLabels()[checker.ValueLabel])) // a hash never fails to take bytes
+	_, _ = h.Write([]byte(m.GetLabels()[checker.ValueLabel])) // a hash never returns an error
 	return []string{strconv.Itoa(int(h.Sum32() % shards))}, nil
 }
 
@@ -56,10 +55,10 @@ type follower struct {
 	informer cache.SharedIndexInformer
 	source   *follow.Source
 	report   *report
-	tapped   bool        // decodes directly
-	shares   bool        // so that its objects share equal parts
-	eager    atomic.Bool // the reader makes no pause
-	close    func()      // of the resource
+	tapped   bool        // the informer decodes directly
+	shares   bool        // whether its objects share equal parts
+	eager    atomic.Bool // the reader does not pause
+	close    func()      // closes the resource
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -68,8 +67,7 @@ type follower struct {
 	handlers []*handler
 }
 
-// startFollower makes an informer with a handler of each kind, a reader and an auditor, and runs
-// it.
+// startFollower starts an informer with a handler of each kind, a reader and an auditor.
 func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*follower, error) {
 	number := uint64(r.informers.Add(1))
 	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+number))
@@ -102,8 +100,8 @@ func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*fo
 	return f, nil
 }
 
-// library returns what makes the informer. One that decodes directly asks for pages itself: a list
-// of which its source has changed the limit is none that it has asked for.
+// library returns the constructor of the informer. An informer that decodes directly requests pages
+// itself: it cannot decode the answer to a list whose limit its source has changed.
 func (f *follower) library(name string, random *rand.Rand) newInformer {
 	if !f.tapped {
 		return libraries[name]
@@ -125,14 +123,14 @@ func (f *follower) start(ctx context.Context, config Config, random *rand.Rand) 
 	}
 }
 
-// skipped tells handlers of a list.
+// skipped notifies the handlers' replicas of a list.
 func (f *follower) skipped(from, to string) {
 	for _, h := range f.current() {
 		h.replica.Skipped(from, to)
 	}
 }
 
-// current returns the handlers, in the order in which they came.
+// current returns the handlers in the order in which they were added.
 func (f *follower) current() []*handler {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,17 +141,17 @@ func (f *follower) current() []*handler {
 func (f *follower) join(kind handlerKind) (err error) {
 	h := newHandler(kind, f.name, f.kind.ledger, f.report)
 	f.mu.Lock()
-	f.handlers = append(f.handlers, h) // before it is added: it must not miss a gap
+	f.handlers = append(f.handlers, h) // before AddEventHandler: the replica must not miss a gap
 	f.mu.Unlock()
 	if h.registration, err = f.informer.AddEventHandler(kinformer.Deliver(h, kind.delivery)); err != nil {
 		return fmt.Errorf("%s: %w", h.name, err)
 	}
-	// What it got as a list may be as new as the informer is now.
+	// The initial list of h may be as new as the informer's current version.
 	h.replica.Skipped("", f.informer.LastSyncResourceVersion())
 	return nil
 }
 
-// leave removes a handler, and notes calls after the end of it.
+// leave removes a handler and reports calls after its end.
 func (f *follower) leave(h *handler) error {
 	if err := f.informer.RemoveEventHandler(h.registration); err != nil {
 		return fmt.Errorf("%s: %w", h.name, err)
@@ -173,7 +171,7 @@ func (f *follower) leave(h *handler) error {
 	return nil
 }
 
-// stop ends the informer, and notes if it does not end or calls handlers afterwards.
+// stop stops the informer, and reports if it does not end or calls handlers afterwards.
 func (f *follower) stop() {
 	f.cancel()
 	late := time.AfterFunc(stopPatience, func() { f.report.violation("stop", f.name, "still running after %v", stopPatience) })
@@ -202,8 +200,7 @@ func (f *follower) stop() {
 	}
 }
 
-// compare waits until handlers, store and indices equal want, which the server does not change
-// meanwhile.
+// compare waits until handlers, store and indices equal want. The server must not change meanwhile.
 func (f *follower) compare(ctx context.Context, want checker.Contents) {
 	if !cache.WaitFor(ctx, f.name, f.informer.HasSyncedChecker()) {
 		f.report.violation("differs", f.name, "not synced in time: %v", context.Cause(ctx))
@@ -221,9 +218,8 @@ func (f *follower) compare(ctx context.Context, want checker.Contents) {
 	}
 }
 
-// audit audits the informer all the time, whatever happens to it and to the server: nothing may
-// ever differ. What cannot be audited, because the server is away, or has forgotten the version, is
-// counted.
+// audit audits the informer continuously, during all faults: an audit must never find a difference. An
+// audit that fails, because the server is down or the version has expired, is counted.
 func (f *follower) audit(ctx context.Context) {
 	for n := 0; wait(ctx, time.Duration(rand.Int64N(int64(2*auditPause)))); n++ {
 		report, err := audit.Once(ctx, f.informer, audit.Options{Content: n%2 == 1})
@@ -241,7 +237,7 @@ func (f *follower) audit(ctx context.Context) {
 	}
 }
 
-// read reads all objects again and again until ctx ends, by a list, an index or a snapshot.
+// read reads all objects repeatedly until ctx is done, by a list, an index or a snapshot.
 func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Duration) {
 	report, n := f.report.of(f.name+" reader"), int64(0)
 	r, indexer := checker.NewReads(f.kind.ledger, report), f.informer.GetIndexer()
@@ -257,7 +253,7 @@ func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Durat
 			}
 			r.Whole(objects, at)
 		default:
-			if s, err := view.Of(indexer); err == nil { // client-go's has none
+			if s, err := view.Of(indexer); err == nil { // client-go's indexer has no view
 				r.Exactly(s)
 				s.Close()
 			}
@@ -267,12 +263,12 @@ func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Durat
 	f.report.count("reads", n)
 }
 
-// handlerKind is a way to be told. Every informer has a handler of each. Client-go's informers call
-// all of them like any other.
+// handlerKind is a way to deliver notifications. Every informer has a handler of each kind. Client-go's
+// informers ignore the kind.
 type handlerKind struct {
 	name     string
 	delivery kinformer.Delivery
-	lossless bool // every state is told, not only the last one
+	lossless bool // every state is delivered, not only the last one
 }
 
 var handlerKinds = []handlerKind{
@@ -282,15 +278,15 @@ var handlerKinds = []handlerKind{
 	{"parallel", kinformer.Delivery{Parallel: 4}, true},
 }
 
-// hearPatience is how long what was acknowledged may be on its way to a handler whose replica is as
-// it should be: what was made and deleted at once does not show there.
+// hearPatience is how long the notifications of acknowledged writes may take once a handler's replica is
+// equal: the replica does not show a missing object that was created and deleted at once.
 const hearPatience = time.Minute
 
-// behaviour is what a handler does beside noting what it was told. The zero value is nothing.
+// behaviour is what a handler does besides recording the notification. The zero value does nothing.
 type behaviour struct {
 	delay      time.Duration   // each call takes that long
-	until      <-chan struct{} // each call waits for it
-	panicEvery int64           // each call of that number panics after it has noted
+	until      <-chan struct{} // each call waits until it is closed
+	panicEvery int64           // each call with a multiple of that number panics after recording
 }
 
 // handler is a handler of an informer: a replica, and a behaviour that faults change.
@@ -303,7 +299,7 @@ type handler struct {
 	behaviour    atomic.Pointer[behaviour]
 	calls        atomic.Int64
 	panics       atomic.Int64
-	lost         chan struct{} // closed when a call of the initial list is about to panic
+	lost         chan struct{} // closed before a call of the initial list panics
 	lose         sync.Once
 }
 
@@ -351,7 +347,8 @@ func (h *handler) count() {
 	h.report.count("notifications: panics", h.panics.Load())
 }
 
-// compare waits until the handler was told want, and all that came before, while nobody writes.
+// compare waits until the replica equals want and every acknowledged state was delivered. Writers must
+// be paused.
 func (h *handler) compare(ctx context.Context, want checker.Contents) {
 	defer h.replica.StartAnew()
 	if err := h.replica.AwaitEqual(ctx, want); err != nil {
@@ -373,8 +370,8 @@ func (h *handler) compare(ctx context.Context, want checker.Contents) {
 	}
 }
 
-// awaitSynced waits until the registration counts as synced. If a call of its initial list has
-// panicked it never may.
+// awaitSynced waits until the registration is synced. A panic in a call of its initial list may prevent
+// that forever.
 func (h *handler) awaitSynced(ctx context.Context) {
 	synced := h.registration.HasSyncedChecker()
 	select {

@@ -20,18 +20,18 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// Summary is what a run has come to.
+// Summary is the result of a run.
 type Summary struct {
 	Rounds   int
 	Checks   int
-	Slowest  time.Duration // the slowest comparison until all was equal
+	Slowest  time.Duration // until all was equal
 	Counts   map[string]int64
 	Faults   map[string]int
-	Heap     []uint64       // what is alive at each comparison, and after everything was stopped
+	Heap     []uint64       // live bytes at each comparison, and after the end
 	Violated map[string]int // by rule
 }
 
-// write writes the summary to be quoted.
+// write writes the summary in a form to be quoted.
 func (s *Summary) write(w io.Writer, c Config, took time.Duration) {
 	fmt.Fprintf(w, "soak of %s, seed %d: %v, %d rounds of faults, %d comparisons (slowest %v)\n",
 		c.Library, c.Seed, took.Round(time.Second), s.Rounds, s.Checks, s.Slowest.Round(10*time.Millisecond))
@@ -54,7 +54,7 @@ func table[N int | int64](w io.Writer, counts map[string]N) {
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
 
-// report collects what happens. Its methods may be called concurrently.
+// report collects the events of a run. Its methods may be called concurrently.
 type report struct {
 	config Config
 	start  time.Time
@@ -69,7 +69,7 @@ func newReport(c Config) *report {
 	}}
 }
 
-// violation notes that a rule of the package comment was violated, and prints the first ones.
+// violation records the violation of a rule in the package comment and prints the first ones.
 func (r *report) violation(rule, where, format string, args ...any) {
 	const most = 20
 	n := 0
@@ -79,7 +79,7 @@ func (r *report) violation(rule, where, format string, args ...any) {
 	}
 }
 
-// of is where a checker reports to.
+// of returns the checker.Report of the informer, handler or reader called where.
 func (r *report) of(where string) checker.Report {
 	return func(rule, fault string) { r.violation(rule, where, "%s", fault) }
 }
@@ -98,14 +98,13 @@ func (r *report) update(change func(*Summary)) {
 	change(&r.summary)
 }
 
-// end writes the summary and returns it, which the caller owns; the report is not used any more.
+// end writes and returns the summary. The caller owns it; the report must not be used afterwards.
 func (r *report) end() *Summary {
 	r.summary.write(r.config.Out, r.config, time.Since(r.start))
 	return &r.summary
 }
 
-// Write implements io.Writer; it gets an entry of the log at a time, and looks for contents of
-// objects.
+// Write implements io.Writer. It receives one log entry at a time, and looks for contents of objects.
 func (r *report) Write(entry []byte) (int, error) {
 	r.count("log entries", 1)
 	if bytes.Contains(entry, []byte(follow.Marker)) {
@@ -114,11 +113,11 @@ func (r *report) Write(entry []byte) (int, error) {
 	return len(entry), nil
 }
 
-// logVerbosity is the highest at which logs must not show contents.
+// logVerbosity is the highest verbosity at which logs must not contain contents of objects.
 const logVerbosity = 4
 
-// captureProcess sends all logs of the process to the report, and has panics of handlers counted
-// instead of ending the process. The returned function puts everything back.
+// captureProcess sends all logs of the process to r, and keeps panics of handlers from ending the
+// process. The returned function restores the settings.
 func captureProcess(r *report) (restore func()) {
 	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(r), textlogger.Verbosity(logVerbosity))))
 	crash := utilruntime.ReallyCrash

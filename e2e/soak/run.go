@@ -1,29 +1,29 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package soak runs informers against a real API server while everything around them breaks, and
-// checks all the time that nothing is lost and nothing is invented.
+// Package soak runs informers against a real API server under faults, and checks continuously that no
+// change is lost or invented.
 //
 //	config := soak.Default()
 //	summary, err := soak.Run(ctx, config)
 //
-// Writers change objects of several kinds, and a ledger keeps what the server acknowledged.
-// Informers in both modes follow them through a proxy; half of ours decode directly. Two lanes of
-// faults run side by side, one of the server and the network, one of handlers and informers; seed
-// and number of a round decide which faults it has and how long they take, so that a seed replays
-// the plan of a run (the scheduler's part is not replayed). Every few rounds the writers pause, and
-// everything is compared with a quorum LIST.
+// Writers change objects of several kinds, and a ledger records the acknowledged writes. Informers in
+// both modes follow them through a proxy; half of kinformer's decode directly. Two lanes of faults run
+// side by side, one of server and network, one of handlers and informers. The seed and the number of a
+// round determine its faults and their durations, so that a seed replays the plan of a run (but not the
+// scheduling of goroutines). Every few rounds the writers pause, and all state is compared with a quorum
+// LIST.
 //
-// What is checked are the rules of package checker, and:
+// The run checks the rules of package checker, and:
 //
 //	differs   after the faults, a handler, the store or an index is not equal to a quorum LIST in time
 //	synced    the registration of a handler has not synced by then, or it has although a call of its initial list panicked
-//	ledger    an acknowledged write is not in the quorum LIST
-//	audit     an audit finds something
-//	decoding  an informer that is to decode directly does not any more, or has made something else than its client
+//	ledger    an acknowledged write is missing in the quorum LIST
+//	audit     an audit reports a finding
+//	decoding  an informer has stopped to decode directly, or an object differs from its client's
 //	stop      an informer does not stop, or calls a handler after its end
-//	leak      goroutines, sockets or memory are left at the end
-//	logs      what is inside of objects shows in logs at verbosity 4
+//	leak      goroutines, sockets or memory remain at the end
+//	logs      contents of objects appear in logs at verbosity 4
 package soak
 
 import (
@@ -53,28 +53,28 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// kind is what is written of one kind of objects.
+// kind is the state of one kind of objects.
 type kind struct {
 	name     string
-	resource *follow.Resource // of writers and comparisons
+	resource *follow.Resource // for writers and comparisons
 	ledger   *checker.Ledger
-	gate     sync.RWMutex // whoever holds it keeps writers out, who share it
+	gate     sync.RWMutex // read-locked by writers, locked to pause them
 }
 
-// run is a run of the harness.
+// run is the state of one run.
 type run struct {
 	config    Config
 	report    *report
 	cluster   *cluster
 	kinds     []*kind
-	followers []*follower // changed by the clients' lane and between rounds
+	followers []*follower // changed by the lane of handlers and informers, and between rounds
 	informers atomic.Int64
 	selected  *regexp.Regexp
 }
 
-// Run runs the harness and returns what it found; an error means that it could not go on. It
-// changes global settings of the process, which it puts back: klog's logger and
-// runtime.ReallyCrash. One run at a time.
+// Run runs the harness and returns its findings. An error means that the run could not continue. Run
+// changes klog's logger and runtime.ReallyCrash and restores them, so that only one run at a time is
+// possible.
 func Run(ctx context.Context, config Config) (*Summary, error) {
 	selected, err := regexp.Compile(config.Faults)
 	if err != nil || libraries[config.Library] == nil {
@@ -149,7 +149,7 @@ func (r *run) startWriters(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// rounds runs rounds of faults until the time is over, with comparisons between and after them.
+// rounds runs rounds of faults until the time is over, with comparisons in between and at the end.
 func (r *run) rounds(ctx context.Context) error {
 	end := time.Now().Add(r.config.Duration)
 	for n := 1; time.Now().Before(end) && ctx.Err() == nil; n++ {
@@ -169,7 +169,7 @@ func (r *run) rounds(ctx context.Context) error {
 	return r.compare(ctx)
 }
 
-// round runs a fault of each lane side by side. Seed and number decide which, and what they do.
+// round runs a fault of each lane side by side. Seed and number determine the faults.
 func (r *run) round(ctx context.Context, n int) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(lanes))
@@ -192,7 +192,7 @@ func (r *run) round(ctx context.Context, n int) error {
 	return errors.Join(errs...)
 }
 
-// compare stops the writers, waits until everything equals a quorum LIST, and lets them go on.
+// compare pauses the writers, waits until all state equals a quorum LIST, and resumes them.
 func (r *run) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -235,7 +235,7 @@ func (r *run) compareKind(ctx context.Context, k *kind) (objects int, err error)
 	return len(want), nil
 }
 
-// listed is a quorum LIST, repeated while the server is not there yet.
+// listed returns a quorum LIST. It retries while the server does not answer.
 func (k *kind) listed(ctx context.Context) (checker.Contents, error) {
 	for {
 		want, err := k.resource.Listed(ctx)
@@ -251,7 +251,7 @@ const (
 	ClientGo  = "client-go"
 )
 
-// newInformer makes an informer of the library under test.
+// newInformer is the constructor of the library under test.
 type newInformer func(cache.ListerWatcher, apiruntime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 
 var libraries = map[string]newInformer{
@@ -260,39 +260,36 @@ var libraries = map[string]newInformer{
 }
 
 const (
-	writers    = 2 // of each kind
+	writers    = 2 // per kind
 	checkEvery = 3 // rounds of faults between comparisons
-	// patience is how long a comparison may take to be equal. The backoff of reflectors grows to
-	// 30 s and more while faults go on.
+	// patience bounds a comparison. The backoff of reflectors grows to 30 s and more during faults.
 	patience = 5 * time.Minute
 )
 
-// Config says what a run does.
+// Config configures a run.
 type Config struct {
-	// Seed decides the plan of the run.
+	// Seed determines the plan of the run.
 	Seed uint64
-	// Duration is how long there are faults. The run takes up to five minutes and some seconds
-	// more.
+	// Duration is the duration of the faults. The run takes up to about five minutes more.
 	Duration time.Duration
 	// Library is Kinformer or ClientGo.
 	Library string
-	// Names is how many objects each writer has.
+	// Names is the number of objects per writer.
 	Names int
-	// Pause is what a writer waits between two writes, and a reader between two reads.
+	// Pause is the pause between two writes of a writer, and between two reads of a reader.
 	Pause time.Duration
-	// Faults selects faults by name, as a regular expression.
+	// Faults is a regular expression that selects faults by name.
 	Faults string
-	// Tapped is the share of Kinformer's informers that decode directly what the server sends, in
-	// percent; the seed decides which, and which half of them shares equal parts. Less than 0 is
-	// none.
+	// Tapped is the percentage of Kinformer's informers that decode directly. The seed determines which,
+	// and which half of them shares equal parts. A negative value means none.
 	Tapped int
-	// Binary is the API server's; see apiserver.Options.
+	// Binary is the path of the API server; see apiserver.Options.
 	Binary string
-	// Out gets progress and the summary.
+	// Out receives progress and the summary.
 	Out io.Writer
 }
 
-// Default returns the configuration of a run of a minute.
+// Default returns the configuration of a run of one minute.
 func Default() Config {
 	return Config{
 		Seed: uint64(time.Now().UnixNano()), Duration: time.Minute, Library: Kinformer, Names: 300, Pause: 4 * time.Millisecond,
@@ -300,7 +297,7 @@ func Default() Config {
 	}
 }
 
-// Register makes flags of the fields.
+// Register defines flags for the fields.
 func (c *Config) Register(flags *flag.FlagSet) {
 	flags.Uint64Var(&c.Seed, "seed", c.Seed, "decides the plan of the run")
 	flags.DurationVar(&c.Duration, "duration", c.Duration, "how long there are faults")
@@ -313,17 +310,15 @@ func (c *Config) Register(flags *flag.FlagSet) {
 }
 
 const (
-	// heapSlack is by how much the heap may have grown when everything has stopped: schemes and
-	// codecs, the summary, and that client-go's cache of transports, which knows no end, keeps one
-	// for each informer, with its buffers.
+	// heapSlack is the growth of the heap allowed at the end: schemes and codecs, the summary, and
+	// client-go's unbounded cache of transports, which keeps one with its buffers per informer.
 	heapSlack = 32 << 20
-	// leakPatience is how long goroutines and connections may take to end after everything was
-	// stopped.
+	// leakPatience bounds the time in which goroutines and connections end after the stop.
 	leakPatience = 30 * time.Second
 )
 
-// watchLeaks returns what reports what is there and was not before, when it has not gone for a
-// while.
+// watchLeaks records goroutines, sockets and heap. The returned function reports new ones that persist
+// for leakPatience.
 func watchLeaks(r *report) (compare func()) {
 	running, socketsBefore, heapBefore := goleak.IgnoreCurrent(), openSockets(), liveHeap()
 	return func() {
@@ -340,11 +335,11 @@ func watchLeaks(r *report) (compare func()) {
 	}
 }
 
-// openSockets counts this process's sockets, where the system shows them, else it returns 0.
+// openSockets returns the number of this process's sockets, 0 on systems without /proc.
 func openSockets() (n int) {
-	links, _ := filepath.Glob("/proc/self/fd/*") // the pattern is right
+	links, _ := filepath.Glob("/proc/self/fd/*") // the pattern is valid
 	for _, link := range links {
-		// One that has gone meanwhile is not open.
+		// A descriptor closed meanwhile is not counted.
 		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, "socket:") {
 			n++
 		}
@@ -352,10 +347,10 @@ func openSockets() (n int) {
 	return n
 }
 
-// liveHeap is what is reachable.
+// liveHeap returns the size of the reachable heap in bytes.
 func liveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // finalizers of the first have freed more
+	runtime.GC() // collects memory released by finalizers of the first
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc

@@ -13,7 +13,7 @@ import (
 	"github.com/kinformer/cache/e2e/soak"
 )
 
-// TestNothingLostNothingInvented is a short run. make soak runs as long as one likes.
+// TestNothingLostNothingInvented is a short run; make soak runs for any duration.
 func TestNothingLostNothingInvented(t *testing.T) {
 	config := soak.Default()
 	config.Seed, config.Duration, config.Names, config.Pause, config.Out = 1, 15*time.Second, 60, 10*time.Millisecond, t.Output()

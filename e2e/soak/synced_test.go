@@ -25,7 +25,7 @@ func podOf(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "1"}}
 }
 
-// TestPanicInAnInitialListIsNoViolation: whatever the kind of the handler and the library.
+// TestPanicInAnInitialListIsNoViolation covers all kinds of handlers and both libraries.
 func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
 	for library, newInformer := range libraries {
 		for _, kind := range handlerKinds {

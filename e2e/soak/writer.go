@@ -16,28 +16,28 @@ import (
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
-// writer changes objects of its own of one kind.
+// writer changes its own objects of one kind.
 type writer struct {
 	*kind
 	report    *report
 	pause     time.Duration
 	random    *rand.Rand
-	known     map[string]checker.State // what there is
-	uncertain map[string]bool          // after a write of which no answer came
+	known     map[string]checker.State // existing objects
+	uncertain map[string]bool          // after an unanswered write
 	values    int
 }
 
-// write changes one of names objects at a time until ctx ends.
+// write changes one of names objects at a time until ctx is done.
 func (w *writer) write(ctx context.Context, prefix string, names int) {
 	for wait(ctx, w.pause) {
-		// Few of the names are changed often and most seldom.
+		// A few names are changed often, most seldom.
 		name := fmt.Sprintf("%s-%d", prefix, w.random.IntN(1+w.random.IntN(names)))
 		w.step(ctx, name, w.random.IntN(10))
 	}
 }
 
-// step makes one write, or finds out what became of the last one. A write that takes effect after
-// that cannot contradict the ledger for long: the next one will be refused, and settled again.
+// step makes one write, or reads the result of an unanswered one. A write that takes effect after the
+// read contradicts the ledger only briefly: the next write is refused, and the object read again.
 func (w *writer) step(ctx context.Context, name string, dice int) {
 	w.gate.RLock()
 	defer w.gate.RUnlock()
@@ -85,13 +85,13 @@ func (w *writer) change(ctx context.Context, name string, dice int) (verb string
 	}
 }
 
-// saysNotFound tells whether err says that the object does not exist. While a server starts, it
-// answers 404 as well to a request for a custom resource of which it does not know yet.
+// saysNotFound reports whether err states that the object does not exist. A starting server also answers
+// 404 to requests for a custom resource that it does not serve yet.
 func saysNotFound(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// wait returns true after d, and false if ctx ends before.
+// wait returns true after d, or false if ctx is done first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

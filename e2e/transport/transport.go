@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport has what is below every client of a server of package apiserver: what counts
-// open bodies and shows a test each watch as the server sends it, and, if the environment says so,
-// direct.Transport. So the same tests run with informers whose clients decode, and with informers
-// that do that themselves.
+// Package transport has the round trippers below every client of a server of package apiserver: one
+// counts open bodies and shows a test the frames of watches; the other, if enabled by the environment,
+// is direct.Transport. The same tests thus run with informers whose clients decode and with informers
+// that decode directly.
 package transport
 
 import (
@@ -26,13 +26,13 @@ import (
 	"github.com/kinformer/cache/direct"
 )
 
-// TappedEnv is the environment variable that puts direct.Transport below all clients, if it is "1".
+// TappedEnv is the environment variable that puts direct.Transport below all clients if it is "1".
 const TappedEnv = "KINFORMER_TAPPED"
 
 // Tapped reports whether direct.Transport is below all clients.
 func Tapped() bool { return os.Getenv(TappedEnv) == "1" }
 
-// Wrap gives clients of a config what is below every client. Nothing may have been wrapped before.
+// Wrap adds the package's round trippers to c. It must be the first call of c.Wrap.
 func Wrap(c *rest.Config) {
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return bottom{next} })
 	if Tapped() {
@@ -40,7 +40,7 @@ func Wrap(c *rest.Config) {
 	}
 }
 
-// Direct gives clients of a config direct.Transport, and counts the bodies that it takes.
+// Direct adds direct.Transport to c, and counts the bodies that it takes over.
 func Direct(c *rest.Config) {
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return above{direct.Transport(next)}
@@ -48,24 +48,24 @@ func Direct(c *rest.Config) {
 }
 
 var counts struct {
-	open  atomic.Int64 // bodies of all clients that are not closed
-	taken atomic.Int64 // bodies that direct.Transport has taken
+	open  atomic.Int64 // open bodies of all clients
+	taken atomic.Int64 // bodies taken over by direct.Transport
 }
 
-// Open returns how many bodies are open.
+// Open returns the number of open bodies.
 func Open() int64 { return counts.open.Load() }
 
-// Taken returns how many bodies direct.Transport has taken.
+// Taken returns the number of bodies taken over by direct.Transport.
 func Taken() int64 { return counts.taken.Load() }
 
-// AddTaken counts those that it has taken in another process.
+// AddTaken adds bodies taken over in another process.
 func AddTaken(n int64) { counts.taken.Add(n) }
 
-// closingPatience is how long bodies may take to be closed when what has read them was stopped.
+// closingPatience bounds the time in which bodies are closed after their readers were stopped.
 const closingPatience = time.Minute
 
-// Verify is called when all tests have ended. The error says that bodies were left open, or that
-// informers should have decoded directly, and none of their requests was taken for that.
+// Verify must be called after all tests. It returns an error if bodies are still open, or if TappedEnv
+// is set but direct.Transport has taken over no body.
 func Verify() error {
 	var errs []error
 	for end := time.Now().Add(closingPatience); Open() > 0 && time.Now().Before(end); {
@@ -80,10 +80,10 @@ func Verify() error {
 	return errors.Join(errs...)
 }
 
-// bottom sends requests.
+// bottom sends requests, counts their bodies and shows watches to observers.
 type bottom struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
 func (b bottom) WrappedRoundTripper() http.RoundTripper { return b.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -100,7 +100,7 @@ func (b bottom) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// body counts while it is open.
+// body counts as open until it is closed.
 type body struct {
 	io.ReadCloser
 	closed atomic.Bool
@@ -113,10 +113,10 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// above is over direct.Transport, and sees whether it has taken a body.
+// above wraps direct.Transport and detects the bodies that it takes over.
 type above struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
 func (a above) WrappedRoundTripper() http.RoundTripper { return a.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -124,7 +124,7 @@ func (a above) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a.next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusOK {
 		switch response.Body.(type) {
-		case *body, *shown: // as the bottom has made it
+		case *body, *shown: // a body of bottom
 		default:
 			counts.taken.Add(1)
 		}
@@ -132,31 +132,30 @@ func (a above) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Observer is shown a watch as the server sends it. One goroutine calls it.
+// Observer is shown the frames of a watch. Its methods are called by one goroutine.
 type Observer interface {
-	// Frame is called with each event, before any byte of its last piece goes on to the client.
-	// media is how it is written; the frame is valid until Frame returns, and has nothing around
-	// the event.
+	// Frame is called with each event before the last bytes of it are passed on to the client. media is
+	// the media type. frame is the event without framing; it is valid until Frame returns.
 	Frame(media string, frame []byte)
-	// Ended is called when the server has ended the watch, or the connection is broken: by io.EOF,
-	// or the error.
+	// Ended is called with io.EOF when the server ends the watch, or with the error when the connection
+	// breaks.
 	Ended(err error)
 }
 
 type observerKey struct{}
 
-// Show returns a context whose watch, if a request with it opens one, is shown to o.
+// Show returns a context for a request. If the request opens a watch, it is shown to o.
 func Show(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }
 
-// MediaOf returns how the body of a response is written.
+// MediaOf returns the media type of the body of a response.
 func MediaOf(r *http.Response) string {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" is none that anybody knows
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // an error returns "", an unknown type
 	return media
 }
 
-// shown is a body that is shown to an observer on its way.
+// shown is a body that is shown to an observer while it is read.
 type shown struct {
 	io.ReadCloser
 	ctx      context.Context // of the request
@@ -164,7 +163,7 @@ type shown struct {
 	media    string
 	closed   atomic.Bool
 
-	part  []byte // of a frame
+	part  []byte // the incomplete frame
 	ended bool
 }
 
@@ -193,8 +192,8 @@ func (s *shown) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// cut returns how many bytes the first frame of a watch has with what is around it, 0 if it is not
-// there to its end. The server ends each event in JSON with a line.
+// cut returns the length of the first frame of a watch with its framing, 0 if the frame is incomplete,
+// and the frame without it. In JSON, the server ends each event with a newline.
 func cut(media string, data []byte) (whole int, frame []byte) {
 	if media != runtime.ContentTypeProtobuf {
 		end := bytes.IndexByte(data, '\n') + 1

@@ -25,13 +25,13 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// wireKind is how pods come over the wire.
+// wireKind is an encoding of pods and a client that reads it.
 type wireKind struct {
 	name    string
 	mime    string
 	example runtime.Object
 	lw      func(*testing.T, *rest.Config) cache.ListerWatcher
-	partial bool // pods are sent as their metadata
+	partial bool // pods are sent as PartialObjectMetadata
 }
 
 var podResource = v1.SchemeGroupVersion.WithResource("pods")
@@ -51,7 +51,7 @@ func unstructuredPod() *unstructured.Unstructured {
 	return example
 }
 
-// encode encodes an object or a list as the kind has it.
+// encode encodes an object or a list for the kind.
 func (k wireKind) encode(obj runtime.Object) ([]byte, error) {
 	if k.partial {
 		obj = partialOf(obj)
@@ -64,7 +64,7 @@ func (k wireKind) encode(obj runtime.Object) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// partialOf returns the metadata of a pod or of a list of pods, and anything else as it is.
+// partialOf returns the metadata of a pod or of a list of pods, and any other object unchanged.
 func partialOf(obj runtime.Object) runtime.Object {
 	switch obj := obj.(type) {
 	case *v1.Pod:
@@ -86,7 +86,7 @@ func partialOf(obj runtime.Object) runtime.Object {
 	}
 }
 
-// pods are a client's.
+// pods is the interface of a client for pods.
 type pods[L runtime.Object] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 	List(context.Context, metav1.ListOptions) (L, error)

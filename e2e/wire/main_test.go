@@ -13,9 +13,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestMain fails the run for a goroutine that is left. Reported errors are only logged, by the
-// logger of the moment: apimachinery's own handlers sleep until a time that is outside of a
-// synctest bubble.
+// TestMain fails the run if goroutines remain. Reported errors are only logged, by the logger of the
+// context: apimachinery's own handlers sleep until a time outside the synctest bubble.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(ctx context.Context, err error, msg string, keysAndValues ...any) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// allocates fails if following w allocates more than is needed for what it really sends.
+// allocates reports an error if following w allocates 64 MiB or more.
 func allocates(t *testing.T, kind wireKind, w *wire, what string) {
 	const limit = 64 << 20
 	var before, after runtime.MemStats
@@ -28,8 +28,8 @@ func allocates(t *testing.T, kind wireKind, w *wire, what string) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit), "%s: %s", kind.name, what)
 }
 
-// TestALengthPrefixAllocatesNothing: a frame that claims gigabytes costs no more than one that is
-// as long as it says.
+// TestALengthPrefixAllocatesNothing checks that a frame with a false length of gigabytes costs no more
+// than one with its true length.
 func TestALengthPrefixAllocatesNothing(t *testing.T) {
 	for _, kind := range wireKinds {
 		if kind.mime != runtimeapi.ContentTypeProtobuf {
@@ -42,8 +42,8 @@ func TestALengthPrefixAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestALengthWithinAMessageAllocatesNothing: neither does an item of a list, or a string, that
-// claims to be longer than the message that it is in.
+// TestALengthWithinAMessageAllocatesNothing checks the same for an item or a string with a length beyond
+// the end of its message.
 func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
 	const (
 		magic = "k8s\x00"
@@ -67,7 +67,7 @@ func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAContentLengthAllocatesNothing: nor does the header of an answer.
+// TestAContentLengthAllocatesNothing checks the same for the Content-Length header of a response.
 func TestAContentLengthAllocatesNothing(t *testing.T) {
 	for _, kind := range wireKinds {
 		for _, claim := range []int64{1 << 30, 1 << 40, 1<<63 - 1} {
@@ -77,17 +77,17 @@ func TestAContentLengthAllocatesNothing(t *testing.T) {
 }
 
 const (
-	secret = "hunter2-hunter2" // is nowhere in what is right
+	secret = "hunter2-hunter2" // in no valid object
 	digits = "31337.31337"
 )
 
-// secretPod is a pod with more fields in its metadata, and more beside them.
+// secretPod returns a pod with additional fields in its metadata and beside it.
 func secretPod(inMeta, beside string) string {
 	return `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","resourceVersion":"901"` + inMeta + `}` + beside + `}`
 }
 
-// secretBodies are objects with secrets, right ones, and such as decoders stumble over where the
-// secret is, or near it.
+// secretBodies returns objects with secrets: valid ones, and ones that decoders reject at the secret or
+// near it.
 func secretBodies() map[string]string {
 	bodies := map[string]string{
 		"right":      secretPod("", `,"data":{"password":"SECRET"}`),
@@ -132,8 +132,7 @@ func secretBodies() map[string]string {
 	return bodies
 }
 
-// followQuietly fails if what is logged up to verbosity 4, or what the status says in the end, has
-// a secret.
+// followQuietly reports an error if the logs up to verbosity 4, or the final status, contain a secret.
 func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
 	t.Helper()
 	var logs bytes.Buffer
@@ -147,8 +146,8 @@ func followQuietly(t *testing.T, kind wireKind, w *wire, what string) {
 	}
 }
 
-// TestContentsStayOutOfLogs: whatever is wrong with what a server sends, its contents are not
-// logged, and the status does not quote them.
+// TestContentsStayOutOfLogs checks that the contents of invalid responses are neither logged nor quoted
+// in the status.
 func TestContentsStayOutOfLogs(t *testing.T) {
 	for name, body := range secretBodies() {
 		for _, kind := range wireKinds {
@@ -162,14 +161,14 @@ func TestContentsStayOutOfLogs(t *testing.T) {
 				"list":              {list: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + body + `]}`)},
 				"object":            {list: []byte(body)},
 			} {
-				w.mu.watches = -1 // the frames are those of the watch after the list
+				w.mu.watches = -1 // the frames are for the watch after the list
 				followQuietly(t, kind, w, how+" of "+name)
 			}
 		}
 	}
 }
 
-// TestTextsStayOutOfLogs: nor is the text of an answer that is none of an API server.
+// TestTextsStayOutOfLogs checks the same for the text of a response that is not an API server's.
 func TestTextsStayOutOfLogs(t *testing.T) {
 	for _, code := range []int{400, 403, 404, 406, 418, 429, 500, 503} {
 		for _, mime := range []string{"text/plain", "application/json", "broken/"} {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire_test fuzzes informers from the bytes of the wire on: HTTP bodies go through the real
-// clients and decoders.
+// Package wire_test fuzzes informers with bytes of HTTP bodies, which pass through the real clients and
+// decoders.
 package wire_test
 
 import (
@@ -60,7 +60,7 @@ func modified(name, version string) watch.Event { return event(watch.Modified, n
 func deleted(name, version string) watch.Event  { return event(watch.Deleted, name, version) }
 func bookmark(version string) watch.Event       { return event(watch.Bookmark, "", version) }
 
-// endMark is the bookmark at the end of a watch-list.
+// endMark returns the bookmark at the end of a watch-list.
 func endMark(version string) watch.Event {
 	mark := bookmark(version)
 	mark.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
@@ -73,25 +73,25 @@ func expired() watch.Event {
 	return watch.Event{Type: watch.Error, Object: &status}
 }
 
-// wire answers HTTP requests: the first list and the first watch, or stream, with the given bytes,
-// if any, then with what is right: the pods "a" and "z", and silence.
+// wire answers HTTP requests. The first list and the first watch or watch-list get the given bytes, if
+// any. Later requests get valid responses: the pods "a" and "z", and no events.
 type wire struct {
 	kind         wireKind
 	list, frames []byte
-	claim        int64          // the Content-Length of these answers; 0: none
-	code         int            // the HTTP status of these answers; 0: 200
-	mime         string         // the Content-Type of these answers; "": the right one
-	settled      chan struct{}  // closed when somebody watches the right state
-	status       inspect.Status // of the informer, in the end
+	claim        int64          // Content-Length of these responses; 0: none
+	code         int            // HTTP status of these responses; 0: 200
+	mime         string         // Content-Type of these responses; "": the valid one
+	settled      chan struct{}  // closed when a watch of the final state begins
+	status       inspect.Status // final status of the informer
 
 	mu struct {
 		sync.Mutex
 		lists, watches int
-		right          bool // the right state was sent, after all that may be wrong
+		right          bool // whether the final state was sent, after all given bytes
 	}
 }
 
-// final is the state that an informer ends with, whatever it got before.
+// final returns the state with which an informer must end.
 func (w *wire) final() *v1.PodList {
 	return podList("900", podAt("a", "801"), podAt("z", "802"))
 }
@@ -123,7 +123,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// given is one of the given answers.
+// given returns a response with the given bytes.
 func (w *wire) given(r *http.Request, body []byte) *http.Response {
 	code := http.StatusOK
 	if w.code != 0 {
@@ -156,15 +156,15 @@ func (w *wire) answer(r *http.Request, code int, body io.ReadCloser) *http.Respo
 	}
 }
 
-// silentBody has nothing to read until its request ends.
+// silentBody blocks reads until its request ends.
 type silentBody struct{ ctx context.Context }
 
 func (b silentBody) Read([]byte) (int, error) { <-b.ctx.Done(); return 0, b.ctx.Err() }
 func (b silentBody) Close() error             { return nil }
 
-// presence is a handler that fails for what no handler may be told, however odd the server: an Add
-// of what is there, an Update of what is not, and an object of another type or namespace. A Delete
-// of what is not there is passed on if the server sends one, as client-go does.
+// presence is a handler that reports invalid notifications, whatever the server sends: an Add of an
+// existing object, an Update of a missing one, and an object of another type or namespace. A Delete of a
+// missing object is valid, as in client-go, since the server may send one.
 type presence struct {
 	t     *testing.T
 	typ   reflect.Type
@@ -208,8 +208,8 @@ func (p presence) key(obj any) string {
 	return key
 }
 
-// followWire runs an informer against w and fails unless it ends in the right state, with nothing
-// left behind.
+// followWire runs an informer against w and reports an error unless it ends in the final state without
+// remaining goroutines.
 func followWire(t *testing.T, kind wireKind, w *wire) {
 	synctest.Test(t, func(t *testing.T) {
 		w.kind, w.settled = kind, make(chan struct{})
@@ -251,7 +251,7 @@ func checkFinal(t *testing.T, indexer cache.Indexer, handler presence) {
 	}
 }
 
-// FuzzWatchFrames sends any bytes as the first watch, or stream, of each kind of client.
+// FuzzWatchFrames sends arbitrary bytes as the first watch or watch-list to each kind of client.
 func FuzzWatchFrames(f *testing.F) {
 	for i, kind := range wireKinds {
 		f.Add(uint8(i), true, framesOf(f, kind, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
@@ -265,14 +265,14 @@ func FuzzWatchFrames(f *testing.F) {
 	f.Add(uint8(2), true, []byte(`{"type":"ADDED","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1"}}{"type":"","object":null}`))
 	f.Fuzz(func(t *testing.T, kind uint8, listFirst bool, frames []byte) {
 		w := &wire{frames: append([]byte{}, frames...)}
-		if listFirst { // the server refuses to stream the initial state, the frames are those of the watch after the list
+		if listFirst { // the server refuses the watch-list; the frames are for the watch after the list
 			w.mu.watches = -1
 		}
 		followWire(t, wireKinds[int(kind)%len(wireKinds)], w)
 	})
 }
 
-// FuzzListBody sends any bytes as the answer to the first list.
+// FuzzListBody sends arbitrary bytes as the response to the first list.
 func FuzzListBody(f *testing.F) {
 	for i, kind := range wireKinds {
 		w := wire{}
@@ -291,7 +291,7 @@ func FuzzListBody(f *testing.F) {
 	})
 }
 
-// framesOf is what a server sends for events.
+// framesOf encodes events as a server does.
 func framesOf(f *testing.F, kind wireKind, events ...watch.Event) []byte {
 	var buf bytes.Buffer
 	for _, event := range events {

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shims becomes part of client-go's tests of tools/cache: it has the helpers by which they
-// look inside of an informer, and the rig, a type with the fields and methods of client-go's
-// Reflector that they use. The rig drives our own reflector.
+// Package shims becomes part of client-go's tests of tools/cache. It has the helpers that inspect an
+// informer, and the rig, a type with those fields and methods of client-go's Reflector that the tests
+// use. The rig drives kinformer's reflector.
 //
 //lint:file-ignore U1000 the rewritten tests use these names, nothing here does
 package shims
@@ -40,7 +40,7 @@ func isRegistered(i kinformer.SharedInformer, h kinformer.ResourceEventHandlerRe
 	}).IsRegistered(h)
 }
 
-// closedMsg is the text of the error that a closed heap answers with.
+// closedMsg is the text of the error of a closed heap.
 var closedMsg = func() string {
 	h := kinformer.NewHeap(kinformer.MetaNamespaceKeyFunc, func(any, any) bool { return false })
 	h.Close()
@@ -48,7 +48,7 @@ var closedMsg = func() string {
 	return err.Error()
 }()
 
-// rig stands for a Reflector. Fields count until the first run: the reflector is made then.
+// rig replaces a Reflector. The reflector is created at the first run, from the fields at that time.
 type rig struct {
 	WatchListPageSize             int64
 	ShouldResync                  func() bool
@@ -62,14 +62,14 @@ type rig struct {
 	watchErrorHandler clientgo.WatchErrorHandlerWithContext
 	useWatchList      bool
 
-	source   clientgo.ListerWatcher // as given to a constructor
+	source   clientgo.ListerWatcher // argument of a constructor
 	expected any
 	options  clientgo.ReflectorOptions
 
 	mu struct {
 		sync.Mutex
 		reflector       *reflector.Reflector // nil until the first run
-		resourceVersion string               // where it is to begin
+		resourceVersion string               // where the reflector begins
 	}
 }
 
@@ -87,8 +87,8 @@ func newRigWithOptions(lw clientgo.ListerWatcher, expected any, store clientgo.R
 	return r
 }
 
-// made makes a reflector by the fields as they stand. What a test stored in a field prevails over
-// what a constructor was given.
+// made returns a reflector with the current fields. A field set by a test overrides the argument of a
+// constructor.
 func (r *rig) made(lw clientgo.ListerWatcher, version string) *reflector.Reflector {
 	o := reflector.Options{
 		Name: cmp.Or(r.name, r.options.Name), TypeDescription: r.options.TypeDescription,
@@ -104,7 +104,7 @@ func (r *rig) made(lw clientgo.ListerWatcher, version string) *reflector.Reflect
 	return reflector.New(o)
 }
 
-// failed hands an error that ends a round to the handler, or to the usual one.
+// failed passes an error that ends a round to the handler, or to the default handler.
 func (r *rig) failed(ctx context.Context, f reflector.Failure) {
 	switch {
 	case r.watchErrorHandler != nil:
@@ -114,7 +114,7 @@ func (r *rig) failed(ctx context.Context, f reflector.Failure) {
 	}
 }
 
-// running returns the reflector, made at the first call. It can only be kept from a watch-list.
+// running returns the reflector, created at the first call. useWatchList can only disable watch-lists.
 func (r *rig) running() *reflector.Reflector {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *rig) LastSyncResourceVersion() string {
 	return r.mu.reflector.Version()
 }
 
-// setLastSyncResourceVersion works until the first run.
+// setLastSyncResourceVersion must be called before the first run.
 func (r *rig) setLastSyncResourceVersion(rv string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,10 +165,10 @@ func (r *rig) setLastSyncResourceVersion(rv string) {
 	r.mu.resourceVersion = rv
 }
 
-// errListed ends a round of list where its watch would begin.
+// errListed ends list where its watch would begin.
 var errListed = errors.New("only a list was asked for")
 
-// list runs the first half of a round on a reflector of its own: its watch is refused.
+// list lists on a separate reflector, whose watch is refused.
 func (r *rig) list(ctx context.Context) error {
 	lw := r.listerWatcher
 	if lw == nil {
@@ -180,7 +180,7 @@ func (r *rig) list(ctx context.Context) error {
 	return nil
 }
 
-// withContext is a source that can only be called with a context.
+// withContext is a source that must be called with a context.
 type withContext struct {
 	clientgo.ListerWatcherWithContext
 }
@@ -190,7 +190,7 @@ var errNoContext = errors.New("the reflector called its source without a context
 func (withContext) List(v1.ListOptions) (runtime.Object, error)   { return nil, errNoContext }
 func (withContext) Watch(v1.ListOptions) (watch.Interface, error) { return nil, errNoContext }
 
-// noStreams is a source that says that it cannot stream lists.
+// noStreams is a source without support for watch-lists.
 type noStreams struct{ withContext }
 
 func (noStreams) IsWatchListSemanticsUnSupported() bool { return true }

@@ -39,15 +39,15 @@ import (
 )
 
 const (
-	// watchDrain is how long a stop waits for open watches to end: they are
-	// told at once, so that this is only an upper bound.
+	// watchDrain bounds how long a stop waits for open watches to end. Watches are notified at once, so
+	// that a stop rarely waits that long.
 	watchDrain = time.Second
-	// shutdownTimeout then bounds the wait for connections, for which the
-	// generic API server would take a minute.
+	// shutdownTimeout then bounds the wait for connections. The generic API server's default is a
+	// minute.
 	shutdownTimeout = 2 * time.Second
 )
 
-// chain is the servers that answer one after the other: core what it knows, and crds the rest.
+// chain is two servers in series: core answers requests for built-in resources, crds all others.
 type chain struct {
 	server   *genericapiserver.GenericAPIServer
 	crds     *genericapiserver.GenericAPIServer
@@ -75,7 +75,7 @@ func newChain(opts apiserver.Options, db *database, l net.Listener) (*chain, api
 	return &chain{server: core, crds: crds.GenericAPIServer, loopback: base.LoopbackClientConfig}, endpoint, nil
 }
 
-// baseConfig is what both servers have in common.
+// baseConfig returns the configuration common to both servers.
 func baseConfig(opts apiserver.Options, l net.Listener) (*genericapiserver.Config, apiserver.Endpoint, error) {
 	cfg := genericapiserver.NewConfig(builtinCodecs)
 	secure, endpoint, err := serving(l, opts.DataDir)
@@ -113,8 +113,8 @@ func newCoreServer(cfg genericapiserver.Config, opts apiserver.Options, db *data
 	return server, nil
 }
 
-// installResources creates the storage of every built-in resource and routes requests to it. It adds that
-// of roles and bindings to roles.
+// installResources creates and routes the storage of every built-in resource. It adds the stores of
+// roles and bindings to roles.
 func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapiserver.Config, roles rbac) error {
 	groups := map[string]*genericapiserver.APIGroupInfo{}
 	for _, r := range resources {
@@ -143,7 +143,7 @@ func installResources(server *genericapiserver.GenericAPIServer, cfg *genericapi
 	return server.InstallAPIGroups(slices.Collect(maps.Values(groups))...)
 }
 
-// run serves until ctx ends.
+// run serves until ctx is done.
 func (c *chain) run(ctx context.Context) error {
 	prepared := c.server.PrepareRun()
 	if err := publish(c.server, c.crds); err != nil {
@@ -152,8 +152,8 @@ func (c *chain) run(ctx context.Context) error {
 	return prepared.RunWithContext(ctx)
 }
 
-// waitReady waits until the server answers that it is ready; it fails when
-// ctx or the server ends first.
+// waitReady blocks until the server reports that it is ready. It returns an error if ctx or the server
+// ends first.
 func (c *chain) waitReady(ctx context.Context, ended <-chan struct{}) error {
 	client, err := kubernetes.NewForConfig(c.loopback)
 	if err != nil {
@@ -175,11 +175,10 @@ func (c *chain) waitReady(ctx context.Context, ended <-chan struct{}) error {
 	return nil
 }
 
-// storagePrefix is the root of all keys in etcd.
+// storagePrefix is the prefix of all keys in etcd.
 const storagePrefix = "/registry"
 
-// newCRDServer builds the server of custom resources and their definitions. It
-// is last in the chain.
+// newCRDServer creates the server of custom resources and their definitions, the last in the chain.
 func newCRDServer(cfg genericapiserver.Config, opts apiserver.Options, db *database) (*apiextensions.CustomResourceDefinitions, error) {
 	etcd := etcdOptions(opts, db, apiextensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion))
 	cfg.Serializer = apiextensions.Codecs
@@ -201,7 +200,7 @@ func newCRDServer(cfg genericapiserver.Config, opts apiserver.Options, db *datab
 	return config.Complete().New(genericapiserver.NewEmptyDelegate())
 }
 
-// etcdOptions say how objects that codec knows are stored in db.
+// etcdOptions returns the options to store objects, encoded by codec, in db.
 func etcdOptions(opts apiserver.Options, db *database, codec runtime.Codec) *options.EtcdOptions {
 	etcd := options.NewEtcdOptions(storagebackend.NewDefaultConfig(storagePrefix, codec))
 	etcd.StorageConfig.Transport.ServerList = []string{db.url}

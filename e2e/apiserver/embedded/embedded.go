@@ -4,14 +4,14 @@
 //go:build !race
 
 // Package embedded is the API server of package apiserver, for its child process. It links
-// k8s.io/apiserver and etcd: binaries that import it are large and take minutes to build the first
-// time. The package does not exist under the race detector (build tag !race).
+// k8s.io/apiserver and etcd: binaries that import it are large and take minutes to build the first time.
+// The package does not exist under the race detector (build tag !race).
 //
 //	embedded.Run
 //	  etcd      one member on 127.0.0.1, files in the data folder
 //	  identity  serving certificate, kept in the data folder, and token
 //	  core      GenericAPIServer: built-in types, discovery
-//	    └─ crds   apiextensions server: what core does not know goes there
+//	    └─ crds   apiextensions server: all requests that core does not serve
 package embedded
 
 import (
@@ -44,8 +44,8 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// Run runs a server in this process until ctx or what it reads ends. Once it serves it calls ready, and
-// for each line that it reads it compacts etcd and writes what came of that.
+// Run runs a server in this process until ctx is done or in ends. It calls ready once the server serves.
+// For each line of in, it compacts etcd and writes a Compacted to out.
 func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Writer, ready func(apiserver.Endpoint) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,19 +100,20 @@ func Run(ctx context.Context, opts apiserver.Options, in io.Reader, out io.Write
 }
 
 const (
-	// quotaBytes is where etcd refuses writes: far more than a test writes, far less than a disk.
+	// quotaBytes is the database size at which etcd refuses writes: more than tests write, less than a
+	// disk holds.
 	quotaBytes = 1 << 30
 
-	// walSegmentBytes is preallocated twice per data folder. etcd's own 64 MB
-	// would cost every test 128 MB of disk.
+	// walSegmentBytes is preallocated twice per data folder. etcd's default of 64 MB would cost every
+	// test 128 MB of disk.
 	walSegmentBytes = 8 << 20
 
-	// A lone member elects itself after one election timeout, so a short one
-	// makes the start quick. etcd wants at least five ticks in it.
+	// A single member elects itself after one election timeout: a short timeout makes the start quick.
+	// etcd requires at least five ticks per timeout.
 	tickMillis     = 20
 	electionMillis = 200
 
-	// compactRevisionKey is where API servers tell each other up to where etcd is compacted.
+	// compactRevisionKey is the etcd key under which API servers share the last compacted revision.
 	compactRevisionKey = "compact_rev_key"
 )
 
@@ -148,8 +149,8 @@ func startEtcd(ctx context.Context, opts apiserver.Options) (*database, error) {
 	return db, nil
 }
 
-// etcdConfig describes a single quiet member. It does not fsync: a killed
-// process loses nothing by that, since the kernel has its writes.
+// etcdConfig configures a single member without logs. The member does not fsync: a killed process loses
+// nothing, since the kernel has its writes.
 func etcdConfig(dir string) *embed.Config {
 	freePort := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	cfg := embed.NewConfig()
@@ -164,8 +165,8 @@ func etcdConfig(dir string) *embed.Config {
 	return cfg
 }
 
-// compact makes etcd forget all revisions before the current one, which it
-// returns, and says so to the watch caches the way API servers do.
+// compact removes all revisions before the current one from etcd, updates compactRevisionKey for the
+// watch caches as API servers do, and returns the current revision.
 func (d *database) compact(ctx context.Context) (int64, error) {
 	current, err := d.client.Get(ctx, compactRevisionKey)
 	if err != nil {
@@ -185,21 +186,20 @@ func (d *database) compact(ctx context.Context) (int64, error) {
 	return compacted, nil
 }
 
-// close stops the member; nothing in it can fail in a way that matters to
-// acknowledged writes. It is called once.
+// close stops the member. Its errors do not affect acknowledged writes. It must be called once.
 func (d *database) close() {
 	if d.client != nil {
-		_ = d.client.Close() // returns only the reason of the close itself
+		_ = d.client.Close() // returns only the cause of the close itself
 	}
 	d.server.Close()
 }
 
-// Ports are taken at random from below the range out of which Linux gives
-// ports to outgoing connections, so that a port is still free after a restart.
+// Random ports are below Linux's range for outgoing connections, so that a port is still free after a
+// restart.
 const firstPort, lastPort = 20000, 32000
 
-// listen opens a port, or a free one if it is 0. One that is taken is tried for
-// five seconds: the socket of a process that was just killed may linger.
+// listen listens on port, or on a random free port if port is 0. It retries a port in use for five
+// seconds: the socket of a killed process may linger.
 func listen(ctx context.Context, port int) (l net.Listener, err error) {
 	for range 100 {
 		at := port
@@ -218,7 +218,7 @@ func listen(ctx context.Context, port int) (l net.Listener, err error) {
 	return nil, err
 }
 
-// serving has a server serve on l, with a certificate that is kept in dir.
+// serving returns options to serve on l, with a certificate kept in dir.
 func serving(l net.Listener, dir string) (*options.SecureServingOptionsWithLoopback, apiserver.Endpoint, error) {
 	at := l.Addr().(*net.TCPAddr)
 	o := options.NewSecureServingOptions()
@@ -233,11 +233,11 @@ func serving(l net.Listener, dir string) (*options.SecureServingOptionsWithLoopb
 		return nil, e, err
 	}
 	key, err := os.ReadFile(o.ServerCert.CertKey.KeyFile)
-	e.Token = fmt.Sprintf("%x", sha256.Sum256(append([]byte("token of "), key...))) // the same as long as the key is
+	e.Token = fmt.Sprintf("%x", sha256.Sum256(append([]byte("token of "), key...))) // constant while the key is
 	return o.WithLoopback(), e, err
 }
 
-// authenticatorOf knows the token and nobody else.
+// authenticatorOf accepts only the token of e.
 func authenticatorOf(e apiserver.Endpoint) authenticator.Request {
 	return bearertoken.New(tokenfile.New(map[string]*user.DefaultInfo{
 		e.Token: {Name: "kinformer-admin", UID: "kinformer-admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}},

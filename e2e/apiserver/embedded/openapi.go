@@ -19,14 +19,14 @@ import (
 	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 )
 
-// openAPIConfigs describe the built-in resources, for clients and for the generic API server: server-side
-// apply and the record of managed fields are built on it.
+// openAPIConfigs describes the built-in resources to clients and to the generic API server, which needs
+// them for server-side apply and managed fields.
 func openAPIConfigs() (*openapicommon.Config, *openapicommon.OpenAPIV3Config) {
 	namer := openapinamer.NewDefinitionNamer(builtin)
 	return genericapiserver.DefaultOpenAPIConfig(definitions, namer), genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 }
 
-// definitions are those of the meta types, and of the built-in ones.
+// definitions returns the definitions of the meta types and of the built-in types.
 func definitions(ref openapicommon.ReferenceCallback) map[string]openapicommon.OpenAPIDefinition {
 	s := schemas{crdopenapi.GetOpenAPIDefinitions(ref), ref}
 	for _, r := range resources {
@@ -41,9 +41,9 @@ func crdOpenAPIConfig() *openapicommon.OpenAPIV3Config {
 	return genericapiserver.DefaultOpenAPIV3Config(crdopenapi.GetOpenAPIDefinitions, openapinamer.NewDefinitionNamer(apiextensions.Scheme))
 }
 
-// publish adds to the documents that core serves those of custom resource definitions, and has crds add
-// and remove those of custom resources. It is called after core has made its documents, and before
-// either runs.
+// publish adds the documents of custom resource definitions to core's, and makes crds add and remove the
+// documents of custom resources there. It must be called after core has built its documents and before
+// either server runs.
 func publish(core, crds *genericapiserver.GenericAPIServer) error {
 	crds.StaticOpenAPISpec = core.StaticOpenAPISpec
 	crds.OpenAPIVersionedService, crds.OpenAPIV3VersionedService = core.OpenAPIVersionedService, core.OpenAPIV3VersionedService

@@ -21,11 +21,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// rbac is the stores of roles and bindings by resource, of which it allows what they say. It reads them
-// for each request, so that a binding counts from the request after its write.
+// rbac is an authorizer. It maps the plural names of roles and bindings to their stores and reads these
+// for each request: a binding takes effect with the first request after its write.
 type rbac map[string]*registry.Store
 
-// discovery is what every user may read, by a role of that name in a cluster.
+// discovery is the rule for every user, as the cluster role system:discovery.
 var discovery = rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 	"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/", "/healthz", "/livez", "/readyz",
 }}
@@ -49,7 +49,7 @@ func (r rbac) authorize(ctx context.Context, a authorizer.Attributes) (authorize
 	return authorizer.DecisionNoOpinion, "", err
 }
 
-// bound returns the roles that are bound to the user, in the namespace of the request and in all.
+// bound returns the roles bound to the user, cluster-wide and in the namespace of the request.
 func (r rbac) bound(ctx context.Context, a authorizer.Attributes) (refs []rbacv1.RoleRef, err error) {
 	u, namespace := a.GetUser(), a.GetNamespace()
 	list, err := r["clusterrolebindings"].List(ctx, nil)
@@ -75,7 +75,7 @@ func (r rbac) bound(ctx context.Context, a authorizer.Attributes) (refs []rbacv1
 	return refs, nil
 }
 
-// rules returns those of a role, none if there is no such role.
+// rules returns the rules of a role, nil if the role does not exist.
 func (r rbac) rules(ctx context.Context, ref rbacv1.RoleRef) ([]rbacv1.PolicyRule, error) {
 	store := r["clusterroles"]
 	if ref.Kind == "Role" {
@@ -94,7 +94,7 @@ func (r rbac) rules(ctx context.Context, ref rbacv1.RoleRef) ([]rbacv1.PolicyRul
 	return nil, err
 }
 
-// isAmong reports whether a subject of a binding in a namespace is the user or has it.
+// isAmong reports whether subjects, of a binding in namespace, include the user or a group of it.
 func isAmong(u user.Info, subjects []rbacv1.Subject, namespace string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {
@@ -128,7 +128,7 @@ func allows(rule rbacv1.PolicyRule, a authorizer.Attributes) bool {
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName()))
 }
 
-// has reports whether a value or all values are among some.
+// has reports whether some contains value or "*".
 func has(some []string, value string) bool {
 	return slices.Contains(some, "*") || slices.Contains(some, value)
 }

@@ -37,10 +37,10 @@ type resource struct {
 	kind       string
 	plural     string
 	namespaced bool
-	status     bool // has a status subresource
+	status     bool // whether it has a status subresource
 
-	// fields are the field selectors beyond metadata.name and
-	// metadata.namespace, and how to read them.
+	// fields maps the field selectors other than metadata.name and metadata.namespace to functions that
+	// return their values.
 	fields map[string]func(runtime.Object) string
 }
 
@@ -61,7 +61,7 @@ func made(kind schema.GroupVersionKind) runtime.Object {
 	return obj
 }
 
-// convertFieldLabel accepts the field selectors of r and no others.
+// convertFieldLabel accepts only the field selectors of r.
 func (r resource) convertFieldLabel(label, value string) (string, string, error) {
 	if _, known := r.fields[label]; known || label == "metadata.name" || label == "metadata.namespace" {
 		return label, value, nil
@@ -69,14 +69,14 @@ func (r resource) convertFieldLabel(label, value string) (string, string, error)
 	return "", "", fmt.Errorf("%q is not a field selector of %s", label, r.plural)
 }
 
-// getter makes a function for resource.fields out of one for the Go type.
+// getter adapts a function of a Go type to resource.fields.
 func getter[T runtime.Object](get func(T) string) func(runtime.Object) string {
 	return func(obj runtime.Object) string { return get(obj.(T)) }
 }
 
 type getters = map[string]func(runtime.Object) string
 
-// resources are the built-in resources that the server serves.
+// resources lists the built-in resources of the server.
 var resources = []resource{
 	{corev1.SchemeGroupVersion, "Pod", "pods", true, true, getters{
 		"spec.nodeName": getter(func(p *corev1.Pod) string { return p.Spec.NodeName }),
@@ -99,7 +99,7 @@ var resources = []resource{
 	{rbacv1.SchemeGroupVersion, "ClusterRoleBinding", "clusterrolebindings", false, false, nil},
 }
 
-// groupVersions are the versions of the built-in types. There is one a group.
+// groupVersions lists the versions of the built-in types, one per group.
 var groupVersions = []schema.GroupVersion{
 	corev1.SchemeGroupVersion,
 	appsv1.SchemeGroupVersion,
@@ -108,12 +108,12 @@ var groupVersions = []schema.GroupVersion{
 	rbacv1.SchemeGroupVersion,
 }
 
-// builtin is the scheme of the built-in types and builtinCodecs its codecs;
-// neither changes after initialization.
+// builtin is the scheme of the built-in types, builtinCodecs has its codecs. Neither changes after
+// initialization.
 //
-// The registry thinks in internal versions, whose Go types exist only in
-// k8s.io/kubernetes. Each v1 type is therefore registered a second time, as the
-// internal version of its kind, and every conversion is the identity.
+// The registry requires internal versions, whose Go types exist only in k8s.io/kubernetes. Each v1 type
+// is therefore registered again as the internal version of its kind, and every conversion is the
+// identity.
 var (
 	builtin       = newScheme()
 	builtinCodecs = serializer.NewCodecFactory(builtin)
@@ -139,8 +139,8 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// registerInternal registers the types of gv as internal ones too, except those
-// of the meta group, which every version shares.
+// registerInternal registers the types of gv as internal types too, except types of the meta group,
+// which all versions share.
 func registerInternal(s *runtime.Scheme, gv schema.GroupVersion) {
 	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
 	for kind, t := range s.KnownTypes(gv) {
@@ -152,8 +152,8 @@ func registerInternal(s *runtime.Scheme, gv schema.GroupVersion) {
 	}
 }
 
-// storageCodec encodes built-in objects for etcd, each in the version of its
-// group, and decodes what it finds there.
+// storageCodec returns the codec of built-in objects in etcd, which encodes each object in the version
+// of its group.
 func storageCodec() (runtime.Codec, runtime.GroupVersioner) {
 	info, ok := runtime.SerializerInfoForMediaType(builtinCodecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	if !ok {
@@ -163,7 +163,7 @@ func storageCodec() (runtime.Codec, runtime.GroupVersioner) {
 	return builtinCodecs.CodecForVersions(info.Serializer, builtinCodecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner), versions
 }
 
-// newStorage returns the handlers of r and of its subresources by path.
+// newStorage returns the storage of r and of its subresources by path.
 func newStorage(r resource, getter generic.RESTOptionsGetter) (map[string]rest.Storage, error) {
 	store, err := newStore(r, getter)
 	if err != nil {
@@ -192,7 +192,7 @@ func newStore(r resource, getter generic.RESTOptionsGetter) (*registry.Store, er
 	return store, err
 }
 
-// attributes returns what label and field selectors of r look at.
+// attributes returns the labels and fields of obj for selectors.
 func (r resource) attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r resource) attributes(obj runtime.Object) (labels.Set, fields.Set, error)
 	return m.GetLabels(), selectable, nil
 }
 
-// strategy accepts every object whose metadata is valid, as it is.
+// strategy stores every object with valid metadata unchanged.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -229,8 +229,8 @@ func (strategy) Validate(context.Context, runtime.Object) field.ErrorList { retu
 
 func (strategy) ValidateUpdate(_ context.Context, _, _ runtime.Object) field.ErrorList { return nil }
 
-// DefaultGarbageCollectionPolicy says that propagation policies of deletes are ignored: without a
-// garbage collector, nobody would remove the finalizers by which they work.
+// DefaultGarbageCollectionPolicy makes the server ignore propagation policies of deletes: there is no
+// garbage collector to remove the finalizers that they set.
 func (strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return rest.Unsupported
 }
@@ -247,7 +247,7 @@ func newStatusStore(store *registry.Store, r resource) *statusStore {
 // New implements rest.Storage.
 func (s *statusStore) New() runtime.Object { return s.store.New() }
 
-// Destroy implements rest.Storage. The main store owns the storage.
+// Destroy implements rest.Storage. It does nothing: the main store owns the storage.
 func (s *statusStore) Destroy() {}
 
 // Get implements rest.Getter.
@@ -255,15 +255,14 @@ func (s *statusStore) Get(ctx context.Context, name string, options *metav1.GetO
 	return s.store.Get(ctx, name, options)
 }
 
-// Update implements rest.Updater. A status is never created by itself.
+// Update implements rest.Updater. It never creates an object.
 func (s *statusStore) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
 	create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, info, create, update, false, options)
 }
 
-// statusStrategy keeps everything of the stored object except its status and
-// the record of who manages which field.
+// statusStrategy updates only the status and the managed fields of the stored object.
 type statusStrategy struct{ strategy }
 
 // PrepareForUpdate implements rest.RESTUpdateStrategy.

@@ -14,22 +14,22 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// schemas describes Go types by their fields, tags and SwaggerDoc, as far as these say. The definitions
-// that Kubernetes generates, from comments too, exist only in k8s.io/kubernetes. They have defaults,
-// required fields and keys of lists, and these have none of them: all lists are atomic to server-side apply.
+// schemas derives definitions from the fields, tags and SwaggerDoc of Go types. Kubernetes' generated
+// definitions also use comments but exist only in k8s.io/kubernetes. The derived ones lack defaults,
+// required fields and list keys, so that server-side apply treats all lists as atomic.
 type schemas struct {
-	all map[string]openapicommon.OpenAPIDefinition // by name; those that are there already are taken as they are
+	all map[string]openapicommon.OpenAPIDefinition // by name; existing entries are not replaced
 	ref openapicommon.ReferenceCallback
 }
 
-// selfDescribed is a struct that encodes itself, such as IntOrString.
+// selfDescribed is a struct with its own encoding, such as IntOrString.
 type selfDescribed interface {
 	OpenAPISchemaType() []string
 	OpenAPISchemaFormat() string
 }
 
-// of returns the schema of a type. If that refers to definitions, they are in all by then, and their names
-// are added to used.
+// of returns the schema of t. It adds the definitions to which the schema refers to all, and their names
+// to used.
 func (s schemas) of(t reflect.Type, used *[]string) spec.Schema {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -62,19 +62,20 @@ func (s schemas) of(t reflect.Type, used *[]string) spec.Schema {
 	}
 }
 
-// define adds a struct type to all, and the types of its fields, unless it is there.
+// define adds the definitions of a struct type and of the types of its fields to all, unless the type is
+// defined.
 func (s schemas) define(name string, t reflect.Type) {
 	if _, known := s.all[name]; known {
 		return
 	}
-	s.all[name] = openapicommon.OpenAPIDefinition{} // types may contain themselves
+	s.all[name] = openapicommon.OpenAPIDefinition{} // ends the recursion of types that contain themselves
 	d := openapicommon.OpenAPIDefinition{}
 	d.Schema.Type, d.Schema.Description = spec.StringOrArray{"object"}, docsOf(t)[""]
 	s.addFields(&d, t)
 	s.all[name] = d
 }
 
-// addFields adds the fields of a struct type to a definition, and those of embedded types.
+// addFields adds the fields of a struct type, including those of embedded types, to a definition.
 func (s schemas) addFields(d *openapicommon.OpenAPIDefinition, t reflect.Type) {
 	docs := docsOf(t)
 	for i := range t.NumField() {
@@ -101,7 +102,7 @@ func (s schemas) addFields(d *openapicommon.OpenAPIDefinition, t reflect.Type) {
 	}
 }
 
-// docsOf returns what a type says of itself, by "" and of its fields by their names.
+// docsOf returns the documentation of a type by field name, with "" for the type itself.
 func docsOf(t reflect.Type) map[string]string {
 	if documented, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
 		return documented.SwaggerDoc()

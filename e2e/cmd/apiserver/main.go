@@ -3,8 +3,8 @@
 
 //go:build !race
 
-// Command apiserver runs the API server of package apiserver in a process of its own, until it gets
-// SIGTERM or SIGINT or its standard input ends. It prints where it serves, and its kubeconfig file:
+// Command apiserver runs the API server of package apiserver until it receives SIGTERM or SIGINT or its
+// standard input ends. It prints the server's URL and the path of its kubeconfig file:
 //
 //	$ apiserver -data-dir=/tmp/kinformer
 //	READY https://127.0.0.1:6443, kubeconfig /tmp/kinformer/admin.kubeconfig
@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// usualPort returns the port of the last start with this folder, so that clients find the server again;
-// else 6443 where that is free, else 0.
+// usualPort returns the port of the last start with the folder dir, so that clients reconnect. Without
+// one it returns 6443 if that port is free, else 0.
 func usualPort(dir string) int {
 	if last, err := clientcmd.LoadFromFile(apiserver.Kubeconfig(dir)); err == nil {
 		for _, cluster := range last.Clusters {
@@ -80,6 +80,6 @@ func usualPort(dir string) int {
 	if err != nil {
 		return 0
 	}
-	_ = l.Close() // it was only tried
+	_ = l.Close() // it only tested the port
 	return usual
 }

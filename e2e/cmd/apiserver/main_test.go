@@ -14,7 +14,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// TestUsualPort: a server that is started again with its folder has the port of before.
+// TestUsualPort checks that a server started again with its folder reuses its port.
 func TestUsualPort(t *testing.T) {
 	dir := t.TempDir()
 	assert.Contains(t, []int{0, 6443}, usualPort(dir))

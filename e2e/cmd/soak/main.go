@@ -1,9 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command soak runs the harness of package soak for as long as one likes, prints its progress and a
-// summary to be quoted, and fails if there was a violation. "soak -library client-go" runs it on
-// client-go's informers.
+// Command soak runs package soak for the given duration, prints its progress and a summary, and fails if
+// there was a violation. "soak -library client-go" runs it on client-go's informers.
 package main
 
 import (
