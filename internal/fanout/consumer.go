@@ -474,6 +474,13 @@ func (c *consumer) checkSyncedLocked() {
 	c.target.consumerSynced()
 }
 
+// isBusy reports whether the consumer has outstanding calls.
+func (c *consumer) isBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.current.running || c.backlogLocked() > 0
+}
+
 // lag returns how far the consumer is behind, and reports whether that should be logged.
 func (c *consumer) lag(now int64) (l lag, worth bool) {
 	c.mu.Lock()

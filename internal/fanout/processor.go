@@ -37,7 +37,7 @@ func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processo
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
 	p.guarded.feed, p.guarded.pool = &p.feed, &p.pool
-	p.watchdog.look = p.NameLagging
+	p.watchdog.look = p.look
 	return p
 }
 
@@ -72,15 +72,21 @@ func (p *Processor) Distribute(changes []event.Change) {
 		go p.pool.workFunc()
 	}
 	logAll(lagging)
+	p.watchdog.start()
 }
 
 // NameLagging logs which handlers are stuck or lag and were not logged yet, as Distribute does from
 // time to time. It is safe for any goroutine.
-func (p *Processor) NameLagging() {
+func (p *Processor) NameLagging() { p.look() }
+
+// look is NameLagging. It reports whether a handler has outstanding calls.
+func (p *Processor) look() (busy bool) {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
+	busy = p.guarded.isBusyLocked()
 	p.feed.mu.Unlock()
 	logAll(lagging)
+	return busy
 }
 
 // stampLocked sets the fields of the changes that depend on the time and the listeners, and returns
@@ -130,17 +136,13 @@ func (p *Processor) appendLocked(changes []event.Change) {
 
 // Room returns the number of events of the watch that may be read without exceeding the bound of a
 // blocking handler. Events that were read and are not yet distributed, as returned by inFlight,
-// reduce it. If no event may be read, freed is closed when it is worth calling Room again, and the
-// watchdog runs until Room returns a positive number. It must be called by one goroutine at a time.
+// reduce it. If no event may be read, freed is closed when it is worth calling Room again. It must be
+// called by one goroutine at a time.
 func (p *Processor) Room(inFlight func() int) (events int, freed <-chan struct{}) {
-	events = unbounded
 	if p.guarded.blockers.Load() > 0 {
-		events, freed = p.guarded.room(inFlight)
+		return p.guarded.room(inFlight)
 	}
-	if blocked := freed != nil; blocked != p.watchdog.blocked.Load() {
-		p.watchdog.note(blocked)
-	}
-	return events, freed
+	return unbounded, nil
 }
 
 // MadeRoom closes the channel returned by Room.
@@ -149,17 +151,26 @@ func (p *Processor) MadeRoom() { p.feed.madeRoom() }
 // Add registers a listener. The objects in initial are its initial list. The caller must prevent a
 // concurrent Distribute.
 func (p *Processor) Add(listener *Listener, initial *event.Snapshot) {
+	if p.add(listener, initial) {
+		p.watchdog.start()
+	}
+}
+
+// add is Add without the watchdog, whose locks are taken before the feed's. It reports whether the listener was
+// registered.
+func (p *Processor) add(listener *Listener, initial *event.Snapshot) bool {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
 	if p.guarded.stopped {
 		initial.Release()
 		listener.refuse()
-		return
+		return false
 	}
 	p.guarded.addLocked(listener, initial)
 	if p.pool.addWorkerLocked() {
 		go p.pool.workFunc()
 	}
+	return true
 }
 
 // Remove removes a listener and drops its undelivered changes. It does nothing for a listener that
@@ -288,52 +299,61 @@ func (p *Processor) nameLeaving() {
 	}
 }
 
-// watchdogInterval is the time between checks for stuck handlers while the watch is not read.
+// watchdogInterval is the time between checks for stuck handlers while calls are outstanding.
 const watchdogInterval = 5 * time.Second
 
-// watchdog checks for stuck handlers while one of them blocks the watch. Otherwise Distribute does,
-// but then no changes arrive.
+// watchdog checks for stuck handlers while calls are outstanding, because the watch may be idle or blocked.
+// Without outstanding calls its timer is stopped.
 type watchdog struct {
-	look    func()
-	blocked atomic.Bool // written under mu
+	look    func() (busy bool)
+	firing  sync.Mutex  // held during a check
+	running atomic.Bool // whether the timer will fire; written under mu
 	mu      struct {
 		sync.Mutex
-		timer *time.Timer // nil until the watch is blocked
+		timer *time.Timer // nil before the first start
 		over  bool
 	}
 }
 
-// note is called by the reader of the watch when the watch becomes blocked or unblocked.
-func (w *watchdog) note(blocked bool) {
+// start has the watchdog run until a check finds no outstanding calls. It is called after calls were added, so
+// that a check that has not seen them does not stop the watchdog. It does not wait for a check.
+func (w *watchdog) start() {
+	if w.running.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch w.blocked.Store(blocked); {
-	case w.mu.over:
+	switch {
+	case w.mu.over || w.running.Load():
+		return
 	case w.mu.timer == nil:
 		w.mu.timer = time.AfterFunc(watchdogInterval, w.fire)
-	case blocked:
-		w.mu.timer.Reset(watchdogInterval)
 	default:
-		w.mu.timer.Stop()
+		w.mu.timer.Reset(watchdogInterval)
 	}
+	w.running.Store(true)
 }
 
-// fire checks, and restarts the timer. It holds the lock meanwhile, so that no check runs after
-// end.
+// fire checks, and restarts the timer if calls are outstanding.
 func (w *watchdog) fire() {
+	w.firing.Lock()
+	defer w.firing.Unlock()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.blocked.Load() && !w.mu.over {
-		w.look()
-		w.mu.timer.Reset(watchdogInterval)
+	w.running.Store(false) // before look: see start
+	over := w.mu.over
+	w.mu.Unlock()
+	if !over && w.look() {
+		w.start()
 	}
 }
 
 // end stops the watchdog. No check runs after it has returned.
 func (w *watchdog) end() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.mu.over = true; w.mu.timer != nil {
 		w.mu.timer.Stop()
 	}
+	w.mu.Unlock()
+	w.firing.Lock() // waits for a running check
+	defer w.firing.Unlock()
 }

@@ -310,3 +310,40 @@ func TestCallTimes(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// TestWatchdog: it checks while calls are outstanding, rests without, and does not after its end. Calls that are
+// added during a check which does not see them keep it running.
+func TestWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		checks, busy := 0, func() bool { return false }
+		w := &watchdog{look: func() bool { checks++; return busy() }}
+		run := func(want int) {
+			t.Helper()
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			assert.Equal(t, want, checks)
+			assert.False(t, w.running.Load())
+		}
+		run(0)
+		w.start()
+		w.start()
+		run(1)
+		busy = func() bool { return checks < 5 }
+		w.start()
+		run(5)
+		busy = func() bool {
+			if checks == 6 {
+				w.start()
+			}
+			return false
+		}
+		w.start()
+		run(7)
+		w.start()
+		w.end()
+		time.Sleep(time.Hour)
+		w.start()
+		time.Sleep(time.Hour)
+		assert.Equal(t, 7, checks)
+	})
+}

@@ -182,6 +182,16 @@ func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	return found
 }
 
+// isBusyLocked reports whether a handler has outstanding calls.
+func (r *registry) isBusyLocked() bool {
+	for c := range r.consumersLocked() {
+		if c.isBusy() {
+			return true
+		}
+	}
+	return false
+}
+
 // handOutLocked gives a resync of all objects to the consumers that take part and have no
 // undelivered one. c becomes the record of it for the log, of size 0 if no consumer needs it.
 func (r *registry) handOutLocked(c *event.Change) {
