@@ -67,8 +67,8 @@ func handle(ctx context.Context, what string, pod *corev1.Pod) {
 	}
 }
 
-// report prints the state of the handler every second. The coalesced count is the number of
-// notifications that a later one replaced.
+// report prints the state of the handler every second. The coalesced count is the number of changes
+// that were not delivered because later ones include them.
 func report(ctx context.Context, registration cache.ResourceEventHandlerRegistration) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
