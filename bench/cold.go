@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// evictedBytes is more than a core's own caches hold, and than its TLB maps.
+	// evictedBytes exceeds the size of a core's private caches and the reach of its TLB.
 	evictedBytes = 8 << 20
 	cacheLine    = 64
-	// coldOperations is how many operations of a phase are measured in a full run.
+	// coldOperations is the number of measured operations per phase in a full run.
 	coldOperations = 1000
 )
 
-// evictor empties a core's own caches of a store, by reading other memory.
+// evictor evicts a store from a core's private caches by reading other memory.
 type evictor struct {
 	memory []byte
-	sum    byte // keeps the compiler from leaving out the loads
+	sum    byte // prevents the compiler from removing the loads
 }
 
 func newEvictor() *evictor {
 	e := &evictor{memory: make([]byte, evictedBytes)}
 	for i := range e.memory {
-		e.memory[i] = byte(i) // the kernel backs pages that were never written by one page of zeros
+		e.memory[i] = byte(i) // the kernel maps all pages that were never written to one page of zeros
 	}
 	return e
 }
@@ -37,9 +37,10 @@ func (e *evictor) evict() {
 	}
 }
 
-// coldRound measures one operation at a time, each after the caches were evicted: of the store, of the
-// objects and of the code. The sample is the median of the operations; of several phases, the mean of
-// their medians, or the sum if they are paired. It includes two readings of the clock, on both sides.
+// coldRound measures single operations, each after evicting the store, the objects and the code
+// from the caches. The sample is the median duration of an operation. For several phases, the
+// sample is the mean of their medians, or the sum if they are paired. On both sides it includes two
+// readings of the clock.
 func (s sized) coldRound(e *env, targets []target) (outcome, error) {
 	targets = targets[:min(len(targets), e.ops(coldOperations))]
 	took := make([]time.Duration, len(targets))

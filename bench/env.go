@@ -20,32 +20,32 @@ import (
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
-// env is what rows find: the objects, how much is to be done, and the
-// instruments. One goroutine uses it.
+// env is the environment of the rows: the objects, the amount of work and the instruments. It is
+// used by one goroutine.
 type env struct {
 	sides [2]side
 	n     int
 	seed  uint64
-	scale float64 // of the numbers of operations: 1 in a full run
+	scale float64 // factor of the numbers of operations; 1 in a full run
 
-	profile string // prefix of the names of profiles
-	region  string // names the profiles of what is measured next
+	profile string // prefix of profile file names; if empty, no profiles are written
+	region  string // name of the next measured region in profile file names
 
 	kind kind
-	// atEnd is called when the row is done.
+	// atEnd are called when the row is done.
 	atEnd []func() error
-	// first and second are two generations of the same population, each
-	// decoded on its own; made when asked for.
+	// first and second are two generations of the same population, decoded independently. They are
+	// created when first requested.
 	first, second *workload.Population
 }
 
-// kind is what populations differ by.
+// kind are the properties by which populations differ.
 type kind struct {
 	full bool // not light
 	n    int
 }
 
-// compare puts light objects first.
+// compare orders light objects before full ones, then by number.
 func (k kind) compare(other kind) int {
 	switch {
 	case k.full == other.full:
@@ -56,7 +56,7 @@ func (k kind) compare(other kind) int {
 	return 1
 }
 
-// kindOf is what population a row has: that of the run, unless it says how many objects it is about.
+// kindOf returns the kind of population of a row: the kind of the run, limited to w.objects if set.
 func (e *env) kindOf(w row) kind {
 	k := kind{full: !w.light, n: e.n}
 	if w.objects > 0 {
@@ -65,8 +65,8 @@ func (e *env) kindOf(w row) kind {
 	return k
 }
 
-// use prepares the environment for a row: objects of another kind are let go, so
-// that at most one kind is in memory.
+// use prepares the environment for a population of kind k. Objects of another kind are dropped, so
+// at most one kind is in memory.
 func (e *env) use(k kind) {
 	if e.kind != k {
 		e.drop()
@@ -74,10 +74,10 @@ func (e *env) use(k kind) {
 	e.kind = k
 }
 
-// drop lets go of the objects; they are made again when asked for.
+// drop drops the objects. They are created again when next requested.
 func (e *env) drop() { e.first, e.second = nil, nil }
 
-// release ends what the setup of a row started.
+// release stops the processes and other resources that the setup of a row started.
 func (e *env) release() error {
 	var failed []error
 	for _, end := range e.atEnd {
@@ -87,13 +87,13 @@ func (e *env) release() error {
 	return errors.Join(failed...)
 }
 
-// population is the objects of the row.
+// population returns the objects of the row.
 func (e *env) population(ctx context.Context) (*workload.Population, error) {
 	return e.generate(ctx, &e.first)
 }
 
-// redecoded is the same objects as population, with the same resource
-// versions, at other addresses: what a relist delivers when nothing changed.
+// redecoded returns copies of the objects of population with the same resource versions, as a
+// relist returns them if nothing changed.
 func (e *env) redecoded(ctx context.Context) (*workload.Population, error) {
 	return e.generate(ctx, &e.second)
 }
@@ -110,7 +110,7 @@ func (e *env) generate(ctx context.Context, made **workload.Population) (*worklo
 	return population, nil
 }
 
-// generations prepares both generations for a source.
+// generations returns both generations for a source.
 func (e *env) generations(ctx context.Context) (first, second *source.Generation, err error) {
 	initial, err := e.population(ctx)
 	if err != nil {
@@ -123,11 +123,11 @@ func (e *env) generations(ctx context.Context) (first, second *source.Generation
 	return source.NewGeneration(initial, listVersion(0)), source.NewGeneration(again, listVersion(1)), nil
 }
 
-// ops scales a number of operations that a full run does.
+// ops scales the number of operations of a full run to this run.
 func (e *env) ops(full int) int { return max(1, int(float64(full)*e.scale)) }
 
-// measure runs do as a measured region, with the garbage collector settled
-// and within the profiles that were asked for.
+// measure runs do as a measured region after the garbage collector has settled, and writes a
+// profile if requested.
 func (e *env) measure(do func() error) (measure.Usage, error) {
 	measure.Settle()
 	path := ""
@@ -145,13 +145,13 @@ func (e *env) measure(do func() error) (measure.Usage, error) {
 // firstEventVersion is higher than the resource versions of the population and of its lists.
 const firstEventVersion = 1_000_000_000
 
-// listVersion is the resource version of a generation.
+// listVersion returns the resource version of a generation.
 func listVersion(generation int) string { return strconv.Itoa(firstEventVersion - 10 + generation) }
 
-// eventVersion is the resource version of event number i of a watch.
+// eventVersion returns the resource version of event number i of a watch.
 func eventVersion(i int) string { return strconv.Itoa(firstEventVersion + i) }
 
-// perOp turns the usage of some operations into the samples of a row of operations.
+// perOp converts the usage of ops operations into samples per operation.
 func perOp(u measure.Usage, ops int) []sample {
 	n := float64(ops)
 	return []sample{
@@ -161,7 +161,7 @@ func perOp(u measure.Usage, ops int) []sample {
 	}
 }
 
-// The three indexes of a full store, and how many pods one value has.
+// The three indexes of a full store, with the number of pods per value.
 const (
 	byNamespace = clientgo.NamespaceIndex // 1000
 	byNode      = "node"                  // 50
@@ -202,7 +202,7 @@ func indexers(n int) clientgo.Indexers {
 	return chosen
 }
 
-// add condenses objects with their versions, regardless of order.
+// add adds the digests of objects and their versions to c, independent of their order.
 func (c *check) add(objects []any) error {
 	for _, obj := range objects {
 		object, err := meta.Accessor(obj)
@@ -215,8 +215,8 @@ func (c *check) add(objects []any) error {
 	return nil
 }
 
-// stateOf condenses what a store holds: the objects with their versions, and
-// the members of each value of each index, both regardless of order.
+// stateOf returns the digest of a store: of its objects with their versions, and of the members of
+// each value of each index, both independent of order.
 func stateOf(store clientgo.Indexer) (check, error) {
 	var c check
 	if err := c.add(store.List()); err != nil {
@@ -236,11 +236,11 @@ func stateOf(store clientgo.Indexer) (check, error) {
 	return c, nil
 }
 
-// digest hashes words, with their borders.
+// digest hashes words, each with a terminator, so that ("ab", "c") and ("a", "bc") differ.
 func digest(words ...string) uint64 {
 	h := fnv.New64a()
 	for _, word := range words {
-		h.Write([]byte(word)) // a hash.Hash never fails
+		h.Write([]byte(word)) // a hash.Hash never returns an error
 		h.Write([]byte{0})
 	}
 	return h.Sum64()

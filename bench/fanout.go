@@ -22,13 +22,13 @@ import (
 // rows are about the way of an event and not about the store's size.
 const fanoutObjects = 500
 
-// warmEvents is the number of different events: two for each object, so that
-// what is looked at of them stays in the processor's second cache, where that
-// of an object is which a client has just decoded.
+// warmEvents is the number of different events: two per object. The parts of them that are read
+// therefore stay in the processor's second-level cache, as those of an object that a client has
+// just decoded do.
 const warmEvents = 2 * fanoutObjects
 
-// fanoutRows are MODIFIED events as fast as the informer takes them, each
-// given to all handlers. The handlers do nothing but count.
+// fanoutRows measure MODIFIED events sent as fast as the informer accepts them. Every handler
+// receives every event and only counts it.
 func fanoutRows() []row {
 	var all []row
 	for _, capacity := range []int{0, 1024} {
@@ -89,7 +89,7 @@ func updatesOf(pods []*corev1.Pod, n int) []watch.Event {
 	events := make([]watch.Event, n)
 	for i := range events {
 		pod := workload.Version(pods[i%len(pods)], eventVersion(i))
-		pod.Generation = int64(i) // tells handlers which event it was
+		pod.Generation = int64(i) // identifies the event to handlers
 		events[i] = watch.Event{Type: watch.Modified, Object: pod}
 	}
 	return events
@@ -126,7 +126,7 @@ const (
 	idleObjects   = 10
 )
 
-// idleRows are many informers that have nothing to do.
+// idleRows measure many informers that receive no events.
 func idleRows() []row {
 	return []row{{
 		group: "Idle informers", name: "idle/1000",
@@ -146,7 +146,7 @@ func idleRows() []row {
 	}}
 }
 
-// idleUsage is what a process holds.
+// idleUsage is the memory and the goroutines of a process. heap and stacks are in bytes.
 type idleUsage struct{ goroutines, heap, stacks float64 }
 
 func readIdleUsage() idleUsage {
@@ -195,13 +195,13 @@ func idleRound(ctx context.Context, number int, s side, generation *source.Gener
 const (
 	stuckObjects = 1000
 	stuckRate    = 5000 // events per second
-	// stuckEvents are what comes in 60 s at that rate. They are sent as quickly as they are taken:
-	// what is kept depends on their number only.
+	// stuckEvents is the number of events that arrive in 60 s at stuckRate. They are sent as fast
+	// as they are accepted, because the memory retained depends only on their number.
 	stuckEvents = 60 * stuckRate
 	stuckOthers = 3
 )
 
-// stuckRows are a handler that does not return, beside three that do nothing.
+// stuckRows measure a handler that does not return, registered beside three that only count.
 func stuckRows() []row {
 	var all []row
 	for _, mode := range []struct {
@@ -268,7 +268,7 @@ func stuckRound(ctx context.Context, e *env, i *informer, few *workload.Populati
 	}}, err
 }
 
-// feedFresh sends updates that nobody else keeps.
+// feedFresh sends updates whose objects are referenced only by the informer.
 func feedFresh(ctx context.Context, i *informer, stream *source.Stream, few *workload.Population, events int) error {
 	for n := range events {
 		pod := workload.Version(few.Pods[n%len(few.Pods)], eventVersion(n))

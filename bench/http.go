@@ -27,13 +27,13 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// httpRow is an informer on a server that is reached over the loopback interface. The server is a
-// child process, so the CPU time is the client's.
+// httpRow measures an informer of a server on the loopback interface. The server is a child
+// process, so the CPU time is the client's alone.
 //
-// Our side runs an informer for each httpWay: one on a client as it is, a tapped one, whose
-// client's transport is direct.Transport, so that it decodes itself, and one that shares equal
-// parts as well. The figures of these are those with "tapped" and "shared" before their names. All
-// have client-go's figure beside them.
+// kinformer's side runs one informer for each httpWay: on an unmodified client, on a client whose
+// transport is direct.Transport, and on such a client with shared parts. The names of the latter
+// two's figures begin with "tapped" and "shared". All are compared with the same figure of
+// client-go.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
 	kind     httpKind
@@ -43,11 +43,11 @@ type httpRow struct {
 	objects  int  // of a full run: some decoders take ten times as long as others
 }
 
-// httpKind is what an informer does over HTTP, and what is measured.
+// httpKind is a workload of an informer over HTTP, with its figures.
 type httpKind struct {
 	name, title string
 	watchList   bool
-	updates     bool // measures what comes after the start
+	updates     bool // measures the watch events after the start
 	figures     func(h *httpStage, do func() error) ([]sample, error)
 }
 
@@ -55,7 +55,7 @@ var (
 	httpList      = httpKind{"list", "start by list", false, false, (*httpStage).cpu}
 	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false, (*httpStage).cpu}
 	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).cpu}
-	// httpPeak is the heap while a list is taken over. Lists are longer: there peaks matter.
+	// httpPeak measures the heap during a list. It uses longer lists, for which peaks matter.
 	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false, (*httpStage).heap}
 )
 
@@ -114,7 +114,8 @@ func (r httpRow) row() row {
 
 func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 
-// httpWay is how an informer of ours decodes: its name stands before its figures.
+// httpWay is the way in which kinformer's informer decodes. It is the prefix of the names of its
+// figures.
 type httpWay string
 
 const (
@@ -125,7 +126,7 @@ const (
 
 var httpWays = []httpWay{plainWay, tappedWay, sharedWay}
 
-// httpStage is a server with what a row asks of it.
+// httpStage is the server of a row, with the row's settings.
 type httpStage struct {
 	row     httpRow
 	env     *env
@@ -135,8 +136,8 @@ type httpStage struct {
 	objects int
 	rounds  int // of our side
 
-	// rest is the heap of the rest of a program, in the size of a list. Without any, garbage would
-	// be collected every few megabytes.
+	// rest stands for the heap of the rest of a program, about as large as a list. Without it, the
+	// garbage collector would run every few megabytes.
 	rest []byte
 }
 
@@ -167,8 +168,9 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	return h.round, nil
 }
 
-// round runs the informers of a side: of ours one for each way, of which another one begins from
-// round to round; of client-go's there is one, which is taken for all.
+// round runs the informers of a side. On kinformer's side it runs one informer per way, beginning
+// with another way in each round. On client-go's side it runs one informer, whose figures count for
+// all ways.
 func (h *httpStage) round(ctx context.Context, s side) (out outcome, err error) {
 	ends := make([]outcome, len(httpWays))
 	if s.status == nil {
@@ -274,7 +276,7 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 // leaves time for the rest.
 const peakGCPercent = 10
 
-// heap is what the heap comes to meanwhile, and what is kept.
+// heap returns the peak of the heap while start runs, and the growth of the live heap.
 func (h *httpStage) heap(start func() error) ([]sample, error) {
 	course, err := measure.WatchHeap(peakGCPercent, start)
 	kept := float64(measure.LiveHeap()) - float64(course.Base)
@@ -284,9 +286,10 @@ func (h *httpStage) heap(start func() error) ([]sample, error) {
 	}, err
 }
 
-// engaged returns an error if an informer of ours did not decode what came itself, but for what
-// goes both ways: the first and the last of each answer, the first 8, one in 16 of the first 1,000,
-// and one in many later. Without the tap it must not have decoded anything.
+// engaged returns an error if kinformer's informer did not decode the objects directly, except for
+// the objects that it decodes both ways to verify: the first and the last of each answer, the first
+// 8, one in 16 of the first 1,000, and fewer later. Without direct decoding, it must not have
+// decoded any.
 func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	if s.status == nil {
 		return nil
@@ -312,11 +315,12 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 	return nil
 }
 
-// httpListerWatcher is what users of a client have, made to list where lists are asked for.
+// httpListerWatcher is the ListWatch of an ordinary client, restricted to lists unless watchList is
+// set.
 type httpListerWatcher struct {
 	*clientgo.ListWatch
 	watchList bool
-	watching  chan struct{} // gets one value when a watch is open
+	watching  chan struct{} // receives a value when a watch is open
 }
 
 func (h *httpStage) listerWatcher(tapped bool) (made *httpListerWatcher, err error) {
@@ -355,10 +359,10 @@ func (h *httpStage) example() runtime.Object {
 	return blank.Of(h.row.of).New()
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors whether to list instead of streaming.
+// IsWatchListSemanticsUnSupported reports whether reflectors must list instead of streaming.
 func (lw *httpListerWatcher) IsWatchListSemanticsUnSupported() bool { return !lw.watchList }
 
-// WatchWithContext opens a watch and says so.
+// WatchWithContext opens a watch and signals lw.watching.
 func (lw *httpListerWatcher) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	w, err := lw.ListWatch.WatchWithContext(ctx, options)
 	if err == nil {

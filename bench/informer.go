@@ -17,8 +17,8 @@ import (
 	"github.com/kinformer/cache/bench/internal/source"
 )
 
-// informer is a shared informer of one round, with its source and handlers. It has one index, by
-// namespace, as those of generated factories, unless newInformerOn says otherwise.
+// informer is a shared informer of one round, with its source and its handlers. Its only index is
+// by namespace, as in generated factories; newInformerOn takes other indexes.
 type informer struct {
 	clientgo.SharedIndexInformer
 	source   *source.Source
@@ -27,19 +27,19 @@ type informer struct {
 	stopped  chan struct{}
 }
 
-// newInformer makes an informer that does not run yet.
+// newInformer returns an informer that is not started.
 func newInformer(s side, src *source.Source, resync time.Duration) *informer {
 	i := newInformerOn(s, src, resync, indexers(1))
 	i.source = src
 	return i
 }
 
-// newInformerOn makes an informer of pods on any ListerWatcher.
+// newInformerOn returns an informer of pods that reads from lw.
 func newInformerOn(s side, lw clientgo.ListerWatcher, resync time.Duration, indexers clientgo.Indexers) *informer {
 	return newInformerOf(s, lw, &corev1.Pod{}, resync, indexers)
 }
 
-// newInformerOf makes an informer of any objects.
+// newInformerOf returns an informer of objects of example's type.
 func newInformerOf(s side, lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) *informer {
 	return &informer{
 		SharedIndexInformer: s.newSharedIndexInformer(lw, example, resync, indexers),
@@ -56,7 +56,7 @@ func (i *informer) addHandler(resync time.Duration, h *counter) error {
 	return nil
 }
 
-// start runs the informer until stop, or until the context ends.
+// start runs the informer in a goroutine until stop is called or ctx ends.
 func (i *informer) start(ctx context.Context) {
 	ctx, i.cancel = context.WithCancel(ctx)
 	go func() {
@@ -65,8 +65,8 @@ func (i *informer) start(ctx context.Context) {
 	}()
 }
 
-// stop ends the informer and returns after all its handlers have ended: their
-// counts may then be read. An informer that was never started has ended.
+// stop ends the informer and blocks until its handlers have ended. Their counts may be read
+// afterwards. stop does nothing for an informer that was never started.
 func (i *informer) stop() {
 	if i.cancel != nil {
 		i.cancel()
@@ -74,8 +74,8 @@ func (i *informer) stop() {
 	}
 }
 
-// startSynced starts the informer, waits until every handler was given all
-// objects, and returns the stream for further events.
+// startSynced starts the informer, blocks until every handler has received all objects, and returns
+// the watch for further events.
 func (i *informer) startSynced(ctx context.Context, objects int) (*source.Stream, error) {
 	for _, h := range i.handlers {
 		h.await(objects)
@@ -87,15 +87,15 @@ func (i *informer) startSynced(ctx context.Context, objects int) (*source.Stream
 	return i.source.Next(ctx)
 }
 
-// expect makes every handler wait for a number of calls more than it had when
-// it last waited. No event may be under way.
+// expect makes every handler await further calls, in addition to those that it awaited before. It
+// must not be called while events are being delivered.
 func (i *informer) expect(calls int) {
 	for _, h := range i.handlers {
 		h.await(calls)
 	}
 }
 
-// wait returns when every handler had the calls that it awaits.
+// wait blocks until every handler has received the calls that it awaits.
 func (i *informer) wait(ctx context.Context) error {
 	for number, h := range i.handlers {
 		select {
@@ -107,7 +107,7 @@ func (i *informer) wait(ctx context.Context) error {
 	return nil
 }
 
-// feed sends the events and waits until every handler had them.
+// feed sends the events and blocks until every handler has received them.
 func (i *informer) feed(ctx context.Context, stream *source.Stream, events []watch.Event) error {
 	if err := stream.SendAll(ctx, events); err != nil {
 		return err
@@ -115,13 +115,14 @@ func (i *informer) feed(ctx context.Context, stream *source.Stream, events []wat
 	return i.wait(ctx)
 }
 
-// finish stops the informer and returns what must be equal on both sides.
+// finish stops the informer and returns the state that must be equal on both sides.
 func (i *informer) finish() (check, error) {
 	i.stop()
 	return i.state()
 }
 
-// state is what must be equal on both sides. No handler is being called.
+// state returns the counts and the stored objects, which must be equal on both sides. It must not
+// be called while a handler runs.
 func (i *informer) state() (check, error) {
 	state, err := stateOf(i.GetIndexer())
 	for _, h := range i.handlers {
@@ -132,22 +133,22 @@ func (i *informer) state() (check, error) {
 	return state, err
 }
 
-// counter is a handler that counts its calls and tells when a number of them is reached. It costs a
-// few nanoseconds a call: an informer calls one handler from one goroutine at a time, so it needs
-// no lock. The counts are read when the informer has stopped.
+// counter is a handler that counts its calls and signals when a given number is reached. An
+// informer calls a handler from one goroutine at a time, so counter needs no lock and a call costs
+// a few nanoseconds. The counts may be read after the informer has stopped.
 type counter struct {
 	adds, updates, deletes int64
-	// target is the number of calls at which reached is closed. Both are set
-	// while no call is under way.
+	// target is the value of calls at which reached is closed. target and reached are set while no
+	// call is in progress.
 	calls, target int64
 	reached       chan struct{}
-	// onUpdate is called before an update is counted, if it is set.
+	// onUpdate, if not nil, is called before an update is counted.
 	onUpdate func(old, current any)
 
-	_ [64]byte // the next handler counts in another cache line
+	_ [64]byte // keeps two counters out of one cache line
 }
 
-// await makes the counter tell when it has had that many calls more than it awaited before.
+// await makes c close a new reached channel after the given number of further calls.
 func (c *counter) await(calls int) {
 	c.target += int64(calls)
 	c.reached = make(chan struct{})
@@ -159,7 +160,7 @@ func (c *counter) called() {
 	}
 }
 
-// OnAdd counts an object that is new to the handler.
+// OnAdd counts an added object.
 func (c *counter) OnAdd(any, bool) {
 	c.adds++
 	c.called()
@@ -174,7 +175,7 @@ func (c *counter) OnUpdate(old, current any) {
 	c.called()
 }
 
-// OnDelete counts an object that is gone.
+// OnDelete counts a deleted object.
 func (c *counter) OnDelete(any) {
 	c.deletes++
 	c.called()
@@ -182,7 +183,7 @@ func (c *counter) OnDelete(any) {
 
 const syncGroup = "Initial sync and relist"
 
-// syncMode is a way of reading everything.
+// syncMode is a way of reading the full collection.
 type syncMode struct {
 	name, title string
 	options     source.Options
@@ -195,9 +196,9 @@ func syncModes() []syncMode {
 	}
 }
 
-// syncRows are an informer's start, until its handler was given all objects,
-// and then a 410 that makes it read everything again although nothing changed,
-// until its handler was given what was created after that.
+// syncRows measure the start of an informer until its handler has received all objects, and then a
+// relist of unchanged objects after a 410 until the handler has received an object created after
+// it.
 func syncRows() []row {
 	var all []row
 	for _, mode := range syncModes() {
@@ -239,17 +240,17 @@ func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial,
 	}, nil
 }
 
-// relisting is an informer that starts and then has to relist.
+// relisting is an informer that starts and must then relist.
 type relisting struct {
 	*informer
 	objects int
-	more    int                // handlers beside the first
-	next    *source.Generation // what the relist finds
-	took    time.Duration      // by the relist, from its first request on
+	more    int                // number of handlers in addition to the first
+	next    *source.Generation // the generation that the relist returns
+	took    time.Duration      // duration of the relist, from its first request
 }
 
-// newRelisting makes an informer with the three indexes that is to sync with
-// one generation and to find the other when it relists.
+// newRelisting returns an informer with all three indexes. It syncs with the generation first and
+// finds second when it relists.
 func newRelisting(s side, mode syncMode, first, second *source.Generation, objects int) *relisting {
 	src := source.New(first, mode.options)
 	r := &relisting{informer: newInformerOn(s, src, 0, indexers(3)), objects: objects, next: second}
@@ -257,10 +258,10 @@ func newRelisting(s side, mode syncMode, first, second *source.Generation, objec
 	return r
 }
 
-// run runs the two phases, start and relist, each within instrument.
+// run runs the start and the relist, each within instrument.
 //
-// A relist waits for the reflector's backoff, about a second in which nothing
-// runs; that is why its wall time counts from the first request.
+// Before a relist, the reflector waits for its backoff of about a second. took therefore starts
+// with the first request.
 func (r *relisting) run(ctx context.Context, instrument func(phase int, do func() error) error) (check, error) {
 	defer r.stop()
 	for range 1 + r.more {
@@ -284,8 +285,8 @@ func (r *relisting) run(ctx context.Context, instrument func(phase int, do func(
 	return r.finish()
 }
 
-// relist ends the watch and waits until the handler was given the update that
-// every listed object causes, and one new object through the next watch.
+// relist expires the watch and blocks until the handler has received an update for every listed
+// object and one new object through the next watch.
 func (r *relisting) relist(ctx context.Context, stream *source.Stream) error {
 	if err := stream.Expire(ctx); err != nil {
 		return err

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench compares client-go's informers and stores with this library's: side by side in one
-// process, on equal work, and writes the result as the Markdown of docs/benchmarks/README.md.
+// Command bench compares the informers and stores of client-go with those of this library. Both run
+// in one process on equal work. The result is the Markdown of docs/benchmarks/README.md.
 //
 //	go run .                        everything, under half an hour
 //	go run . -quick                 everything, smaller, under three minutes
@@ -10,8 +10,8 @@
 //	go run . -run fanout/0-16 -cpuprofile /tmp/p.
 //	go run . -quick -check floors.txt
 //
-// Each row is a workload (rows lists them); both sides run it in turns
-// (runner.go) and must end alike (env.go).
+// Each row is a workload; the function rows lists them all. Both sides run a row in turns
+// (runner.go) and must end in the same state (env.go).
 package main
 
 import (
@@ -51,13 +51,13 @@ func main() {
 
 var roles = map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve}
 
-// run is the program without its process.
+// run runs the program with the given arguments and outputs.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cfg, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	klog.LogToStderr(false) // what informers notice is not for the progress
+	klog.LogToStderr(false) // keeps the log lines of informers out of the progress output
 	klog.SetOutput(io.Discard)
 	document := describe(ctx, cfg)
 	document.Command = commandOf(cfg, args)
@@ -77,7 +77,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return errors.Join(document.WriteMarkdown(stdout), floors.Check(document.Rows, rowNames(rows())))
 }
 
-// commandOf is what to call for the same document: a run of chosen rows is told with its arguments.
+// commandOf returns the command that produces the same document. It includes the arguments if -run
+// selects rows.
 func commandOf(c config, args []string) string {
 	if !c.named {
 		return "make bench"
@@ -85,7 +86,7 @@ func commandOf(c config, args []string) string {
 	return "cd bench && go run . '" + strings.Join(args, "' '") + "'"
 }
 
-// readFloors reads the floors of ratios, if a file is named.
+// readFloors reads the floors of ratios from a file. It returns nil if path is empty.
 func readFloors(path string) (*report.Floors, error) {
 	if path == "" {
 		return nil, nil
@@ -97,7 +98,7 @@ func readFloors(path string) (*report.Floors, error) {
 	return report.ParseFloors(string(content))
 }
 
-// rows are all workloads, in the order of the report.
+// rows returns all workloads in the order of the report.
 func rows() []row {
 	return slices.Concat(
 		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), queryRows(), fanoutRows(), stuckRows(),
@@ -105,7 +106,7 @@ func rows() []row {
 	)
 }
 
-// rowNames are the names of all rows, and whether a quick run has them.
+// rowNames maps the name of each row to whether a quick run includes it.
 func rowNames(all []row) map[string]bool {
 	names := map[string]bool{}
 	for _, r := range all {
@@ -114,22 +115,22 @@ func rowNames(all []row) map[string]bool {
 	return names
 }
 
-// notes are what to know about the rows, at the end of a whole report.
+// notes are remarks about the rows, appended to a complete report.
 //
 //go:embed notes.md
 var notes string
 
-// config is what the command line says.
+// config holds the values of the command line.
 type config struct {
 	n, rounds      int
-	more           int // rounds of a row whose sides are close to each other
+	more           int // number of rounds of a row whose sides are close to each other
 	seed           uint64
 	scale          float64
 	quick, control bool
-	named          bool // -run says which rows
+	named          bool // -run selects the rows
 	pattern        *regexp.Regexp
 	check          string
-	profile        string // prefix of files
+	profile        string // prefix of profile file names
 }
 
 func (c config) env() *env {
@@ -150,8 +151,8 @@ const (
 	quickRounds  = 3
 	closeRounds  = 21
 	quickScale   = 0.15
-	// bytesPerObject is what a run needs for each object at its height: two
-	// decoded generations, their lists, two full stores, and garbage.
+	// bytesPerObject is the peak memory of a run per object: two decoded generations, their lists,
+	// two full stores, and garbage.
 	bytesPerObject = 100_000
 )
 
@@ -181,8 +182,8 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	return c.withDefaults(measure.AvailableMemory()), nil
 }
 
-// withDefaults fills in what was not said. Of available memory (0: unknown) a
-// run takes at most half.
+// withDefaults fills in the values that are not set. The default number of objects needs at most
+// half of the available memory, in bytes; 0 means unknown.
 func (c config) withDefaults(available uint64) config {
 	c.scale = 1
 	objects, rounds := fullObjects, fullRounds
@@ -204,10 +205,10 @@ func (c config) withDefaults(available uint64) config {
 	return c
 }
 
-// busyLoad is the load average per core from which other work is assumed.
+// busyLoad is the load average per core above which the machine is reported as busy.
 const busyLoad = 0.5
 
-// describe begins the document.
+// describe returns a document with its machine, sides and settings, but without rows.
 func describe(ctx context.Context, c config) *report.Document {
 	d := &report.Document{
 		Machine: measure.ThisMachine(),

@@ -20,7 +20,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/report"
 )
 
-// TestMain is also the server of the rows that use HTTP.
+// TestMain also runs the server process of the rows that use HTTP.
 func TestMain(m *testing.M) {
 	is, err := child.Main(context.Background(), roles)
 	if !is {

@@ -51,7 +51,8 @@ func termsRow(name string, order []string) row {
 	})
 }
 
-// question is what is asked for: objects that meet all terms, or a page of those after a key.
+// question is a query for the objects that meet all terms, or for a page of the objects after a
+// key.
 type question struct {
 	terms []view.Term
 	after string
@@ -79,7 +80,7 @@ func queryRow(name, title string, ask func(p *workloadPods, i int) question) row
 	}}
 }
 
-// queried are the stores that are asked.
+// queried holds the stores to query.
 type queried struct {
 	sides [2]clientgo.Indexer
 	memdb *memdb.MemDB
@@ -104,7 +105,7 @@ func newQueried(e *env, p *workloadPods) (*queried, error) {
 	return q, err
 }
 
-// round asks all questions; on the side of client-go also of the memdb.
+// round runs all queries. On client-go's side it also queries the memdb.
 func (q *queried) round(e *env, s side, questions []question) (outcome, error) {
 	answer := func(one question) ([]any, error) { return askIndexer(q.sides[s.index], one) }
 	if s.status != nil {
@@ -127,7 +128,8 @@ func (q *queried) round(e *env, s side, questions []question) (outcome, error) {
 	}}, err
 }
 
-// ask asks all questions for their answers, and then again and again for some time.
+// ask runs each query once to record its result, and then runs all of them repeatedly for some
+// time.
 func (q *queried) ask(e *env, questions []question, answer func(question) ([]any, error)) (samples []sample, total check, err error) {
 	for _, one := range questions {
 		found, err := answer(one)
@@ -148,7 +150,7 @@ func (q *queried) ask(e *env, questions []question, answer func(question) ([]any
 	return []sample{{"CPU", "us/query", usage.CPU.Seconds() * 1e6 * each}, {"allocated", "B/query", float64(usage.Bytes) * each}}, total, err
 }
 
-// askIndexer has the algorithm of controller-runtime's cache for terms.
+// askIndexer evaluates terms with the algorithm of controller-runtime's cache.
 func askIndexer(store clientgo.Indexer, q question) ([]any, error) {
 	if q.terms == nil {
 		return pageOfKeys(store, q.after)

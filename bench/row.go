@@ -20,28 +20,28 @@ import (
 type row struct {
 	group string // heading in the report
 	name  string // what -run selects
-	title string // what is done, in a few words
-	// light asks for light objects (workload.Config.Light).
+	title string // a short description
+	// light selects light objects (workload.Config.Light).
 	light bool
-	// slow rows are left out of a quick run, unless -run names rows.
+	// slow excludes the row from a quick run, unless -run selects rows.
 	slow bool
-	// objects is how many objects the row is about, if not as many as the run
-	// has: a run with fewer has no such row.
+	// objects is the number of objects of the row, if it differs from the number of the run. A run
+	// with fewer objects omits the row.
 	objects int
-	// waits says that most of a round is a wait for a backoff or a period: a
-	// quick run does two rounds only.
+	// waits reports whether a round mostly waits for a backoff or a period. A quick run has only
+	// two rounds of such a row.
 	waits bool
-	// rounds is how many rounds are enough, if not as many as the run has.
+	// rounds limits the number of rounds of the row; 0 means no limit.
 	rounds int
-	// setup makes what both sides share: objects, events, full stores.
+	// setup creates the objects, events and full stores that both sides share.
 	setup func(ctx context.Context, e *env) (trial, error)
 }
 
-// trial runs one round of a row on one side. It leaves the side in the same
-// state as the other side's trial of the same round, and says so by its check.
+// trial runs one round of a row on one side. The sides must end in the same state, as reported by
+// their checks.
 type trial func(ctx context.Context, s side) (outcome, error)
 
-// outcome is what one round gave.
+// outcome is the result of one round.
 type outcome struct {
 	samples []sample
 	check   check
@@ -53,8 +53,8 @@ type sample struct {
 	value      float64
 }
 
-// check is what must be equal on both sides after each round: what handlers or
-// readers were given, and what the store holds (see stateOf).
+// check is the state that must be equal on both sides after each round: the counts of handler calls
+// or reads, and the digest of the store (see stateOf).
 type check struct {
 	Adds, Updates, Deletes, Reads int64
 	Objects                       int
@@ -64,9 +64,8 @@ type check struct {
 // errDiffer is the error of a round whose sides did not end alike.
 var errDiffer = errors.New("the sides delivered different events or hold different states")
 
-// side is one of the two implementations. All that a workload knows of it are
-// these constructors: the types that they return are the same on both sides,
-// because this library's interfaces are aliases of client-go's.
+// side is one of the two implementations, as constructors. The constructors return the same types
+// on both sides, because this library's interfaces are aliases of client-go's.
 type side struct {
 	// index is the side's place in every pair of results.
 	index int
@@ -76,7 +75,7 @@ type side struct {
 
 	newIndexer             func(clientgo.KeyFunc, clientgo.Indexers) clientgo.Indexer
 	newSharedIndexInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
-	// status tells what an informer of the side does; nil where there is no such thing.
+	// status returns the status of an informer. It is nil for client-go.
 	status func(clientgo.SharedIndexInformer) (inspect.Status, error)
 }
 

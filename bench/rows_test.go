@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryRow runs each row once, tiny, on both sides: its workload works,
-// both sides end alike, and every figure is one. Rows that spend seconds
-// waiting for a relist or a resync wait at the same time.
+// TestEveryRow runs each row once on both sides with few objects. The workload must succeed, both
+// sides must end in the same state, and every figure must be a finite number. Rows that wait
+// seconds for a relist or a resync run in parallel.
 func TestEveryRow(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(100)) // rows of heaps change it, side by side
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // rows that measure the heap change it concurrently
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	all := rows()
-	for _, m := range methods() { // those of rows are about more objects
+	for _, m := range methods() { // the rows themselves use more objects
 		all = append(all, sized{m, tinyObjects / 2, m.indexes[len(m.indexes)-1], !m.whole}.row())
 	}
 	for _, w := range all {
@@ -39,7 +39,8 @@ func TestEveryRow(t *testing.T) {
 	}
 }
 
-// tinyObjects are enough for the smallest of rows that differ in the number only.
+// tinyObjects is the population of the smallest rows among those that differ only in the number of
+// objects.
 const tinyObjects = 200
 
 func tryTiny(t *testing.T, w row) {

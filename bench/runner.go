@@ -16,8 +16,8 @@ import (
 	"github.com/kinformer/cache/bench/internal/report"
 )
 
-// roundLimit is how long one side may take for one round, relists and resyncs
-// of a million objects included. A lost event ends here, not in a hang.
+// roundLimit bounds one round of one side, including relists and resyncs of a million objects. If
+// an event is lost, the round fails at this limit instead of hanging.
 const roundLimit = 10 * time.Minute
 
 // fileName makes names of rows and sides fit to be part of a file name.
@@ -73,11 +73,12 @@ func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err erro
 	return result, r.runMore(ctx, w, try, &result)
 }
 
-// moreTime is how long a row may go on because its sides are close. What is under way is finished.
+// moreTime bounds the additional rounds of a row whose sides are close. The current round is always
+// completed.
 const moreTime = time.Minute
 
-// runMore runs further rounds of a row whose first measure shows the sides close
-// to each other, if a round is work and not a wait.
+// runMore runs additional rounds if the first measure shows the sides close to each other. It does
+// nothing for rows that mostly wait or that limit their rounds.
 func (r *runner) runMore(ctx context.Context, w row, try trial, result *report.Row) error {
 	if w.waits || w.rounds > 0 || !result.Measures[0].Verdict().Close() {
 		return nil
@@ -102,7 +103,7 @@ func (r *runner) roundsOf(w row) int {
 	return rounds
 }
 
-// runRound runs both sides once; each round begins with the other side.
+// runRound runs both sides once. The side that begins alternates from round to round.
 func (r *runner) runRound(ctx context.Context, try trial, round int, result *report.Row) error {
 	var checks [2]check
 	for turn := range r.sides {

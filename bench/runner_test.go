@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// always is a row whose trial is the given one.
+// always returns a row that runs try.
 func always(name string, try trial) row {
 	return row{group: "Test", name: name, title: name,
 		setup: func(context.Context, *env) (trial, error) { return try, nil }}
 }
 
-// runTest runs rows that need no objects.
+// runTest runs rows that need no objects, and returns the progress output and the names of the
+// results.
 func runTest(t *testing.T, rounds int, pattern string, all ...row) (*bytes.Buffer, []string, error) {
 	t.Helper()
 	var progress bytes.Buffer

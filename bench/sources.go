@@ -22,8 +22,8 @@ const (
 	namespaceCount = 500
 )
 
-// sourcesRows compare an informer of several sources with what programs do that have client-go: an
-// informer for each of them.
+// sourcesRows compare one informer of several sources with the equivalent in client-go: an informer
+// for each source.
 func sourcesRows() []row {
 	return []row{{
 		group: sourcesGroup, name: "sources/idle", light: true,
@@ -55,13 +55,14 @@ func sourcesRows() []row {
 	}}
 }
 
-// spread is what follows several sources: one informer, or one for each.
+// spread follows several sources, with one informer or with one per source.
 type spread struct {
 	informers []*informer
 	set       *sources.Set // nil: one for each
 }
 
-// newSpread makes the informers with one handler, and runs them until they have the objects of all.
+// newSpread starts the informers, each with one handler, and blocks until they have the objects of
+// all sources.
 func newSpread(ctx context.Context, s side, all []*source.Generation, objects int) (*spread, error) {
 	if s.status == nil {
 		o := &spread{}
@@ -83,7 +84,7 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 	return o, o.wait(ctx)
 }
 
-// start runs one more informer, whose handler is to get so many objects.
+// start runs one more informer whose handler awaits the given number of objects.
 func (o *spread) start(ctx context.Context, i *informer, objects int) error {
 	o.informers = append(o.informers, i)
 	if err := i.addHandler(0, &counter{}); err != nil {
@@ -96,7 +97,7 @@ func (o *spread) start(ctx context.Context, i *informer, objects int) error {
 	return nil
 }
 
-// wait returns when all informers have synced, and their handlers what they are to get.
+// wait blocks until all informers have synced and their handlers have received the awaited objects.
 func (o *spread) wait(ctx context.Context) error {
 	for _, i := range o.informers {
 		select {
@@ -171,8 +172,8 @@ func listNamespaces(ctx context.Context, e *env, s side, all []*source.Generatio
 	return outcome{check: total, samples: []sample{{"CPU", "us/list", usage.CPU.Seconds() * 1e6 / float64(lists)}}}, nil
 }
 
-// replaceTrial has one request take the place of another: with client-go an informer takes the place of
-// an informer, and its handlers hear of all objects.
+// replaceTrial replaces one request by another. With client-go, a new informer replaces the old
+// one, and its handlers are called for all objects.
 func replaceTrial(ctx context.Context, e *env) (trial, error) {
 	first, _, err := e.generations(ctx)
 	if err != nil {

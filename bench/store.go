@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// hotKeys is a number of keys whose entries stay in the processor's cache.
+	// hotKeys is a number of keys whose entries fit in the processor's cache.
 	hotKeys = 64
-	// sizedTime is how long a measured region of a full run is to take on client-go's side.
+	// sizedTime is the target duration of a measured region of a full run on client-go's side.
 	sizedTime = 20 * time.Millisecond
-	// trialTargets are how many operations tell how long one takes.
+	// trialTargets is the number of operations from which the duration of one is estimated.
 	trialTargets = 32
-	// batchSize is how many changes client-go's informers make at once at most.
+	// batchSize is the largest number of changes that client-go's informers apply at once.
 	batchSize = 1000
 )
 
 var errMissing = errors.New("object is not in the store")
 
-// objects are the pods of a population as a store's Replace takes them.
+// objects returns the pods of a population as the argument of Replace.
 func objects(p *workload.Population) []any {
 	list := make([]any, len(p.Pods))
 	for i, pod := range p.Pods {
@@ -40,44 +40,44 @@ func objects(p *workload.Population) []any {
 	return list
 }
 
-// shuffled are the numbers below n in an order that depends on the seed only.
+// shuffled returns the numbers below n in an order that depends only on n and seed.
 func shuffled(n int, seed uint64) []int {
 	return rand.New(rand.NewPCG(seed, uint64(n))).Perm(n)
 }
 
-// method is a method of Indexer, or two that undo each other.
+// method is a method of Indexer, or a pair of methods that undo each other.
 type method struct {
 	name, title string
-	// indexes are the numbers of indexes with which it is measured. Reads of an index take that by
-	// namespace, with up to 1000 members a value, if it is the only one, and else that by owner,
-	// with 20 or 30.
+	// indexes are the numbers of indexes to measure with. With one index, reads use the index by
+	// namespace, with up to 1000 members per value; with three, the index by owner, with 20 or 30.
 	indexes []int
-	// whole says that a call is about all objects of a store.
+	// whole reports whether a call handles all objects of a store.
 	whole bool
-	// other makes another object of a pod, for methods that change the store: a later version, or
-	// an object that the store does not hold.
+	// other derives the object that the method stores: a later version of pod number i, or an
+	// object that the store does not hold. It is nil for methods that only read.
 	other func(p *workload.Population, i int) *corev1.Pod
-	// phases are done one after the other, each with all targets, and leave the store as it was.
-	// Each counts as an operation, unless paired is set: then all together are one.
+	// phases run one after the other, each with all targets, and leave the store unchanged as a
+	// whole. Each phase counts as an operation; if paired is set, all phases together count as one.
 	phases []phase
 	paired bool
 }
 
-// phase does something to one target and returns how much it read.
+// phase applies an operation to t and returns the number of objects read.
 type phase func(t *target) (reads int, err error)
 
-// target is what an operation is about.
+// target holds the arguments of an operation.
 type target struct {
 	store        clientgo.Indexer
 	key          string
 	pod, other   any
 	index, value string
-	// both are the contents of the whole store, as it is and with the others.
+	// both are two contents of the whole store: the initial one, and one in which every object is
+	// replaced by method.other.
 	both [2]contents
 }
 
-// contents are all objects of a store as Replace takes them, and the updates to some of them as
-// Transaction does.
+// contents are all objects of a store as the argument of Replace, and updates to some of them as
+// the argument of Transaction.
 type contents struct {
 	list    []any
 	updates []clientgo.Transaction
@@ -160,12 +160,13 @@ func transactionOf(which int) phase {
 type sized struct {
 	method
 	objects, indexes int
-	// cold rows evict memory before each operation, and take other objects each time; hot ones take a
-	// few objects again and again. Methods about whole stores are hot.
+	// cold reports whether the processor's caches are evicted before each operation. Hot rows use a
+	// few objects repeatedly. Methods with whole set are always hot.
 	cold bool
 }
 
-// sizeRows are the methods of Indexer in stores of two sizes; a quick run has the smaller one.
+// sizeRows measure the methods of Indexer in stores of two sizes. A quick run has only the smaller
+// one.
 func sizeRows() []row {
 	var all []row
 	for _, m := range methods() {
@@ -194,7 +195,7 @@ func (s sized) row() row {
 	}
 }
 
-// trial makes the stores of both sides, and finds out how often the targets are to be gone through.
+// trial fills the stores of both sides and calibrates the number of passes over the targets.
 func (s sized) trial(ctx context.Context, e *env) (trial, error) {
 	population, err := e.population(ctx)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s sized) trial(ctx context.Context, e *env) (trial, error) {
 	}, err
 }
 
-// targets fills a store of a side, and returns what operations are about.
+// targets fills a store of one side and returns the targets of the operations.
 func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, error) {
 	content := s.contents(p)
 	store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(s.indexes))
@@ -236,7 +237,8 @@ func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, 
 	return all, nil
 }
 
-// contents are those of the store, and those with all objects changed.
+// contents returns the initial contents of the store and the contents in which s.other replaces
+// every object.
 func (s sized) contents(p *workload.Population) [2]contents {
 	var lists [2][]any
 	for i := range s.objects {
@@ -248,7 +250,7 @@ func (s sized) contents(p *workload.Population) [2]contents {
 	return [2]contents{contentsOf(lists[0], batchSize), contentsOf(lists[1], batchSize)}
 }
 
-// contentsOf are some objects with updates to the first of them.
+// contentsOf returns contents of list whose updates are those of its first objects.
 func contentsOf(list []any, updates int) contents {
 	c := contents{list: list}
 	for _, obj := range list[:min(len(list), updates)] {
@@ -257,7 +259,7 @@ func contentsOf(list []any, updates int) contents {
 	return c
 }
 
-// target is one about pod number i.
+// target returns the target for pod number i.
 func (s sized) target(store clientgo.Indexer, p *workload.Population, i int) target {
 	pod := p.Pods[i]
 	t := target{store: store, key: p.Keys[i], pod: pod}
@@ -273,9 +275,9 @@ func (s sized) target(store clientgo.Indexer, p *workload.Population, i int) tar
 	return t
 }
 
-// portion finds out how many of the targets are to be gone through, and how often, so that it takes
-// about so long on the first side. It does as much on both, and four times, so that all is in place
-// when the time counts.
+// portion returns the number of targets and the number of passes over them for which a run on the
+// first side takes about the duration long. It runs the same work on both sides, twice each, and so
+// also warms them up.
 func (s sized) portion(targets [2][]target, long time.Duration) (chosen, passes int, err error) {
 	few := min(trialTargets, len(targets[0]))
 	var took time.Duration
@@ -291,7 +293,7 @@ func (s sized) portion(targets [2][]target, long time.Duration) (chosen, passes 
 	return chosen, max(1, blocks*few/chosen), nil
 }
 
-// run goes through the targets.
+// run applies every phase to every target, passes times.
 func (s sized) run(targets []target, passes int) (reads int64, err error) {
 	for range passes {
 		for _, do := range s.phases {
@@ -307,7 +309,7 @@ func (s sized) run(targets []target, passes int) (reads int64, err error) {
 	return reads, nil
 }
 
-// round measures one run. What changes the stores must leave both sides alike.
+// round measures one run. A method that changes the stores must leave both sides in the same state.
 func (s sized) round(e *env, targets []target, passes int) (outcome, error) {
 	var reads int64
 	usage, err := e.measure(func() (err error) {
@@ -329,7 +331,8 @@ func (s sized) round(e *env, targets []target, passes int) (outcome, error) {
 	return outcome{samples: []sample{cpuAndAllocations[0], cpuAndAllocations[2]}, check: check}, err
 }
 
-// check is what a method has read and, if it changes the store, what that holds.
+// check returns the number of objects read and, if the method changes the store, the digest of the
+// store.
 func (s sized) check(targets []target, reads int64) (c check, err error) {
 	if s.other != nil {
 		c, err = stateOf(targets[0].store)
@@ -338,18 +341,18 @@ func (s sized) check(targets []target, reads int64) (c check, err error) {
 	return c, err
 }
 
-// churnOperations is the number of random updates and deletes after which a store is weighed again.
+// churnOperations is the number of random updates and deletes before a store is measured again.
 const churnOperations = 1_000_000
 
-// storeMemoryRows are what a store takes per object, keys included and objects not, by how it was
-// filled and what happened to it.
+// storeMemoryRows measure the memory of a store per object, including keys and excluding the
+// objects themselves, after different ways to fill and change it.
 func storeMemoryRows() []row {
 	var all []row
 	for _, indexes := range []int{0, 1, 3} {
 		all = append(all, row{
 			group: "Memory of a store", name: fmt.Sprintf("store/bytes-%d", indexes),
 			title: fmt.Sprintf("indexes: %d, keys included; random: %d updates and deletes", indexes, churnOperations),
-			light: true, rounds: 2, // bytes hardly differ between rounds
+			light: true, rounds: 2, // the results hardly vary between rounds
 			setup: func(ctx context.Context, e *env) (trial, error) {
 				p, err := e.population(ctx)
 				if err != nil {
@@ -363,7 +366,8 @@ func storeMemoryRows() []row {
 	return all
 }
 
-// weigh fills a store in both ways, and changes the second.
+// weigh measures three stores: filled by Replace, filled by Add, and filled by Add and then
+// changed.
 func weigh(e *env, s side, p *workload.Population, moved []any, indexes int) (out outcome, err error) {
 	for _, fill := range []struct {
 		name string
@@ -385,7 +389,7 @@ func weigh(e *env, s side, p *workload.Population, moved []any, indexes int) (ou
 		}
 		taken := float64(measure.LiveHeap()) - float64(base)
 		out.samples = append(out.samples, sample{fill.name, "B/object", taken / float64(len(p.Pods))})
-		if out.check, err = stateOf(store); err != nil { // it also keeps the store alive over the weighing
+		if out.check, err = stateOf(store); err != nil { // also keeps the store alive while the heap is measured
 			return out, err
 		}
 	}
@@ -401,8 +405,8 @@ func addAll(store clientgo.Indexer, p *workload.Population) error {
 	return nil
 }
 
-// movedPods are versions of all objects with other values in two of the three indexes, each the
-// value of some object.
+// movedPods returns versions of all objects in which two of the three index values are replaced by
+// those of other objects.
 func movedPods(p *workload.Population) []any {
 	moved := make([]any, len(p.Pods))
 	for i, pod := range p.Pods {
@@ -412,8 +416,8 @@ func movedPods(p *workload.Population) []any {
 	return moved
 }
 
-// churn adds, updates and deletes random objects, and leaves the store with all objects as they
-// were. The objects that it puts in exist already: only what the store keeps is new on the heap.
+// churn adds, updates and deletes random objects and finally restores all of them. All objects
+// stored exist already, so the heap grows only by the memory of the store itself.
 func churn(store clientgo.Indexer, p *workload.Population, moved []any, operations int, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 1))
 	deleted := make([]bool, len(p.Pods))

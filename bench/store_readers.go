@@ -20,12 +20,12 @@ import (
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
-// pacedRate is how many updates a second a writer makes that is not to make as many as it can.
+// pacedRate is the number of updates per second of a paced writer.
 const pacedRate = 10_000
 
-// readerRows are GetByKey by several goroutines beside one that updates: at a rate that is the same
-// on both sides, or without a pause. In the latter a writer that a lock holds up leaves its share
-// of the processors to the readers, so where cores are few both figures count.
+// readerRows measure GetByKey by several goroutines beside an updating one, either at a rate that
+// is equal on both sides or without a pause. Without a pause, a writer blocked by a lock leaves its
+// share of the processors to the readers, so with few cores both figures matter.
 func readerRows() []row {
 	return []row{readersRow(1, pacedRate), readersRow(4, pacedRate), readersRow(4, 0)}
 }
@@ -65,8 +65,8 @@ func readersRow(readers, rate int) row {
 	}
 }
 
-// contest is one round: readers that read a fixed number of keys each, and a writer that goes on
-// until they are done.
+// contest is one round: each reader reads a fixed number of keys, and a writer updates until the
+// readers are done.
 type contest struct {
 	store    clientgo.Indexer
 	keys     []string // in random order
@@ -101,7 +101,7 @@ func (c *contest) round(e *env) (outcome, error) {
 	return out, err
 }
 
-// run returns the writes that were done.
+// run runs the readers and the writer and returns the number of writes.
 func (c *contest) run() (writes int64, err error) {
 	var done atomic.Bool
 	var reading, writing sync.WaitGroup
@@ -123,8 +123,8 @@ func (c *contest) run() (writes int64, err error) {
 	return writes, errors.Join(failed...)
 }
 
-// write updates the same objects again and again, at least once. Timers are coarse, so that updates
-// at a rate come in bursts of about a millisecond's.
+// write updates the same objects repeatedly, at least once. Timers are coarse, so paced updates are
+// sent in bursts of about a millisecond's worth.
 func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
 	start := time.Now()
 	for turn := 1; ; turn++ {
@@ -146,14 +146,15 @@ func (c *contest) write(done *atomic.Bool) (writes int64, err error) {
 	}
 }
 
-// stallWrites are the writes of a row of stalls.
+// stallWrites are the writes of one of the stallRows.
 type stallWrites struct {
 	name, title string
 	// indexers are those of the store before the writes.
 	indexers clientgo.Indexers
-	// once says that a store can take the write once only.
+	// once reports whether a store accepts the write only once.
 	once bool
-	// write does write number i, counted from 0. both are all objects, and all decoded anew.
+	// write performs write number i, counted from 0. both are all objects, and the same objects
+	// decoded again.
 	write func(store clientgo.Indexer, both [2]contents, i int) error
 }
 
@@ -180,16 +181,16 @@ func stalls() []stallWrites {
 }
 
 const (
-	// stallTime is how long the writes go on in a full run.
+	// stallTime is the duration of the writes in a full run.
 	stallTime = 400 * time.Millisecond
 	// stallInterval is the time between two reads.
 	stallInterval = 100 * time.Microsecond
 )
 
-// stallRows are how long a Get takes while a long write is under way. The schedule is open: Get
-// number i is due at i times the interval and its latency counts from then, whether or not those
-// before it are done. The garbage collector rests meanwhile: on few cores its slices would hide
-// what is looked for.
+// stallRows measure the latency of Get during a long write. The schedule is open: Get number i is
+// due at i times stallInterval and its latency counts from then, even if earlier ones are not done.
+// The garbage collector is off during the measurement, because with few cores its time slices would
+// hide the effect.
 func stallRows() []row {
 	var all []row
 	for _, w := range stalls() {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestNamespaces: the manager sees what is in a namespace as soon as that has the label, and as long.
+// TestNamespaces checks that the manager follows a namespace exactly while the namespace has the
+// label.
 func TestNamespaces(t *testing.T) {
 	client := newClient(t)
 	tenant, other := unique("tenant"), unique("other")
@@ -49,8 +50,9 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestSharded: three replicas have one shard each, and each object once. One is killed: another one
-// has its shard when the Lease is over, and no sooner.
+// TestSharded checks that each of three replicas gets one shard and each object is handled once.
+// After one replica is killed, another takes over its shard when the Lease has expired, and not
+// earlier.
 func TestSharded(t *testing.T) {
 	const replicas, objects = 3, 30
 	client, namespace := newClient(t), unique("sharded")
@@ -137,7 +139,7 @@ func watchLeases(t *testing.T) *observed {
 	return o
 }
 
-// check fails if somebody has taken a Lease that somebody else had still.
+// check fails if a replica took a Lease that another replica still held.
 func (o *observed) check(t *testing.T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -63,7 +63,7 @@ func title(name string) string {
 	return s.title
 }
 
-// clientConfig says who follows what.
+// clientConfig configures a client process.
 type clientConfig struct {
 	Side, MediaType string
 	Server          serve.Hello
@@ -124,7 +124,7 @@ func (i *informer) add(h *handler) (err error) {
 	return err
 }
 
-// indexersOf are three for pods, and for others by namespace.
+// indexersOf returns three indexers for pods, and the indexer by namespace for other resources.
 func indexersOf(of world.Resource) clientgo.Indexers {
 	indexers := clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc}
 	if of == world.Pods {
@@ -153,7 +153,8 @@ func (m *manager) sync(ctx context.Context, within time.Duration, theSlow bool) 
 	return nil
 }
 
-// join adds a handler of pods to the running informer, and waits until it knows all.
+// join adds a handler of pods to the running informer and blocks until the handler has received all
+// pods.
 func (m *manager) join(ctx context.Context, within time.Duration) (time.Duration, error) {
 	start := time.Now()
 	pods := m.informers[slices.IndexFunc(m.informers, func(i *informer) bool { return i.of == world.Pods })]
@@ -164,15 +165,16 @@ func (m *manager) join(ctx context.Context, within time.Duration) (time.Duration
 	return time.Since(start), err
 }
 
-// expected is what a resource is to be like, while nothing changes.
+// expected is the expected state of a resource while nothing changes.
 type expected struct {
 	State world.State
-	// Changes is how many each handler but the late one must have been told of, if Exact.
+	// Changes is the number of changes that each handler except the late one must have received, if
+	// Exact is set.
 	Changes uint64
 	Exact   bool
 }
 
-// differs tells of each store, and each handler, that is not as expected.
+// differs describes each store and each handler whose state is not as expected.
 func (m *manager) differs(all [world.Resources]expected) []string {
 	found := []string{}
 	for _, i := range m.informers {
@@ -213,7 +215,7 @@ func (m *manager) decodes() error {
 	return nil
 }
 
-// clientStatus is what changes while the client runs.
+// clientStatus is the part of a client's state that is read while it runs.
 type clientStatus struct {
 	Collected time.Duration // CPU time of collections of garbage so far
 	// LastLate is when a handler, but the slow one, was last called later than the limit, in

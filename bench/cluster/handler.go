@@ -70,7 +70,7 @@ func look(obj any) (seen, error) {
 	return seen{world.Hash(string(o.GetUID())), version, due}, errors.Join(err, err2)
 }
 
-// OnAdd is told of an object that is new.
+// OnAdd checks an added object.
 func (h *handler) OnAdd(obj any, isInInitialList bool) {
 	h.call(func(now int64) error {
 		o, err := look(obj)
@@ -84,7 +84,7 @@ func (h *handler) OnAdd(obj any, isInInitialList bool) {
 	})
 }
 
-// OnUpdate is told of a change, or after a relist that there was none.
+// OnUpdate checks an update, or a resync of an unchanged object after a relist.
 func (h *handler) OnUpdate(before, after any) {
 	h.call(func(now int64) error {
 		from, err := look(before)
@@ -170,7 +170,8 @@ func (h *handler) step(uid, from, to uint64) error {
 	return nil
 }
 
-// state condenses what the handler was told: what is there, if it was told all.
+// state returns the digest of the objects that the handler has been notified of, and the number of
+// changes.
 func (h *handler) state() (state world.State, changes uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -180,7 +181,8 @@ func (h *handler) state() (state world.State, changes uint64) {
 	return state, h.changes
 }
 
-// phases are times that are reported by themselves, by when changes were due.
+// phases are the periods that are reported separately. A change belongs to the phase in which it
+// was due.
 type phases struct {
 	mu  sync.RWMutex
 	all []phase

@@ -92,7 +92,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	return c, nil
 }
 
-// run is the program without its process.
+// run runs the program with the given arguments and outputs.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 const (
 	phaseStart  = "start"  // until all informers have synced
 	phaseSteady = "steady" // with restarts of watches, and a handler that joins late
-	phaseGone   = "gone"   // each resource once has to be listed anew
-	phaseStorm  = "storm"  // all connections are cut, and after an outage all is listed anew
+	phaseGone   = "gone"   // each resource must be listed again once
+	phaseStorm  = "storm"  // all connections are cut, and after an outage all resources are listed again
 )
 
 // measured runs a spec.
@@ -180,7 +180,7 @@ func (t *trial) steady(ctx context.Context, profile string) (err error) {
 	return err
 }
 
-// allGone has each resource listed anew, one after the other.
+// allGone makes the client list each resource again, one after the other.
 func (t *trial) allGone(ctx context.Context) error {
 	for _, of := range world.All() {
 		noted, err := t.notes(ctx)
@@ -251,7 +251,7 @@ func (t *trial) report(ctx context.Context) error {
 
 var mediaTypes = map[string]string{"json": blank.JSON, "protobuf": blank.Protobuf}
 
-// patience is how long anything may take that is waited for. What is lost ends here.
+// patience bounds every wait of a run. A lost event makes the run fail at this limit.
 const patience = 10 * time.Minute
 
 // trial is a server and a client.

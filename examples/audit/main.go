@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Audit compares the cache of an informer with the server. Then it takes an object out of its own
-// cache, as if an event had been lost, audits again, and has the audit repair the cache. It creates
-// three ConfigMaps in the namespace default and deletes them at its end. It fails if the cache is
+// Audit compares the cache of an informer with the server. It then removes an object from its own
+// cache, as if an event had been lost, audits again, and repairs the cache. It creates three
+// ConfigMaps in the namespace default and deletes them before it exits. It fails if the cache is
 // not repaired.
 package main
 
@@ -64,7 +64,7 @@ func remove(ctx context.Context, configMaps corev1client.ConfigMapInterface) err
 	return configMaps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: label})
 }
 
-// auditThrice audits, damages the cache, audits and repairs, and audits again.
+// auditThrice audits the cache, damages it, audits and repairs it, and audits it again.
 func auditThrice(ctx context.Context, informer cache.SharedIndexInformer) error {
 	report, err := audit.Once(ctx, informer, audit.Options{})
 	if err != nil {
@@ -73,7 +73,7 @@ func auditThrice(ctx context.Context, informer cache.SharedIndexInformer) error 
 	fmt.Println(report)
 
 	lost := informer.GetStore().List()[0].(*corev1.ConfigMap)
-	if err := informer.GetStore().Delete(lost); err != nil { // which nobody may do
+	if err := informer.GetStore().Delete(lost); err != nil { // only for this example: programs must not write to the store of an informer
 		return err
 	}
 	fmt.Println("took one object out of the cache")

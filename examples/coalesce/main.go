@@ -1,10 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Coalesce has a handler that is slower than the changes: each call takes -work. With
-// cache.OverflowCoalesce, the handler hears of the last state of each pod. What waits for it grows
-// with the number of pods that change, not with the number of changes, and nothing else waits for
-// it. Every second the program prints how the handler is doing. It writes nothing to the cluster.
+// Coalesce runs a handler that is slower than the changes: each call takes -work. With
+// cache.OverflowCoalesce, the handler receives the latest state of each pod. The number of pending
+// notifications is bounded by the number of changed pods, not by the number of changes, and no
+// other handler is delayed. The program prints the state of the handler every second. It writes
+// nothing to the cluster.
 package main
 
 import (
@@ -57,7 +58,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// handle stands for work that takes long, and that ctx ends.
+// handle simulates slow work. It returns early if ctx ends.
 func handle(ctx context.Context, what string, pod *corev1.Pod) {
 	select {
 	case <-time.After(*work):
@@ -66,8 +67,8 @@ func handle(ctx context.Context, what string, pod *corev1.Pod) {
 	}
 }
 
-// report says each second how the handler is doing. What coalesced counts, the handler need not
-// hear any more.
+// report prints the state of the handler every second. The coalesced count is the number of changes
+// that were not delivered because later ones include them.
 func report(ctx context.Context, registration cache.ResourceEventHandlerRegistration) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -36,7 +36,8 @@ const checksum = "example.kinformer.io/checksum" // the label that asks for it, 
 
 func main() { example.Main(run) }
 
-// run leads while it has the lease, until ctx ends. It gives the lease up when all work has ended.
+// run works while this process holds the lease, until ctx ends. It releases the lease after all
+// work has ended.
 func run(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -73,7 +74,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// control makes informer, queue and handler, and works until ctx ends.
+// control creates the informer, the queue and the handler, and works until ctx ends.
 func control(ctx context.Context, client kubernetes.Interface) error {
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0),
 		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = checksum + "=wanted" }))
@@ -102,7 +103,7 @@ func control(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// sign writes the checksum, unless it is there.
+// sign writes the checksum unless it is already stored.
 func sign(ctx context.Context, client kubernetes.Interface, lister corelisters.ConfigMapLister, name cache.ObjectName) error {
 	found, err := lister.ConfigMaps(name.Namespace).Get(name.Name)
 	if err != nil {
@@ -110,7 +111,7 @@ func sign(ctx context.Context, client kubernetes.Interface, lister corelisters.C
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, found.Data)))
 	if found.Annotations[checksum] != sum {
-		found = found.DeepCopy() // what the lister returned is shared
+		found = found.DeepCopy() // objects returned by a lister are shared
 		metav1.SetMetaDataAnnotation(&found.ObjectMeta, checksum, sum)
 		_, err = client.CoreV1().ConfigMaps(name.Namespace).Update(ctx, found, metav1.UpdateOptions{})
 		fmt.Printf("%s: checksum %.8s written: %t\n", name, sum, err == nil)

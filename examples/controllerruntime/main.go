@@ -32,7 +32,7 @@ const (
 
 func main() { example.Main(run) }
 
-// run sets the manager up and starts it, until ctx ends.
+// run sets up the manager and runs it until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Namespaces is a manager of controller-runtime that sees the ConfigMaps of some namespaces only: of
-// those that have the label example.kinformer.io/tenant=yes at the time. It writes nothing to the
+// Namespaces is a controller-runtime manager that follows the ConfigMaps of selected namespaces:
+// those that currently have the label example.kinformer.io/tenant=yes. It writes nothing to the
 // cluster.
 package main
 
@@ -32,7 +32,7 @@ const tenant = "example.kinformer.io/tenant" // the label
 
 func main() { example.Main(run) }
 
-// run sets the manager up and starts it, until ctx ends.
+// run sets up the manager and runs it until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	clientset, err := kubernetes.NewForConfig(config)
@@ -71,7 +71,7 @@ type controller struct {
 	tenants *factory.Namespaces
 }
 
-// namespace has the manager see what is in a namespace, or not any more.
+// namespace adds a namespace to the namespaces that the manager follows, or removes it.
 func (c controller) namespace(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var found corev1.Namespace
 	err := c.Get(ctx, request.NamespacedName, &found)
@@ -94,7 +94,8 @@ func (c controller) namespace(ctx context.Context, request ctrl.Request) (ctrl.R
 	return ctrl.Result{}, nil
 }
 
-// configMap hears of the ConfigMaps of tenants, also when one leaves because its namespace does.
+// configMap reconciles the ConfigMaps of tenants. It is also called when a ConfigMap leaves the
+// cache because its namespace does.
 func (c controller) configMap(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var found corev1.ConfigMap
 	switch err := c.Get(ctx, request.NamespacedName, &found); {

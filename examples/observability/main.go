@@ -1,8 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Observability is a manager of controller-runtime that shows its informers: as metrics for
-// Prometheus, as a page, and in its readiness. It writes nothing to the cluster.
+// Observability is a controller-runtime manager that exposes the state of its informers as
+// Prometheus metrics, as a web page, and through its readiness endpoint. It writes nothing to the
+// cluster.
 package main
 
 import (
@@ -34,7 +35,7 @@ var address = flag.String("address", "127.0.0.1:0", "where to serve; port 0 take
 
 func main() { example.Main(run) }
 
-// run sets the manager up and starts it, until ctx ends.
+// run sets up the manager and runs it until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{

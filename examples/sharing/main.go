@@ -56,7 +56,8 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// report says what pods share. Two pods share their list of containers if it lies in one place.
+// report prints how many lists of containers the pods share. Two pods share a list if it has the
+// same address in both.
 func report(informer cache.SharedIndexInformer) error {
 	pods, lists := 0, map[*corev1.Container]bool{}
 	for _, pod := range view.TypedAll[*corev1.Pod](informer.GetStore()) {
@@ -76,7 +77,7 @@ func report(informer cache.SharedIndexInformer) error {
 	fmt.Printf("%d pods have %d lists of containers; the table has %d parts in %d KiB, of which %d were found again\n",
 		pods, len(lists), d.Shared.Parts.Count, d.Shared.Parts.Bytes>>10, d.Shared.Parts.Hits)
 	for _, problem := range status.Problems {
-		fmt.Println("degraded:", problem.Text) // for instance: somebody has written to cached objects
+		fmt.Println("degraded:", problem.Text) // for example, a caller modified a cached object
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// Alarm calls Raise once for each pod that has failed, and Clear when it has recovered or is gone.
+// Alarm calls Raise once for each failed pod, and Clear when the pod has recovered or is deleted.
 type Alarm struct {
 	Raise, Clear func(pod cache.ObjectName)
 
@@ -41,7 +41,7 @@ func (a *Alarm) look(pod *corev1.Pod) {
 	a.set(cache.MetaObjectToName(pod), pod.Status.Phase == corev1.PodFailed)
 }
 
-// gone takes a pod, or the tombstone of one whose deletion nobody saw.
+// gone handles a deleted pod, or a tombstone if the informer missed the deletion.
 func (a *Alarm) gone(obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 
 const ours = "github.com/kinformer/cache"
 
-// require rewrites the go.mod files: our own modules get the minor, those of the minor the versions
-// that it has, and what these require besides the versions that they ask for. What is required
-// indirectly is left to tidy.
+// require rewrites the go.mod files. Modules of this repository get the minor, Kubernetes modules
+// the versions of the minor, and the other modules that those require the versions that they
+// require. Indirect requirements are left to tidy.
 func (p *port) require(ctx context.Context) error {
 	return p.eachModule(func(m *modfile.File) error {
 		var pinned []module.Version
@@ -91,8 +91,9 @@ func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[stri
 	return newest, nil
 }
 
-// tidy runs go mod tidy in each module, and requires that it leaves the versions of the minor. Our own
-// modules replace their versions meanwhile, which nobody has yet.
+// tidy runs go mod tidy in each module and checks that it keeps the versions of the minor.
+// Meanwhile, replace directives stand in for the versions of this repository's modules, which are
+// not published yet.
 func (p *port) tidy(ctx context.Context) error {
 	var replaces []string
 	err := p.eachModule(func(m *modfile.File) error {

@@ -50,8 +50,8 @@ func (r *release) isOurs(path string) bool {
 	return path == r.root || strings.HasPrefix(path, r.root+"/")
 }
 
-// checkModules requires that users get what the tests have, although a replace directive counts
-// only in this repository.
+// checkModules checks that users get the versions that the tests use, although replace directives
+// apply only in this repository.
 func (r *release) checkModules(context.Context) error {
 	modules, err := r.modules()
 	if err != nil {

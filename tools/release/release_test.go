@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// library is a repository in which nothing is wrong.
+// library is a repository without faults.
 var library = map[string]string{
 	"go.mod":        "module example.com/lib\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.37.2\n",
 	"nested/go.mod": "module example.com/lib/nested\n\ngo 1.26.0\n\nreplace example.com/lib => ../\n\nrequire example.com/lib v0.37.0\n",

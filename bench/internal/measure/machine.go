@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Machine is what the figures were taken on. What the operating system does
-// not tell is empty or zero.
+// Machine describes the machine of a measurement. Properties that the operating system does not
+// report are empty or zero.
 type Machine struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"`
@@ -51,8 +51,8 @@ func operatingSystem() string {
 	return name
 }
 
-// AvailableMemory is how many bytes the system could give to this process
-// without swapping, or 0 where that is not known.
+// AvailableMemory returns the number of bytes available to this process without swapping, or 0 if
+// unknown.
 func AvailableMemory() uint64 { return memory("MemAvailable") }
 
 func memory(name string) uint64 {
@@ -78,8 +78,7 @@ func Load() (text string, oneMinute float64) {
 	return strings.Join(fields[:3], " "), oneMinute
 }
 
-// field is the value of the first "name: value" line of a file of the kernel,
-// or nothing when there is none.
+// field returns the value of the first "name: value" line of a kernel file, or "" if there is none.
 func field(path, name string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -140,10 +139,10 @@ func revision(ctx context.Context) string {
 // tick is the unit of CPU time in /proc, on all systems that Go supports.
 const tick = 10 * time.Millisecond
 
-// Process is another process, by its number: it is measured by what the system tells of it.
+// Process is the ID of another process, measured through /proc.
 type Process int
 
-// Reading is what a process has used so far, and takes now.
+// Reading is the resource usage of a process so far, and its current memory.
 type Reading struct {
 	At  time.Time
 	CPU time.Duration
@@ -185,10 +184,10 @@ func (p Process) Read() (Reading, error) {
 	return r, errors.Join(err, err2, err3)
 }
 
-// Forget has the system forget the peak of the memory.
+// Forget resets the peak of the memory.
 func (p Process) Forget() error { return os.WriteFile(p.path("clear_refs"), []byte("5"), 0) }
 
-// Peak returns the most memory since Forget.
+// Peak returns the peak of the memory since Forget, in bytes.
 func (p Process) Peak() (uint64, error) {
 	fields, err := p.fields("status", "VmHWM:", 1)
 	if err != nil {
@@ -198,7 +197,7 @@ func (p Process) Peak() (uint64, error) {
 	return kib << 10, err
 }
 
-// FirstToGo has the system end the process before others when memory runs out.
+// FirstToGo makes the kernel kill the process before others when memory runs out.
 func (p Process) FirstToGo() error { return os.WriteFile(p.path("oom_score_adj"), []byte("1000"), 0) }
 
 // Ticks are what all cores have done so far.

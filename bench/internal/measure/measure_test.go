@@ -71,7 +71,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// TestVersions: what is built from a folder of the working directory has no version of its own.
+// TestVersions checks that a module taken from a folder of the working directory has no version.
 func TestVersions(t *testing.T) {
 	info := &debug.BuildInfo{Deps: []*debug.Module{
 		{Path: ClientGo, Version: "v0.37.2"},

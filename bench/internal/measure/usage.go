@@ -18,7 +18,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// Usage is what one measured region took.
+// Usage is the resource usage of one measured region.
 type Usage struct {
 	// CPU is the time all threads of the process ran, in user and system mode.
 	CPU time.Duration
@@ -28,11 +28,11 @@ type Usage struct {
 	Allocs, Bytes uint64
 }
 
-// Settle completes a garbage collection, sweep included, so that the garbage
-// of what came before is not charged to what comes next.
+// Settle completes a garbage collection, including its sweep, so that earlier garbage is not
+// charged to the next region.
 func Settle() { runtime.GC() }
 
-// Region runs do and returns what it took. An error of do is returned as it is.
+// Region runs do and returns its usage. An error of do is returned unchanged.
 func Region(do func() error) (Usage, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -61,7 +61,7 @@ func Region(do func() error) (Usage, error) {
 // LiveHeap collects garbage and returns the bytes that live objects take.
 func LiveHeap() uint64 {
 	runtime.GC()
-	runtime.GC() // a second cycle empties what sync.Pools kept
+	runtime.GC() // a second cycle empties sync.Pools
 	return heapObjects()
 }
 
@@ -72,14 +72,14 @@ func heapObjects() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// peakInterval is how often the heap is read.
+// peakInterval is the time between two readings of the heap.
 const peakInterval = 200 * time.Microsecond
 
 // HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the highest
 // that the heap came to.
 type HeapCourse struct{ Base, Peak uint64 }
 
-// Beyond is how far the peak exceeded what the heap was at another time.
+// Beyond returns by how many bytes the peak exceeds base.
 func (c HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
 
 // WatchHeap runs do and reads the heap meanwhile. Garbage is at most the given

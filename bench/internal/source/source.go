@@ -28,8 +28,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
-// Options says how a source answers. The zero value answers lists, and
-// watches through unbuffered channels, as client-go's HTTP client does.
+// Options configures a source. The zero value serves lists, and watches through unbuffered channels
+// as client-go's HTTP client does.
 type Options struct {
 	// WatchList makes the source one that supports streaming lists, so that a
 	// reflector asks it for nothing else.
@@ -87,10 +87,11 @@ func (s *Source) Select(generation *Generation) {
 	s.selected.Store(generation)
 }
 
-// Asked is when the selected generation was first asked for; zero if it was not.
+// Asked returns the time of the first request for the selected generation, or the zero time if
+// there was none.
 func (s *Source) Asked() time.Time { return *s.asked.Load() }
 
-// ask is the generation for a request.
+// ask returns the generation for a request and records the time of the first one.
 func (s *Source) ask() *Generation {
 	if s.Asked().IsZero() {
 		now := time.Now()
@@ -175,7 +176,7 @@ func (s *Stream) ResultChan() <-chan watch.Event { return s.events }
 // Stop ends the stream for its sender. Further calls do nothing.
 func (s *Stream) Stop() { s.stop.Do(func() { close(s.stopped) }) }
 
-// errStopped is what a sender gets whose receiver went away.
+// errStopped is returned by sends on a stream that its receiver has stopped.
 var errStopped = fmt.Errorf("source: the watch was stopped by its receiver")
 
 // Send hands one event over, or puts it into a free slot of the channel.
@@ -190,8 +191,9 @@ func (s *Stream) Send(ctx context.Context, event watch.Event) error {
 	}
 }
 
-// SendAll hands over all events, in order, each by a bare channel operation: a select over what may
-// end the stream would cost a fifth of what our informer needs for an event.
+// SendAll sends all events in order, each by a plain channel operation. A select over the events
+// that may end the stream would cost a fifth of the time that kinformer's informer needs for an
+// event.
 func (s *Stream) SendAll(ctx context.Context, events []watch.Event) error {
 	finish := s.begin(ctx)
 	for _, event := range events {
@@ -200,8 +202,8 @@ func (s *Stream) SendAll(ctx context.Context, events []watch.Event) error {
 	return finish()
 }
 
-// begin allows bare sends until finish is called. Should the receiver go away
-// or ctx end, what is sent from then on goes nowhere, and finish returns why.
+// begin permits plain channel sends until finish is called. If the receiver stops or ctx ends,
+// later events are discarded and finish returns the reason.
 func (s *Stream) begin(ctx context.Context) (finish func() error) {
 	done, lost := make(chan struct{}), make(chan error, 1)
 	go func() { lost <- s.watchOver(ctx, done) }()
@@ -211,8 +213,8 @@ func (s *Stream) begin(ctx context.Context) (finish func() error) {
 	}
 }
 
-// watchOver takes the events of a stream that has ended, until done is closed.
-// The error says why it has.
+// watchOver discards the events of an ended stream until done is closed, and returns the reason why
+// the stream ended.
 func (s *Stream) watchOver(ctx context.Context, done <-chan struct{}) (err error) {
 	select {
 	case <-done:

@@ -33,8 +33,8 @@ const (
 	// PodsPerDeployment is the number of pods of one deployment, and the
 	// average number of pods on one node.
 	PodsPerDeployment = 50
-	// PodsOfNewReplicaSet is how many of a deployment's pods belong to its new
-	// replica set; the rest belongs to the old one.
+	// PodsOfNewReplicaSet is the number of pods of a deployment that belong to its new replica set.
+	// The others belong to the old one.
 	PodsOfNewReplicaSet = 30
 	// PodsPerNamespace is the number of pods of one full namespace.
 	PodsPerNamespace = 1000
@@ -46,13 +46,13 @@ type Config struct {
 	N int
 	// Seed selects the population.
 	Seed uint64
-	// Light leaves out everything but the metadata that indexes need, for
-	// measurements where the objects' own memory would hide what is looked for.
+	// Light omits everything but the metadata that indexes need, for measurements that the objects'
+	// own memory would distort.
 	Light bool
 }
 
-// Population is a set of pods with their keys (namespace/name) in the same order. Its pods are
-// shared by everything that is measured: nobody may change them.
+// Population is a set of pods with their keys (namespace/name) in the same order. The pods are
+// shared by all measurements and must not be modified.
 type Population struct {
 	Pods []*corev1.Pod
 	Keys []string
