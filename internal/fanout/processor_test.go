@@ -347,3 +347,53 @@ func TestWatchdog(t *testing.T) {
 		assert.Equal(t, 7, checks)
 	})
 }
+
+// TestWatchdogOfAProcessor: the watchdog runs while a handler is in a call, of its initial list, of a change, of a
+// resync or of a merged change, and rests when all handlers have returned or are removed.
+func TestWatchdogOfAProcessor(t *testing.T) {
+	for name, o := range map[string]Options{"lossless": {}, "coalesce": {Overflow: Coalesce}, "parallel": {Parallel: 3}, "block": {Overflow: Block, Max: 1}} {
+		t.Run(name, func(t *testing.T) {
+			inProcessorBubble(t, func(t *testing.T, p *Processor) {
+				hold := make(chan struct{})
+				called := func() { <-hold }
+				slow := clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) { called() }, UpdateFunc: func(_, _ any) { called() }}
+				requireRuns := func(want bool) {
+					t.Helper()
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					require.Equal(t, want, p.watchdog.running.Load())
+				}
+				release := func() { // a call, if one runs: calls may be merged
+					select {
+					case hold <- struct{}{}:
+					default:
+					}
+				}
+				p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
+				requireRuns(false)
+				listener := newTestListener(t, p, slow, o)
+				p.Add(listener, givenSnapshot([]any{testkit.Pod("a", "1"), testkit.Pod("b", "1")}))
+				requireRuns(true) // in the first call of the initial list
+				for range 2 {
+					release()
+					synctest.Wait()
+				}
+				requireRuns(false)
+				for range 3 {
+					distributeUpdate(p)
+				}
+				requireRuns(true)
+				for range 3 {
+					release()
+					synctest.Wait()
+				}
+				requireRuns(false)
+				distributeUpdate(p)
+				requireRuns(true)
+				p.Remove(listener)
+				requireRuns(false)
+				release()
+			})
+		})
+	}
+}
