@@ -36,8 +36,7 @@ const checksum = "example.kinformer.io/checksum" // the label that asks for it, 
 
 func main() { example.Main(run) }
 
-// run works while this process holds the lease, until ctx ends. It releases the lease after all
-// work has ended.
+// run works while this process holds the lease, which it releases after all work has ended.
 func run(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
