@@ -334,7 +334,7 @@ func (w *watchdog) start() {
 	w.running.Store(true)
 }
 
-// fire checks, and restarts the timer if calls are outstanding.
+// fire calls look, and restarts the timer if calls are outstanding.
 func (w *watchdog) fire() {
 	w.firing.Lock()
 	defer w.firing.Unlock()

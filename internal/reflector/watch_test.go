@@ -149,8 +149,8 @@ func TestWatchOfNothing(t *testing.T) {
 }
 
 // TestWatchDelays: requests to a busy server follow after growing delays, and those to a server
-// that does not answer have a series of their own. The first answer after that leads to the next
-// round within a second, later ones to one after a delay.
+// that does not answer have a series of their own. After an outage, the first answer
+// starts the next round within a second; later answers start it after a delay.
 func TestWatchDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

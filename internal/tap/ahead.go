@@ -20,7 +20,7 @@ const (
 	// response from memory over a fast network has shorter pauses.
 	longPause = time.Millisecond
 
-	// longList is the time after the request during which the limit applies. Servers end lists
+	// longList is the time after the request during which ReadAhead limits the received bytes. Servers end lists
 	// after a minute. The remaining 40 seconds must suffice to receive the rest, but not to decode
 	// it.
 	longList = 20 * time.Second

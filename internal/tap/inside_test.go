@@ -330,8 +330,8 @@ func TestWrittenPartForgets(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestWrittenPartInABubble checks that the report of a modified part does not block, even in a
-// bubble that begins long before the last error.
+// TestWrittenPartInABubble checks that the report of a modified part does not block in a synctest bubble,
+// whose clock is years behind that of the last reported error.
 func TestWrittenPartInABubble(t *testing.T) {
 	utilruntime.HandleError(errors.New("the last error, of the real clock"))
 	synctest.Test(t, func(t *testing.T) {

@@ -61,7 +61,8 @@ func Sleep(d Duration) {
 // Timer is a timer that does not wait.
 type Timer struct{ C <-chan Time }
 
-// NewTimer returns a timer that has fired, because a thread of a schedule may wait for any time.
+// NewTimer returns a timer that has fired already: in a schedule, any duration may pass between two steps of
+// a thread.
 func NewTimer(Duration) *Timer {
 	interleave.Point()
 	fired := make(chan Time, 1)
