@@ -39,8 +39,8 @@ import (
 type implementation struct {
 	// name is the name of the subtest.
 	name string
-	// reference marks client-go. Where the implementations differ on purpose, the first expectation of
-	// differs applies to it.
+	// reference marks client-go. Where the implementations differ on purpose, differs is called with
+	// two expectations, of which the first is client-go's.
 	reference bool
 	stores    storeRig
 	queues    queueRig

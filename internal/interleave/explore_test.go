@@ -79,7 +79,7 @@ func TestEachOrderIsTried(t *testing.T) {
 
 // TestEachScheduleIsRunOnce checks that no schedule is omitted or repeated: with at most p
 // preemptions of two threads that pass n points each and do not wait, there is one schedule for
-// each choice of up to p of the points on its way.
+// each set of at most p points at which a thread is preempted.
 func TestEachScheduleIsRunOnce(t *testing.T) {
 	const points = 5
 	for preemptions, want := range []int{2, 2 + 2*points, 2 + 2*points + 2*points*points} {
