@@ -28,7 +28,7 @@ import (
 
 // controller runs a reflector that fills a queue, and a loop that empties it.
 type controller struct {
-	informerSeat
+	informerHolder
 	parts
 	clock    clock.Clock
 	observed door.Observed
@@ -99,9 +99,9 @@ func newController(p parts) *controller {
 		p.report.Refuse(p.unfit)
 	}
 	p.requests = about(p.requests, p.identity, p.config.ObjectDescription, p.config.ObjectType)
-	p.requests.Tell(p.report)
+	p.requests.Describe(p.report)
 	c := &controller{parts: p, clock: clock.RealClock{}}
-	c.informerSeat = door.Seated(door.Look(c.look))
+	c.informerHolder = door.NewHolder(door.Look(c.look))
 	return c
 }
 

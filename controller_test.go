@@ -262,7 +262,7 @@ func TestTheNewestStateComesInPages(t *testing.T) {
 				stop := informers.Run(t, informers.Of(server, kinformer.Options{}))
 				time.Sleep(time.Minute)
 				stop()
-				assert.Equal(t, tc.want, server.Asked())
+				assert.Equal(t, tc.want, server.Requests())
 			})
 		})
 	}
@@ -287,7 +287,7 @@ func TestRoomForAShortPage(t *testing.T) {
 		synctest.Wait()
 		stop()
 		goruntime.ReadMemStats(&after)
-		assert.Len(t, server.Asked(), 2)
+		assert.Len(t, server.Requests(), 2)
 	})
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }
@@ -564,10 +564,10 @@ func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 		assert.Len(t, found, objects-1)
 
 		first.Error(&testkit.ErrExpired.ErrStatus)
-		asked := len(server.Asked())
+		asked := len(server.Requests())
 		time.Sleep(10 * time.Second) // the backoff, and the call
 		synctest.Wait()
-		assert.Len(t, server.Asked(), asked+2, "a list and a watch")
+		assert.Len(t, server.Requests(), asked+2, "a list and a watch")
 		time.Sleep(objects * time.Second)
 		synctest.Wait()
 		found, err = s.GetIndexer().ByIndex("version", "1")

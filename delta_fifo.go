@@ -23,7 +23,7 @@ import (
 // All methods are safe for use by any number of goroutines. A DeltaFIFO must be made by a
 // constructor.
 type DeltaFIFO struct {
-	queueSeat
+	queueHolder
 	queueLife
 	queue        *queue.Queue
 	byKey        *queue.ByKey // the queue's order; guarded by its lock
@@ -56,7 +56,7 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 		Known: opts.KnownObjects, Transform: opts.Transformer, Order: f.byKey, Admits: f.admitsLocked,
 		Early: true, // as in client-go: the process function of the last item sees HasSynced
 	})
-	f.queueSeat, f.queueLife = door.Seated(f.queue), f.queue.Life
+	f.queueHolder, f.queueLife = door.NewHolder(f.queue), f.queue.Life
 	return f
 }
 

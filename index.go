@@ -38,7 +38,7 @@ func reportIndexFailures(failures []table.IndexFailure) {
 		if p := (*table.PanicError)(nil); errors.As(f.Err, &p) && p.Stack != nil {
 			details = append(details, "stack", string(p.Stack))
 		}
-		err := event.Discreet(indexFailureError(f))
+		err := event.Redacted(indexFailureError(f))
 		event.Report(context.Background(), err, "Index function failed", details...)
 	}
 }

@@ -88,7 +88,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		},
 	})
 	report, known := reflector.NewJournal(), about(reflector.Options{}, options.Identifier, "", options.ObjectType)
-	known.Tell(report)
+	known.Describe(report)
 	p.Open(report.Name(), options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
 	return state, newController(parts{
 		config: Config{

@@ -156,7 +156,7 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 		synctest.Wait()
 		stop()
 		assert.Equal(t, []string{"late@55"}, heard)
-		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.Asked()[:4])
+		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.Requests()[:4])
 	})
 }
 

@@ -119,11 +119,11 @@ func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistrati
 // registration is the handle of a handler of a shared informer: as in client-go a pointer, that two
 // registrations do not share.
 type registration struct {
-	handlerSeat
+	listenerHolder
 	listener *fanout.Listener
 }
 
-func newRegistration(l *fanout.Listener) *registration { return &registration{door.Seated(l), l} }
+func newRegistration(l *fanout.Listener) *registration { return &registration{door.NewHolder(l), l} }
 
 var _ ResourceEventHandlerRegistration = (*registration)(nil)
 

@@ -23,7 +23,7 @@ import (
 // All methods are safe for use by any number of goroutines. A RealFIFO must be made by a
 // constructor.
 type RealFIFO struct {
-	queueSeat
+	queueHolder
 	queueLife
 	queue    *queue.Queue
 	arrivals *queue.Arrivals // the queue's order; guarded by its lock
@@ -62,7 +62,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
 		Identifier: opts.Identifier, Depth: depth, Latency: latency,
 	})
-	f.queueSeat, f.queueLife = door.Seated(f.queue), f.queue.Life
+	f.queueHolder, f.queueLife = door.NewHolder(f.queue), f.queue.Life
 	return f
 }
 

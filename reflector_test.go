@@ -39,7 +39,7 @@ func TestStandIn(t *testing.T) {
 		Name: "n", TypeDescription: "d", ListerWatcher: server, ShouldResync: func() bool { return true }, MaxInternalErrorRetry: time.Hour,
 	}
 	o.Journal = reflector.NewJournal()
-	o.Tell(o.Journal)
+	o.Describe(o.Journal)
 	var id standIn
 	made := id.at(&o, "")
 	assert.Equal(t, "n", made.Name())
@@ -51,7 +51,7 @@ func TestStandIn(t *testing.T) {
 		assert.Same(t, made, id.at(&o, version))
 		assert.Equal(t, version, made.LastSyncResourceVersion())
 	}
-	assert.Empty(t, server.Asked())
+	assert.Empty(t, server.Requests())
 }
 
 // TestHandlerSeesTheStandIn: the reflector that the watch-error handler receives has the name, the type

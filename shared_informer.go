@@ -60,7 +60,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 		report:        reflector.NewJournal(),
 		relister:      &reflector.Relister{},
 	}
-	s.informerSeat = door.Seated(door.Look(s.look))
+	s.informerHolder = door.NewHolder(door.Look(s.look))
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
 	s.mutations = mutations{report: s.report, processor: s.processor}
 	s.pipeline = pipeline.New(pipeline.Options{
@@ -78,7 +78,7 @@ func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	change(&s.config)
 	s.config.Requests.Resource = s.config.Resource
 	known := about(s.config.Requests, s.options.Identifier, s.options.ObjectDescription, s.objectType)
-	known.Tell(s.report)
+	known.Describe(s.report)
 	s.failures.Hook, s.store.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
 	if s.config.Follower != nil {
 		s.pipeline.Applier.Share()
@@ -92,7 +92,7 @@ func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 //
 // Lock order: pipeline.Delivery, then life, then those of the processor and of its listeners.
 type sharedIndexInformer struct {
-	informerSeat
+	informerHolder
 	store         *keyedStore
 	pipeline      *pipeline.Pipeline
 	processor     *fanout.Processor
@@ -335,11 +335,11 @@ func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
 }
 
 // GetController returns a view of the informer: its Run does nothing, the rest is live.
-func (s *sharedIndexInformer) GetController() Controller { return controllerView{s.informerSeat, s} }
+func (s *sharedIndexInformer) GetController() Controller { return controllerView{s.informerHolder, s} }
 
 // controllerView is an informer as a Controller that cannot be run.
 type controllerView struct {
-	informerSeat
+	informerHolder
 	informer *sharedIndexInformer
 }
 

@@ -25,7 +25,7 @@ import (
 // keyedStore is a store whose keys come from a function. It implements Indexer and
 // TransactionStore.
 type keyedStore struct {
-	tableSeat
+	tableHolder
 	objects
 	keyFunc     KeyFunc
 	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
@@ -39,10 +39,10 @@ var (
 
 // These types of package door are embedded in types of this package, for the packages beside it.
 type (
-	tableSeat    = door.Seat[*table.Table]
-	informerSeat = door.Seat[door.Look]
-	queueSeat    = door.Seat[*queue.Queue]
-	handlerSeat  = door.Seat[*fanout.Listener]
+	tableHolder    = door.Holder[*table.Table]
+	informerHolder = door.Holder[door.Look]
+	queueHolder    = door.Holder[*queue.Queue]
+	listenerHolder = door.Holder[*fanout.Listener]
 )
 
 // queueLife has the methods of queues that are about their end and their first Replace.
@@ -83,7 +83,7 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 	}
 	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
 	s.init(indexers)
-	s.tableSeat = door.Seated(s.table)
+	s.tableHolder = door.NewHolder(s.table)
 	for i, opt := range opts {
 		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
 		opt(s)

@@ -783,7 +783,7 @@ func TestUnvouched(t *testing.T) {
 		all, err := inspect.Of(r)
 		require.NoError(t, err)
 		assert.Equal(t, map[string]int64{"unvouched": 1}, all.Audits.Ended)
-		assert.Len(t, server.Asked(), 2, "a list and a watch")
+		assert.Len(t, server.Requests(), 2, "a list and a watch")
 	})
 }
 

@@ -295,7 +295,7 @@ func (r *relisting) relist(ctx context.Context, stream *source.Stream) error {
 	if err != nil {
 		return err
 	}
-	defer func() { r.took = time.Since(r.source.Asked()) }()
+	defer func() { r.took = time.Since(r.source.FirstRequest()) }()
 	created := &corev1.Pod{}
 	created.Namespace, created.Name, created.ResourceVersion = "later", "created", eventVersion(0)
 	return r.feed(ctx, stream, []watch.Event{{Type: watch.Added, Object: created}})

@@ -176,7 +176,7 @@ func TestSources(t *testing.T) {
 				status, err := inspect.StatusOf(s.Source("b"))
 				return err == nil && status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
 			}))
-			events := func() int { told, _ := s.replica.Told(); return told }
+			events := func() int { told, _ := s.replica.Notifications(); return told }
 			before := events()
 			require.NoError(t, until(ctx, func() bool { return events() > before+100 }), "the others go on")
 			permission.Restore()

@@ -99,7 +99,7 @@ const (
 // of the handler, and does not block. The error is ErrForeign for a registration of another
 // package.
 func StatsOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, error) {
-	listener, ok := door.Held[*fanout.Listener](registration)
+	listener, ok := door.HeldBy[*fanout.Listener](registration)
 	if !ok {
 		return Handler{}, ErrForeign
 	}

@@ -128,4 +128,6 @@ func (s Status) String() string {
 }
 
 // phase describes the phase and its duration.
-func (s Status) phase() string { return door.Doing(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince)) }
+func (s Status) phase() string {
+	return door.DescribePhase(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince))
+}

@@ -78,7 +78,7 @@ func (r *Readiness) Check(*http.Request) error {
 	for _, u := range unready {
 		causes = append(causes, u.cause)
 	}
-	return event.Told(described(unready, of, true), errors.Join(causes...))
+	return event.WithText(described(unready, of, true), errors.Join(causes...))
 }
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", or with 503 and lines of text that name at
@@ -200,7 +200,7 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 	case status.Phase == reflector.Stopped:
 		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
-		u.why, u.cause = "has not synced: "+door.Doing(string(status.Phase), status.Since, status.Age), status.Cause()
+		u.why, u.cause = "has not synced: "+door.DescribePhase(string(status.Phase), status.Since, status.Age), status.Cause()
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
 		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", door.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {

@@ -92,7 +92,7 @@ func lastState(obj any) any {
 }
 
 func init() {
-	fanout.TellOf = func(handler cache.ResourceEventHandler) func(*event.Change) {
+	fanout.ChangeFuncOf = func(handler cache.ResourceEventHandler) func(*event.Change) {
 		if h, is := handler.(ChangeHandler); is {
 			return func(c *event.Change) { h.OnChange(changeOf(c)) }
 		}

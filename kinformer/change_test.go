@@ -65,7 +65,7 @@ func TestCauses(t *testing.T) {
 		require.Equal(t, []string{"Updated ns/a a a Watch", "Added ns/d - d Watch", "Deleted ns/d d - Watch"}, handler.Take())
 		wanting.Take()
 
-		good, store := r.Held(), r.GetStore()
+		good, store := r.Pods(), r.GetStore()
 		require.NoError(t, store.Delete(good["a"]))
 		wrong := good["b"].DeepCopy()
 		wrong.ResourceVersion = "0"

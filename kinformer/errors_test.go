@@ -250,7 +250,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 				stop := informers.Run(t, informer)
 				time.Sleep(5 * time.Minute)
 				stop()
-				require.Len(t, server.Asked(), 10+2)
+				require.Len(t, server.Requests(), 10+2)
 				assert.Len(t, testkit.About("as expected", lines.Take()), 3, "when it was missing at first, when it was gone, and after another error")
 				if own {
 					assert.Len(t, handler.Errors(), 8)

@@ -54,7 +54,7 @@ func TestListMode(t *testing.T) {
 				stop := informers.Run(t, informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Mode: tc.mode}}))
 				synctest.Wait()
 				stop()
-				assert.Equal(t, tc.first, server.Asked()[0])
+				assert.Equal(t, tc.first, server.Requests()[0])
 			})
 		})
 	}
@@ -100,7 +100,7 @@ func TestListPreference(t *testing.T) {
 			}
 			time.Sleep(12 * time.Minute)
 			stop()
-			testkit.FirstCalls(t, want, server.Asked())
+			testkit.FirstCalls(t, want, server.Requests())
 		})
 	}
 }
@@ -142,10 +142,10 @@ func TestIdleTimeout(t *testing.T) {
 					time.Sleep(max(0, tc.idle-time.Second))
 					w.Events <- tc.event
 				}
-				assert.Len(t, server.Asked(), 2)
+				assert.Len(t, server.Requests(), 2)
 				time.Sleep(tc.idle * 3 / 2)
 				synctest.Wait()
-				assert.Equal(t, tc.want, server.Asked())
+				assert.Equal(t, tc.want, server.Requests())
 				status := informers.Status(t, informer)
 				assert.Equal(t, len(tc.want) == 3, slices.Contains(informers.Texts(status), "the watch was silent and was opened anew"), "%v", status)
 				stop()
@@ -177,13 +177,13 @@ func TestRetryAfter(t *testing.T) {
 					}
 					defer informers.Run(t, informers.Of(server, kinformer.Options{}))()
 					synctest.Wait()
-					before := len(server.Asked())
+					before := len(server.Requests())
 					time.Sleep(tc.want - time.Nanosecond)
 					synctest.Wait()
-					assert.Len(t, server.Asked(), before)
+					assert.Len(t, server.Requests(), before)
 					time.Sleep(time.Nanosecond)
 					synctest.Wait()
-					assert.Greater(t, len(server.Asked()), before)
+					assert.Greater(t, len(server.Requests()), before)
 				})
 			})
 		}
@@ -201,7 +201,7 @@ func TestBackoffAndPageSize(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 		assert.Equal(t, 4*time.Minute, time.Since(began))
-		assert.Equal(t, "list rv=0 limit=7", server.Asked()[0])
+		assert.Equal(t, "list rv=0 limit=7", server.Requests()[0])
 	})
 }
 
@@ -224,7 +224,7 @@ func TestStartJitter(t *testing.T) {
 		stop, began := informers.Run(t, informers.Of(server, kinformer.Options{Requests: kinformer.Requests{StartJitter: 1000 * time.Hour}})), time.Now()
 		stop()
 		assert.Zero(t, time.Since(began))
-		assert.Empty(t, server.Asked())
+		assert.Empty(t, server.Requests())
 	})
 }
 

@@ -38,7 +38,7 @@ func TestRelistRepairs(t *testing.T) {
 	for _, memory := range []int64{math.MaxInt64, 1 << 20} {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
 		informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
-			good, store := r.Held(), r.GetStore()
+			good, store := r.Pods(), r.GetStore()
 			require.NoError(t, store.Delete(good["a"]))
 			wrong := good["b"].DeepCopy()
 			wrong.Labels = map[string]string{"is": "wrong"}
@@ -47,12 +47,12 @@ func TestRelistRepairs(t *testing.T) {
 
 			require.NoError(t, kinformer.Relist(r))
 			r.Calm()
-			assert.Equal(t, good, r.Held())
+			assert.Equal(t, good, r.Pods())
 			heard := r.Recorder.Take()
 			for _, want := range []string{"add ns/a", "update ns/b", "delete ns/x"} {
 				assert.True(t, slices.ContainsFunc(heard, func(event string) bool { return strings.HasPrefix(event, want) }), "%s: %q", want, heard)
 			}
-			assert.Equal(t, 2, r.Asked())
+			assert.Equal(t, 2, r.Lists())
 			all := informers.Inspected(t, r)
 			assert.Equal(t, map[string]int64{"asked": 1}, all.Relists)
 			assert.Equal(t, map[string]int64{"asked": 1}, all.WatchEnds)
@@ -72,10 +72,10 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		resynced.Take()
 		require.NoError(t, kinformer.Relist(r))
 		r.Calm()
-		assert.Equal(t, 2, r.Asked())
+		assert.Equal(t, 2, r.Lists())
 		assert.Empty(t, r.Recorder.Take())
 		assert.Empty(t, resynced.Take())
-		wrong := r.Held()["b"].DeepCopy()
+		wrong := r.Pods()["b"].DeepCopy()
 		wrong.Labels = map[string]string{"is": "wrong"}
 		require.NoError(t, r.GetStore().Update(wrong))
 		require.NoError(t, kinformer.Relist(r))
@@ -94,7 +94,7 @@ func TestRelistsAreOne(t *testing.T) {
 		}
 		all.Wait()
 		r.Calm()
-		assert.Equal(t, 2, r.Asked())
+		assert.Equal(t, 2, r.Lists())
 	}, kinformer.Options{})
 }
 
@@ -105,13 +105,13 @@ func TestRelistWhileListing(t *testing.T) {
 		r.Script(r.Verb, cachetest.Fault{Until: answer})
 		require.NoError(t, kinformer.Relist(r))
 		r.Calm()
-		require.Equal(t, 2, r.Asked(), "the second one is under way")
+		require.Equal(t, 2, r.Lists(), "the second one is under way")
 		require.NoError(t, kinformer.Relist(r))
 		require.NoError(t, kinformer.Relist(r))
 		before := len(r.Requests())
 		close(answer)
 		r.Calm()
-		assert.Equal(t, 3, r.Asked())
+		assert.Equal(t, 3, r.Lists())
 		if r.Verb == cachetest.VerbList {
 			assert.Len(t, r.Requests(), before+2, "a list and its watch: none before the wish is fulfilled")
 		}
@@ -132,7 +132,7 @@ func TestRelistFromHandler(t *testing.T) {
 		synctest.Wait()
 		cachetest.PatchAs(r.Source, "ns", "c", func(p *v1.Pod) { p.Labels = nil })
 		r.Calm()
-		assert.Equal(t, 2, r.Asked())
+		assert.Equal(t, 2, r.Lists())
 	}, kinformer.Options{})
 }
 
@@ -143,13 +143,13 @@ func TestRelistDuringOutage(t *testing.T) {
 		heal := r.Partition()
 		r.Compact(r.Tick())
 		r.Calm()
-		before := r.Asked()
+		before := r.Lists()
 		require.NoError(t, kinformer.Relist(r))
 		heal()
 		r.Calm()
-		assert.Equal(t, before+1, r.Asked())
+		assert.Equal(t, before+1, r.Lists())
 		r.Calm()
-		assert.Equal(t, before+1, r.Asked(), "and no other")
+		assert.Equal(t, before+1, r.Lists(), "and no other")
 	}, kinformer.Options{})
 }
 

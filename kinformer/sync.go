@@ -94,7 +94,7 @@ func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
 // neverSyncs returns a channel that is closed when waiting is futile, and the error for that case. Both
 // are nil for an informer or a registration of another package.
 func neverSyncs(syncer any) (<-chan struct{}, error) {
-	if listener, ok := door.Held[*fanout.Listener](syncer); ok {
+	if listener, ok := door.HeldBy[*fanout.Listener](syncer); ok {
 		return listener.NeverSyncs(), errNeverSyncs
 	}
 	if own := door.Of(syncer); own != nil {
@@ -118,7 +118,7 @@ func whyUnsynced(syncer inspect.Syncer) error {
 	}
 	name = own.Named(name)
 	status, _ := inspect.StatusOf(own.Controller)
-	reasons := []string{door.Doing(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
+	reasons := []string{door.DescribePhase(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
 	for _, problem := range status.Problems {
 		reasons = append(reasons, problem.Text)
 	}
@@ -232,7 +232,7 @@ var errNotReached = errors.New("the informer has stopped")
 func notReached(own *door.Informer, rv string, cause error) error {
 	status, _ := inspect.StatusOf(own.Controller)
 	text := fmt.Sprintf("waiting for version %s of %s, which is %v: %v", rv, own.HasSyncedChecker().Name(), status, cause)
-	return event.Told(text, errors.Join(cause, causeOf(own)))
+	return event.WithText(text, errors.Join(cause, causeOf(own)))
 }
 
 // Relist makes an informer or controller of package cache request the collection again, for when the

@@ -90,7 +90,7 @@ func (p Policy) withDefaults() Policy {
 		p.KeyFunc = cache.DeletionHandlingMetaNamespaceKeyFunc
 	}
 	if p.OnGiveUp == nil {
-		p.OnGiveUp = func(_ any, err error) { event.Report(context.Background(), event.Discreet(err), "Item given up") }
+		p.OnGiveUp = func(_ any, err error) { event.Report(context.Background(), event.Redacted(err), "Item given up") }
 	}
 	if p.Stats == nil {
 		p.Stats = &Stats{}

@@ -91,15 +91,15 @@ func (s *Set) All() iter.Seq2[string, *Source] {
 // inspect.StatusOf accept it like an informer. It stays valid when it is replaced, and ends when it is
 // removed: a later source with the same name is another one.
 type Source struct {
-	seat
+	holder
 	name string
 	of   *sources.Source
 }
 
-// seat gives other packages access to a source.
-type seat = door.Seat[door.Look]
+// holder gives other packages access to a source.
+type holder = door.Holder[door.Look]
 
-func newSource(name string, of *sources.Source) *Source { return &Source{of.Seat, name, of} }
+func newSource(name string, of *sources.Source) *Source { return &Source{of.Holder, name, of} }
 
 // Name returns the name of the source in its Set.
 func (s *Source) Name() string { return s.name }

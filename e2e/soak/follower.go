@@ -341,7 +341,7 @@ func (h *handler) call(initial bool, note func()) {
 }
 
 func (h *handler) count() {
-	told, tombstones := h.replica.Told()
+	told, tombstones := h.replica.Notifications()
 	h.report.count("notifications", int64(told))
 	h.report.count("notifications: tombstones", int64(tombstones))
 	h.report.count("notifications: panics", h.panics.Load())

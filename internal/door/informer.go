@@ -33,7 +33,7 @@ import (
 var ErrForeign = errors.New("not made by package github.com/kinformer/cache (of several namespaces controller-runtime makes several " +
 	"informers, and one of them with factory.Namespaces)")
 
-// Look returns the current state of an informer. The Seat of an informer holds its Look.
+// Look returns the current state of an informer. The Holder of an informer holds its Look.
 type Look func() *Informer
 
 // Informer is a snapshot of an informer or controller. It may be used by any number of goroutines.
@@ -118,7 +118,7 @@ func (i *Informer) AddQueue(queueOrOurs any) {
 // with a GetController method, such as client-go's typed informers.
 func Of(informer any) *Informer {
 	for range maxWrappers {
-		if look, ok := Held[Look](informer); ok {
+		if look, ok := HeldBy[Look](informer); ok {
 			return look()
 		}
 		wrapper, ok := informer.(interface{ GetController() clientgo.Controller })
@@ -139,7 +139,7 @@ func QueueOf(v any) *queue.Queue {
 	if own, ok := v.(*queue.Queue); ok {
 		return own
 	}
-	own, _ := Held[*queue.Queue](v)
+	own, _ := HeldBy[*queue.Queue](v)
 	return own
 }
 
@@ -154,7 +154,7 @@ func TableOf(storeOrInformer any) *table.Table {
 		return nil
 	}
 	for range maxWrappers {
-		if own, ok := Held[*table.Table](s); ok {
+		if own, ok := HeldBy[*table.Table](s); ok {
 			return own
 		}
 		inside, typed := insideTyped(s)
@@ -236,21 +236,21 @@ func (r *Registry[T]) All() []T {
 	return all
 }
 
-// Seat is embedded in a type that the root package exports, and holds the internal value behind it.
-// Its method is unexported, so that only Held reads the value, also from types of users that embed
+// Holder is embedded in a type that the root package exports, and holds the internal value behind it.
+// Its method is unexported, so that only HeldBy reads the value, also from types of users that embed
 // such a type.
-type Seat[T any] struct{ value T }
+type Holder[T any] struct{ value T }
 
-// Seated returns a Seat that holds value.
-func Seated[T any](value T) Seat[T] { return Seat[T]{value} }
+// NewHolder returns a Holder that holds value.
+func NewHolder[T any](value T) Holder[T] { return Holder[T]{value} }
 
-func (s Seat[T]) seated() T { return s.value }
+func (s Holder[T]) held() T { return s.value }
 
-// Held returns the value of the Seat[T] in v, and whether v has one.
-func Held[T any](v any) (value T, ok bool) {
-	seat, ok := v.(interface{ seated() T })
+// HeldBy returns the value of the Holder[T] in v, and whether v has one.
+func HeldBy[T any](v any) (value T, ok bool) {
+	holder, ok := v.(interface{ held() T })
 	if ok {
-		value = seat.seated()
+		value = holder.held()
 	}
 	return value, ok
 }

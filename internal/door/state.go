@@ -57,8 +57,8 @@ func (i *Informer) asksNothing() error {
 	}
 }
 
-// Doing describes a reflector's phase and for how long it lasts.
-func Doing(phase string, since time.Time, age time.Duration) string {
+// DescribePhase describes a reflector's phase and for how long it lasts.
+func DescribePhase(phase string, since time.Time, age time.Duration) string {
 	switch {
 	case phase == "" || phase == string(reflector.Unstarted):
 		return "never run"

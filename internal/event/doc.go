@@ -15,6 +15,6 @@
 //
 // The engines of an informer (internal/reflector, queue, store and fanout) import this package but
 // not each other, so the types they exchange are defined here. The package also defines how all of
-// them report errors: [Discreet] makes an error safe to log, [Kept] makes it small enough to
+// them report errors: [Redacted] makes an error safe to log, [Retainable] makes it small enough to
 // retain, [Name] names the processed item.
 package event

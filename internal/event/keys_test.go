@@ -50,7 +50,7 @@ func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 	for _, code := range []int{400, 401, 403, 404, 406, 415, 418, 429, 500, 502, 503, 504} {
 		for _, text := range []string{testkit.Secret, `<p class="x">` + testkit.Secret + "</p>", "e", testkit.Secret + strings.Repeat("x", 2000)} {
 			err := apierrors.NewGenericServerResponse(code, http.MethodGet, pods, "", text, 7, true)
-			got := DiscreetAnswer(fmt.Errorf("wrapped: %w", err))
+			got := RedactedAnswer(fmt.Errorf("wrapped: %w", err))
 			assert.NotContains(t, got.Error(), testkit.Secret)
 			assert.Equal(t, apierrors.ReasonForError(err), apierrors.ReasonForError(got))
 			delay, _ := apierrors.SuggestsClientDelay(got)
@@ -68,13 +68,13 @@ func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 func TestForeignStatusesAreNotQuoted(t *testing.T) {
 	err := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
 	err.ErrStatus.Message = "the server says, " + testkit.Secret
-	assert.EqualError(t, DiscreetAnswer(err), "status 500 (InternalError): 7 bytes of text that are not shown")
+	assert.EqualError(t, RedactedAnswer(err), "status 500 (InternalError): 7 bytes of text that are not shown")
 }
 
 // TestBrokenHTTPIsNotQuoted checks the error of a transport for a response that is not HTTP.
 func TestBrokenHTTPIsNotQuoted(t *testing.T) {
 	err := &url.Error{Op: "Get", URL: "https://host/api", Err: fmt.Errorf("malformed HTTP response %q", testkit.Secret)}
-	assert.EqualError(t, DiscreetAnswer(err), `Get "https://host/api": malformed HTTP response "..."`)
+	assert.EqualError(t, RedactedAnswer(err), `Get "https://host/api": malformed HTTP response "..."`)
 }
 
 // TestKeyErrorsDoNotQuote checks the KeyError of a store, alone and wrapped in other errors.
@@ -85,7 +85,7 @@ func TestKeyErrorsDoNotQuote(t *testing.T) {
 	require.ErrorContains(t, key, testkit.Secret, "what this is about")
 	nested := clientgo.KeyError{Obj: []any{obj}, Err: fmt.Errorf("in it: %w", key)}
 	for _, err := range []error{key, fmt.Errorf("wrapped: %w", key), nested, errors.Join(key, io.EOF, nested)} {
-		for _, got := range []error{Discreet(err), DiscreetAnswer(err)} {
+		for _, got := range []error{Redacted(err), RedactedAnswer(err)} {
 			assert.NotContains(t, got.Error(), testkit.Secret)
 			assert.Contains(t, got.Error(), "couldn't create key for an object of type")
 			var found clientgo.KeyError
@@ -99,7 +99,7 @@ func TestKeyErrorsDoNotQuote(t *testing.T) {
 // wrapped.
 func TestLongTextsAreShortened(t *testing.T) {
 	long := apierrors.NewInternalError(errors.New(strings.Repeat("ü", 1<<20)))
-	got := DiscreetAnswer(fmt.Errorf("failed to list: %w", long))
+	got := RedactedAnswer(fmt.Errorf("failed to list: %w", long))
 	assert.Less(t, len(got.Error()), 1100)
 	assert.True(t, utf8.ValidString(got.Error()))
 	assert.ErrorContains(t, got, "bytes more)")
@@ -131,7 +131,7 @@ func TestNothingQuotedRemains(t *testing.T) {
 func TestStatusKeepsNoObject(t *testing.T) {
 	object := func() (weak.Pointer[v1.Pod], error) {
 		pod := testkit.PodAt("a", "1")
-		return weak.Make(pod), Kept(fmt.Errorf("unable to sync: %w", Discreet(clientgo.KeyError{Obj: pod, Err: io.EOF})))
+		return weak.Make(pod), Retainable(fmt.Errorf("unable to sync: %w", Redacted(clientgo.KeyError{Obj: pod, Err: io.EOF})))
 	}
 	pod, err := object()
 	goruntime.GC()
@@ -149,9 +149,9 @@ func TestStatusKeepsNoObject(t *testing.T) {
 func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 	small := []error{io.EOF, context.Canceled, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrRefused, testkit.ErrTooManyRequests, runtime.NewMissingKindErr("x")}
 	large := []error{
-		runtime.NewMissingKindErr(strings.Repeat("x", 2*maxKept)), runtime.NewMissingVersionErr(strings.Repeat("x", 2*maxKept)),
-		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(strings.Repeat("x", 2*maxKept))),
-		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxKept), 7), clientgo.KeyError{Obj: "x", Err: io.EOF},
+		runtime.NewMissingKindErr(strings.Repeat("x", 2*maxRetained)), runtime.NewMissingVersionErr(strings.Repeat("x", 2*maxRetained)),
+		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(strings.Repeat("x", 2*maxRetained))),
+		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxRetained), 7), clientgo.KeyError{Obj: "x", Err: io.EOF},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		pool := small
@@ -166,12 +166,12 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 			case kind == 1 && depth < 4:
 				return errors.Join(build(depth+1), build(depth+1))
 			case kind == 2 && depth < 4:
-				return Told("discreet", build(depth+1))
+				return WithText("redacted", build(depth+1))
 			}
 			return rapid.SampledFrom(pool).Draw(t, "leaf")
 		}
 		err := build(0)
-		got := Kept(err)
+		got := Retainable(err)
 		if len(pool) == len(small) {
 			require.Equal(t, err, got)
 		}
@@ -186,7 +186,7 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 		require.Equal(t, errors.As(err, &key), errors.As(got, &key))
 		require.True(t, got.Error() == err.Error() || got.Error() == Shortened(err.Error()))
 		eachError(got, func(e error) {
-			require.LessOrEqual(t, len(e.Error()), 2*maxKept)
+			require.LessOrEqual(t, len(e.Error()), 2*maxRetained)
 			require.False(t, errors.As(e, &key) && key.Obj == "x")
 		})
 	})

@@ -61,7 +61,7 @@ func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called
 	}
 	if err != nil {
 		t.mu.failed++
-		t.mu.last = Kept(Discreet(err))
+		t.mu.last = Retainable(Redacted(err))
 	}
 	return stored, called, err
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// Whole is a handler that receives all of a change, by Tell instead of its other methods.
+// Whole is a handler that receives all of a change, by OnChange instead of its other methods.
 type Whole struct {
 	clientgo.ResourceEventHandler
-	Tell func(c *event.Change)
+	OnChange func(c *event.Change)
 }
 
-// TellOf returns the function that receives all of a change, or nil for a handler that is called by
+// ChangeFuncOf returns the function that receives all of a change, or nil for a handler that is called by
 // its three methods. Package kinformer, which defines such handlers, sets it before main.
-var TellOf = func(clientgo.ResourceEventHandler) func(*event.Change) { return nil }
+var ChangeFuncOf = func(clientgo.ResourceEventHandler) func(*event.Change) { return nil }
 
 // AsWhole returns a handler as Whole if it receives all of a change.
 func AsWhole(handler clientgo.ResourceEventHandler) clientgo.ResourceEventHandler {
-	if tell := TellOf(handler); tell != nil {
+	if tell := ChangeFuncOf(handler); tell != nil {
 		return Whole{handler, tell}
 	}
 	return handler

@@ -59,8 +59,8 @@ func replay(schedule []Switch, program func() Program) (text string, err error) 
 	return r.trace.String(), err
 }
 
-// collectEvery is the number of schedules between garbage collections, with which these take a
-// tenth of the time.
+// collectEvery is the number of schedules between garbage collections, few enough that the memory of
+// abandoned schedules is bounded, and many enough that collections are a small part of the time.
 const collectEvery = 1000
 
 type explorer struct {

@@ -25,8 +25,8 @@ type Failures struct {
 
 // Report counts err, and passes it to the hook.
 func (f *Failures) Report(ctx context.Context, err error) {
-	redacted := event.Discreet(err)
-	f.note(event.Kept(redacted))
+	redacted := event.Redacted(err)
+	f.note(event.Retainable(redacted))
 	if f.Hook == nil {
 		event.Report(ctx, redacted, "Failed to process changes popped from the queue")
 		return

@@ -41,7 +41,7 @@ func (q *Queue) NewReplacement(objects []any) (*List, error) {
 		case err == nil:
 			r.Keys, r.Versions, r.Objects = append(r.Keys, rec.Key), append(r.Versions, rec.Version), append(r.Objects, rec.Object)
 		case q.Reader.Transform.KeepCached:
-			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
+			event.ReportTo(q.Reader.Logger, event.Redacted(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
 			r.untransformed = append(r.untransformed, rec.Key)
 		default:
 			return nil, err

@@ -97,7 +97,7 @@ func (q *Queue) admitBatch(reader *event.Reader, records []event.Record) (admitt
 			refused = append(refused, event.Refused{Type: rec.Type, Object: received, Err: err})
 			continue
 		} else if err != nil {
-			event.ReportTo(q.Reader.Logger, event.Discreet(err), "Object deleted without its last state: transform failed", "key", rec.Key)
+			event.ReportTo(q.Reader.Logger, event.Redacted(err), "Object deleted without its last state: transform failed", "key", rec.Key)
 		}
 		if n != i {
 			records[n] = *rec
@@ -213,7 +213,7 @@ func (q *Queue) lookUp(key, message string) (obj any, exists bool) {
 	obj, exists, err := q.Known.GetByKey(key)
 	switch {
 	case err != nil:
-		event.ReportTo(q.Reader.Logger, event.Discreet(err), message+": lookup failed", "key", key)
+		event.ReportTo(q.Reader.Logger, event.Redacted(err), message+": lookup failed", "key", key)
 	case !exists:
 		q.Reader.Logger.Info(message+": gone from the known objects", "key", key)
 	default:

@@ -128,7 +128,7 @@ func errorOf(obj runtime.Object) error {
 	if isA[*apierrors.UnexpectedObjectError](err) {
 		return fmt.Errorf("watch error event with an object of type %T", obj)
 	}
-	return event.DiscreetAnswer(err)
+	return event.RedactedAnswer(err)
 }
 
 // isUnwilling reports whether the error of a server that is out of reach came from the server

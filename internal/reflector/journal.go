@@ -176,7 +176,7 @@ func (p *journalState) hold(up bool) {
 // failed records that a request, or a watch, ended with err. Failures without a wait in between,
 // such as a watch-list and the list that replaces it, count as one.
 func (j *Journal) failed(err error) {
-	err = event.Kept(err)
+	err = event.Retainable(err)
 	text := notedText(err)
 	j.write(func(p *journalState) {
 		hang, _ := j.hangLocked()

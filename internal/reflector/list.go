@@ -175,7 +175,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 		if err == nil && event.IsNil(page) {
 			return nil, errNoList
 		}
-		return page, event.DiscreetAnswer(err)
+		return page, event.RedactedAnswer(err)
 	}, func(runtime.Object) {})
 }
 
@@ -211,9 +211,9 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	r.reader.leaveOut(ctx, "List items dropped", foreign, "items", foreign.n)
 	switch {
 	case refused != nil:
-		return nil, fmt.Errorf("unable to sync list result: %w", event.Discreet(refused))
+		return nil, fmt.Errorf("unable to sync list result: %w", event.Redacted(refused))
 	case err != nil:
-		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", list, event.DiscreetAnswer(err))
+		return nil, fmt.Errorf("unable to understand the items of a list result of type %T: %w", list, event.RedactedAnswer(err))
 	}
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue()}}, nil
 }
@@ -274,7 +274,7 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 // publish makes the staged objects the content of the store, and version the reflector's position.
 func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
-		return fmt.Errorf("unable to sync %s result: %w", kind, event.Discreet(err))
+		return fmt.Errorf("unable to sync %s result: %w", kind, event.Redacted(err))
 	}
 	r.options.Journal.write(func(p *journalState) { p.Version = version })
 	r.state.distrust(false)

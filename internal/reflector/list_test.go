@@ -101,7 +101,7 @@ func TestListPages(t *testing.T) {
 			for range 2 {
 				require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
 			}
-			testkit.FirstCalls(t, tc.want, server.Asked())
+			testkit.FirstCalls(t, tc.want, server.Requests())
 			if tc.paged {
 				testkit.FirstCalls(t, []string{"replace 5: p1@1 p2@1"}, store.Entries())
 			}
@@ -124,7 +124,7 @@ func TestListWithoutEnd(t *testing.T) {
 	err := listOnly(server, store).ListAndWatch(t.Context())
 	assert.ErrorIs(t, err, errEndlessList)
 	assert.ErrorContains(t, err, "failed to list *v1.Pod: a page has the continue token")
-	assert.Len(t, server.Asked(), 4)
+	assert.Len(t, server.Requests(), 4)
 	assert.Empty(t, store.Entries())
 }
 
@@ -144,7 +144,7 @@ func TestListPagedAtNewestIsNoHint(t *testing.T) {
 	for range 3 {
 		require.Error(t, r.ListAndWatch(t.Context()))
 	}
-	asked := server.Asked()
+	asked := server.Requests()
 	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
 }
 

@@ -173,7 +173,7 @@ func (o Options) withDefaults() Options {
 	background := klog.Background()
 	o.Logger, o.Servers = cmp.Or(o.Logger, &background), cmp.Or(o.Servers, &processServers)
 	o.Journal, o.Relister = cmp.Or(o.Journal, NewJournal()), cmp.Or(o.Relister, &Relister{})
-	o.Tell(o.Journal)
+	o.Describe(o.Journal)
 	if o.spawn == nil {
 		o.spawn = func(f func()) { go f() }
 	}
@@ -191,8 +191,8 @@ func (o *Options) watchTimeout() *int64 {
 	return &drawn
 }
 
-// Tell records in a journal what is known before the first request.
-func (o *Options) Tell(j *Journal) {
+// Describe records in j the properties of the requests that are known before the first one.
+func (o *Options) Describe(j *Journal) {
 	j.setConfigured(configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType})
 }
 

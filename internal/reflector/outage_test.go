@@ -341,7 +341,7 @@ func TestAnswerWithADelay(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		asked := server.watches()
-		assert.Len(t, server.Asked(), len(asked)+1, "nothing but watches, and the first list")
+		assert.Len(t, server.Requests(), len(asked)+1, "nothing but watches, and the first list")
 	})
 }
 

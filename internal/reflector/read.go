@@ -285,7 +285,7 @@ func (r *watchReader) handOver(ctx context.Context, events int) {
 	b.moves = false
 	for _, one := range refused {
 		object, _ := meta.Accessor(one.Object) // without metadata the log names no object
-		event.Report(ctx, event.Discreet(one.Err), "Unable to write a watch event to the store",
+		event.Report(ctx, event.Redacted(one.Err), "Unable to write a watch event to the store",
 			append(r.options.about(), "event", one.Type, "object", klog.KObj(object))...)
 	}
 }

@@ -61,9 +61,9 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 			require.Regexp(t, testkit.Secret+"|31337", err.Error(), "what this is about")
 			server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }}
 			assertRedacted(t, listOnly(server, &testkit.StoreLog{}).ListAndWatch(t.Context()), err)
-			assertRedacted(t, event.DiscreetAnswer(err), err)
-			assertRedacted(t, event.DiscreetAnswer(fmt.Errorf("unable to decode: %w", err)), err)
-			assertRedacted(t, event.DiscreetAnswer(errors.Join(err, fmt.Errorf("and again: %w", err))), err)
+			assertRedacted(t, event.RedactedAnswer(err), err)
+			assertRedacted(t, event.RedactedAnswer(fmt.Errorf("unable to decode: %w", err)), err)
+			assertRedacted(t, event.RedactedAnswer(errors.Join(err, fmt.Errorf("and again: %w", err))), err)
 
 			event := apierrors.NewClientErrorReporter(http.StatusInternalServerError, "GET", "ClientWatchDecoding").AsObject(fmt.Errorf("unable to decode an event: %w", err))
 			watched := errorOf(event)
@@ -87,12 +87,12 @@ func TestWhatMayBeSaid(t *testing.T) {
 		errors.New("invalid character '<' looking for beginning of value"), errors.New(`invalid character '\'' or '\n' in string`),
 		errors.New("the server can't, and won't, do it"), errNoList, errNoStream, nil,
 	} {
-		assert.Equal(t, err, event.DiscreetAnswer(err))
-		assert.Equal(t, err, event.Discreet(err))
+		assert.Equal(t, err, event.RedactedAnswer(err))
+		assert.Equal(t, err, event.Redacted(err))
 	}
-	assert.EqualError(t, event.DiscreetAnswer(errors.New(`bad value "`+testkit.Secret)), `bad value "..."`, "a quote that does not end")
-	parse := event.DiscreetAnswer(decoderErrors()["time"])
+	assert.EqualError(t, event.RedactedAnswer(errors.New(`bad value "`+testkit.Secret)), `bad value "..."`, "a quote that does not end")
+	parse := event.RedactedAnswer(decoderErrors()["time"])
 	assert.EqualError(t, parse, `parsing time "..."`)
-	assert.EqualError(t, event.DiscreetAnswer(decoderErrors()["JSON number"]),
+	assert.EqualError(t, event.RedactedAnswer(decoderErrors()["JSON number"]),
 		"json: cannot unmarshal number ... into Go struct field ObjectMeta.generation of type int64")
 }

@@ -127,7 +127,7 @@ func TestCancelBefore(t *testing.T) {
 			require.NoError(t, r.ListAndWatch(ctx))
 			r.Run(ctx)
 			synctest.Wait()
-			assert.Empty(t, server.Asked())
+			assert.Empty(t, server.Requests())
 		})
 	}
 }
@@ -234,7 +234,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 				synctest.Wait()
 				stop()
 				(<-held)()
-				assert.Equal(t, tc.want, server.Asked())
+				assert.Equal(t, tc.want, server.Requests())
 				assert.EqualValues(t, len(tc.want), r.state.reader.options.Journal.Status().Lists+r.state.reader.options.Journal.Status().Watches, "no request was made, and none is counted")
 			})
 		})
@@ -263,7 +263,7 @@ func TestRequestGivenUpByAResync(t *testing.T) {
 		stop := testkit.InBackground(t, r.Run)
 		time.Sleep(2500 * time.Millisecond) // the resync has failed, and another round has listed
 		(<-held)()
-		assert.Equal(t, []string{"list rv=0 limit=500", "list rv=5 limit=0", "watch rv=5"}, server.Asked())
+		assert.Equal(t, []string{"list rv=0 limit=500", "list rv=5 limit=0", "watch rv=5"}, server.Requests())
 		stop()
 	})
 }

@@ -116,7 +116,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 		r.options.Journal.write(func(p *journalState) { p.Status.Watches++ })
 		w, err := r.state.lists.WatchWithContext(ctx, options)
 		if err != nil {
-			return nil, event.DiscreetAnswer(err)
+			return nil, event.RedactedAnswer(err)
 		}
 		if event.IsNil(w) {
 			return nil, errNoStream

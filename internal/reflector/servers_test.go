@@ -334,7 +334,7 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 				time.Sleep(8500 * time.Millisecond)
 				synctest.Wait()
 				watches := slices.Repeat([]string{"watch rv=5"}, tc.misses)
-				testkit.FirstCalls(t, slices.Concat([]string{list}, watches, []string{again}, watches, []string{again}), server.Asked())
+				testkit.FirstCalls(t, slices.Concat([]string{list}, watches, []string{again}, watches, []string{again}), server.Requests())
 				assert.Equal(t, tc.misses == watchMisses, len(report.History().Outages) > 0)
 			})
 		})

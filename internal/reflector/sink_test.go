@@ -38,7 +38,7 @@ func TestForeignStoreThatPanics(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:", "add b@6", "add c@7", "add d@8", "replace 6:"}, store.Entries())
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=7 limit=0"}, server.Asked()[:3])
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=7 limit=0"}, server.Requests()[:3])
 	})
 }
 

@@ -210,7 +210,7 @@ func (m *persistentState) delayAfter(err error, decision Decision) (length time.
 
 // giveUp reports that a Decision has stopped the reflector.
 func (m *persistentState) giveUp(ctx context.Context, err error) {
-	kept := event.Kept(err)
+	kept := event.Retainable(err)
 	m.reader.options.Journal.enter(Stopped)
 	m.reader.options.Journal.write(func(p *journalState) { p.Err, p.Stopped = kept, true })
 	event.Report(ctx, err, "The informer has stopped for good, because its error policy says so; its cache does not change any more",

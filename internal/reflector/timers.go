@@ -56,7 +56,7 @@ func (t *resyncTimer) fire(ctx context.Context) error {
 	if t.options.ShouldResync == nil || t.options.ShouldResync() {
 		klog.FromContext(ctx).V(4).Info("Resyncing the store", "reflector", t.options.Name)
 		if err := t.options.Sink.Resync(); err != nil {
-			return &resyncError{cause: event.Discreet(err)}
+			return &resyncError{cause: event.Redacted(err)}
 		}
 	}
 	t.begin()

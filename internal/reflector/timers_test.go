@@ -43,7 +43,7 @@ func TestResyncBetweenEvents(t *testing.T) {
 		time.Sleep(18 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 5:", "add a@6", "resync", "add b@7", "resync", "resync"}, store.Entries())
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=7"}, server.Asked())
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=7"}, server.Requests())
 	})
 }
 
@@ -103,6 +103,6 @@ func TestIdleTimeoutNotForPauses(t *testing.T) {
 		w.Events <- testkit.Added("c", "10")
 		time.Sleep(3 * time.Minute)
 		stop()
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.Asked())
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, server.Requests())
 	})
 }

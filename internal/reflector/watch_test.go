@@ -47,7 +47,7 @@ func watchedFor(t *testing.T, change func(*Options), answers ...any) (got watche
 		defer testkit.InBackground(t, r.Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		got = watched{server.Asked(), store.Entries(), handler.Errors(), r.state.Version()}
+		got = watched{server.Requests(), store.Entries(), handler.Errors(), r.state.Version()}
 	})
 	return got
 }

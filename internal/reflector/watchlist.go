@@ -121,7 +121,7 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 			err = staged.Put(c.obj)
 		}
 		if err != nil {
-			refused = fmt.Errorf("unable to sync watch-list result: %w", event.Discreet(err))
+			refused = fmt.Errorf("unable to sync watch-list result: %w", event.Redacted(err))
 			return true
 		}
 		return c.endsInitialEvents()

@@ -41,7 +41,7 @@ func streamed(t *testing.T, change func(*Options), answers ...any) (asked, store
 		defer testkit.InBackground(t, New(cfg).Run)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		asked, stored = server.Asked(), store.Entries()
+		asked, stored = server.Requests(), store.Entries()
 		assert.Empty(t, handler.Errors(), "the handler hears of no failed watch-list")
 	})
 	return asked, stored
@@ -167,10 +167,10 @@ func TestStreamSilence(t *testing.T) {
 			w.Events <- testkit.Added(fmt.Sprint("p", n), "1")
 			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
 		}
-		assert.Len(t, server.Asked(), 1)
+		assert.Len(t, server.Requests(), 1)
 		time.Sleep(3 * streamSilenceStep) // the step of the last event does not count
 		synctest.Wait()
-		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, server.Asked())
+		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, server.Requests())
 		assert.Len(t, w.Stopped, 1)
 	})
 }

@@ -19,7 +19,7 @@ import (
 // Source is one of the sources of a Group. To observers it is an informer that cannot be run. It
 // lasts until it is removed; a replacement starts another session of it.
 type Source struct {
-	door.Seat[door.Look]
+	door.Holder[door.Look]
 	of     *kind
 	name   string
 	part   *store.Source
@@ -70,7 +70,7 @@ func (s session) next(lw clientgo.ListerWatcher) session {
 func newSource(name string, of *kind, mu sync.Locker) *Source {
 	s := &Source{of: of, name: name, mu: mu, part: &store.Source{Name: name}, synced: make(chan struct{})}
 	s.session = session{report: reflector.NewJournal(), relister: &reflector.Relister{}, stop: func() {}}
-	s.Seat = door.Seated(door.Look(s.Look))
+	s.Holder = door.NewHolder(door.Look(s.Look))
 	return s
 }
 

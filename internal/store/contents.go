@@ -125,8 +125,9 @@ const (
 
 const (
 	// slowIndexing is the average duration of storing and filing an object, with all index
-	// functions, above which they count as slow. Usual functions take one to two microseconds;
-	// decoding an object from the server takes 10 to 100.
+	// functions, above which they count as slow. It is above the cost of usual functions
+	// (make bench BENCH_FLAGS="-run size/.*/update"), and below that of decoding most objects
+	// (-run http/json-list).
 	slowIndexing = 20 * time.Microsecond
 
 	// pauseOfOthers is added to the allowed duration for a few blocks of an initial list, because

@@ -49,7 +49,7 @@ func (s *partStage) Put(obj any) error {
 	case !s.reader.Transform.KeepCached:
 		return err
 	default:
-		event.ReportTo(s.reader.Logger, event.Discreet(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
+		event.ReportTo(s.reader.Logger, event.Redacted(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
 		s.state.untransformed[rec.Key] = struct{}{}
 		return nil
 	}

@@ -138,7 +138,7 @@ func (s *stage) transform() error {
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
 		case s.reader.Transform.KeepCached:
-			event.ReportTo(s.reader.Logger, event.Discreet(err),
+			event.ReportTo(s.reader.Logger, event.Redacted(err),
 				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
 			s.next.untransformed = append(s.next.untransformed, rec.Key)
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {

@@ -28,7 +28,7 @@ const (
 	overflowMax = 0xFF
 
 	// sparePins is the number of free pins that stay in the list, enough for as many concurrent
-	// calls. Each costs a write about a nanosecond.
+	// calls. A write looks at each of them.
 	sparePins = 16
 	// manyPins is the number of pins in use above which the list is too long for each call to pass.
 	manyPins = 4 * sparePins
@@ -36,7 +36,7 @@ const (
 	// A batch examines tidyPerOp times as many kept versions as it supersedes, and as many released
 	// pins, so that both shrink faster than they can grow ...
 	tidyPerOp = 4
-	// ... and tidyStep more: about 10 us, the longest time that a writer waits for the janitor.
+	// ... and tidyStep more, which bounds how long a writer waits for the janitor.
 	tidyStep = 128
 
 	// maxLog is the capacity for changes that a batch leaves to the next one: 2^10 records and

@@ -41,9 +41,9 @@ type Server struct {
 
 	Mu struct {
 		sync.Mutex
-		asked   []string
-		Lists   int
-		Watches int
+		requests []string
+		Lists    int
+		Watches  int
 	}
 }
 
@@ -76,16 +76,16 @@ func (s *Server) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 func (s *Server) note(text string, counter *int) int {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	s.Mu.asked = append(s.Mu.asked, text)
+	s.Mu.requests = append(s.Mu.requests, text)
 	*counter++
 	return *counter
 }
 
-// Asked returns the requests so far.
-func (s *Server) Asked() []string {
+// Requests returns the requests so far.
+func (s *Server) Requests() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	return slices.Clone(s.Mu.asked)
+	return slices.Clone(s.Mu.requests)
 }
 
 // ListOf returns a list function that always returns list.

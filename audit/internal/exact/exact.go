@@ -167,9 +167,9 @@ func ask(ctx context.Context, from clientgo.ListerWithContext, options metav1.Li
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil && options.Continue == "" && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
-		return nil, &Inexact{event.DiscreetAnswer(err)}
+		return nil, &Inexact{event.RedactedAnswer(err)}
 	case err != nil:
-		return nil, event.DiscreetAnswer(err)
+		return nil, event.RedactedAnswer(err)
 	case event.IsNil(page):
 		return nil, errNoList
 	}

@@ -87,13 +87,13 @@ func (s *Source) Select(generation *Generation) {
 	s.selected.Store(generation)
 }
 
-// Asked returns the time of the first request for the selected generation, or the zero time if
+// FirstRequest returns the time of the first request for the selected generation, or the zero time if
 // there was none.
-func (s *Source) Asked() time.Time { return *s.asked.Load() }
+func (s *Source) FirstRequest() time.Time { return *s.asked.Load() }
 
 // ask returns the generation for a request and records the time of the first one.
 func (s *Source) ask() *Generation {
-	if s.Asked().IsZero() {
+	if s.FirstRequest().IsZero() {
 		now := time.Now()
 		s.asked.Store(&now)
 	}

@@ -129,6 +129,40 @@ func TestBadSnippets(t *testing.T) {
 	}
 }
 
+const ours, clientgos = `"github.com/kinformer/cache"`, `"k8s.io/client-go/tools/cache"`
+
+// beside matches a line that imports a package of this module which client-go does not have.
+var beside = regexp.MustCompile(`(?m)^\t"github\.com/kinformer/cache/(\w+)"\n`)
+
+// TestWayBack goes back to client-go's package with each example, as docs/migration.md says: the import
+// is replaced, and the imports of packages beside it are deleted. The compiler then only reports uses of
+// these packages, and the document has a row for each of them.
+func TestWayBack(t *testing.T) {
+	guide, err := os.ReadFile("../../../docs/migration.md")
+	require.NoError(t, err)
+	examples, err := filepath.Glob("../../*/main.go")
+	require.NoError(t, err)
+	imports, used := newImporter(t, "../../..."), 0
+	for _, example := range examples {
+		text, err := os.ReadFile(example)
+		require.NoError(t, err)
+		var reported []string // by the compiler
+		for _, failure := range compile(imports, beside.ReplaceAllString(strings.ReplaceAll(string(text), ours, clientgos), "")) {
+			_, what, _ := strings.Cut(failure.Error(), "undefined: ")
+			reported = append(reported, what)
+			assert.Contains(t, beside.FindAllString(string(text), -1), "\t\"github.com/kinformer/cache/"+what+"\"\n", "%s: %v", example, failure)
+		}
+		for _, match := range beside.FindAllStringSubmatch(string(text), -1) {
+			assert.Contains(t, reported, match[1], example)
+			for _, name := range regexp.MustCompile(`\b`+match[1]+`\.[A-Z]\w*`).FindAllString(string(text), -1) {
+				used++
+				assert.Regexp(t, "(?m)^\\|.*`("+match[1]+"`|"+name+`\b)`, string(guide), example)
+			}
+		}
+	}
+	assert.Greater(t, used, 20)
+}
+
 // check returns what is wrong with a snippet: statements, declarations or a whole file.
 func check(imports types.Importer, snippet string) (failures []error) {
 	source := snippet
@@ -139,6 +173,11 @@ func check(imports types.Importer, snippet string) (failures []error) {
 	default:
 		source = prelude() + "func _() (_ error) {\n" + snippet + "\nreturn nil\n}\n"
 	}
+	return compile(imports, source)
+}
+
+// compile returns the errors of the compiler for a file, except for unused names and imports.
+func compile(imports types.Importer, source string) (failures []error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "snippet.go", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -166,10 +205,10 @@ func prelude() string {
 	return b.String()
 }
 
-// newImporter returns an importer of these packages, from the build cache.
-func newImporter(t *testing.T) types.Importer {
+// newImporter returns an importer of these packages, and more, from the build cache.
+func newImporter(t *testing.T, more ...string) types.Importer {
 	t.Helper()
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Export"}
+	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Export"}, more...)
 	cmd := exec.CommandContext(t.Context(), "go", append(args, slices.Sorted(maps.Values(packages))...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

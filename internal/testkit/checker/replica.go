@@ -191,8 +191,8 @@ func (r *Replica) Contents() Contents {
 	return maps.Clone(r.mu.objects)
 }
 
-// Told returns the number of notifications, and of deletions with an unknown last state among them.
-func (r *Replica) Told() (all, tombstones int) {
+// Notifications returns the number of notifications, and of deletions with an unknown last state among them.
+func (r *Replica) Notifications() (all, tombstones int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.mu.calls, r.mu.tombstones

@@ -178,8 +178,8 @@ func (r *Relisting) Calm() {
 	synctest.Wait()
 }
 
-// Asked returns the number of requests for the full list.
-func (r *Relisting) Asked() (n int) {
+// Lists returns the number of requests for the full list.
+func (r *Relisting) Lists() (n int) {
 	for _, request := range r.Requests() {
 		if request.Verb == r.Verb {
 			n++
@@ -188,8 +188,8 @@ func (r *Relisting) Asked() (n int) {
 	return n
 }
 
-// Held returns the stored pods by name.
-func (r *Relisting) Held() map[string]*v1.Pod {
+// Pods returns the stored pods by name.
+func (r *Relisting) Pods() map[string]*v1.Pod {
 	held := map[string]*v1.Pod{}
 	for _, object := range r.GetStore().List() {
 		pod := object.(*v1.Pod)

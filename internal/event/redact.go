@@ -18,8 +18,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Told returns an error with the given text that wraps cause.
-func Told(text string, cause error) error { return &textError{text, cause} }
+// WithText returns an error with the given text that wraps cause.
+func WithText(text string, cause error) error { return &textError{text, cause} }
 
 type textError struct {
 	text  string
@@ -30,13 +30,13 @@ func (e *textError) Error() string { return e.text }
 
 func (e *textError) Unwrap() error { return e.cause }
 
-// Discreet returns err with a text that is safe to log. err is from a store, a queue or a function
+// Redacted returns err with a text that is safe to log. err is from a store, a queue or a function
 // of the user. A KeyError, which quotes its object, is replaced by the type of the object.
-func Discreet(err error) error { return rewrite(err, withoutKeyed) }
+func Redacted(err error) error { return rewrite(err, withoutKeyed) }
 
-// DiscreetAnswer returns err with a text that is safe to log. err is from a ListerWatcher. Decoders
+// RedactedAnswer returns err with a text that is safe to log. err is from a ListerWatcher. Decoders
 // quote data that they cannot decode, and clients quote responses that are not valid.
-func DiscreetAnswer(err error) error { return rewrite(err, withoutAnswer) }
+func RedactedAnswer(err error) error { return rewrite(err, withoutAnswer) }
 
 // rewrite returns err with the text that f makes of its text, or err itself if the text does not
 // change.
@@ -49,7 +49,7 @@ func rewrite(err error, f func(err error, text string) string) error {
 	if rewritten == text {
 		return err
 	}
-	return Told(strings.Clone(rewritten), err) // do not retain the memory of the original text
+	return WithText(strings.Clone(rewritten), err) // do not retain the memory of the original text
 }
 
 // eachError calls visit for err and for all errors that it wraps, outermost first.
@@ -231,21 +231,21 @@ func Shortened[S ~string](text S) S {
 	return S(fmt.Sprintf("%s... (%d bytes more)", beginning, len(text)-maxErrorText))
 }
 
-// maxKept is the size, in bytes, of the largest error that is retained as it is. An error is
+// maxRetained is the size, in bytes, of the largest error that is retained as it is. An error is
 // retained until the next one occurs, perhaps for the life of the process. Errors of servers and
 // clients have less than a tenth of that; one that quotes a response may have 100 MB.
-const maxKept = 4 << 10
+const maxRetained = 4 << 10
 
-// Kept returns an error to retain instead of err: err itself if it is small, or an error with the
+// Retainable returns an error to retain instead of err: err itself if it is small, or an error with the
 // same text, shortened if necessary, that wraps the causes of err without objects and large errors.
 // errors.Is and errors.As find all other causes. They also find API errors and KeyErrors that had
 // to be shortened.
-func Kept(err error) error {
+func Retainable(err error) error {
 	if err == nil {
 		return nil
 	}
 	if rest, cut := keep(err); cut {
-		return Told(strings.Clone(Shortened(err.Error())), rest)
+		return WithText(strings.Clone(Shortened(err.Error())), rest)
 	}
 	return err
 }
@@ -256,12 +256,12 @@ func keep(err error) (rest error, cut bool) {
 	case clientgo.KeyError:
 		return keyErrorWithout(e), true
 	case *apierrors.StatusError:
-		if e.ErrStatus.Size() <= maxKept {
+		if e.ErrStatus.Size() <= maxRetained {
 			return err, false
 		}
 		return statusWithout(e), true
 	}
-	large := len(err.Error()) > maxKept
+	large := len(err.Error()) > maxRetained
 	switch {
 	case large && runtime.IsMissingKind(err):
 		return runtime.NewMissingKindErr("..."), true
@@ -281,7 +281,7 @@ func keep(err error) (rest error, cut bool) {
 	case len(causes) == 0:
 		return fmt.Errorf("an error of type %T that was too large to be kept", err), true
 	default:
-		return Told(strings.Clone(Shortened(err.Error())), errors.Join(causes...)), true
+		return WithText(strings.Clone(Shortened(err.Error())), errors.Join(causes...)), true
 	}
 }
 

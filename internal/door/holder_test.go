@@ -10,20 +10,20 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// TestHeld: the value of a seat is found by its type, also if a type with the seat is embedded in
+// TestHolder: the value of a holder is found by its type, also if a type with the holder is embedded in
 // another one.
-func TestHeld(t *testing.T) {
-	type made struct{ Seat[int] }
+func TestHolder(t *testing.T) {
+	type made struct{ Holder[int] }
 	type users struct{ *made }
-	for name, v := range map[string]any{"value": made{Seated(7)}, "pointer": &made{Seated(7)}, "embedded": users{&made{Seated(7)}}} {
-		held, ok := Held[int](v)
+	for name, v := range map[string]any{"value": made{NewHolder(7)}, "pointer": &made{NewHolder(7)}, "embedded": users{&made{NewHolder(7)}}} {
+		held, ok := HeldBy[int](v)
 		assert.True(t, ok, name)
 		assert.Equal(t, 7, held, name)
-		_, ok = Held[string](v)
+		_, ok = HeldBy[string](v)
 		assert.False(t, ok, name)
 	}
 	for _, v := range []any{nil, 7, struct{ clientgo.Store }{}} {
-		_, ok := Held[int](v)
+		_, ok := HeldBy[int](v)
 		assert.False(t, ok)
 	}
 }
