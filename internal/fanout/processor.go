@@ -306,8 +306,8 @@ const watchdogInterval = 5 * time.Second
 // Without outstanding calls its timer is stopped.
 type watchdog struct {
 	look    func() (busy bool)
-	firing  sync.Mutex  // held during a check
-	running atomic.Bool // whether the timer will fire; written under mu
+	checks  sync.WaitGroup // running checks. A mutex would stop the time of a synctest bubble if a log function waits.
+	running atomic.Bool    // whether the timer will fire; written under mu
 	mu      struct {
 		sync.Mutex
 		timer *time.Timer // nil before the first start
@@ -336,15 +336,25 @@ func (w *watchdog) start() {
 
 // fire calls look, and restarts the timer if calls are outstanding.
 func (w *watchdog) fire() {
-	w.firing.Lock()
-	defer w.firing.Unlock()
-	w.mu.Lock()
-	w.running.Store(false) // before look: see start
-	over := w.mu.over
-	w.mu.Unlock()
-	if !over && w.look() {
+	if !w.begin() {
+		return
+	}
+	defer w.checks.Done()
+	if w.look() {
 		w.start()
 	}
+}
+
+// begin counts a check, unless the watchdog has ended.
+func (w *watchdog) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.over {
+		return false
+	}
+	w.running.Store(false) // before look: see start
+	w.checks.Add(1)
+	return true
 }
 
 // end stops the watchdog. No check runs after it has returned.
@@ -354,6 +364,5 @@ func (w *watchdog) end() {
 		w.mu.timer.Stop()
 	}
 	w.mu.Unlock()
-	w.firing.Lock() // waits for a running check
-	defer w.firing.Unlock()
+	w.checks.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -345,6 +346,32 @@ func TestWatchdog(t *testing.T) {
 		w.start()
 		time.Sleep(time.Hour)
 		assert.Equal(t, 7, checks)
+	})
+}
+
+// TestWatchdogWithASlowLog: checks that take longer than the interval between them, as with a slow log function, do
+// not wait for each other, and the end waits for all of them. Time goes on in a bubble meanwhile.
+func TestWatchdogWithASlowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var begun, ended atomic.Int32
+		w := &watchdog{look: func() bool {
+			begun.Add(1)
+			time.Sleep(3 * watchdogInterval)
+			ended.Add(1)
+			return true
+		}}
+		w.start()
+		time.Sleep(watchdogInterval)
+		synctest.Wait()
+		w.start() // changes are distributed during the check
+		time.Sleep(watchdogInterval)
+		synctest.Wait()
+		assert.Equal(t, int32(2), begun.Load())
+		assert.Zero(t, ended.Load())
+		w.end()
+		assert.Equal(t, int32(2), ended.Load())
+		time.Sleep(time.Hour)
+		assert.Equal(t, int32(2), begun.Load())
 	})
 }
 
