@@ -50,7 +50,7 @@ func (p *Processor) NewListener(handler clientgo.ResourceEventHandler, o Options
 // writes to the changes, and keeps a copy of them. It must be called by one goroutine at a time.
 func (p *Processor) Distribute(changes []event.Change) {
 	if len(changes) == 0 {
-		p.NameLagging()
+		p.look()
 		return
 	}
 	p.feed.mu.Lock()
@@ -75,11 +75,8 @@ func (p *Processor) Distribute(changes []event.Change) {
 	p.watchdog.start()
 }
 
-// NameLagging logs which handlers are stuck or lag and were not logged yet, as Distribute does from
-// time to time. It is safe for any goroutine.
-func (p *Processor) NameLagging() { p.look() }
-
-// look is NameLagging. It reports whether a handler has outstanding calls.
+// look logs which handlers are stuck or lag and were not logged yet. It reports whether a handler has
+// outstanding calls, and is safe for any goroutine.
 func (p *Processor) look() (busy bool) {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
@@ -306,12 +303,13 @@ const watchdogInterval = 5 * time.Second
 // Without outstanding calls its timer is stopped.
 type watchdog struct {
 	look    func() (busy bool)
-	firing  sync.Mutex  // held during a check
-	running atomic.Bool // whether the timer will fire; written under mu
+	check   sync.WaitGroup // counts a running check: waiting for a mutex would stop the time of a synctest bubble
+	running atomic.Bool    // whether the timer will fire; written under mu
 	mu      struct {
 		sync.Mutex
-		timer *time.Timer // nil before the first start
-		over  bool
+		timer    *time.Timer // nil before the first start
+		checking bool
+		over     bool
 	}
 }
 
@@ -336,15 +334,38 @@ func (w *watchdog) start() {
 
 // fire calls look, and restarts the timer if calls are outstanding.
 func (w *watchdog) fire() {
-	w.firing.Lock()
-	defer w.firing.Unlock()
-	w.mu.Lock()
-	w.running.Store(false) // before look: see start
-	over := w.mu.over
-	w.mu.Unlock()
-	if !over && w.look() {
+	if !w.begin() {
+		return
+	}
+	defer w.finish()
+	if w.look() {
 		w.start()
 	}
+}
+
+// begin reports whether a check may begin. While another one runs, as with a slow log function, the timer is
+// only restarted.
+func (w *watchdog) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.mu.over:
+		return false
+	case w.mu.checking:
+		w.mu.timer.Reset(watchdogInterval)
+		return false
+	}
+	w.running.Store(false) // before look: see start
+	w.mu.checking = true
+	w.check.Add(1)
+	return true
+}
+
+func (w *watchdog) finish() {
+	w.mu.Lock()
+	w.mu.checking = false
+	w.mu.Unlock()
+	w.check.Done()
 }
 
 // end stops the watchdog. No check runs after it has returned.
@@ -354,6 +375,5 @@ func (w *watchdog) end() {
 		w.mu.timer.Stop()
 	}
 	w.mu.Unlock()
-	w.firing.Lock() // waits for a running check
-	defer w.firing.Unlock()
+	w.check.Wait()
 }

@@ -348,6 +348,35 @@ func TestWatchdog(t *testing.T) {
 	})
 }
 
+// TestWatchdogWithASlowLog: during a check that takes longer than the interval, as with a slow log function, no
+// other check begins, but the next one follows. The end waits for the check. The time of a bubble goes on meanwhile.
+func TestWatchdogWithASlowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun, ended := 0, 0
+		w := &watchdog{look: func() bool {
+			begun++
+			time.Sleep(3 * watchdogInterval)
+			ended++
+			return false
+		}}
+		w.start()
+		time.Sleep(watchdogInterval)
+		synctest.Wait()
+		w.start() // calls are added during the check
+		time.Sleep(2 * watchdogInterval)
+		synctest.Wait()
+		assert.Equal(t, 1, begun)
+		assert.Zero(t, ended)
+		time.Sleep(2 * watchdogInterval)
+		synctest.Wait()
+		assert.Equal(t, 2, begun)
+		w.end()
+		assert.Equal(t, 2, ended)
+		time.Sleep(time.Hour)
+		assert.Equal(t, 2, begun)
+	})
+}
+
 // TestWatchdogOfAProcessor: the watchdog runs while a handler is in a call, of its initial list, of a change, of a
 // resync or of a merged change, and rests when all handlers have returned or are removed.
 func TestWatchdogOfAProcessor(t *testing.T) {
