@@ -3,10 +3,10 @@
 
 // Command cluster measures informers on a cluster of N nodes: a server process sends its traffic
 // over TLS and HTTP/2, on an open schedule, and a client process runs the informers of a controller
-// manager, by client-go or by this library. docs/cluster.md tells what is run.
+// manager, of client-go or of this library. docs/cluster.md describes the runs.
 //
 //	go run ./cluster -n 1000 -sides client-go,direct -encodings protobuf
-//	go run ./cluster -n 100,1000 -state f -resume     runs what f does not have
+//	go run ./cluster -n 100,1000 -state f -resume     runs those without a result in f
 //	go run ./cluster -n 10000 -sides direct -profile /tmp/p.
 package main
 
@@ -44,9 +44,9 @@ func main() {
 	}
 }
 
-// config is what the command line says.
+// config is the parsed command line.
 type config struct {
-	specs          []spec // the small ones first
+	specs          []spec // in the order of the flags: by nodes, encoding and side
 	state, command string
 	resume         bool
 	profile        string
@@ -110,7 +110,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// one runs a spec, or takes the result that there is. With -resume, a run that fails is a result.
+// one runs a spec, or with -resume returns the stored result, if any. With -resume, the failure of a
+// run is a result, too.
 func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, error) {
 	if c.resume {
 		if r, there, err := kept(c.state, s); there || err != nil {
