@@ -1,18 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
-// internal/fanout notice when a line of their protocols is wrong.
+// Command mutants checks that the schedules and the tests of internal/table, internal/eventlog and
+// internal/fanout fail if a line of their protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //
-// Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
-// package. First that is run by all schedules (see internal/interleave), with as many preemptions
-// as by make schedules. If none of them fails, then the tests that the patch names have to, with
-// the race detector, again and again. The copy without a patch has to pass them all.
+// Each patch in testdata/mutants of a package makes one fault, and is applied to a copy of the
+// package. All schedules of the copy are run (see internal/interleave), with as many preemptions as
+// by make schedules. If none of them fails, the tests that the patch names must fail, which are
+// repeated with the race detector. The copy without a patch must pass all of them.
 //
-// It prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs no tests
-// but the schedules.
+// The command prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs
+// only the schedules.
 package main
 
 import (
@@ -78,7 +78,8 @@ func run(ctx context.Context, root, names string, patience time.Duration) (survi
 	return survived, nil
 }
 
-// passes runs on a package as it is the schedules, and the tests that its mutants name.
+// passes returns an error unless the unchanged package passes the schedules and, if alsoTests, the
+// tests that its mutants name.
 func passes(ctx context.Context, root, pkg string, mutants []mutant, alsoTests bool) error {
 	var tests []string
 	for _, m := range mutants {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is
-// not part of it.
+// TestPatchesApply checks that the mutants' patches apply to the code, but not that the tests kill
+// them.
 func TestPatchesApply(t *testing.T) {
 	mutants, err := readMutants("../..")
 	if err != nil {
