@@ -272,8 +272,8 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
 }
 
-// peakGCPercent is a compromise: garbage is at most this share of what lives, and the collector
-// leaves time for the rest.
+// peakGCPercent is a compromise: garbage is at most this percentage of the live heap, and the
+// collector leaves CPU time for the program.
 const peakGCPercent = 10
 
 // heap returns the peak of the heap while start runs, and the growth of the live heap.

@@ -303,8 +303,8 @@ func (t *trial) notes(ctx context.Context) (n notes, err error) {
 // poll is the time between two queries of another process.
 const poll = 100 * time.Millisecond
 
-// until polls is until it returns true or an error. After patience it returns an error with the text
-// what.
+// until calls is every poll until it returns true or an error. After patience, until returns an error
+// that contains what.
 func until(ctx context.Context, what string, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("after %s: %s", patience, what))
 	defer cancel()
