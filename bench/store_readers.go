@@ -85,7 +85,7 @@ func (c *contest) round(e *env) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	for _, object := range c.versions[0] { // which the writer left at any version
+	for _, object := range c.versions[0] { // the writer left the objects at arbitrary versions
 		if err := c.store.Update(object); err != nil {
 			return outcome{}, err
 		}

@@ -54,7 +54,7 @@ func sideNamed(name string) (side, error) {
 		}
 		names = append(names, s.name)
 	}
-	return side{name: name, title: name}, fmt.Errorf("there is no side %q but %s", name, strings.Join(names, ", "))
+	return side{name: name, title: name}, fmt.Errorf("unknown side %q: use %s", name, strings.Join(names, ", "))
 }
 
 // title returns the title of the side with a name.
@@ -187,12 +187,12 @@ func (m *manager) differs(all [world.Resources]expected) []string {
 			}
 		}
 		if stored != want.State {
-			found = append(found, fmt.Sprintf("the store of %s has %+v, the server %+v", i.of, stored, want.State))
+			found = append(found, fmt.Sprintf("the store of %s has state %+v, the server %+v", i.of, stored, want.State))
 		}
 		for number, h := range i.handlers {
 			told, changes := h.state()
 			if told != want.State || want.Exact && h.group != late && changes != want.Changes {
-				found = append(found, fmt.Sprintf("handler %d of %s was told of %+v by %d changes, and the server has %+v by %d (exact: %v)",
+				found = append(found, fmt.Sprintf("handler %d of %s has state %+v after %d changes, the server %+v after %d (exact: %v)",
 					number+1, i.of, told, changes, want.State, want.Changes, want.Exact))
 			}
 		}

@@ -63,7 +63,7 @@ var errOrder = errors.New("lost, repeated or out of order")
 func look(obj any) (seen, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
-		return seen{}, fmt.Errorf("%T is no object of the server", obj)
+		return seen{}, fmt.Errorf("%T is not an object of the server", obj)
 	}
 	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	due, err2 := strconv.ParseInt(o.GetAnnotations()[blank.DueAnnotation], 10, 64)
@@ -168,7 +168,7 @@ func (h *handler) step(uid, from, to uint64) error {
 	last := h.last[uid]
 	h.last[uid] = to
 	if last != from {
-		return fmt.Errorf("%w: after version %d comes what follows %d", errOrder, last, from)
+		return fmt.Errorf("%w: after version %d, a change from version %d", errOrder, last, from)
 	}
 	return nil
 }

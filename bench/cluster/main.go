@@ -55,31 +55,31 @@ type config struct {
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	nodes := flags.String("n", "1000", "numbers of `nodes`")
-	names := flags.String("sides", "client-go,direct", "which `sides` of client-go, ours, direct, shared")
+	nodes := flags.String("n", "1000", "comma-separated numbers of `nodes`")
+	names := flags.String("sides", "client-go,direct", "comma-separated `sides`: client-go, ours, direct, shared")
 	encodings := flags.String("encodings", "protobuf", "json, protobuf or both")
 	var s spec
-	flags.Float64Var(&s.Speed, "speed", 10, "how much shorter watches, outages and the time between bookmarks are than in life; nothing happens more often")
-	flags.DurationVar(&s.Steady, "steady", 2*time.Minute, "how long the steady phase is")
+	flags.Float64Var(&s.Speed, "speed", 10, "divisor of the timeouts of watches, of outages and of the time between bookmarks; the rate of changes is not affected")
+	flags.DurationVar(&s.Steady, "steady", 2*time.Minute, "duration of the steady phase")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the plan")
-	flags.Float64Var(&s.Churn, "churn", 1, "how much more often pods and nodes change")
-	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
-	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
-	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
+	flags.Float64Var(&s.Churn, "churn", 1, "factor of the rate of changes of pods and nodes")
+	flags.StringVar(&c.state, "state", "", "store results in this `folder`, as JSON")
+	flags.BoolVar(&c.resume, "resume", false, "use the results in -state, and continue after a failed run")
+	flags.StringVar(&c.command, "command", "go run ./cluster", "the `command` that the report names")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 || s.Speed <= 0 || s.Steady <= 0 || s.Churn <= 0 || c.resume && c.state == "" {
-		return c, fmt.Errorf("there are no arguments (%q), -speed, -steady and -churn must be positive, and -resume needs -state", flags.Args())
+		return c, fmt.Errorf("-speed, -steady and -churn must be positive, -resume needs -state, and arguments are not allowed: %q", flags.Args())
 	}
 	for _, text := range strings.Split(*nodes, ",") {
 		if s.Nodes, err = strconv.Atoi(text); err != nil || s.Nodes < 2 {
-			return c, fmt.Errorf("-n: %q is no number of nodes: at least 2", text)
+			return c, fmt.Errorf("-n: %q is not a number of nodes: at least 2", text)
 		}
 		for _, s.Encoding = range strings.Split(*encodings, ",") {
 			if mediaTypes[s.Encoding] == "" {
-				return c, fmt.Errorf("-encodings: there is no encoding %q but json and protobuf", s.Encoding)
+				return c, fmt.Errorf("-encodings: unknown encoding %q: use json or protobuf", s.Encoding)
 			}
 			for _, s.Side = range strings.Split(*names, ",") {
 				if _, err := sideNamed(s.Side); err != nil {

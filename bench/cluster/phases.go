@@ -245,7 +245,7 @@ func (t *trial) report(ctx context.Context) error {
 		t.result.Phases[i].Latency = r.Phases[t.result.Phases[i].Name]
 	}
 	if r.Faulty > 0 {
-		return fmt.Errorf("handlers were not told in order %d times, first\n%s", r.Faulty, strings.Join(r.Faults, "\n"))
+		return fmt.Errorf("%d notifications were not in order, first\n%s", r.Faulty, strings.Join(r.Faults, "\n"))
 	}
 	return nil
 }

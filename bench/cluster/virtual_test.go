@@ -24,7 +24,7 @@ import (
 )
 
 var virtualFor = flag.Duration("cluster.virtual", 0,
-	"how long TestVirtualSoak follows 1,000 nodes, in virtual time; 0: ten nodes and small tables, for eight minutes")
+	"virtual time for which TestVirtualSoak follows 1,000 nodes; 0 means ten nodes and small tables, for eight minutes")
 
 // virtual is a soak test in virtual time: the changes of a world are decoded like those of informers
 // that decode directly, without HTTP and without waiting.
@@ -192,7 +192,7 @@ func (s soaked) verdict() (plateau bool, text string) {
 	slope, uncertain := slopeOf(beyond)
 	plateau = slope*n <= max(2*uncertain*n, objects/100+noise) && mean <= s.tables+objects/10
 	return plateau, fmt.Sprintf("%d changes; live heap %.1f MiB at first, %.1f at the end; in the last half it is %.1f beyond the %.1f of the same objects "+
-		"decoded anew (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
+		"decoded again (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
 }
 
 // slopeBins is the maximum number of means that samples are reduced to, because samples that follow

@@ -30,8 +30,8 @@ import (
 
 func main() {
 	root := flag.String("C", "..", "folder of the root module")
-	names := flag.String("run", "", "only the mutants whose names, as internal/table/pin-late, match this `regexp`")
-	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run that the schedules have not killed")
+	names := flag.String("run", "", "only the mutants whose names, such as internal/table/pin-late, match this `regexp`")
+	patience := flag.Duration("patience", 2*time.Minute, "time limit for the tests of a mutant that the schedules have not killed")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
@@ -71,7 +71,7 @@ func run(ctx context.Context, root, names string, patience time.Duration) (survi
 		}
 		if killer == "" {
 			survived++
-			killer = "**nobody**"
+			killer = "**none**"
 		}
 		fmt.Printf("| %s | %s | %s | %.1f s |\n", m.name, m.wrong, killer, after.Seconds())
 	}

@@ -18,7 +18,7 @@ func TestPatchesApply(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if err := (packageCopy{"../.."}).do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
-			t.Errorf("%s: %v: make the change again by hand, and the patch by git diff", m.name, err)
+			t.Errorf("%s: %v: make the change again by hand, and write the patch by git diff", m.name, err)
 		}
 	}
 }

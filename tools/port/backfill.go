@@ -168,7 +168,7 @@ func (c *cutter) cut(name string) error {
 	}
 	c.taken[name] = true
 	if len(c.nodes[name]) == 0 {
-		return fmt.Errorf("%s is no type and no function of %s that can be cut out", name, c.pkg.PkgPath)
+		return fmt.Errorf("%s is not a type or function of %s that can be cut out", name, c.pkg.PkgPath)
 	}
 	for _, node := range c.nodes[name] {
 		if err := c.take(node); err != nil {

@@ -129,7 +129,7 @@ func (p *port) tidy(ctx context.Context) error {
 func (p *port) checkPins(m *modfile.File) error {
 	for _, r := range m.Require {
 		if pinned := p.pin(r.Mod); pinned != "" && r.Mod.Version != pinned {
-			return fmt.Errorf("go mod tidy takes %s: a package imports what %s lacks; put that into a file named _v037.go or _v037_test.go", r.Mod, pinned)
+			return fmt.Errorf("go mod tidy selects %s: a package imports another one that %s lacks; move the import to a file named _v037.go or _v037_test.go", r.Mod, pinned)
 		}
 	}
 	return nil

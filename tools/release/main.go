@@ -73,7 +73,7 @@ func main() {
 	r := ours()
 	flag.StringVar(&r.version, "version", "", "the `version` to tag, as v0.37.0")
 	flag.StringVar(&r.dir, "C", "..", "`folder` of the root module")
-	dry := flag.Bool("dry-run", false, "set no tag")
+	dry := flag.Bool("dry-run", false, "set no tags")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

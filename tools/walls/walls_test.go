@@ -157,7 +157,7 @@ func TestWalls(t *testing.T) {
 		}
 		allowed, known := mayUse[name]
 		if !known {
-			t.Errorf("%s: say in mayUse of what it may name something", pkg.PkgPath)
+			t.Errorf("%s: list in mayUse the packages that it may use", pkg.PkgPath)
 		}
 		for used, example := range usedBy(pkg) {
 			if !slices.Contains(allowed, used) {
@@ -206,7 +206,7 @@ func loaded(t *testing.T) map[string]*packages.Package {
 		}
 		name, ours := inModule(pkg.PkgPath)
 		if !ours {
-			t.Errorf("%s is no package of the library", pkg.PkgPath)
+			t.Errorf("%s is not a package of the library", pkg.PkgPath)
 		}
 		byName[name] = pkg
 	}

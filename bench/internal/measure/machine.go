@@ -158,7 +158,7 @@ func (p Process) fields(file, after string, least int) ([]string, error) {
 	_, rest, _ := strings.Cut(string(content), after)
 	fields := strings.Fields(rest)
 	if err == nil && len(fields) < least {
-		err = errors.New("the system tells it in an unknown form")
+		err = errors.New("unknown format")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.path(file), err)

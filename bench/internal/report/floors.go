@@ -18,11 +18,11 @@ var (
 	// ErrBelow is the error of a ratio below its floor.
 	ErrBelow = errors.New("the ratio is below its floor")
 	// ErrUnknown is the error of a floor without a row or measure.
-	ErrUnknown = errors.New("the floors name what the benchmark does not have")
+	ErrUnknown = errors.New("the benchmark has no such row or measure")
 	// ErrMissing is the error of a row with a floor that was not run.
 	ErrMissing = errors.New("the row has a floor and was not run")
 	// ErrUnguarded is the error of a row of a quick run that the floors do not list.
-	ErrUnguarded = errors.New("the row has no floor; one that is to have none is listed with a dash")
+	ErrUnguarded = errors.New("the row has no floor; list it, with a dash for none")
 )
 
 // Floors are the lowest ratios that pass. They are kept in a file, so that a change that makes a

@@ -35,7 +35,7 @@ func (s *server) handler() http.Handler {
 		mux.HandleFunc("GET "+blank.Of(of).Path(), func(w http.ResponseWriter, r *http.Request) {
 			watch := r.URL.Query().Get("watch")
 			if s.config.TLS && r.ProtoMajor != 2 {
-				http.Error(w, "by HTTP/2 only", http.StatusHTTPVersionNotSupported)
+				http.Error(w, "HTTP/2 only", http.StatusHTTPVersionNotSupported)
 				return
 			}
 			t := &watcher{server: s, of: of, w: w}
