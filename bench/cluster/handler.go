@@ -215,7 +215,7 @@ func (p *phases) of(due int64) string {
 }
 
 const (
-	// limit is the limit for the 99.9th percentile of the latency, in microseconds.
+	// limit is the latency that at most one event in a thousand should exceed, in microseconds.
 	limit = 100_000
 	// mostLatency is the maximum latency that is recorded, in microseconds; a run is shorter.
 	mostLatency = 1e10

@@ -230,7 +230,8 @@ func (t *watcher) write() error {
 	return err
 }
 
-// writeFull writes the buffer if it holds a chunk. The answers of a still world are not divided.
+// writeFull writes the buffer if it holds a chunk. A still world's answers are recorded whole, and so
+// are not written in chunks.
 func (t *watcher) writeFull() error {
 	if len(t.buffer) < chunk || t.server.still != nil {
 		return nil
