@@ -107,7 +107,7 @@ func (r httpRow) row() row {
 	return row{
 		group: "End to end over HTTP on loopback", name: name, title: title,
 		light:  true,       // its objects are the server's
-		rounds: fullRounds, // the tap does not come out close to client-go
+		rounds: fullRounds, // the figures of direct decoding are never close to client-go's
 		setup:  func(ctx context.Context, e *env) (trial, error) { return httpTrial(ctx, e, r) },
 	}
 }
@@ -119,9 +119,9 @@ func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 type httpWay string
 
 const (
-	plainWay  httpWay = ""       // as its client does
+	plainWay  httpWay = ""       // by the client
 	tappedWay httpWay = "tapped" // directly
-	sharedWay httpWay = "shared" // directly, and equal parts of objects are one
+	sharedWay httpWay = "shared" // directly, sharing equal parts of objects
 )
 
 var httpWays = []httpWay{plainWay, tappedWay, sharedWay}
@@ -134,18 +134,18 @@ type httpStage struct {
 	hello   serve.Hello
 	media   string
 	objects int
-	rounds  int // of our side
+	rounds  int // of kinformer's side
 
 	// rest stands for the heap of the rest of a program, about as large as a list. Without it, the
 	// garbage collector would run every few megabytes.
 	rest []byte
 }
 
-// restOf is how many bytes a pod takes, about.
+// restOf is the approximate number of bytes of a pod, by media type.
 var restOf = map[string]int{blank.JSON: 10_000, blank.Protobuf: 5000}
 
 func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
-	e.drop() // or collections of garbage would be rare, by the objects of other rows
+	e.drop() // the objects of other rows would make garbage collection rare
 	h := &httpStage{row: r, env: e, objects: max(20, e.ops(r.objects)), media: blank.JSON}
 	if r.encoding == "protobuf" {
 		h.media = blank.Protobuf
@@ -251,7 +251,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		return out, err
 	}
 	if !h.row.kind.updates {
-		if err := opened(); err != nil { // or it would be cut off, and complain
+		if err := opened(); err != nil { // an earlier stop would log an error of the watch
 			return out, err
 		}
 	}
@@ -272,8 +272,8 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
 }
 
-// peakGCPercent is a compromise: garbage is at most this share of what lives, and the collector
-// leaves time for the rest.
+// peakGCPercent is a compromise: garbage is at most this percentage of the live heap, and the
+// collector leaves CPU time for the program.
 const peakGCPercent = 10
 
 // heap returns the peak of the heap while start runs, and the growth of the live heap.

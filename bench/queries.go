@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	byPhase       = "phase" // which all pods have alike
+	byPhase       = "phase" // equal for all pods
 	pageSize      = 100
-	queryTime     = 200 * time.Millisecond // of the questions of a round
-	questionCount = 20                     // that are asked in turns
+	queryTime     = 200 * time.Millisecond // the duration of the queries of a round
+	questionCount = 20                     // the number of different queries
 	memdbsTable   = "pods"
 )
 
-// queryRows ask a full store for the pods with a phase, in a namespace, on a node, and for a page.
-// With client-go's store a list is that of the first index, of which every other index function leaves
-// objects out, as controller-runtime's cache does with fields; a page is cut out of sorted keys. The
-// same is asked of a memdb, which has the same three indexes and whose other conditions are plain code.
+// queryRows query a full store for the pods with a phase, in a namespace and on a node, and for a page.
+// With client-go's store, the objects of the first index are filtered by the other index functions, as in
+// controller-runtime's cache for fields, and a page is a part of the sorted keys. The same queries of a
+// memdb use one of the same three indexes, and filter by plain code.
 func queryRows() []row {
 	return []row{
 		termsRow("worst", []string{byPhase, byNamespace, byNode}),
@@ -206,7 +206,7 @@ func askView(store clientgo.Indexer, q question) (found []any, err error) {
 	return found, nil
 }
 
-// keyed is a pod as the memdb has it.
+// keyed is a pod in the memdb.
 type keyed struct {
 	Key, Namespace, Node, Phase string
 	pod                         *corev1.Pod

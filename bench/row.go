@@ -19,7 +19,7 @@ import (
 // row is one workload of the benchmark.
 type row struct {
 	group string // heading in the report
-	name  string // what -run selects
+	name  string // the name for -run
 	title string // a short description
 	// light selects light objects (workload.Config.Light).
 	light bool
@@ -82,7 +82,7 @@ type side struct {
 // sides are client-go and this library, in this order everywhere.
 func sides() [2]side { return [2]side{clientGo(0, "client-go"), ours(1)} }
 
-// controlSides are client-go twice. What differs between them is noise.
+// controlSides are client-go twice. Differences between them are noise.
 func controlSides() [2]side { return [2]side{clientGo(0, "client-go"), clientGo(1, "client-go again")} }
 
 func clientGo(index int, name string) side {

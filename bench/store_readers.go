@@ -85,7 +85,7 @@ func (c *contest) round(e *env) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	for _, object := range c.versions[0] { // which the writer left at any version
+	for _, object := range c.versions[0] { // the writer left the objects at arbitrary versions
 		if err := c.store.Update(object); err != nil {
 			return outcome{}, err
 		}
@@ -94,7 +94,7 @@ func (c *contest) round(e *env) (outcome, error) {
 	out := outcome{samples: []sample{{"wall per read", "ns", float64(usage.Wall) / reads}}}
 	if c.rate == 0 {
 		out.samples = append(out.samples, sample{"wall per write", "ns", float64(usage.Wall) / float64(writes)})
-	} else { // the time of a write is what the rate says
+	} else { // the rate determines the time of a write
 		out.samples = append(out.samples, sample{"CPU per read, writer included", "ns", float64(usage.CPU) / reads})
 	}
 	out.check, err = stateOf(c.store)
@@ -253,7 +253,7 @@ func (w stallWrites) writeFor(limit time.Duration, store clientgo.Indexer, both 
 }
 
 // getOnSchedule makes every Get that is due before done, and at least one, late or not, and returns
-// the latencies in microseconds. It spins between them: timers are later than what is measured.
+// the latencies in microseconds. It spins between them, because timers are later than a Get takes.
 func getOnSchedule(store clientgo.Indexer, keys []string, done *atomic.Bool) ([]float64, error) {
 	const step = 7919 // a prime: neighbours in time are no neighbours in memory
 	latencies := make([]float64, 0, 1<<14)

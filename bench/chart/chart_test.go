@@ -33,7 +33,7 @@ func TestBars(t *testing.T) {
 	assert.Contains(t, picture, dark[page])
 }
 
-// TestTerminal draws the picture of the demo from its text again.
+// TestTerminal checks that the picture of the demo is the one drawn from its text.
 func TestTerminal(t *testing.T) {
 	text, err := os.ReadFile("../../docs/pictures/demo.txt")
 	require.NoError(t, err)

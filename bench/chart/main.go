@@ -47,15 +47,15 @@ func run(root string) error {
 	return os.WriteFile(filepath.Join(root, "docs/pictures/demo.svg"), []byte(drawTerminal("make demo", string(demo))), 0o644)
 }
 
-// bar is a figure of ours as a share of client-go's.
+// bar is a figure of kinformer as a share of client-go's.
 type bar struct {
 	label, figures string
 	share          float64
 	direct         bool
 }
 
-// figureRow is a row of the table of figures in README.md: text, client-go's figure, ours, ratio,
-// and where they are from.
+// figureRow matches a row of the table of figures in README.md: text, client-go's figure, kinformer's
+// figure, ratio, and the row of the benchmark.
 var figureRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\| ([\\d.,]+) \\| ([\\d.,]+) \\| [^|]+ \\| `[a-z]+/")
 
 func figures(readme string) (all []bar) {
@@ -68,14 +68,14 @@ func figures(readme string) (all []bar) {
 	return all
 }
 
-// number reads the number that a cell begins with; 0 for none.
+// number returns the number at the beginning of a cell, or 0 if there is none.
 func number(cell string) float64 {
 	word, _, _ := strings.Cut(strings.TrimSpace(cell), " ")
 	value, _ := strconv.ParseFloat(strings.ReplaceAll(word, ",", ""), 64)
 	return value
 }
 
-// theme has the colors of page, text and grid, and of the sides, on light or on dark pages.
+// theme has the colors of the page, text, grid and sides.
 type theme [7]string
 
 var (
@@ -83,7 +83,7 @@ var (
 	dark  = theme{"#0d1117", "#e6edf3", "#30363d", "#8b949e", "#3fb8af", "#f0883e", "#a5a8ff"}
 )
 
-// rules are those of the classes c0 to c6, which fill, and s0 to s6, of lines.
+// rules returns the CSS rules of the classes c0 to c6, which fill, and s0 to s6, which draw lines.
 func (t theme) rules() string {
 	var b strings.Builder
 	for i, color := range t {
@@ -97,13 +97,13 @@ const (
 	margin = 18.0
 	leaded = 20.0 // the height of a line of text
 	letter = 8.6  // the mean width of a letter in DejaVu Sans, which is wider than Arial
-	page   = 0    // numbers of colors
+	page   = 0    // indexes into a theme
 	ink    = 1
 	grid   = 2
-	side   = 3 // that of client-go; the others follow
+	side   = 3 // client-go; the other sides follow
 )
 
-// drawing is a picture that grows from above.
+// drawing is the content of a picture in SVG.
 type drawing struct {
 	strings.Builder
 }
@@ -124,7 +124,7 @@ func (d *drawing) line(color int, thick float64, points ...[2]float64) {
 	d.WriteString("\"/>\n")
 }
 
-// names writes names behind boxes of their colors.
+// names writes names after boxes of their colors.
 func (d *drawing) names(y float64, colors []int, names []string) {
 	x := margin
 	for i, name := range names {
@@ -134,7 +134,7 @@ func (d *drawing) names(y float64, colors []int, names []string) {
 	}
 }
 
-// svg is the picture with its page.
+// svg returns the picture with its page.
 func (d *drawing) svg(height float64, rules string) string {
 	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "+
 		"font-family=\"Arial,Helvetica,sans-serif\" font-size=\"14\">\n<style>%s</style>\n<rect class=\"c%d\" width=\"100%%\" height=\"100%%\"/>\n%s</svg>\n",

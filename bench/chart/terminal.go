@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	column = 8.0 // of the terminal, in a picture
+	column = 8.0 // the width of a character in the picture
 	lines  = 18.0
 )
 
-// ratio is "3.20x", or ">100x".
+// ratio matches "3.20x", or ">100x" in HTML.
 var ratio = regexp.MustCompile(`(&gt;)?[0-9.]+x\b`)
 
-// drawTerminal draws a command and its output as a terminal shows them. Each line is as long as its
-// columns, whichever monospaced font a reader has.
+// drawTerminal returns a picture of a command and its output in a terminal. The width of a line
+// depends only on its characters, and not on the reader's monospaced font.
 func drawTerminal(command, output string) string {
 	var d strings.Builder
 	widest, y := 0, lines

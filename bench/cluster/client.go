@@ -32,10 +32,10 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// side is an implementation, with options.
+// side is an implementation with options.
 type side struct {
 	name, title, module string
-	direct              bool // decodes itself
+	direct              bool // whether its informers decode directly
 	newInformer         func(clientgo.ListerWatcher, apiruntime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 }
 
@@ -54,22 +54,22 @@ func sideNamed(name string) (side, error) {
 		}
 		names = append(names, s.name)
 	}
-	return side{name: name, title: name}, fmt.Errorf("there is no side %q but %s", name, strings.Join(names, ", "))
+	return side{name: name, title: name}, fmt.Errorf("unknown side %q: use %s", name, strings.Join(names, ", "))
 }
 
-// title returns what a side is called where it is explained.
+// title returns the title of the side with a name.
 func title(name string) string {
 	s, _ := sideNamed(name)
 	return s.title
 }
 
-// clientConfig configures a client process.
+// clientConfig configures the client process.
 type clientConfig struct {
 	Side, MediaType string
 	Server          serve.Hello
 }
 
-// informer is one with its handlers.
+// informer is an informer with its handlers.
 type informer struct {
 	clientgo.SharedIndexInformer
 	of            world.Resource
@@ -77,21 +77,21 @@ type informer struct {
 	handlers      []*handler
 }
 
-// manager is a controller manager without controllers: informers of six resources with twelve
-// handlers, of which one is slow and one joins late.
+// manager has the informers of a controller manager without controllers: informers of six resources
+// with twelve handlers, one of which is slow, and one of which joins late.
 type manager struct {
 	side      side
 	informers []*informer
 	phases    phases
 }
 
-// groups are the handlers of each resource; the one that joins late comes later.
+// groups are the groups of each resource's handlers, without the one that joins late.
 var groups = map[world.Resource][]group{
 	world.Leases: {prompt, prompt}, world.Pods: {prompt, prompt}, world.Slices: {prompt, slow}, world.Events: {prompt},
 	world.ReplicaSets: {prompt, prompt}, world.Nodes: {prompt, prompt},
 }
 
-// newManager makes the informers, which do not run yet.
+// newManager makes the informers, without running them.
 func newManager(c clientConfig) (*manager, error) {
 	s, err := sideNamed(c.Side)
 	if err != nil {
@@ -139,7 +139,8 @@ func indexersOf(of world.Resource) clientgo.Indexers {
 	return indexers
 }
 
-// sync waits until all handlers of a kind, slow or not, have heard the first lists.
+// sync blocks until all handlers, slow ones if theSlow and others if not, have received the first
+// lists.
 func (m *manager) sync(ctx context.Context, within time.Duration, theSlow bool) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -186,12 +187,12 @@ func (m *manager) differs(all [world.Resources]expected) []string {
 			}
 		}
 		if stored != want.State {
-			found = append(found, fmt.Sprintf("the store of %s has %+v, the server %+v", i.of, stored, want.State))
+			found = append(found, fmt.Sprintf("the store of %s has state %+v, the server %+v", i.of, stored, want.State))
 		}
 		for number, h := range i.handlers {
 			told, changes := h.state()
 			if told != want.State || want.Exact && h.group != late && changes != want.Changes {
-				found = append(found, fmt.Sprintf("handler %d of %s was told of %+v by %d changes, and the server has %+v by %d (exact: %v)",
+				found = append(found, fmt.Sprintf("handler %d of %s has state %+v after %d changes, the server %+v after %d (exact: %v)",
 					number+1, i.of, told, changes, want.State, want.Changes, want.Exact))
 			}
 		}
@@ -199,8 +200,8 @@ func (m *manager) differs(all [world.Resources]expected) []string {
 	return found
 }
 
-// decodes returns an error if an informer does not decode directly although it should, or the other
-// way round.
+// decodes returns an error unless each informer decodes directly if and only if the side does,
+// without differences.
 func (m *manager) decodes() error {
 	for _, i := range m.informers {
 		if m.side.module == measure.ClientGo {
@@ -217,9 +218,9 @@ func (m *manager) decodes() error {
 
 // clientStatus is the part of a client's state that is read while it runs.
 type clientStatus struct {
-	Collected time.Duration // CPU time of collections of garbage so far
-	// LastLate is when a handler, but the slow one, was last called later than the limit, in
-	// nanoseconds since 1970; 0 for never.
+	Collected time.Duration // the CPU time of garbage collection so far
+	// LastLate is the time of the last call of a handler, except the slow one, with a latency over
+	// the limit, in nanoseconds since 1970; 0 means none.
 	LastLate int64
 }
 
@@ -237,10 +238,10 @@ func (m *manager) status() clientStatus {
 	return s
 }
 
-// report is what handlers were told, by phase and group.
+// report has the latencies of handlers, by phase and group, and their faults.
 type report struct {
 	Phases map[string]map[group]latency
-	// Faulty counts notifications that were not in order; Faults are the first ones.
+	// Faulty is the number of notifications that were not in order; Faults are the first ones.
 	Faulty int
 	Faults []string
 }
@@ -273,16 +274,17 @@ func (m *manager) report() report {
 	return r
 }
 
-// follow runs the informers as a child, and does what it is told:
+// follow runs the informers as a child, and executes these commands until in ends:
 //
-//	sync       waits until all have synced, and returns how long they took
-//	sync slow  waits until the slow handler has, too
+//	sync       blocks until all handlers except the slow one have synced; returns the time since
+//	           the start
+//	sync slow  blocks until the slow handler has synced
 //	phase      {name}: begins a phase now
-//	join       adds the handler that joins late, and returns how long it took to know all
-//	differs    {what is expected of each resource}: returns what is otherwise
-//	status     returns the status
+//	join       adds the handler that joins late, blocks until it has synced, returns the time taken
+//	differs    {the expected state of each resource}: returns the differences
+//	status     returns the clientStatus
 //	report     returns the report
-//	profile    {a file}: begins a CPU profile; "" ends it, and writes that of the heap beside it
+//	profile    {file}: begins a CPU profile; "" ends it, and writes a heap profile beside it
 func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -320,7 +322,7 @@ func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) err
 	})
 }
 
-// toggle begins a profile, or ends it.
+// toggle begins a CPU profile, or if path is empty, ends it and writes a heap profile.
 func toggle(file **os.File, path string) (err error) {
 	if path != "" {
 		if *file, err = os.Create(path); err != nil {

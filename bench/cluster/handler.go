@@ -18,40 +18,40 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// group is what handlers are reported as.
+// group is a group of handlers with one latency in the report.
 type group string
 
 const (
-	prompt group = "prompt" // all but these:
+	prompt group = "prompt" // all except these:
 	slow   group = "slow"
-	late   group = "late" // to join
+	late   group = "late" // joins in the steady phase
 )
 
-// slowness is how long the slow handler takes for each notification.
+// slowness is the time that the slow handler takes for each notification.
 const slowness = 2 * time.Millisecond
 
-// handler is one of an informer. It measures each call, from the time when the change was due at
-// the server, and checks it: versions of an object only rise, each update begins where the last one
-// ended, and all together is what the server has.
+// handler is an event handler that measures the latency of each call, from the time when the change
+// was due at the server, and checks the order: the versions of an object only rise, and each update
+// begins at the version of the last one.
 type handler struct {
 	of     world.Resource
 	group  group
 	phases *phases
 
 	mu        sync.Mutex
-	last      map[uint64]uint64 // the version of each object that is there, by a hash of its UID
-	changes   uint64            // notifications of changes, without the initial list
-	faults    []string          // the first ones
+	last      map[uint64]uint64 // the version of each existing object, by the hash of its UID
+	changes   uint64            // the number of changes, without the initial list
+	faults    []string          // the first faults
 	faulty    int
 	latencies map[string]*latencies // by phase
-	lastLate  int64                 // when it was last called too late
+	lastLate  int64                 // the time of the last call over the limit
 }
 
 func newHandler(of world.Resource, g group, p *phases) *handler {
 	return &handler{of: of, group: g, phases: p, last: map[uint64]uint64{}, latencies: map[string]*latencies{}}
 }
 
-// seen is an object as a handler looks at it: it keeps no memory of the object.
+// seen has the checked properties of an object, without references to it.
 type seen struct {
 	uid     uint64 // a hash
 	version uint64
@@ -63,7 +63,7 @@ var errOrder = errors.New("lost, repeated or out of order")
 func look(obj any) (seen, error) {
 	o, ok := obj.(metav1.Object)
 	if !ok {
-		return seen{}, fmt.Errorf("%T is no object of the server", obj)
+		return seen{}, fmt.Errorf("%T is not an object of the server", obj)
 	}
 	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	due, err2 := strconv.ParseInt(o.GetAnnotations()[blank.DueAnnotation], 10, 64)
@@ -102,7 +102,8 @@ func (h *handler) OnUpdate(before, after any) {
 	})
 }
 
-// OnDelete is told of an object that is gone: as it was at the end, or as it was last known.
+// OnDelete checks a deletion, with the object's last state or, if the deletion was missed, a
+// DeletedFinalStateUnknown.
 func (h *handler) OnDelete(obj any) {
 	h.call(func(now int64) error {
 		unknown, missed := obj.(clientgo.DeletedFinalStateUnknown)
@@ -127,7 +128,8 @@ func (h *handler) OnDelete(obj any) {
 	})
 }
 
-// call runs what a notification does.
+// call runs do with the current time and h.mu held, and records its error as a fault. The slow
+// handler sleeps first.
 func (h *handler) call(do func(now int64) error) {
 	if h.group == slow {
 		time.Sleep(slowness)
@@ -143,7 +145,7 @@ func (h *handler) call(do func(now int64) error) {
 	}
 }
 
-// record counts a change and notes its latency. That of objects that were there before all is none.
+// record counts a change and records its latency, unless the change was due before all phases.
 func (h *handler) record(now, due int64) {
 	h.changes++
 	phase := h.phases.of(due)
@@ -160,12 +162,13 @@ func (h *handler) record(now, due int64) {
 	}
 }
 
-// step takes an object from a version, 0 for none, to another.
+// step records that an object changed from a version, 0 if it was added, to another. It returns
+// errOrder if from is not the last version.
 func (h *handler) step(uid, from, to uint64) error {
 	last := h.last[uid]
 	h.last[uid] = to
 	if last != from {
-		return fmt.Errorf("%w: after version %d comes what follows %d", errOrder, last, from)
+		return fmt.Errorf("%w: after version %d, a change from version %d", errOrder, last, from)
 	}
 	return nil
 }
@@ -212,23 +215,23 @@ func (p *phases) of(due int64) string {
 }
 
 const (
-	// limit is the latency that all but one event in a thousand should stay below, in microseconds.
+	// limit is the latency that at most one event in a thousand should exceed, in microseconds.
 	limit = 100_000
-	// mostLatency is what longer latencies count as, in microseconds: more than a run takes.
+	// mostLatency is the maximum latency that is recorded, in microseconds; a run is shorter.
 	mostLatency = 1e10
 )
 
-// latency condenses latencies, in microseconds.
+// latency is a summary of latencies, in microseconds.
 type latency struct {
 	Events, P50, P99, P999, Max int64
-	// Over counts those over the limit.
+	// Over is the number of latencies over the limit.
 	Over int64
 }
 
-// under is the share of events within the limit.
+// under returns the share of events within the limit.
 func (l latency) under() float64 { return 1 - float64(l.Over)/float64(max(1, l.Events)) }
 
-// latencies are those of one handler in one phase.
+// latencies are the latencies of one handler in one phase.
 type latencies struct {
 	all  *hdrhistogram.Histogram
 	over int64
@@ -236,7 +239,7 @@ type latencies struct {
 
 func newLatencies() *latencies { return &latencies{all: hdrhistogram.New(1, mostLatency, 2)} }
 
-// record reports whether the latency is over the limit.
+// record records a latency and reports whether it is over the limit.
 func (l *latencies) record(nanoseconds int64) (over bool) {
 	micros := nanoseconds / 1000
 	if over = micros > limit; over {

@@ -3,10 +3,10 @@
 
 // Command cluster measures informers on a cluster of N nodes: a server process sends its traffic
 // over TLS and HTTP/2, on an open schedule, and a client process runs the informers of a controller
-// manager, by client-go or by this library. docs/cluster.md tells what is run.
+// manager, of client-go or of this library. docs/cluster.md describes the runs.
 //
 //	go run ./cluster -n 1000 -sides client-go,direct -encodings protobuf
-//	go run ./cluster -n 100,1000 -state f -resume     runs what f does not have
+//	go run ./cluster -n 100,1000 -state f -resume     runs those without a result in f
 //	go run ./cluster -n 10000 -sides direct -profile /tmp/p.
 package main
 
@@ -44,9 +44,9 @@ func main() {
 	}
 }
 
-// config is what the command line says.
+// config is the parsed command line.
 type config struct {
-	specs          []spec // the small ones first
+	specs          []spec // in the order of the flags: by nodes, encoding and side
 	state, command string
 	resume         bool
 	profile        string
@@ -55,31 +55,31 @@ type config struct {
 func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	nodes := flags.String("n", "1000", "numbers of `nodes`")
-	names := flags.String("sides", "client-go,direct", "which `sides` of client-go, ours, direct, shared")
+	nodes := flags.String("n", "1000", "comma-separated numbers of `nodes`")
+	names := flags.String("sides", "client-go,direct", "comma-separated `sides`: client-go, ours, direct, shared")
 	encodings := flags.String("encodings", "protobuf", "json, protobuf or both")
 	var s spec
-	flags.Float64Var(&s.Speed, "speed", 10, "how much shorter watches, outages and the time between bookmarks are than in life; nothing happens more often")
-	flags.DurationVar(&s.Steady, "steady", 2*time.Minute, "how long the steady phase is")
+	flags.Float64Var(&s.Speed, "speed", 10, "divisor of the timeouts of watches, of outages and of the time between bookmarks; the rate of changes is not affected")
+	flags.DurationVar(&s.Steady, "steady", 2*time.Minute, "duration of the steady phase")
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the plan")
-	flags.Float64Var(&s.Churn, "churn", 1, "how much more often pods and nodes change")
-	flags.StringVar(&c.state, "state", "", "keep results in this `folder`, as JSON")
-	flags.BoolVar(&c.resume, "resume", false, "take what -state has already, and go on after a run that fails")
-	flags.StringVar(&c.command, "command", "go run ./cluster", "what the report is said to be written by")
+	flags.Float64Var(&s.Churn, "churn", 1, "factor of the rate of changes of pods and nodes")
+	flags.StringVar(&c.state, "state", "", "store results in this `folder`, as JSON")
+	flags.BoolVar(&c.resume, "resume", false, "use the results in -state, and continue after a failed run")
+	flags.StringVar(&c.command, "command", "go run ./cluster", "the `command` that the report names")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
 	if flags.NArg() > 0 || s.Speed <= 0 || s.Steady <= 0 || s.Churn <= 0 || c.resume && c.state == "" {
-		return c, fmt.Errorf("there are no arguments (%q), -speed, -steady and -churn must be positive, and -resume needs -state", flags.Args())
+		return c, fmt.Errorf("-speed, -steady and -churn must be positive, -resume needs -state, and arguments are not allowed: %q", flags.Args())
 	}
 	for _, text := range strings.Split(*nodes, ",") {
 		if s.Nodes, err = strconv.Atoi(text); err != nil || s.Nodes < 2 {
-			return c, fmt.Errorf("-n: %q is no number of nodes: at least 2", text)
+			return c, fmt.Errorf("-n: %q is not a number of nodes: at least 2", text)
 		}
 		for _, s.Encoding = range strings.Split(*encodings, ",") {
 			if mediaTypes[s.Encoding] == "" {
-				return c, fmt.Errorf("-encodings: there is no encoding %q but json and protobuf", s.Encoding)
+				return c, fmt.Errorf("-encodings: unknown encoding %q: use json or protobuf", s.Encoding)
 			}
 			for _, s.Side = range strings.Split(*names, ",") {
 				if _, err := sideNamed(s.Side); err != nil {
@@ -110,7 +110,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return err
 }
 
-// one runs a spec, or takes the result that there is. With -resume, a run that fails is a result.
+// one runs a spec, or with -resume returns the stored result, if any. With -resume, the failure of a
+// run is a result, too.
 func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, error) {
 	if c.resume {
 		if r, there, err := kept(c.state, s); there || err != nil {

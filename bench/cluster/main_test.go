@@ -27,7 +27,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// TestMain is also the server and the client.
+// TestMain also runs the server and the client.
 func TestMain(m *testing.M) {
 	is, err := child.Main(context.Background(), roles)
 	if !is {
@@ -45,8 +45,8 @@ func needProc(t *testing.T) {
 	}
 }
 
-// TestClusters runs small clusters, with all faults: run fails if anything is lost, repeated or out
-// of order. What is measured must be plausible; how good it is does not matter here.
+// TestClusters runs small clusters with all faults. A run fails if a notification is lost, repeated
+// or out of order. Results must be plausible, but have no limits.
 func TestClusters(t *testing.T) {
 	needProc(t)
 	for _, c := range [][2]string{{"client-go", "json"}, {"ours", "protobuf"}, {"direct", "protobuf"}, {"shared", "json"}} {
@@ -102,8 +102,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestADifferenceEndsInAnError: a client of another cluster has other objects. One that dies is
-// noticed, as when the kernel kills the largest process.
+// TestADifferenceEndsInAnError checks that a client with the objects of another cluster is an error,
+// and a killed client, too.
 func TestADifferenceEndsInAnError(t *testing.T) {
 	needProc(t)
 	small := spec{Nodes: 4, Side: "client-go", Encoding: "json", Speed: 60, Churn: 1, Seed: 1, Steady: time.Second}
@@ -123,7 +123,7 @@ func TestADifferenceEndsInAnError(t *testing.T) {
 	assert.ErrorContains(t, one.stop(), "killed")
 }
 
-// a makes an object at a version, which was due some time ago.
+// a returns a pod at a version, which was due some time ago.
 func a(name string, version int, ago time.Duration) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		UID: types.UID(name), ResourceVersion: fmt.Sprint(version),
@@ -147,7 +147,7 @@ func TestWhatIsToldInOrderAddsUp(t *testing.T) {
 	h.OnUpdate(y, y) // after a relist
 	h.OnDelete(a("y", 5, 0))
 	h.OnDelete(clientgo.DeletedFinalStateUnknown{Obj: a("z", 3, 0)})
-	h.OnAdd(a("y", 6, 0), false) // anew
+	h.OnAdd(a("y", 6, 0), false) // created again
 	state, changes := h.state()
 	var want world.State
 	want.Add("x", 4)
@@ -161,7 +161,7 @@ func TestWhatIsToldInOrderAddsUp(t *testing.T) {
 	assert.InEpsilon(t, 1_000_000, l.Max, 0.2)
 }
 
-// TestFaultsAreNoticed: each of these is one.
+// TestFaultsAreNoticed checks that a handler counts each kind of fault.
 func TestFaultsAreNoticed(t *testing.T) {
 	for name, wrong := range map[string]func(*handler){
 		"added twice":             func(h *handler) { h.OnAdd(a("x", 4, 0), false) },

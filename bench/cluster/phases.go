@@ -24,11 +24,11 @@ import (
 const (
 	phaseStart  = "start"  // until all informers have synced
 	phaseSteady = "steady" // with restarts of watches, and a handler that joins late
-	phaseGone   = "gone"   // each resource must be listed again once
+	phaseGone   = "gone"   // each resource is compacted, and listed again
 	phaseStorm  = "storm"  // all connections are cut, and after an outage all resources are listed again
 )
 
-// measured runs a spec.
+// measured runs a spec and returns its result.
 func measured(ctx context.Context, s spec, profile string, progress io.Writer) (result, error) {
 	say(progress, "%d nodes, %s, %s", s.Nodes, s.Encoding, title(s.Side))
 	before, err := measure.Cores()
@@ -47,7 +47,7 @@ func measured(ctx context.Context, s spec, profile string, progress io.Writer) (
 	return t.result, errors.Join(err, err2)
 }
 
-// run runs the phases.
+// run runs the phases, with checks between them.
 func (t *trial) run(ctx context.Context, profile string, progress io.Writer) error {
 	for _, step := range []struct {
 		name     string
@@ -57,10 +57,10 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 		{phaseStart, true, t.start},
 		{"after the start", false, t.between},
 		{phaseSteady, true, func(ctx context.Context) error { return t.steady(ctx, profile) }},
-		{"settle", false, t.settle},  // nothing was listed anew so far: each change is told exactly once
-		{"report", false, t.report},  // what follows may be more than the machine carries
-		{phaseStorm, true, t.storm},  // first, while the memory is what it is while all is well
-		{phaseGone, true, t.allGone}, // one after the other
+		{"settle", false, t.settle},  // without relists so far, each change is notified exactly once
+		{"report", false, t.report},  // before phases that may exceed the machine
+		{phaseStorm, true, t.storm},  // first, while the memory is as in the steady phase
+		{phaseGone, true, t.allGone}, // one resource after the other
 		{"settle", false, t.settle},
 		{"report", false, t.report},
 	} {
@@ -78,10 +78,10 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 	return nil
 }
 
-// phase measures what is run.
+// phase runs a phase and appends its result.
 func (t *trial) phase(ctx context.Context, name string, run func(context.Context) error) error {
 	noted, err := t.notes(ctx)
-	if err == nil && name != phaseStart { // that began with the process
+	if err == nil && name != phaseStart { // the start began with the process
 		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())
 	}
 	var was, is clientStatus
@@ -112,7 +112,7 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 	return errors.Join(err, err2, err3)
 }
 
-// sampleRSS reads the memory from now on, until stop returns the median.
+// sampleRSS samples the client's RSS until stop is called, which returns the median in bytes.
 func (t *trial) sampleRSS(ctx context.Context) (stop func() uint64) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan []uint64)
@@ -137,8 +137,8 @@ func (t *trial) start(ctx context.Context) error {
 	return t.client.Call(ctx, "sync", patience, &t.result.Sync)
 }
 
-// between waits until what happened during the start is sent, the slow handler knows the first
-// lists as well, and the start is over for the memory.
+// between blocks until the changes of the start are sent and the slow handler has synced, and then
+// for some seconds in which the memory settles. It resets the server's lateness.
 func (t *trial) between(ctx context.Context) error {
 	noted, err := t.notes(ctx)
 	if err == nil {
@@ -151,12 +151,12 @@ func (t *trial) between(ctx context.Context) error {
 		err = pause(ctx, min(5*time.Second, t.spec.Steady/4))
 	}
 	if err == nil {
-		err = t.server.Call(ctx, "late", nil, nil) // from here on
+		err = t.server.Call(ctx, "late", nil, nil) // resets it
 	}
 	return err
 }
 
-// steady lets the cluster live. In the middle a handler joins.
+// steady runs the cluster without faults. In the middle, a handler joins.
 func (t *trial) steady(ctx context.Context, profile string) (err error) {
 	start := time.Now()
 	if profile != "" {
@@ -198,13 +198,13 @@ func (t *trial) allGone(ctx context.Context) error {
 }
 
 const (
-	outage = time.Minute // without the speed
-	// inFlight is longer than what was due before a phase takes to the handlers while all is well.
+	outage = time.Minute // at speed 1
+	// inFlight is longer than the latency of changes in the steady phase.
 	inFlight = 200 * time.Millisecond
 )
 
-// storm cuts all connections, and after an outage everything is listed anew. It is over when the
-// client has all. What is cut off is of this phase, and not of the one before.
+// storm cuts all connections, compacts all resources during an outage, and blocks until the client
+// has the server's state. It waits inFlight first, so that no change of the phase before is cut off.
 func (t *trial) storm(ctx context.Context) error {
 	if err := pause(ctx, inFlight); err != nil {
 		return err
@@ -234,7 +234,8 @@ func (t *trial) storm(ctx context.Context) error {
 	return err
 }
 
-// report takes what the client has noted, and fails if that is not in order.
+// report stores the latencies of the client's report in the result, and returns an error if a
+// notification was not in order.
 func (t *trial) report(ctx context.Context) error {
 	var r report
 	if err := t.client.Call(ctx, "report", nil, &r); err != nil {
@@ -244,7 +245,7 @@ func (t *trial) report(ctx context.Context) error {
 		t.result.Phases[i].Latency = r.Phases[t.result.Phases[i].Name]
 	}
 	if r.Faulty > 0 {
-		return fmt.Errorf("handlers were not told in order %d times, first\n%s", r.Faulty, strings.Join(r.Faults, "\n"))
+		return fmt.Errorf("%d notifications were not in order, first\n%s", r.Faulty, strings.Join(r.Faults, "\n"))
 	}
 	return nil
 }
@@ -254,17 +255,17 @@ var mediaTypes = map[string]string{"json": blank.JSON, "protobuf": blank.Protobu
 // patience bounds every wait of a run. A lost event makes the run fail at this limit.
 const patience = 10 * time.Minute
 
-// trial is a server and a client.
+// trial is a run, with its server and client.
 type trial struct {
 	spec     spec
 	server   *child.Process
 	client   *child.Process
-	outside  measure.Process // of the client
-	patience time.Duration   // for what the client has yet to do
+	outside  measure.Process // measures the client
+	patience time.Duration   // the limit of a wait in settle
 	result   result
 }
 
-// newTrial starts the server and then the client. The cluster lives by then.
+// newTrial starts the server, resumes its time, and then starts the client.
 func newTrial(ctx context.Context, s spec) (*trial, error) {
 	t := &trial{spec: s, patience: patience, result: result{Spec: s}}
 	var hello serve.Hello
@@ -299,10 +300,11 @@ func (t *trial) notes(ctx context.Context) (n notes, err error) {
 	return n, err
 }
 
-// poll is how often something is looked for in another process.
+// poll is the time between two queries of another process.
 const poll = 100 * time.Millisecond
 
-// until waits until something is so.
+// until calls is every poll until it returns true or an error. After patience, until returns an error
+// that contains what.
 func until(ctx context.Context, what string, is func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("after %s: %s", patience, what))
 	defer cancel()
@@ -316,7 +318,7 @@ func until(ctx context.Context, what string, is func() (bool, error)) error {
 	}
 }
 
-// pause waits.
+// pause sleeps for d, or until ctx ends, and then returns its cause.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -328,8 +330,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// caughtUp waits until the server has sent all that happened, by open watches, and has begun one
-// more whole state of some resources than before.
+// caughtUp blocks until each resource has one open watch that has sent all changes, and has been
+// listed at least as often as in before; the resources in more, at least once more.
 func (t *trial) caughtUp(ctx context.Context, before notes, more ...world.Resource) error {
 	for _, of := range world.All() {
 		least := before[of].Lists
@@ -351,8 +353,8 @@ func (t *trial) caughtUp(ctx context.Context, before notes, more ...world.Resour
 
 var errDiffers = errors.New("the client differs from the server")
 
-// settle stops time, compares all that the client has and was told with the server, and goes on.
-// What the client has yet to do it is given the time for.
+// settle stops time, blocks until the client's stores and handlers have the server's state, and
+// resumes time. It returns errDiffers if they still differ after t.patience.
 func (t *trial) settle(ctx context.Context) error {
 	var stood notes
 	if err := t.server.Call(ctx, "pause", nil, &stood); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/serve"
 )
 
-// spec is what a run is of. Runs with the same are compared.
+// spec has the parameters of a run. Runs that differ only in Side are compared.
 type spec struct {
 	Nodes        int
 	Side         string
@@ -27,8 +27,8 @@ type spec struct {
 	Steady       time.Duration
 }
 
-// phaseResult is what a time of a run gave. RSS is the median over the phase, and Peak the most, in
-// bytes. Changes and Lists are what the server made and sent, of all resources.
+// phaseResult is the result of a phase. RSS is the median over the phase, and Peak the maximum, in
+// bytes. Changes and Lists are the numbers of the server's changes and lists, of all resources.
 type phaseResult struct {
 	Name                  string
 	Wall, CPU, CollectCPU time.Duration
@@ -38,26 +38,26 @@ type phaseResult struct {
 	Latency               map[group]latency
 }
 
-// share is CPU time as a share of one core.
+// share returns the CPU time as a share of one core.
 func (p phaseResult) share() float64 { return float64(p.CPU) / float64(max(p.Wall, 1)) }
 
-// result is a run.
+// result is the result of a run.
 type result struct {
 	Spec    spec
 	Version string // of the side
 	Machine measure.Machine
-	Steal   float64        // the share of CPU time that went to other machines
+	Steal   float64        // the share of CPU time that the host gave to other machines
 	Server  serve.Lateness // in the steady phase
 	Sync    time.Duration  // from the start of the informers
 	Join    time.Duration  // of the late handler
-	// Recovered is how long after the end of the outage the last event was late.
+	// Recovered is the time from the end of the outage to the last event over the limit.
 	Recovered time.Duration
 	Phases    []phaseResult
-	// Failed is why the run came to no end, if it did not; what is above is then as far as it came.
+	// Failed is the error of a failed run, whose other fields are incomplete; "" means success.
 	Failed string
 }
 
-// phase returns the phase of a name, empty if there is none.
+// phase returns the phase with a name, or the zero phaseResult if there is none.
 func (r result) phase(name string) phaseResult {
 	i := slices.IndexFunc(r.Phases, func(p phaseResult) bool { return p.Name == name })
 	if i < 0 {
@@ -66,12 +66,12 @@ func (r result) phase(name string) phaseResult {
 	return r.Phases[i]
 }
 
-// file is the name of the file that a result is kept in.
+// file returns the name of the file for the result of s.
 func (s spec) file(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("%06d-%s-%s.json", s.Nodes, s.Encoding, s.Side))
 }
 
-// keep writes a result to its file in a folder, in the place of an earlier one.
+// keep writes a result to its file in a folder, and replaces an earlier result.
 func keep(folder string, r result) error {
 	content, err := json.MarshalIndent(r, "", "\t")
 	path := r.Spec.file(folder)
@@ -87,7 +87,7 @@ func keep(folder string, r result) error {
 	return os.Rename(path+".new", path)
 }
 
-// kept returns the result of the same spec that a folder has.
+// kept reads the result of a spec from a folder, and reports whether it exists.
 func kept(folder string, s spec) (r result, there bool, err error) {
 	content, err := os.ReadFile(s.file(folder))
 	if errors.Is(err, os.ErrNotExist) {
@@ -102,13 +102,13 @@ func kept(folder string, s spec) (r result, there bool, err error) {
 	return r, r.Spec == s, nil
 }
 
-// column is a value of a table.
+// column is a column of a table.
 type column struct {
 	name  string
 	value func(r result) string
 }
 
-// columns are those of the two tables. A cell is empty if a run did not come that far.
+// columns are the columns of the two tables. A cell is empty if the run failed before its phase.
 var columns = [2][]column{{
 	{"events/s", of(phaseSteady, func(p phaseResult) string { return fmt.Sprintf("%.0f", float64(p.Changes)/p.Wall.Seconds()) })},
 	{"p50", of(phaseSteady, func(p phaseResult) string { return micros(p.Latency[prompt].P50) })},
@@ -143,7 +143,7 @@ var columns = [2][]column{{
 	{"steal", func(r result) string { return fmt.Sprintf("%.2f %%", 100*r.Steal) }},
 }}
 
-// of is a value of a phase.
+// of returns a function for the value of a phase, or "" if a result lacks the phase.
 func of(name string, value func(phaseResult) string) func(result) string {
 	return func(r result) string {
 		if p := r.phase(name); p.Wall > 0 {
@@ -164,7 +164,7 @@ func most(g group) func(phaseResult) string {
 func peak(p phaseResult) string { return bytesOf(p.Peak) }
 func cpu(p phaseResult) string  { return seconds(p.CPU) }
 
-// page writes results as Markdown, by encoding, number of nodes and side.
+// page returns results as Markdown, grouped by encoding.
 func page(all []result, command string) string {
 	var b strings.Builder
 	b.WriteString("# A cluster, by its number of nodes\n\n")
@@ -219,7 +219,7 @@ func writeTable(b *strings.Builder, all []result, columns []column) {
 	}
 }
 
-// micros writes microseconds in the unit that fits.
+// micros formats microseconds in a suitable unit.
 func micros(n int64) string {
 	switch {
 	case n < 1000:

@@ -24,44 +24,44 @@ import (
 )
 
 var virtualFor = flag.Duration("cluster.virtual", 0,
-	"how long TestVirtualSoak follows 1,000 nodes, in virtual time; 0: ten nodes and small tables, for eight minutes")
+	"virtual time for which TestVirtualSoak follows 1,000 nodes; 0 means ten nodes and small tables, for eight minutes")
 
-// virtual is a soak in virtual time: changes of a world are decoded as informers that decode
-// directly decode them, without HTTP, and without waiting.
+// virtual is a soak test in virtual time: the changes of a world are decoded like those of informers
+// that decode directly, without HTTP and without waiting.
 type virtual struct {
 	nodes int
 	churn float64
 	lasts time.Duration
-	texts int64 // limit of the table, in bytes
-	parts int64 // the same; 0: objects share no parts
-	leak  int   // one change in so many has its object kept for ever; 0: none
+	texts int64 // the limit of the table of texts, in bytes
+	parts int64 // the limit of the table of parts, in bytes; 0: objects share no parts
+	leak  int   // the object of every leak-th change is never released; 0: no leak
 }
 
 const (
 	virtualSamples = 12 // in the last half
 	virtualStep    = 100 * time.Millisecond
-	virtualLog     = 256 // changes of a resource in a step, at most
-	// noise is how many MiB buffers and maps of the process take more or less.
+	virtualLog     = 256 // the maximum number of changes of a resource in a step
+	// noise is the variation of the process's buffers and maps, in MiB.
 	noise = 0.2
-	// warm is how long the world lives before it is listed: its logs are full by then.
+	// warm is the age of the world when it is listed, so that its logs are full.
 	warm = time.Minute
 )
 
-// ofTen returns a soak of ten nodes, with small tables, which are full before half of it.
+// ofTen returns a soak of ten nodes with small tables, which are full before half of its time.
 func (v virtual) ofTen() virtual {
 	v.nodes, v.churn, v.lasts, v.texts = 10, 100, 8*time.Minute, 64<<10
 	v.parts = min(v.parts, 256<<10)
 	return v
 }
 
-// follower has the objects of a world, by resource and serial number, with their rows if they share
-// parts, and the tables of all.
+// follower has the decoded objects of a world, by resource and serial number, with their rows if they
+// share parts, and the tables that they share.
 type follower struct {
 	forms   *blank.Set
 	texts   *decode.Intern
-	sharing [world.Resources]*decode.Sharing // nil: they share no parts
+	sharing [world.Resources]*decode.Sharing // nil if they share no parts
 	objects [world.Resources]map[uint32]decode.Former
-	next    [world.Resources]uint64 // the number of the change that comes next
+	next    [world.Resources]uint64 // the number of the next change
 	frame   []byte
 }
 
@@ -77,9 +77,9 @@ func (v virtual) newFollower(forms *blank.Set) *follower {
 	return f
 }
 
-// take decodes what a watch sends of a change, and returns the object.
+// take encodes a change as a frame of a watch, decodes the frame, and returns the object.
 func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
-	const length = 4 // what a frame is sent behind
+	const length = 4 // the size of the length before a frame
 	f.frame = f.forms.AppendEvent(f.frame[:0], r, c)
 	frame, err := decode.Open(f.frame[length:], decode.Protobuf)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
 	return obj
 }
 
-// list takes all objects of a world, those of an owner after each other, as API servers send them.
+// list takes all objects of a world, sorted by owner, as API servers send them.
 func (f *follower) list(t *testing.T, w *world.World) {
 	for _, r := range world.All() {
 		all := w.Shelf(r).Snapshot()
@@ -115,7 +115,7 @@ func (f *follower) list(t *testing.T, w *world.World) {
 	}
 }
 
-// follow takes all changes since, and calls each with every object.
+// follow takes all changes since the last call or list, and calls each with every object.
 func (f *follower) follow(t *testing.T, w *world.World, each func(any)) {
 	var changes [virtualLog]world.Change
 	for _, r := range world.All() {
@@ -128,22 +128,22 @@ func (f *follower) follow(t *testing.T, w *world.World, each func(any)) {
 	}
 }
 
-// soaked is what a virtual soak has seen, in MiB, but for the changes.
+// soaked is the result of a virtual soak, in MiB except for changes.
 type soaked struct {
-	first   float64   // objects and tables, after forced collections, when all were listed
-	live    []float64 // the same in the last half
-	anew    []float64 // the same objects at the same times, decoded anew into tables of their own
-	tables  float64   // limits
-	changes int
+	first   float64   // the live heap of objects and tables after the list
+	live    []float64 // the same, sampled in the last half
+	anew    []float64 // the live heap of the same objects at these times, decoded again into new tables
+	tables  float64   // the sum of the tables' limits
+	changes int       // the number of changes
 }
 
-// run follows a world. Each resource has as many objects as the world, at the end.
+// run follows a world, and checks that it has as many objects as the world at the end.
 func (v virtual) run(t *testing.T) (seen soaked) {
 	w := world.New(world.Config{Nodes: v.nodes, Seed: 1, Churn: v.churn, Log: virtualLog})
 	w.Advance(warm)
 	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: blank.Protobuf})
 	require.NoError(t, err)
-	v.newFollower(forms).list(t, w) // plans are made once
+	v.newFollower(forms).list(t, w) // makes the decoders' plans, which base includes
 	base := measure.LiveHeap()
 	f := v.newFollower(forms)
 	f.list(t, w)
@@ -177,11 +177,11 @@ func (v virtual) sample(t *testing.T, seen *soaked, w *world.World, forms *blank
 	runtime.KeepAlive(f)
 }
 
-// verdict reports whether the heap has come to a plateau. It takes what is live beyond the same
-// objects decoded anew, so that a cluster that has grown is no leak. That must not rise by more
-// than two standard errors, or a hundredth of the objects and the noise. It must not be more than
-// the limits of the tables and a tenth of the objects: some texts are there twice, because the
-// table forgets.
+// verdict reports whether the heap has reached a plateau. It judges the excess of the live heap over
+// that of the same objects decoded again, so that the growth of a cluster is no leak. The excess must
+// not rise by more than two standard errors, or a hundredth of the objects and the noise. Its mean
+// must be at most the limits of the tables and a tenth of the objects: some texts exist twice,
+// because the table evicts entries.
 func (s soaked) verdict() (plateau bool, text string) {
 	beyond, n := make([]float64, len(s.live)), float64(len(s.live))
 	var mean, objects float64
@@ -192,15 +192,15 @@ func (s soaked) verdict() (plateau bool, text string) {
 	slope, uncertain := slopeOf(beyond)
 	plateau = slope*n <= max(2*uncertain*n, objects/100+noise) && mean <= s.tables+objects/10
 	return plateau, fmt.Sprintf("%d changes; live heap %.1f MiB at first, %.1f at the end; in the last half it is %.1f beyond the %.1f of the same objects "+
-		"decoded anew (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
+		"decoded again (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
 }
 
-// slopeBins is into how many means samples are put together, so that those that follow each other
-// closely, and are alike, do not pass for many.
+// slopeBins is the maximum number of means that samples are reduced to, because samples that follow
+// each other closely are not independent.
 const slopeBins = 20
 
-// slopeOf returns by how much samples rise from one to the next, by least squares, and the standard
-// error of that; infinite if there are too few to tell.
+// slopeOf returns the slope of samples by least squares, per sample, and its standard error, which is
+// infinite for fewer than three samples.
 func slopeOf(samples []float64) (slope, uncertain float64) {
 	n := min(slopeBins, len(samples))
 	if n < 3 {
@@ -229,13 +229,13 @@ func slopeOf(samples []float64) (slope, uncertain float64) {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-// virtualSides are what decodes directly: with the limits of internal/tap.
+// virtualSides are the ways to decode directly, with the limits of internal/tap.
 var virtualSides = map[string]virtual{
 	"shared":     {nodes: 1000, churn: 5, texts: 16 << 20, parts: 64 << 20},
 	"texts only": {nodes: 1000, churn: 5, texts: 16 << 20},
 }
 
-// TestVirtualSoak fails for a leak of what decodes directly. "make soak-virtual" runs it for long.
+// TestVirtualSoak fails if direct decoding leaks memory. "make soak-virtual" runs it longer.
 func TestVirtualSoak(t *testing.T) {
 	for name, v := range virtualSides {
 		t.Run(name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestVirtualSoak(t *testing.T) {
 	}
 }
 
-// TestVirtualSoakFindsALeak of one object in a hundred.
+// TestVirtualSoakFindsALeak checks that a leak of one object in a hundred is found.
 func TestVirtualSoakFindsALeak(t *testing.T) {
 	for name, v := range virtualSides {
 		t.Run(name, func(t *testing.T) {

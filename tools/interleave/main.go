@@ -6,8 +6,8 @@
 //	cd tools && go run ./interleave -C .. -o /tmp/points internal/table
 //	cd .. && go test -overlay /tmp/points/overlay.json -tags interleave ./internal/table
 //
-// It writes instrumented copies of their files to a folder, with an overlay that replaces the
-// files.
+// The command writes instrumented copies of the packages' files to a folder, with an overlay that
+// replaces the files.
 package main
 
 import (

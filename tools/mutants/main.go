@@ -1,18 +1,18 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that the schedules and the tests of internal/table, internal/eventlog and
-// internal/fanout notice when a line of their protocols is wrong.
+// Command mutants checks that the schedules and the tests of internal/table, internal/eventlog and
+// internal/fanout fail if a line of their protocols is wrong.
 //
 //	cd tools && go run ./mutants
 //
-// Each patch in testdata/mutants of a package breaks one thing. It is applied to a copy of the
-// package. First that is run by all schedules (see internal/interleave), with as many preemptions
-// as by make schedules. If none of them fails, then the tests that the patch names have to, with
-// the race detector, again and again. The copy without a patch has to pass them all.
+// Each patch in testdata/mutants of a package makes one fault, and is applied to a copy of the
+// package. All schedules of the copy are run (see internal/interleave), with as many preemptions as
+// by make schedules. If none of them fails, the tests that the patch names must fail, which are
+// repeated with the race detector. The copy without a patch must pass all of them.
 //
-// It prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs no tests
-// but the schedules.
+// The command prints a table, and exits with 1 if a mutant has survived. With -patience 0 it runs
+// only the schedules.
 package main
 
 import (
@@ -30,8 +30,8 @@ import (
 
 func main() {
 	root := flag.String("C", "..", "folder of the root module")
-	names := flag.String("run", "", "only the mutants whose names, as internal/table/pin-late, match this `regexp`")
-	patience := flag.Duration("patience", 2*time.Minute, "for how long the tests of one mutant are run that the schedules have not killed")
+	names := flag.String("run", "", "only the mutants whose names, such as internal/table/pin-late, match this `regexp`")
+	patience := flag.Duration("patience", 2*time.Minute, "time limit for the tests of a mutant that the schedules have not killed")
 	flag.Parse()
 	log.SetFlags(0)
 	log.SetPrefix("mutants: ")
@@ -71,14 +71,15 @@ func run(ctx context.Context, root, names string, patience time.Duration) (survi
 		}
 		if killer == "" {
 			survived++
-			killer = "**nobody**"
+			killer = "**none**"
 		}
 		fmt.Printf("| %s | %s | %s | %.1f s |\n", m.name, m.wrong, killer, after.Seconds())
 	}
 	return survived, nil
 }
 
-// passes runs on a package as it is the schedules, and the tests that its mutants name.
+// passes returns an error unless the unchanged package passes the schedules and, if alsoTests, the
+// tests that its mutants name.
 func passes(ctx context.Context, root, pkg string, mutants []mutant, alsoTests bool) error {
 	var tests []string
 	for _, m := range mutants {

@@ -17,11 +17,11 @@ import (
 	"github.com/kinformer/cache/tools/interleave/overlay"
 )
 
-// packages are those under test, below the root module.
+// packages are the packages under test, as folders of the root module.
 var packages = []string{"internal/table", "internal/eventlog", "internal/fanout"}
 
-// mutant is a patch. Its first line says what it breaks, its second one which tests are to notice
-// if no schedules do.
+// mutant is a patch. Its first line describes the fault, and its second one names the tests that must
+// fail if no schedules do.
 type mutant struct {
 	pkg, name, wrong, tests string
 	patch                   string // absolute path
@@ -64,8 +64,8 @@ func readMutant(file string) (m mutant, err error) {
 	return m, nil
 }
 
-// kill runs the schedules of a mutant and then, while that takes no longer than patience, its
-// tests, again and again, until something fails. It returns what has, and how long all of that ran.
+// kill runs the schedules of a mutant, and if they pass, repeats its tests for up to patience, until
+// one fails. It returns the name of the failure, "" for none, and the time that all runs took.
 func (m mutant) kill(ctx context.Context, root string, patience time.Duration) (killer string, after time.Duration, err error) {
 	c, err := newCopy(root)
 	if err != nil {
@@ -112,10 +112,10 @@ const (
 )
 
 // fewFirst are the flags of two runs of the schedules: with one preemption each, which kills most
-// mutants within a second or two, and all.
+// mutants in a second or two, and with all.
 var fewFirst = [][]string{{"-schedules.preemptions", "1"}, nil}
 
-// configuration is the name of that of a subtest.
+// configuration returns the name of a subtest's configuration.
 func configuration(killer string) string {
 	_, name, found := strings.Cut(killer, "/")
 	if !found {
@@ -124,10 +124,11 @@ func configuration(killer string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// copied is what a copy has of the root module: the packages under test, and those that they need.
+// copied are the files and folders of the root module that a copy has: the packages under test, and
+// those that they need.
 var copied = []string{"internal", "cachetest", "go.mod", "go.sum"}
 
-// packageCopy is a module that has nothing else.
+// packageCopy is a module with the copied files only.
 type packageCopy struct{ dir string }
 
 func newCopy(root string) (c packageCopy, err error) {
@@ -148,7 +149,7 @@ func (c packageCopy) remove() { _ = os.RemoveAll(c.dir) }
 // binary is a built test binary of a package.
 type binary struct{ file, dir string }
 
-// tests builds those of a package, with the race detector: what they find is a matter of chance.
+// tests builds the tests of a package, with the race detector. A run finds a fault only by chance.
 func (c packageCopy) tests(ctx context.Context, pkg string) (b binary, err error) {
 	return c.build(ctx, pkg, "tests", "-race")
 }
@@ -177,7 +178,7 @@ func (c packageCopy) do(ctx context.Context, name string, args ...string) error 
 	return nil
 }
 
-// run runs tests once and returns which one has failed, if one has; else "".
+// run runs tests once and returns the name of the failure, or "" if all pass.
 func (b binary) run(ctx context.Context, tests string, timeout time.Duration, flags ...string) (killer string, output []byte) {
 	args := []string{"-test.run", tests, "-test.failfast", "-test.timeout", timeout.String()}
 	cmd := exec.CommandContext(ctx, b.file, append(args, flags...)...)
@@ -194,8 +195,8 @@ var (
 	crashed = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
 )
 
-// killerIn returns what a test binary that has failed says of it: the subtest, or with what it has
-// crashed.
+// killerIn returns the name of a failure from the output of a test binary: the subtest, or the
+// message of a crash.
 func killerIn(output []byte, err error) string {
 	if all := failed.FindAllSubmatch(output, -1); len(all) > 0 {
 		return string(all[len(all)-1][1])

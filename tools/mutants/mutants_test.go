@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPatchesApply: the code has not moved away from under the mutants. That the tests kill them is
-// not part of it.
+// TestPatchesApply checks that the mutants' patches apply to the code, but not that the tests kill
+// them.
 func TestPatchesApply(t *testing.T) {
 	mutants, err := readMutants("../..")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestPatchesApply(t *testing.T) {
 	}
 	for _, m := range mutants {
 		if err := (packageCopy{"../.."}).do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
-			t.Errorf("%s: %v: make the change again by hand, and the patch by git diff", m.name, err)
+			t.Errorf("%s: %v: make the change again by hand, and write the patch by git diff", m.name, err)
 		}
 	}
 }

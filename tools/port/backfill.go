@@ -25,8 +25,8 @@ import (
 
 const cachePackage = "k8s.io/client-go/tools/cache"
 
-// backfill replaces internal/minor by the declarations that it names, and those that they need, out
-// of the source of the later client-go. A file there becomes a file here, with its licence.
+// backfill replaces internal/minor by the declarations that it names, and those that they need, from
+// the source of the later client-go. Each file of that source becomes a file with its licence.
 func (p *port) backfill(ctx context.Context) error {
 	dir := filepath.Join(p.to, "internal", "minor")
 	wanted, err := exportedIn(filepath.Join(dir, "minor.go"))
@@ -60,7 +60,7 @@ func (p *port) backfill(ctx context.Context) error {
 	return errors.Join(os.Remove(filepath.Join(dir, "minor.go")), p.writeOf(dir), c.write(dir))
 }
 
-// writeOf says which tree it is.
+// writeOf writes the file of.go, with the minor of the tree.
 func (p *port) writeOf(dir string) error {
 	text := fmt.Sprintf("// Copyright The kinformer Authors.\n// SPDX-License-Identifier: Apache-2.0\n\n"+
 		"// Package minor has the names of client-go that %[1]s lacks: here they are of this module. The\n// other files are cut out of client-go's source, see tools/port.\npackage minor\n\n"+
@@ -111,17 +111,17 @@ func declaredIn(file *ast.File) (names []string) {
 	return names
 }
 
-// cutter takes declarations out of a package.
+// cutter copies declarations of a package.
 type cutter struct {
 	pkg   *packages.Package
-	there []string              // what need not be taken: the older package has it
-	nodes map[string][]ast.Node // of each declared name; of a type with its methods
+	there []string              // the names that the older package has
+	nodes map[string][]ast.Node // the declarations of each name; of a type, with its methods
 	taken map[string]bool
 	texts map[string][]cutText       // by file
-	uses  map[string]map[string]bool // import lines of each file
+	uses  map[string]map[string]bool // the import lines of each file
 }
 
-// cutText is a declaration, and where it began.
+// cutText is the text of a declaration, and its position in the source.
 type cutText struct {
 	at   token.Pos
 	text string
@@ -150,7 +150,7 @@ func newCutter(pkg *packages.Package, there []string) *cutter {
 	return c
 }
 
-// receiverOf returns the name of the type that a method is of.
+// receiverOf returns the name of a method's receiver type.
 func receiverOf(method *ast.FuncDecl) (name string) {
 	ast.Inspect(method.Recv.List[0].Type, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && name == "" {
@@ -161,14 +161,14 @@ func receiverOf(method *ast.FuncDecl) (name string) {
 	return name
 }
 
-// cut takes a name with what it needs.
+// cut copies the declarations of a name, and those that they need.
 func (c *cutter) cut(name string) error {
 	if c.taken[name] {
 		return nil
 	}
 	c.taken[name] = true
 	if len(c.nodes[name]) == 0 {
-		return fmt.Errorf("%s is no type and no function of %s that can be cut out", name, c.pkg.PkgPath)
+		return fmt.Errorf("%s is not a type or function of %s that can be cut out", name, c.pkg.PkgPath)
 	}
 	for _, node := range c.nodes[name] {
 		if err := c.take(node); err != nil {
@@ -178,7 +178,7 @@ func (c *cutter) cut(name string) error {
 	return nil
 }
 
-// take copies a declaration. Names that the older package has are qualified, others are cut as well.
+// take copies a declaration. Names that the older package has are qualified, and others are cut, too.
 func (c *cutter) take(node ast.Node) error {
 	file := filepath.Base(c.pkg.Fset.Position(node.Pos()).Filename)
 	var qualified []token.Pos
@@ -206,7 +206,8 @@ func (c *cutter) take(node ast.Node) error {
 	return errors.Join(append(faults, err)...)
 }
 
-// textOf returns the source of a declaration, with its comment, and "clientgo." at some places.
+// textOf returns the source of a declaration with its comment, and with "clientgo." inserted at the
+// positions qualified.
 func (c *cutter) textOf(node ast.Node, qualified []token.Pos) (string, error) {
 	offset := func(at token.Pos) int { return c.pkg.Fset.Position(at).Offset }
 	src, err := os.ReadFile(c.pkg.Fset.Position(node.Pos()).Filename)
@@ -244,7 +245,7 @@ func (c *cutter) imports(file, name, path string) {
 	c.uses[file][line] = true
 }
 
-// write writes what was taken, in the order in which it was.
+// write writes the copied declarations, in the order of the source.
 func (c *cutter) write(dir string) error {
 	for _, syntax := range c.pkg.Syntax {
 		name := filepath.Base(c.pkg.Fset.Position(syntax.Pos()).Filename)

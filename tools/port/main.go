@@ -1,21 +1,21 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command port makes the tree of an earlier minor of client-go out of this one.
+// Command port makes the tree for an earlier minor version of client-go from this tree.
 //
 //	cd tools && go run ./port -minor v0.36 -o /tmp/v0.36
 //
-// A build tag cannot tell the version of a dependency, so an earlier minor needs a tree of its own.
-// That tree is this one, with five differences:
+// A build tag cannot depend on the version of a dependency, so an earlier minor needs its own tree. The
+// differences from this one are:
 //
-//   - files named _v037.go or _v037_test.go, which need the later client-go, are left out, and the module that
-//     builds programs of Kubernetes
+//   - files named _v037.go or _v037_test.go, which need the later client-go, are omitted, and so is the module
+//     that builds programs of Kubernetes
 //   - go.mod files require the versions of the earlier minor
 //   - internal/minor has the names that the earlier client-go lacks, cut out of the later one's source
 //   - go generate has run
-//   - the patches in testdata/ports/v0.36 are applied, of which there may be five
+//   - the patches in testdata/ports/v0.36, at most five, are applied
 //
-// The files that git tracks are taken as they are in the working tree.
+// The files that git tracks are copied from the working tree, with uncommitted changes.
 package main
 
 import (
@@ -33,20 +33,20 @@ import (
 	"strings"
 )
 
-// kubernetes is the beginning of the names of go.mod and go.sum of a module that builds the programs of one release
+// kubernetes is the prefix of the names of go.mod and go.sum of a module that builds the programs of one release
 // of Kubernetes, which the tree of another minor cannot have.
 const kubernetes = "conformance/kubernetes/build/go."
 
-// mostPatches is how many patches a port may have: what differs belongs into internal/minor.
+// mostPatches is the maximum number of patches of a port. Differences belong into internal/minor.
 const mostPatches = 5
 
-// versions are those that the modules of a minor have, by their paths. "k8s.io/" stands for all that
+// versions are the versions of modules for a minor, by their paths. "k8s.io/" means all modules that
 // Kubernetes releases together.
 var versions = map[string]map[string]string{
 	"v0.36": {"k8s.io/": "v0.36.6", "sigs.k8s.io/controller-runtime": "v0.24.1"},
 }
 
-// port is one tree that is made.
+// port makes one tree.
 type port struct {
 	from, to string
 	minor    string
@@ -88,14 +88,14 @@ func (p *port) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// copy copies the tracked files that the tree is to have.
+// copy copies the tracked files, except those for the later minor only.
 func (p *port) copy(ctx context.Context) error {
 	there, err := os.ReadDir(p.to)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, entry := range there {
-		if entry.Name() != ".git" { // of a worktree without files
+		if entry.Name() != ".git" { // a worktree without files has one
 			return fmt.Errorf("-o %s: the folder must be empty or new, and has %s", p.to, entry.Name())
 		}
 	}
@@ -130,8 +130,8 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, text, info.Mode().Perm())
 }
 
-// generate runs go generate. What was generated goes first: for a package that it imports and that is
-// gone the go command would take a version that has it.
+// generate runs go generate. It removes the generated files first: if one of them imports a package
+// that the minor lacks, the go command would upgrade the module to a version that has the package.
 func (p *port) generate(ctx context.Context) error {
 	dir := filepath.Join(p.to, "factory")
 	for _, name := range []string{"typed_table.go", "typed_groups.go"} {
@@ -160,8 +160,8 @@ func (p *port) patch(ctx context.Context) error {
 	return nil
 }
 
-// output runs a command and returns its standard output. The error has all that it has printed.
-// The go command may change go.mod, and git knows of no repository around the tree.
+// output runs a command and returns its standard output. The error contains the standard output and
+// error. The go command may change go.mod, and git does not look for a repository around the tree.
 func output(ctx context.Context, dir string, name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -21,8 +21,8 @@ import (
 const ours = "github.com/kinformer/cache"
 
 // require rewrites the go.mod files. Modules of this repository get the minor, Kubernetes modules
-// the versions of the minor, and the other modules that those require the versions that they
-// require. Indirect requirements are left to tidy.
+// the versions of the minor, and modules that these require get the required versions. Indirect
+// requirements are left to tidy.
 func (p *port) require(ctx context.Context) error {
 	return p.eachModule(func(m *modfile.File) error {
 		var pinned []module.Version
@@ -51,7 +51,7 @@ func (p *port) require(ctx context.Context) error {
 	})
 }
 
-// pin returns the version that the minor has of a module, or "".
+// pin returns the version of a module for the minor, or "" if it has none.
 func (p *port) pin(m module.Version) string {
 	isKubernetes := strings.HasPrefix(m.Path, "k8s.io/") && semver.Major(m.Version) == "v0" && !module.IsPseudoVersion(m.Version)
 	switch {
@@ -63,7 +63,8 @@ func (p *port) pin(m module.Version) string {
 	return p.versions[m.Path]
 }
 
-// askedFor returns the newest versions that modules of others require.
+// askedFor returns the newest versions that the given modules require, except those of this
+// repository.
 func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[string]string, error) {
 	newest := map[string]string{}
 	for _, m := range modules {
@@ -124,17 +125,17 @@ func (p *port) tidy(ctx context.Context) error {
 	})
 }
 
-// checkPins requires that a module has the versions of the minor.
+// checkPins returns an error unless a module requires the versions of the minor.
 func (p *port) checkPins(m *modfile.File) error {
 	for _, r := range m.Require {
 		if pinned := p.pin(r.Mod); pinned != "" && r.Mod.Version != pinned {
-			return fmt.Errorf("go mod tidy takes %s: a package imports what %s lacks; put that into a file named _v037.go or _v037_test.go", r.Mod, pinned)
+			return fmt.Errorf("go mod tidy selects %s: a package imports another one that %s lacks; move the import to a file named _v037.go or _v037_test.go", r.Mod, pinned)
 		}
 	}
 	return nil
 }
 
-// replaceOnly has a go.mod file replace what is wanted, and nothing else.
+// replaceOnly sets the replace directives of a go.mod file to wanted.
 func replaceOnly(m *modfile.File, wanted []*modfile.Replace) error {
 	for _, replace := range slices.Clone(m.Replace) {
 		if err := m.DropReplace(replace.Old.Path, replace.Old.Version); err != nil {

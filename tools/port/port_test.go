@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// tree writes files into a new folder.
+// tree writes files to a new folder, and returns its name.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// complains fails unless an error has a text, or is nil if that is empty.
+// complains checks that an error contains the text want, or is nil if want is empty.
 func complains(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -39,7 +39,7 @@ func complains(t *testing.T, err error, want string) {
 	}
 }
 
-// later is a package of which an earlier version has Old and Taken.
+// later is the source of a package whose earlier version has only Old and Taken.
 const later = `// Copyright Somebody.
 
 // Package later is one.
@@ -127,7 +127,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// repository is a tree that git tracks.
+// repository returns a tree that git tracks.
 func repository(t *testing.T, files map[string]string) string {
 	dir := tree(t, files)
 	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}} {

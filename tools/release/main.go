@@ -1,30 +1,30 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release checks that a version can be tagged, and tags it, with the same patch of earlier minors.
+// Command release checks that a version can be tagged, and tags it, with the same patch version of earlier minors.
 //
 //	cd tools && go run ./release -version v0.37.1 -dry-run   # checks
 //	cd tools && go run ./release -version v0.37.1            # checks, and sets the tags
 //
-// It pushes nothing, and prints the commands that do.
+// The command does not push the tags, but prints the commands for it.
 //
 // # Earlier minors
 //
-// The tree of an earlier minor is made by tools/port. It is committed on top of the commit that is
-// released, on no branch, checked as that is, and has tags of its own: v0.36.1 beside v0.37.1.
+// The tree of an earlier minor is made by tools/port. It is committed on top of the released commit, on
+// no branch, checked in the same way, and has its own tags: v0.36.1 beside v0.37.1.
 //
-// # What is published
+// # Published modules
 //
-// The root module, and the nested modules kinformerprom, kinformerotel and kinformerclient, each by a tag of its own
-// on the same commit; also e2e, for its command apiserver. The other nested modules are for what only we need and are
-// never tagged.
+// The root module, and the nested modules kinformerprom, kinformerotel and kinformerclient are published, each with
+// its own tag on the same commit; also e2e, for its command apiserver. The other nested modules are used only in this
+// repository and are never tagged.
 //
-// In this repository a nested module is built with the root beside it, by a replace directive. The
-// go command ignores that directive in a module that somebody requires. There the require line
-// counts, so it has to name a version that exists: the one that is tagged with it. go run and go install
-// refuse the command of a module with such a directive, so that e2e has it in go.work. The root's tag
-// goes first: a module proxy that sees a nested module's tag asks for the root's, and may remember
-// for a while that there is none.
+// In this repository a replace directive builds a nested module with the root module beside it. The go
+// command ignores that directive in a module that another one requires, and uses the require line,
+// which must therefore name an existing version: the one that is tagged with it. go run and go install
+// refuse a command in a module with such a directive, so that e2e has it in go.work. The root's tag must
+// be pushed first: a module proxy that gets a nested module's tag requests the root's, and may cache its
+// absence for a while.
 package main
 
 import (
@@ -49,18 +49,18 @@ import (
 // release is a version of a repository.
 type release struct {
 	root    string   // path of the root module
-	nested  []string // folders of the nested modules that are published, in the order of their tags
+	nested  []string // folders of the published nested modules, in the order of their tags
 	command string   // folder of the command that users install
-	server  string   // folder of the command of the last nested module, which is published for it and takes minutes to compile
-	resolve bool     // what the server needs is resolved, and not compiled
-	dir     string   // of the root module
+	server  string   // folder of the command of the last nested module, which takes minutes to compile
+	resolve bool     // whether the server's dependencies are only resolved, and not compiled
+	dir     string   // folder of the root module
 	version string
 
-	minors []string // earlier ones that are released with it
+	minors []string // earlier minors to be released with it
 	port   func(ctx context.Context, from, minor, to string) error
 }
 
-// ours is what this project releases.
+// ours returns the release of this project.
 func ours() *release {
 	return &release{
 		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient", "e2e"},
@@ -73,7 +73,7 @@ func main() {
 	r := ours()
 	flag.StringVar(&r.version, "version", "", "the `version` to tag, as v0.37.0")
 	flag.StringVar(&r.dir, "C", "..", "`folder` of the root module")
-	dry := flag.Bool("dry-run", false, "set no tag")
+	dry := flag.Bool("dry-run", false, "set no tags")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,7 +83,7 @@ func main() {
 	}
 }
 
-// run checks the tree and those of earlier minors, and sets tags if nothing is wrong with any.
+// run checks the tree and those of earlier minors, and sets the tags if all pass and dry is false.
 func (r *release) run(ctx context.Context, out io.Writer, dry bool) (err error) {
 	if err := errors.Join(r.check(ctx), r.checkChangelog(ctx)); err != nil {
 		return err
@@ -124,7 +124,8 @@ func (r *release) check(ctx context.Context) (err error) {
 	return nil
 }
 
-// checkTree requires that what is checked is what is tagged.
+// checkTree requires that the tree has no uncommitted changes, so that the checked tree is the tagged
+// one.
 func (r *release) checkTree(ctx context.Context) error {
 	changed, err := output(ctx, r.dir, nil, "git", "status", "--porcelain")
 	if err == nil && changed != "" {
@@ -133,7 +134,7 @@ func (r *release) checkTree(ctx context.Context) error {
 	return err
 }
 
-// checkTags requires that none of the tags exists, and that none of a later patch does.
+// checkTags requires that none of the tags exists, nor any of a later patch version.
 func (r *release) checkTags(ctx context.Context) error {
 	listed, err := output(ctx, r.dir, nil, "git", "tag", "--list")
 	if err != nil {
@@ -148,7 +149,7 @@ func (r *release) checkTags(ctx context.Context) error {
 	return nil
 }
 
-// checkChangelog requires that the first section of the changelog is about this version.
+// checkChangelog requires that the first section of the changelog is that of this version.
 func (r *release) checkChangelog(context.Context) error {
 	text, err := os.ReadFile(filepath.Join(r.dir, "CHANGELOG.md"))
 	if err != nil {
@@ -161,7 +162,7 @@ func (r *release) checkChangelog(context.Context) error {
 	return nil
 }
 
-// finish shows the tree, sets the tags, unless this is a dry run, and prints what is to be done next.
+// finish prints the tree, sets the tags unless dry, and prints the next steps.
 func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
 	commit, err := output(ctx, r.dir, nil, "git", "log", "-1", "--shortstat", "--format=tree %T of commit %H, %s")
 	if err != nil {
@@ -184,15 +185,15 @@ func (r *release) finish(ctx context.Context, out io.Writer, dry bool) error {
 	return nil
 }
 
-// folders are those of the modules that are published, the root first.
+// folders returns the folders of the published modules, the root first.
 func (r *release) folders() []string { return append([]string{""}, r.nested...) }
 
-// module is the published module in a folder.
+// module returns the published module in a folder.
 func (r *release) module(folder string) module.Version {
 	return module.Version{Path: strings.TrimSuffix(r.root+"/"+folder, "/"), Version: r.version}
 }
 
-// tags are those of all published modules, in the order in which they are set.
+// tags returns the tags of all published modules, in the order in which they are set.
 func (r *release) tags() (tags []string) {
 	for _, folder := range r.folders() {
 		tags = append(tags, strings.TrimPrefix(folder+"/"+r.version, "/"))
@@ -200,7 +201,8 @@ func (r *release) tags() (tags []string) {
 	return tags
 }
 
-// output runs a command and returns its standard output. The error has all that it has printed.
+// output runs a command and returns its standard output. The error contains the standard output and
+// error.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)

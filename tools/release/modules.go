@@ -20,7 +20,7 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// modules reads the go.mod files, the root's first.
+// modules parses the tracked go.mod files, the root's first.
 func (r *release) modules() (modules []*modfile.File, err error) {
 	listed, err := output(context.Background(), r.dir, nil, "git", "ls-files", "go.mod", "*/go.mod")
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *release) isOurs(path string) bool {
 	return path == r.root || strings.HasPrefix(path, r.root+"/")
 }
 
-// checkModules checks that users get the versions that the tests use, although replace directives
+// checkModules requires that users get the versions that the tests use, although replace directives
 // apply only in this repository.
 func (r *release) checkModules(context.Context) error {
 	modules, err := r.modules()
@@ -84,7 +84,8 @@ func clientGoOf(modules []*modfile.File) (string, error) {
 	return "", errors.New("go.mod requires no client-go")
 }
 
-// checkRequire requires this version of our modules, and one version of those of Kubernetes.
+// checkRequire requires this version of this repository's modules, and one version of Kubernetes
+// modules.
 func (r *release) checkRequire(m *modfile.File, required module.Version, clientGo string) error {
 	isStaging := strings.HasPrefix(required.Path, "k8s.io/") && semver.Major(required.Version) == "v0" && !module.IsPseudoVersion(required.Version)
 	switch {
@@ -96,8 +97,8 @@ func (r *release) checkRequire(m *modfile.File, required module.Version, clientG
 	return nil
 }
 
-// checkReplaces requires that modules with a command replace nothing, which go install refuses, and that
-// the other published modules replace only modules of ours.
+// checkReplaces requires that modules with a command have no replace directives, which go install refuses,
+// and that the other published modules replace only modules of this repository.
 func (r *release) checkReplaces(m *modfile.File) error {
 	path := m.Module.Mod.Path
 	isPublished := slices.ContainsFunc(r.folders(), func(folder string) bool { return r.module(folder).Path == path })
@@ -110,8 +111,8 @@ func (r *release) checkReplaces(m *modfile.File) error {
 	return nil
 }
 
-// checkUsers requires that, with an empty module cache, go get has each published module, its
-// packages compile, and go install has the commands.
+// checkUsers requires that, with an empty module cache, go get gets each published module, its
+// packages compile, and go install installs the commands.
 func (r *release) checkUsers(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {
@@ -146,13 +147,14 @@ func (r *release) checkUsers(ctx context.Context) (err error) {
 	return r.install(ctx, dir, env, r.server)
 }
 
-// query is how users name a package of this version. With all of the version, and GOPRIVATE or GONOPROXY
-// set, the go command of 1.26 does not find packages of a nested module when it has the root in its cache.
+// query returns the argument with which users install a package: by minor, because with the full version,
+// and GOPRIVATE or GONOPROXY set, the go command of 1.26 does not find packages of a nested module if the
+// root is in its cache.
 func (r *release) query(folder string) string {
 	return r.root + "/" + folder + "@" + semver.MajorMinor(r.version)
 }
 
-// install installs a command as a user does, and asks it for its flags.
+// install installs a command as a user does, and runs it with -h.
 func (r *release) install(ctx context.Context, dir string, env []string, command string) error {
 	_, err := output(ctx, dir, env, "go", "install", r.query(command))
 	if err == nil {
@@ -161,10 +163,10 @@ func (r *release) install(ctx context.Context, dir string, env []string, command
 	return err
 }
 
-// published makes a module proxy in a folder, which has our modules as they are committed, so that no
-// tag is needed for it, and returns an environment with that proxy and an empty module cache.
+// published makes a module proxy in a folder, with the committed modules of this repository, which need no
+// tags for it. It returns an environment with that proxy and an empty module cache.
 func (r *release) published(ctx context.Context, dir string) (env []string, err error) {
-	repository := filepath.Join(dir, "repository") // a clone: package zip knows no worktrees
+	repository := filepath.Join(dir, "repository") // a clone: package zip does not support worktrees
 	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ func (r *release) published(ctx context.Context, dir string) (env []string, err 
 		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}, nil
 }
 
-// publish writes to proxy what a module proxy has of the module in a folder of the repository.
+// publish writes to proxy the files of a module proxy for the module in a folder of the repository.
 func (r *release) publish(repository, proxy, folder string) error {
 	m := r.module(folder)
 	dir := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")

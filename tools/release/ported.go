@@ -20,8 +20,8 @@ func makePort(ctx context.Context, from, minor, to string) error {
 	return err
 }
 
-// ported makes the tree of an earlier minor in a worktree, and commits it on top of the commit that
-// is released. remove ends the worktree; the commit stays if it is tagged.
+// ported makes the tree of an earlier minor in a worktree, and commits it on top of the released
+// commit. remove removes the worktree; the commit persists if it is tagged.
 func (r *release) ported(ctx context.Context, minor string) (p *release, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "release-")
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// library is a repository without faults.
+// library has the files of a repository without faults, by name.
 var library = map[string]string{
 	"go.mod":        "module example.com/lib\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.37.2\n",
 	"nested/go.mod": "module example.com/lib/nested\n\ngo 1.26.0\n\nreplace example.com/lib => ../\n\nrequire example.com/lib v0.37.0\n",
 	"CHANGELOG.md":  "# Changelog\n\n## v0.37.0\n\nThe first.\n",
 }
 
-// newRelease makes a repository of the library with some files changed, and a release of it.
+// newRelease makes a repository of the library with some changed files, and returns a release of it.
 func newRelease(t *testing.T, changes map[string]string) *release {
 	t.Helper()
 	files := maps.Clone(library)
@@ -53,7 +53,7 @@ func (r *release) git(t *testing.T, args ...string) string {
 	return said
 }
 
-// complains fails unless an error has a text, or is nil if that is empty.
+// complains checks that an error contains the text want, or is nil if want is empty.
 func complains(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -114,7 +114,8 @@ func TestWhatIsNoVersion(t *testing.T) {
 	}
 }
 
-// TestEarlierMinors: both trees are shown, and tagged, that of the earlier minor on top of the commit.
+// TestEarlierMinors checks that the tree of an earlier minor is committed on top of the commit, printed,
+// and tagged unless dry.
 func TestEarlierMinors(t *testing.T) {
 	r := newRelease(t, nil)
 	r.port = func(_ context.Context, from, minor, to string) error {
@@ -158,7 +159,7 @@ func TestEarlierMinors(t *testing.T) {
 	}
 }
 
-// thisTree is a release of the first patch of the minor that the tree goes with.
+// thisTree returns a release of this tree, with the first patch version of its minor.
 func thisTree(t *testing.T) *release {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -173,8 +174,8 @@ func thisTree(t *testing.T) *release {
 	return r
 }
 
-// TestThisTree: the go.mod files fit together at each commit. At night, users get what is
-// committed; the API server is resolved, and not compiled, which takes minutes.
+// TestThisTree checks at each commit that the versions in go.mod files agree, and at night that users can
+// install the committed modules. The API server is resolved, and not compiled, which takes minutes.
 func TestThisTree(t *testing.T) {
 	r := thisTree(t)
 	complains(t, r.checkModules(t.Context()), "")
@@ -185,8 +186,8 @@ func TestThisTree(t *testing.T) {
 	complains(t, r.checkUsers(t.Context()), "")
 }
 
-// TestUserOfControllerRuntime: a program on the controller-runtime of an earlier minor, with an empty
-// module cache, takes the version of that minor, builds and runs.
+// TestUserOfControllerRuntime checks that a program with the controller-runtime of an earlier minor, and an
+// empty module cache, gets the version of that minor, builds and runs.
 func TestUserOfControllerRuntime(t *testing.T) {
 	r := thisTree(t)
 	if os.Getenv("KINFORMER_NIGHT") == "" || r.version == "v0.36.0" {

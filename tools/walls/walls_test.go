@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package walls_test looks at what the packages of the library use of each other, and their files of
-// each other.
+// Package walls_test checks the dependencies between the packages of the library, and between the
+// files of a package.
 package walls_test
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const modulePath = "github.com/kinformer/cache"
 
-// withoutCircles are the packages in which files use each other in one direction only.
+// withoutCircles are the packages without circular dependencies between files.
 var withoutCircles = []string{
 	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
@@ -27,8 +27,8 @@ var withoutCircles = []string{
 	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/sources",
 }
 
-// TestNoCircles: of each package there is a file that can be read without the others, then one that
-// needs only that, and so on.
+// TestNoCircles checks that the files of a package have an order in which each uses only those before
+// it.
 func TestNoCircles(t *testing.T) {
 	all := 0
 	for _, name := range withoutCircles {
@@ -48,7 +48,7 @@ func TestNoCircles(t *testing.T) {
 	}
 }
 
-// usesIn returns which files of a package name something that another one of them declares.
+// usesIn returns, for each file of a package, the other files whose declarations it uses.
 func usesIn(pkg *packages.Package) map[string]map[string]bool {
 	uses := map[string]map[string]bool{}
 	file := func(at token.Pos) string { return filepath.Base(pkg.Fset.Position(at).Filename) }
@@ -66,8 +66,7 @@ func usesIn(pkg *packages.Package) map[string]map[string]bool {
 	return uses
 }
 
-// inCircles takes away files that use none of the others, as long as there are any, and returns
-// those that are left.
+// inCircles repeatedly removes the files that use no others, and returns those that are left.
 func inCircles(uses map[string]map[string]bool) (left []string) {
 	for again := true; again; {
 		again = false
@@ -89,9 +88,9 @@ func inCircles(uses map[string]map[string]bool) (left []string) {
 	return slices.Sorted(slices.Values(left))
 }
 
-// mayUse are the walls: of which packages of ours each package may name something, be it imported or
-// a field or method of what another one hands out; those of tests apart.
-// The engines know what an event is, and not each other; what they stand on knows nothing of ours.
+// mayUse are the walls: the packages of the library that a package, without its tests, may use, by
+// imports or by the fields and methods of values from others. The engines may use internal/event but
+// not each other, and the packages below them use none.
 var mayUse = map[string][]string{
 	"": {"internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 		"internal/table", "internal/door", "internal/minor", "internal/pipeline", "internal/provider"},
@@ -150,15 +149,15 @@ var mayUse = map[string][]string{
 	"cmd/kinformer-measure": {"internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime"},
 }
 
-// TestWalls: no package uses one of ours that it must not know, and each that there is has its rule.
+// TestWalls checks that each package has a rule in mayUse and keeps it.
 func TestWalls(t *testing.T) {
 	for name, pkg := range loaded(t) {
 		if strings.HasPrefix(name, "internal/interleave/") || name == "factory/internal/tablegen" {
-			continue // of the tools
+			continue // belongs to the tools
 		}
 		allowed, known := mayUse[name]
 		if !known {
-			t.Errorf("%s: say in mayUse of what it may name something", pkg.PkgPath)
+			t.Errorf("%s: list in mayUse the packages that it may use", pkg.PkgPath)
 		}
 		for used, example := range usedBy(pkg) {
 			if !slices.Contains(allowed, used) {
@@ -168,7 +167,7 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// usedBy returns of which other packages of ours a package names something, each with an example.
+// usedBy returns the other packages of the library that a package uses, each with the name of one use.
 func usedBy(pkg *packages.Package) map[string]string {
 	used := map[string]string{}
 	for _, object := range pkg.TypesInfo.Uses {
@@ -182,7 +181,7 @@ func usedBy(pkg *packages.Package) map[string]string {
 	return used
 }
 
-// inModule returns a package's name within the library.
+// inModule returns the name of a package within the library, and reports whether it is part of it.
 func inModule(path string) (name string, ours bool) {
 	if path == modulePath {
 		return "", true
@@ -207,7 +206,7 @@ func loaded(t *testing.T) map[string]*packages.Package {
 		}
 		name, ours := inModule(pkg.PkgPath)
 		if !ours {
-			t.Errorf("%s is no package of the library", pkg.PkgPath)
+			t.Errorf("%s is not a package of the library", pkg.PkgPath)
 		}
 		byName[name] = pkg
 	}

@@ -18,16 +18,16 @@ import (
 	"golang.org/x/tools/cover"
 )
 
-// mostFunctions and mostLines bound the way of an update: the functions that one MODIFIED event in protobuf
-// executes in the tap and the decoder, with shared parts, and the lines of the files that they are in. Both may
-// only go down. A run has 85 to 89 functions, and some ten more if a part was checked by chance.
+// mostFunctions and mostLines limit the way of an update: the number of functions that one MODIFIED event in
+// protobuf executes in the tap and the decoder, with shared parts, and the number of lines of their files. Both
+// may only be lowered. A run has 85 to 89 functions, and some ten more if a part was checked by chance.
 const (
 	mostFunctions = 110
 	mostLines     = 4500
 )
 
 // TestWayOfAnUpdate compares the counters of go test -cover of ten updates and of thirteen. None of
-// these three goes both ways: the 40th object of a watch does.
+// the three is also verified by the client's decoding, as the 40th object of a watch is.
 func TestWayOfAnUpdate(t *testing.T) {
 	if os.Getenv("KINFORMER_NIGHT") == "" {
 		t.Skip("for the night: set KINFORMER_NIGHT=1")
@@ -47,7 +47,7 @@ func TestWayOfAnUpdate(t *testing.T) {
 	}
 }
 
-// blocksOf returns the counters of each file after so many updates, by the line and column of a block.
+// blocksOf returns the counters of each file after some updates, by the line and column of a block.
 func blocksOf(t *testing.T, updates int) map[string]map[[2]int]int {
 	out := filepath.Join(t.TempDir(), "profile")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run", "^TestUpdates$", "-covermode=count",

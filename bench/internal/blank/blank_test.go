@@ -30,7 +30,7 @@ func newSet(t *testing.T, mediaType string) *Set {
 	return s
 }
 
-// some are objects of a resource in all shapes.
+// some returns objects of a resource in all shapes.
 func some(s *Set, r world.Resource) []world.Object {
 	var all []world.Object
 	for i := range 2 * s.kinds[r].shapes {
@@ -51,7 +51,7 @@ func everyEncoding(t *testing.T, test func(t *testing.T, s *Set, r world.Resourc
 	}
 }
 
-// decoded are the events of a stream, as client-go decodes them.
+// decoded returns the events of a stream, decoded by client-go.
 func decoded(t *testing.T, s *Set, stream []byte) []watch.Event {
 	negotiator := runtime.NewClientNegotiator(Codecs.WithoutConversion(), corev1.SchemeGroupVersion)
 	codec, serializer, framer, err := negotiator.StreamDecoder(s.config.MediaType, nil)
@@ -68,8 +68,8 @@ func decoded(t *testing.T, s *Set, stream []byte) []watch.Event {
 	}
 }
 
-// TestEventsAreThoseOfAnAPIServer: apimachinery decodes each frame, and encodes what it got to the
-// same bytes; no mark is left in them.
+// TestEventsAreThoseOfAnAPIServer checks that apimachinery decodes each frame and encodes it to the
+// same bytes, and that no mark is left in them.
 func TestEventsAreThoseOfAnAPIServer(t *testing.T) {
 	everyEncoding(t, func(t *testing.T, s *Set, r world.Resource) {
 		var stream []byte
@@ -91,7 +91,8 @@ func TestEventsAreThoseOfAnAPIServer(t *testing.T) {
 	})
 }
 
-// unseen is what the last manager of a pod that no kubelet has seen is behind.
+// unseen returns the seconds between creation and the last change of a pod that no kubelet has
+// changed: the last of its managed fields has the former time.
 func unseen(r world.Resource, o world.Object) int64 {
 	if r == world.Pods && o.Shape <= world.Scheduled {
 		return o.Due/1e9 - timeOf(created, &o).Unix()
@@ -99,13 +100,13 @@ func unseen(r world.Resource, o world.Object) int64 {
 	return 0
 }
 
-// encoder is apimachinery's.
+// encoder returns apimachinery's encoder for a resource.
 func encoder(s *Set, r world.Resource) runtime.Encoder {
 	info, _ := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), s.config.MediaType)
 	return Codecs.EncoderForVersion(info.Serializer, Of(r).GroupVersion())
 }
 
-// encoded are events as apimachinery frames them.
+// encoded returns a stream of events, encoded by apimachinery.
 func encoded(t *testing.T, s *Set, r world.Resource, events []watch.Event) []byte {
 	info, _ := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), s.config.MediaType)
 	var b bytes.Buffer
@@ -137,7 +138,8 @@ func TestOtherFramesAreThoseOfAnAPIServer(t *testing.T) {
 	})
 }
 
-// TestListsAreThoseOfAnAPIServer: as for events.
+// TestListsAreThoseOfAnAPIServer checks that apimachinery decodes a list and encodes it to the same
+// bytes.
 func TestListsAreThoseOfAnAPIServer(t *testing.T) {
 	everyEncoding(t, func(t *testing.T, s *Set, r world.Resource) {
 		items := some(s, r)
@@ -152,7 +154,8 @@ func TestListsAreThoseOfAnAPIServer(t *testing.T) {
 	})
 }
 
-// TestPodsOfADeploymentDiffer where pods do, and are of a size that pods have.
+// TestPodsOfADeploymentDiffer checks that pods differ in the fields in which real ones do, and that
+// their size is plausible.
 func TestPodsOfADeploymentDiffer(t *testing.T) {
 	s := newSet(t, JSON)
 	pod := func(serial, revision uint32) *corev1.Pod {

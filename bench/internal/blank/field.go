@@ -23,41 +23,41 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// field is what is filled in at a place of a form.
+// field is the kind of a variable text or time of a form.
 type field uint8
 
 const (
 	version   field = iota // the resource version
-	due                    // when the change was due, in nanoseconds since 1970
-	suffix                 // of the names of what is not named by its number: the serial number
-	uid                    // that of the object
+	due                    // the time when the change was due, in nanoseconds since 1970
+	suffix                 // the suffix of a name, from the serial number
+	uid                    // the UID of the object
 	node                   // the number of the node
-	address                // of a pod, or its host
+	address                // the IP address of a pod or its host
 	container              // the ID of a container
-	template               // the hash of a replica set, by deployment and revision
+	template               // the hash of a replica set, from deployment and revision
 	owner                  // the UID of the replica set
-	created                // when the object was made
-	changed                // when the change was due, in seconds
+	created                // the time when the object was made
+	changed                // the time when the change was due, in seconds
 	renewed                // the same in microseconds
 	fields
 )
 
-// widths are those of texts; times have that of their encoding.
+// widths are the widths of texts in bytes. A time has the width of its encoding.
 var widths = [fields]int{version: 10, due: 19, suffix: 5, uid: 36, node: 5, address: 14, container: 64, template: 8, owner: 36}
 
-// mark is the text that stands for a field in an object that a form is made of. Part tells several
-// fields of a kind apart.
+// mark returns the text that stands for a field in the object of a form. Part distinguishes fields
+// of the same kind.
 func mark(f field, part int) string {
 	text := fmt.Sprintf("%c%02d~", 'A'+f, part)
 	return text + strings.Repeat("~", widths[f]-len(text))
 }
 
-// timeMark is the time that stands for a field.
+// timeMark returns the time that stands for a field in the object of a form.
 func timeMark(f field) time.Time {
 	return time.Date(2099, time.January, 1, 0, 0, int(f), 999_999_000, time.UTC)
 }
 
-// place is where a field is in an encoding.
+// place is the position of a field in an encoding.
 type place struct {
 	at    int32
 	field field
@@ -91,11 +91,11 @@ func places(encoded []byte, protobuf bool, parts int) []place {
 const (
 	secondsLayout = "2006-01-02T15:04:05Z"
 	microLayout   = "2006-01-02T15:04:05.000000Z"
-	// least is how many nanoseconds take five bytes in protobuf, as all more do.
+	// least is the smallest number of nanoseconds that takes five bytes in protobuf.
 	least = 1 << 28
 )
 
-// appendTime appends a time as a field of the form has it, always as many bytes.
+// appendTime appends the encoding of a time, whose length depends only on f and protobuf.
 func appendTime(to []byte, f field, t time.Time, protobuf bool) []byte {
 	switch {
 	case !protobuf && f == renewed:
@@ -110,10 +110,11 @@ func appendTime(to []byte, f field, t time.Time, protobuf bool) []byte {
 	return to
 }
 
-// birth is when the first object was made; each is a second later than the one before.
+// birth is the creation time of the first object; each object is a second younger than the one
+// before.
 var birth = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
-// timeOf returns a time of an object. It has at least a quarter of a second, see least.
+// timeOf returns a time of an object. Its nanoseconds are more than least, unless f is created.
 func timeOf(f field, o *world.Object) time.Time {
 	if f == created {
 		return birth.Add(time.Duration(o.Serial) * time.Second)
@@ -122,7 +123,7 @@ func timeOf(f field, o *world.Object) time.Time {
 	return t.Truncate(time.Second).Add(time.Duration(least+t.Nanosecond()%(1e9-least-1000)).Truncate(time.Microsecond) + time.Microsecond)
 }
 
-// fill fills a field in. to has its width.
+// fill writes the value of a field over the beginning of to.
 func (p place) fill(to []byte, r world.Resource, o *world.Object, protobuf bool) {
 	to = to[:0]
 	switch p.field {
@@ -147,13 +148,13 @@ func (p place) fill(to []byte, r world.Resource, o *world.Object, protobuf bool)
 	case owner:
 		_ = world.AppendUID(to, world.Resources, o.Owner<<12|o.Revision&0xfff)
 	default:
-		var beside [32]byte // AppendFormat writes more than it appends
+		var beside [32]byte // AppendFormat may write beyond the width of the field
 		copy(to[:cap(to)], appendTime(beside[:0], p.field, timeOf(p.field, o), protobuf))
 	}
 }
 
-// number is what a field is made of. Part 0 is the object's own; the others, as the endpoints of a
-// slice, change one after the other, one with each change of the object.
+// number returns the number that a field is computed from: own for part 0. The numbers of the other
+// parts, such as the endpoints of a slice, change in turn, at most one with each change of the object.
 func (p place) number(o *world.Object, own uint64) uint64 {
 	if p.part == 0 {
 		return own
@@ -171,7 +172,7 @@ func appendDecimal(to []byte, n uint64, width int) []byte {
 	return to
 }
 
-// letters are those of names that servers make.
+// letters are the letters of generated names.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
 func appendName(to []byte, n uint64) []byte {
@@ -192,7 +193,7 @@ func appendAddress(to []byte, n uint64) []byte {
 	return to
 }
 
-// DueAnnotation has the time when the change was due, in nanoseconds since 1970.
+// DueAnnotation is the annotation with the time when the change was due, in nanoseconds since 1970.
 const DueAnnotation = "bench.kinformer/due"
 
 // Scheme has the types of the objects.
@@ -207,16 +208,16 @@ var Scheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// Codecs encode and decode what is in Scheme.
+// Codecs encode and decode the types of Scheme.
 var Codecs = serializer.NewCodecFactory(Scheme)
 
-// The media types of what servers send.
+// The media types of servers.
 const (
 	JSON     = runtime.ContentTypeJSON
 	Protobuf = runtime.ContentTypeProtobuf
 )
 
-// Resource is how servers and clients know a resource.
+// Resource is a resource of the API: its kind and its name.
 type Resource struct {
 	schema.GroupVersionKind
 	Name string
@@ -228,19 +229,19 @@ var kinds = [world.Resources]schema.GroupVersionKind{
 	world.ReplicaSets: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), world.Nodes: corev1.SchemeGroupVersion.WithKind("Node"),
 }
 
-// Of returns what is known of a resource.
+// Of returns the Resource of a resource of a world.
 func Of(r world.Resource) Resource { return Resource{kinds[r], r.String()} }
 
 // New makes an empty object.
 func (r Resource) New() runtime.Object {
 	made, err := Scheme.New(r.GroupVersionKind)
 	if err != nil {
-		panic(err) // all kinds are in it
+		panic(err) // Scheme has all kinds
 	}
 	return made
 }
 
-// APIPath is the root of the paths of the resource's group.
+// APIPath returns the root of the paths of the resource's group.
 func (r Resource) APIPath() string {
 	if r.Group == "" {
 		return "/api"
@@ -248,5 +249,5 @@ func (r Resource) APIPath() string {
 	return "/apis"
 }
 
-// Path is that of all objects in all namespaces.
+// Path returns the path of all objects in all namespaces.
 func (r Resource) Path() string { return r.APIPath() + "/" + r.GroupVersion().String() + "/" + r.Name }

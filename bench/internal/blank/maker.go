@@ -22,15 +22,15 @@ import (
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
-// maker makes objects with marks, of a deployment.
+// maker makes the objects of a deployment, with marks.
 type maker struct {
-	pod        *corev1.Pod // that runs and is ready
+	pod        *corev1.Pod // running and ready
 	name       string      // of the deployment
 	deployment int
 }
 
-// newMaker takes a pod of the benchmark of stores and marks what differs between the pods of the
-// deployment.
+// newMaker returns a maker whose pod is one of package workload, with marks for the fields that
+// differ between the pods of the deployment.
 func newMaker(c Config, deployment int) *maker {
 	like := workload.Config{N: c.Deployments * workload.PodsPerDeployment, Seed: c.Seed}
 	pod := workload.Pod(like, deployment*workload.PodsPerDeployment)
@@ -39,7 +39,7 @@ func newMaker(c Config, deployment int) *maker {
 	return m
 }
 
-// marked puts marks in the place of names, wherever they stand.
+// marked returns a copy of a pod with marks instead of names, addresses and IDs, wherever they occur.
 func marked(pod *corev1.Pod) *corev1.Pod {
 	hash := pod.Labels["pod-template-hash"]
 	own := pod.OwnerReferences[0]
@@ -86,7 +86,7 @@ func markTimes(pod *corev1.Pod) {
 //go:embed objects
 var manifests embed.FS
 
-// read reads the manifest of that name, as JSON.
+// read returns the manifest of that name, as JSON.
 var read = func() func(name string) string {
 	var known sync.Map
 	return func(name string) string {
@@ -102,8 +102,8 @@ var read = func() func(name string) string {
 	}
 }()
 
-// fill makes an object of a manifest: words that begin with $ become marks of a part, or what pairs
-// say.
+// fill decodes a manifest into an object. Words that begin with $ are replaced by the marks of a
+// part, or as in pairs.
 func (m *maker) fill(into any, name string, part int, pairs ...string) {
 	node := strings.Replace(nodeName, mark(node, 0), mark(node, part), 1)
 	pairs = append(pairs, "$version", mark(version, 0), "$due", mark(due, 0), "$suffix", mark(suffix, part), "$uid", mark(uid, part), "$node", node,
@@ -147,7 +147,7 @@ func (m *maker) object(r world.Resource, shape world.Shape) runtime.Object {
 	return made
 }
 
-// finish gives a replica set, which is full, half way, or empty, the template of its pods.
+// finish sets the pod template of a replica set, and its replicas: all, half or none of the pods.
 func (m *maker) finish(set *appsv1.ReplicaSet, shape world.Shape) {
 	set.Labels = m.pod.Labels
 	spec := &set.Spec.Template.Spec
@@ -163,7 +163,7 @@ func (m *maker) finish(set *appsv1.ReplicaSet, shape world.Shape) {
 		AvailableReplicas: replicas, ObservedGeneration: 2}
 }
 
-// podAs makes a pod at a stage of its life.
+// podAs makes a pod of a shape.
 func (m *maker) podAs(shape world.Shape) *corev1.Pod {
 	pod := m.pod.DeepCopy()
 	status := &pod.Status

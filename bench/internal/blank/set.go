@@ -1,12 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blank has the bytes of the objects of a world: forms that were encoded beforehand, with
-// places of fixed width that are filled in when an object is sent. So a server that sends 150,000
-// pods of 7 KB has forms for some thousands, and what it does for each is a copy of the bytes.
+// Package blank encodes the objects of a world by forms: objects that were encoded beforehand, with
+// places of fixed width, which are filled in when an object is sent. A server that sends 150,000
+// pods of 7 KB has some thousands of forms, and copies bytes for each pod.
 //
-// A form is made of an object whose variable texts and times are marks, which are then looked for
-// in its encoding. What is around it in a frame or a list is apimachinery's.
+// The form of an object is its encoding by apimachinery with marks instead of variable texts and
+// times; the places are where the marks are found. Frames and lists are apimachinery's, too.
+//
+//	form     "name":"app-C00~~"   with place{at: 12, field: suffix, part: 0}
+//	object   "name":"app-x7k2p"
 package blank
 
 import (
@@ -26,16 +29,16 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// Config says what forms are made.
+// Config configures a Set.
 type Config struct {
 	Deployments int
 	Seed        uint64
 	MediaType   string
-	// Only is the resource of a world that stands, whose pods have two shapes; nil for all.
+	// Only is the resource of a still world, whose pods have two shapes; nil means all resources.
 	Only *world.Resource
 }
 
-// Set has the forms of all resources. Its methods may be called by several goroutines.
+// Set has the forms of all resources. Its methods may be called concurrently.
 type Set struct {
 	config     Config
 	serializer runtime.SerializerInfo
@@ -43,23 +46,24 @@ type Set struct {
 	kinds      [world.Resources]kind
 }
 
-// kind is a resource: forms by shape, or by deployment and shape.
+// kind is a resource with its forms, by shape, or by deployment and shape.
 type kind struct {
 	of     Resource
 	shapes int
-	each   bool // deployment has forms of its own
+	each   bool // whether each deployment has its own forms
 	forms  []form
 }
 
-// form is an encoded object with places to fill in, without its kind. around is what a frame of each
-// change has before and after that: all objects of a form take as many bytes.
+// form is an encoded object with places to fill in, without its kind. around has the bytes before and
+// after it in a frame of each kind of change; they are constant, as all objects of a form have the
+// same length.
 type form struct {
 	inner  []byte
 	places []place
 	around [len(changeNames)][2][]byte
 }
 
-// append appends the bytes of an object.
+// append appends an object.
 func (f *form) append(to []byte, r world.Resource, o *world.Object, protobuf bool) []byte {
 	begin := len(to)
 	to = append(to, f.inner...)
@@ -81,7 +85,7 @@ func (c Config) resources() []world.Resource {
 	return world.All()
 }
 
-// NewSet makes the forms, on all cores.
+// NewSet makes all forms, using all cores.
 func NewSet(c Config) (*Set, error) {
 	info, known := runtime.SerializerInfoForMediaType(Codecs.SupportedMediaTypes(), c.MediaType)
 	if !known {
@@ -122,7 +126,7 @@ func (s *Set) fill() error {
 	return nil
 }
 
-// make makes the forms of a deployment; with the first one those that are not of any.
+// make makes the forms of a deployment. For the first one, it also makes those without a deployment.
 func (s *Set) make(m *maker, deployment int) error {
 	for _, r := range s.config.resources() {
 		k := &s.kinds[r]
@@ -143,7 +147,7 @@ func (s *Set) make(m *maker, deployment int) error {
 	return nil
 }
 
-// partsOf is how many fields of a kind an object has.
+// partsOf returns the maximum number of fields of the same kind in an object.
 func partsOf(r world.Resource) int {
 	if r == world.Slices {
 		return world.PodsPerDeployment
@@ -151,7 +155,7 @@ func partsOf(r world.Resource) int {
 	return 3
 }
 
-// form is that of an object.
+// form returns the form of an object.
 func (s *Set) form(r world.Resource, o *world.Object) *form {
 	k := &s.kinds[r]
 	i := int(o.Shape)
@@ -168,7 +172,7 @@ func (s *Set) AppendEvent(to []byte, r world.Resource, c *world.Change) []byte {
 	return append(f.append(append(to, around[0]...), r, &c.Object, s.protobuf), around[1]...)
 }
 
-// AppendBookmark appends a bookmark; that which ends the initial events says so.
+// AppendBookmark appends a bookmark, annotated as the end of the initial events if endOfInitial.
 func (s *Set) AppendBookmark(to []byte, r world.Resource, version uint64, endOfInitial bool) ([]byte, error) {
 	object := Of(r).New()
 	accessor, err := meta.Accessor(object)
@@ -182,7 +186,7 @@ func (s *Set) AppendBookmark(to []byte, r world.Resource, version uint64, endOfI
 	return s.appendOther(to, "BOOKMARK", object, Of(r).GroupVersion())
 }
 
-// AppendGone appends the error that ends the watch of a version that is too old.
+// AppendGone appends the error event of a watch from a version that is too old.
 func (s *Set) AppendGone(to []byte) ([]byte, error) {
 	return s.appendOther(to, "ERROR", &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: http.StatusGone,
@@ -206,7 +210,7 @@ func (s *Set) encode(object runtime.Object, version schema.GroupVersion) ([]byte
 	return runtime.Encode(Codecs.EncoderForVersion(s.serializer.Serializer, version), object)
 }
 
-// frame is one of a watch.
+// frame returns a frame of a watch.
 func (s *Set) frame(kind string, object []byte) ([]byte, error) {
 	var b bytes.Buffer
 	event := &metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
@@ -219,7 +223,7 @@ func (s *Set) newForm(r world.Resource, object runtime.Object) (f form, err erro
 	if s.protobuf {
 		f.inner, err = object.(interface{ Marshal() ([]byte, error) }).Marshal()
 	} else if f.inner, err = json.Marshal(object); err == nil {
-		f.inner = f.inner[1:] // the brace stands before the kind
+		f.inner = f.inner[1:] // the kind comes after the brace
 	}
 	if err != nil {
 		return f, err
@@ -240,7 +244,7 @@ func (s *Set) newForm(r world.Resource, object runtime.Object) (f form, err erro
 	return f, err
 }
 
-// List returns a list.
+// List returns an encoded list.
 func (s *Set) List(r world.Resource, items []world.Object, version uint64) ([]byte, error) {
 	kind := Of(r).GroupVersionKind
 	kind.Kind += "List"

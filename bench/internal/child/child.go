@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package child runs this program again as another process, which is told what to do by lines of
-// JSON: a command on its standard input, an answer on its standard output.
+// Package child runs this program again as another process, and calls it by lines of JSON: a command
+// on its standard input, an answer on its standard output.
 package child
 
 import (
@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// The variables that make a program a child: its role, and what it is to be like, as JSON.
+// The environment variables of a child: its role, and its configuration as JSON.
 const (
 	roleVariable   = "KINFORMER_BENCH_ROLE"
 	configVariable = "KINFORMER_BENCH_CONFIG"
 )
 
-// Main serves as a child and reports whether this process is one. Each role is given the config of
-// Start, the commands' input and the answers' output.
+// Main reports whether this process is a child, and if so, runs the function of its role until the
+// function returns. Its arguments are the config of Start, the commands' input and the answers'
+// output.
 func Main(ctx context.Context, roles map[string]func(ctx context.Context, config []byte, in io.Reader, out io.Writer) error) (is bool, err error) {
 	serve, is := roles[os.Getenv(roleVariable)]
 	if !is {
@@ -33,10 +34,10 @@ func Main(ctx context.Context, roles map[string]func(ctx context.Context, config
 	return true, serve(ctx, []byte(os.Getenv(configVariable)), os.Stdin, os.Stdout)
 }
 
-// Command does something with an argument, which may be empty.
+// Command executes a command with an argument in JSON, which may be empty, and returns the result.
 type Command func(ctx context.Context, argument json.RawMessage) (any, error)
 
-// With makes a command of a function with a typed argument.
+// With returns a Command that calls a function with a typed argument.
 func With[A, R any](do func(context.Context, A) (R, error)) Command {
 	return func(ctx context.Context, argument json.RawMessage) (any, error) {
 		var a A
@@ -49,7 +50,7 @@ func With[A, R any](do func(context.Context, A) (R, error)) Command {
 	}
 }
 
-// Do makes a command of a function that returns nothing.
+// Do returns a Command that calls a function without results.
 func Do[A any](do func(A)) Command {
 	return With(func(_ context.Context, a A) (any, error) { do(a); return nil, nil })
 }
@@ -64,8 +65,8 @@ type answer struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Serve says hello, as the answer to no command, and then does what it is told, one after the
-// other, until the input ends.
+// Serve writes hello as the first answer, and then executes the commands of in, one after the other,
+// until in ends.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, hello any, commands map[string]Command) error {
 	encoder, decoder := json.NewEncoder(out), json.NewDecoder(in)
 	for result, failed := hello, error(nil); ; {
@@ -94,7 +95,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, hello any, commands
 	}
 }
 
-// Process is a child.
+// Process is a running child.
 type Process struct {
 	role    string
 	command *exec.Cmd
@@ -104,8 +105,8 @@ type Process struct {
 	calls   sync.Mutex
 }
 
-// Start starts a child, waits for its hello, and decodes that. What it writes to its standard error
-// goes to complaints.
+// Start starts a child and waits for its first answer, which it decodes into hello. The child's
+// standard error is copied to complaints.
 func Start(ctx context.Context, role string, config, hello any, complaints io.Writer) (*Process, error) {
 	program, err := os.Executable()
 	value, err2 := json.Marshal(config)
@@ -143,10 +144,10 @@ func (p *Process) read(out io.Reader) {
 	}
 }
 
-// PID is the process's number.
+// PID returns the child's process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Call has the child do something, and decodes what it returns, unless result is nil.
+// Call has the child execute a command, and decodes the answer into result, unless result is nil.
 func (p *Process) Call(ctx context.Context, do string, with, result any) error {
 	p.calls.Lock()
 	defer p.calls.Unlock()
@@ -160,10 +161,10 @@ func (p *Process) Call(ctx context.Context, do string, with, result any) error {
 	return p.await(ctx, do, result)
 }
 
-// ErrEnded says that a child is gone.
+// ErrEnded is returned by calls of a child that has ended.
 var ErrEnded = errors.New("the process has ended")
 
-// Ended returns ErrEnded if the child is gone, without asking it anything.
+// Ended returns ErrEnded if the child has ended, without a call.
 func (p *Process) Ended() error {
 	select {
 	case <-p.ended:
@@ -197,7 +198,7 @@ func (p *Process) Stop() error {
 	err := p.in.Close()
 	for {
 		select {
-		case <-p.answers: // to a call that was given up
+		case <-p.answers: // of a canceled call
 		case <-p.ended:
 			if err = errors.Join(err, p.command.Wait()); err != nil {
 				return fmt.Errorf("stop %s: %w", p.role, err)

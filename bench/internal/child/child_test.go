@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain is also the child: it says its config, adds up what it is told, and may end.
+// TestMain also runs the child, which returns its config, adds up its arguments, and may exit.
 func TestMain(m *testing.M) {
 	is, err := Main(context.Background(), map[string]func(context.Context, []byte, io.Reader, io.Writer) error{"adder": adder})
 	if !is {

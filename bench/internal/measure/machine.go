@@ -63,8 +63,8 @@ func memory(name string) uint64 {
 	return kib << 10
 }
 
-// Load returns the load averages over 1, 5 and 15 minutes as the system writes
-// them, and the first as a number; "unknown" and 0 where there are none.
+// Load returns the load averages over 1, 5 and 15 minutes as in /proc/loadavg, and the first as a
+// number; "unknown" and 0 if there are none.
 func Load() (text string, oneMinute float64) {
 	content, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(content))
@@ -99,8 +99,8 @@ const (
 	Kinformer = "github.com/kinformer/cache"
 )
 
-// Version returns the version of a module in this program. One that go.mod takes from the folder
-// beside it has none: that is the commit of the working directory.
+// Version returns the version of a module in this program, or the commit of the working directory if
+// go.mod replaces the module with a folder.
 func Version(ctx context.Context, module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -115,7 +115,8 @@ func Version(ctx context.Context, module string) string {
 
 const unknownVersion = "unknown"
 
-// versionIn returns the version of a module in a program, or says that it is of the folder beside.
+// versionIn returns the version of a module in a program. beside reports whether the module is
+// replaced.
 func versionIn(info *debug.BuildInfo, module string) (version string, beside bool) {
 	for _, dependency := range info.Deps {
 		if dependency.Path == module {
@@ -125,7 +126,7 @@ func versionIn(info *debug.BuildInfo, module string) (version string, beside boo
 	return unknownVersion, false
 }
 
-// revision asks git, because `go run` leaves the commit out of the program.
+// revision returns the commit from git, because `go run` does not embed it in the program.
 func revision(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -151,13 +152,13 @@ type Reading struct {
 
 func (p Process) path(file string) string { return fmt.Sprintf("/proc/%d/%s", p, file) }
 
-// fields are the words of a file of the process, after a text.
+// fields returns the words after a text in a file of the process, at least least of them.
 func (p Process) fields(file, after string, least int) ([]string, error) {
 	content, err := os.ReadFile(p.path(file))
 	_, rest, _ := strings.Cut(string(content), after)
 	fields := strings.Fields(rest)
 	if err == nil && len(fields) < least {
-		err = errors.New("the system tells it in an unknown form")
+		err = errors.New("unknown format")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p.path(file), err)
@@ -168,7 +169,7 @@ func (p Process) fields(file, after string, least int) ([]string, error) {
 // Read reads user and system time, and the memory.
 func (p Process) Read() (Reading, error) {
 	r := Reading{At: time.Now()}
-	const user, system = 14 - 3, 15 - 3 // proc(5), where the field behind the name is the third
+	const user, system = 14 - 3, 15 - 3 // proc(5), where the field after the name is the third
 	stat, err := p.fields("stat", ") ", system+1)
 	if err != nil {
 		return r, err
@@ -200,15 +201,15 @@ func (p Process) Peak() (uint64, error) {
 // FirstToGo makes the kernel kill the process before others when memory runs out.
 func (p Process) FirstToGo() error { return os.WriteFile(p.path("oom_score_adj"), []byte("1000"), 0) }
 
-// Ticks are what all cores have done so far.
+// Ticks are the ticks of all cores so far. Stolen are those that other machines of the host ran.
 type Ticks struct{ All, Stolen uint64 }
 
-// Cores reads what all cores have done.
+// Cores reads the ticks of all cores.
 func Cores() (t Ticks, err error) {
 	stat, err := os.ReadFile("/proc/stat")
 	first, _, _ := strings.Cut(string(stat), "\n")
 	fields := strings.Fields(first)
-	const stolen = 8 // with the name, as field 0; guests, behind it, are within user
+	const stolen = 8 // the name is field 0; the guest fields after it are contained in user
 	if err != nil || len(fields) <= stolen {
 		return t, fmt.Errorf("read CPU steal: %q: %w", first, err)
 	}
@@ -224,13 +225,13 @@ func Cores() (t Ticks, err error) {
 	return t, nil
 }
 
-// StolenSince returns the share of the time since then that other machines were given.
+// StolenSince returns the share of the ticks since then that were stolen.
 func (t Ticks) StolenSince(then Ticks) float64 {
 	return float64(t.Stolen-then.Stolen) / float64(max(1, t.All-then.All))
 }
 
-// GC returns the CPU time that this process has given to collections of garbage, without that of
-// idle cores.
+// GC returns the CPU time that this process has spent on garbage collection, without that on idle
+// cores.
 func GC() time.Duration {
 	all := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
 	metrics.Read(all)

@@ -21,7 +21,7 @@ func TestReadingOfThisProcess(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, before.RSS, uint64(1<<20))
 	after := before
-	for held := make([]byte, 64<<20); after.CPU < before.CPU+3*tick; { // works until that is seen
+	for held := make([]byte, 64<<20); after.CPU < before.CPU+3*tick; { // until /proc shows the work
 		for i := range held {
 			held[i]++
 		}

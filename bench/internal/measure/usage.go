@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package measure takes the figures of a benchmark from the operating system and the Go runtime:
-// CPU and wall time, allocations, live heap, profiles, and what machine they were taken on.
+// CPU and wall time, allocations, live heap, profiles, and the machine.
 package measure
 
 import (
@@ -75,15 +75,15 @@ func heapObjects() uint64 {
 // peakInterval is the time between two readings of the heap.
 const peakInterval = 200 * time.Microsecond
 
-// HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the highest
-// that the heap came to.
+// HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the maximum of
+// the heap.
 type HeapCourse struct{ Base, Peak uint64 }
 
 // Beyond returns by how many bytes the peak exceeds base.
 func (c HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
 
-// WatchHeap runs do and reads the heap meanwhile. Garbage is at most the given
-// percentage of the live heap.
+// WatchHeap runs do and reads the heap meanwhile, with gcPercent as the percentage of
+// debug.SetGCPercent.
 func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	course := HeapCourse{Base: LiveHeap()}
@@ -107,7 +107,7 @@ func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
 	return course, err
 }
 
-// Profiled runs do and writes a CPU profile of it to a file, if that has a name.
+// Profiled runs do and writes a CPU profile of it to a file, unless path is empty.
 func Profiled(path string, do func() error) error {
 	if path == "" {
 		return do()

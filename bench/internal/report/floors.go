@@ -13,32 +13,32 @@ import (
 	"strings"
 )
 
-// What Check finds, wrapped with the row that it concerns.
+// The errors of Check, wrapped with the name of the row.
 var (
-	// ErrBelow says that a ratio is below its floor.
+	// ErrBelow is the error of a ratio below its floor.
 	ErrBelow = errors.New("the ratio is below its floor")
-	// ErrUnknown says that there is no such row or measure.
-	ErrUnknown = errors.New("the floors name what the benchmark does not have")
-	// ErrMissing says that a row was not run.
+	// ErrUnknown is the error of a floor without a row or measure.
+	ErrUnknown = errors.New("the benchmark has no such row or measure")
+	// ErrMissing is the error of a row with a floor that was not run.
 	ErrMissing = errors.New("the row has a floor and was not run")
-	// ErrUnguarded says that a quick run has a row of which no floor tells.
-	ErrUnguarded = errors.New("the row has no floor; one that is to have none is listed with a dash")
+	// ErrUnguarded is the error of a row of a quick run that the floors do not list.
+	ErrUnguarded = errors.New("the row has no floor; list it, with a dash for none")
 )
 
-// Floors are the lowest ratios that pass. They are kept in a file, so that a change that makes
-// something much slower is noticed.
+// Floors are the lowest ratios that pass. They are kept in a file, so that a change that makes a
+// workload much slower fails a check.
 type Floors struct {
 	ratios map[place]float64
-	// rows are all rows that are listed, also those without a floor.
+	// rows are all listed rows, also those without a floor.
 	rows map[string]bool
 }
 
-// place is a measure of a row; the measure is written "name, unit".
+// place is a measure of a row, in the form "name, unit".
 type place struct{ row, measure string }
 
-// ParseFloors reads floors: a line each, "row | measure, unit | ratio", or "row | -"
-// for a row that has none. A row may be a pattern as of path.Match for rows of a
-// quick run. Empty lines and those that begin with # are left out.
+// ParseFloors parses floors, one in a line: "row | measure, unit | ratio", or "row | -" for a row
+// without a floor. A row may be a pattern of path.Match for rows of a quick run. Empty lines and
+// lines that begin with # are ignored.
 func ParseFloors(text string) (*Floors, error) {
 	f := &Floors{ratios: map[place]float64{}, rows: map[string]bool{}}
 	for number, line := range strings.Split(text, "\n") {
@@ -77,10 +77,10 @@ func (f *Floors) add(line string) error {
 	return nil
 }
 
-// Check returns an error for each floor that the results do not reach or do
-// not show, and for each row of a quick run that the floors leave out. known
-// are all rows that there are; its values say which of them a quick run has.
-// Nil Floors accept everything. A noisy measure is below its floor if even its best ratio is.
+// Check returns an error for each floor that the results do not reach or do not contain, and for
+// each row of a quick run that the floors do not list. The keys of known are all rows; a value
+// reports whether a quick run has the row. Nil Floors accept all results. A noisy measure is below
+// its floor only if its best ratio is.
 func (f *Floors) Check(results []Row, known map[string]bool) error {
 	if f == nil {
 		return nil
@@ -114,7 +114,8 @@ func (f *Floors) Check(results []Row, known map[string]bool) error {
 	return errors.Join(slices.CompactFunc(found, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })...)
 }
 
-// matching are the rows of that name, or those of a quick run that the pattern matches.
+// matching returns the row named pattern if it exists, or else the rows of a quick run that the
+// pattern matches.
 func matching(pattern string, known map[string]bool) (names []string) {
 	if _, there := known[pattern]; there {
 		return []string{pattern}
@@ -138,7 +139,7 @@ func (p place) check(row *Row, floor float64) error {
 		}
 		verdict := m.Verdict()
 		ratio := verdict.Ratio
-		if verdict.Noisy { // and a median says little
+		if verdict.Noisy { // the ratio of the medians means little
 			ratio = verdict.Best
 		}
 		if !(ratio >= floor) {

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report holds the results of a benchmark, condenses them to what may honestly be said, and
-// writes them as Markdown.
+// Package report holds the results of a benchmark, summarizes them without claims that their noise
+// does not support, and writes them as Markdown.
 package report
 
 import (
@@ -20,14 +20,14 @@ import (
 // Document is one run of the benchmark.
 type Document struct {
 	Machine measure.Machine
-	// Sides are the two that were compared; less is better, and ratios are the
-	// first over the second.
+	// Sides are the two implementations that were compared. Lower samples are better, and ratios are
+	// the first over the second.
 	Sides [2]Side
 	// LoadBefore and LoadAfter are the load averages over 1, 5 and 15 minutes
 	// at the start and the end.
 	LoadBefore string
 	LoadAfter  string
-	// Busy says that other work ran on the machine when the run started.
+	// Busy reports whether other work ran on the machine when the run started.
 	Busy    bool
 	Objects int
 	Seed    uint64
@@ -36,9 +36,9 @@ type Document struct {
 	Started time.Time
 	Took    time.Duration
 	Rows    []Row
-	// Command is what to call for the same document.
+	// Command is the command that writes the same document.
 	Command string
-	// Notes is Markdown that comes after the rows.
+	// Notes is Markdown to be written after the rows.
 	Notes string
 }
 
@@ -50,8 +50,8 @@ type Side struct {
 
 // Row is one workload.
 type Row struct {
-	// Group is the heading under which the row stands, Name is what -run
-	// selects it by, and Title says what was done.
+	// Group is the heading above the row, Name the name for -run, and Title a description of the
+	// workload.
 	Group string
 	Name  string
 	Title string
@@ -63,7 +63,7 @@ type Row struct {
 type Measure struct {
 	Name string
 	Unit string
-	// Samples are those of the two sides, in the order of the rounds.
+	// Samples are the samples of the two sides, in the order of the rounds.
 	Samples [2][]float64
 }
 
@@ -84,7 +84,7 @@ func (r *Row) Record(side int, name, unit string, sample float64) {
 	m.Samples[side] = append(m.Samples[side], sample)
 }
 
-// measure is the measure of that name, which is made when it is new.
+// measure returns the measure of a name and unit, which it adds if it is new.
 func (r *Row) measure(name, unit string) *Measure {
 	for i := range r.Measures {
 		if m := &r.Measures[i]; m.Name == name && m.Unit == unit {
@@ -157,7 +157,7 @@ func (d *Document) writeTableHead(b *strings.Builder, group string) {
 		group, d.Sides[0].Name, d.Sides[1].Name)
 }
 
-// writeTo writes one line for each measure; only the first names the row.
+// writeTo writes one line for each measure; the first one has the name of the row.
 func (r *Row) writeTo(b *strings.Builder) {
 	name, title := "`"+r.Name+"`", r.Title
 	for _, m := range r.Measures {
@@ -168,7 +168,7 @@ func (r *Row) writeTo(b *strings.Builder) {
 	}
 }
 
-// cell is the median with the range, where there is one.
+// cell returns the median, with the range if the samples differ.
 func cell(s Summary) string {
 	if s.N == 0 {
 		return "-"
@@ -189,7 +189,8 @@ type Summary struct {
 	Min, Max float64
 }
 
-// Summarize condenses samples, which it leaves as they are. No samples give the zero Summary.
+// Summarize returns the summary of samples, which it does not modify; the zero Summary if there are
+// none.
 func Summarize(samples []float64) Summary {
 	if len(samples) == 0 {
 		return Summary{}
@@ -206,8 +207,8 @@ func median(sorted []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Spread is the range as a fraction of the median: 0.25 when all samples lie within a quarter of
-// the median. It is 0 when all samples are equal, and infinite when only the median is 0.
+// Spread returns the range as a fraction of the median: 0.25 if all samples lie within a quarter of
+// the median. It is 0 if all samples are equal, and infinite if only the median is 0.
 func (s Summary) Spread() float64 {
 	if s.Max == s.Min {
 		return 0
@@ -215,24 +216,24 @@ func (s Summary) Spread() float64 {
 	return (s.Max - s.Min) / math.Abs(s.Median)
 }
 
-// NoiseLimit is the spread from which the median of one side says too little
-// to be divided by another: the range is then as wide as the median is high.
+// NoiseLimit is the spread above which a median is too uncertain for a ratio: the range is wider
+// than the median.
 const NoiseLimit = 1.0
 
 // Verdict compares side A with side B for a measure of which less is better.
 type Verdict struct {
 	// Ratio is A's median over B's: above 1, B is better.
 	Ratio float64
-	// Noisy says that a side's spread exceeds NoiseLimit, so that Ratio means little.
+	// Noisy reports whether a side's spread exceeds NoiseLimit, so that Ratio means little.
 	Noisy bool
-	// Bound is what the ratio is at least (above 1) or at most (below 1) when
-	// the two ranges do not touch, however noisy they are; else 0.
+	// Bound is a lower (above 1) or upper (below 1) bound of the ratio if the two ranges do not
+	// touch, however noisy they are; else 0.
 	Bound float64
-	// Best is A's worst sample over B's best one: what the ratio can be at most.
+	// Best is A's worst sample over B's best one: an upper bound of the ratio.
 	Best float64
 }
 
-// Compare judges the samples of two sides.
+// Compare compares the samples of two sides.
 func Compare(a, b Summary) Verdict {
 	v := Verdict{
 		Ratio: a.Median / b.Median,
@@ -248,15 +249,14 @@ func Compare(a, b Summary) Verdict {
 	return v
 }
 
-// closeRatio is how far apart two sides may be and still be close.
+// closeRatio is the ratio up to which two sides are close.
 const closeRatio = 1.15
 
-// Close reports whether the sides are within 15 % of each other, so that few
-// samples do not tell which is better.
+// Close reports whether the sides are within 15 % of each other, so that more samples are needed.
 func (v Verdict) Close() bool { return v.Ratio < closeRatio && v.Ratio > 1/closeRatio }
 
-// String is the verdict as it stands in a table: the ratio, after "≈" where the two ranges touch;
-// or "noisy" with the bound where there is one; or a dash where both sides are zero.
+// String returns the text of a table cell: the ratio, after "≈" if the two ranges touch; or "noisy",
+// with the bound if there is one; or a dash if both sides are zero.
 func (v Verdict) String() string {
 	switch {
 	case math.IsNaN(v.Ratio):
@@ -274,7 +274,7 @@ func (v Verdict) String() string {
 }
 
 // Percentile returns the smallest sample that at least the fraction p of all samples do not exceed
-// (nearest rank). The samples must be sorted; none give 0.
+// (nearest rank), or 0 if there are no samples. The samples must be sorted.
 func Percentile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -283,8 +283,8 @@ func Percentile(sorted []float64, p float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Format writes a figure with three significant digits; from 1000 on as a
-// whole number with thousands apart.
+// Format formats a figure with three significant digits; from 1000 on, as a whole number with
+// commas between thousands.
 func Format(x float64) string {
 	switch {
 	case math.IsNaN(x), math.IsInf(x, 0):
@@ -301,7 +301,7 @@ func Format(x float64) string {
 	return strconv.FormatFloat(x, 'f', max(digits, 0), 64)
 }
 
-// thousands puts commas into a whole number.
+// thousands inserts commas into a whole number.
 func thousands(number string) string {
 	sign, digits := "", number
 	if strings.HasPrefix(number, "-") {

@@ -117,8 +117,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// results are a row that is twice as fast, and one whose memory is zero on
-// both sides.
+// results returns a row whose CPU time is halved, whose allocations are zero on both sides, and
+// whose wall time is noisy.
 func results() []Row {
 	get := Row{Name: "store/get"}
 	get.Record(0, "CPU", "ns/op", 200)

@@ -25,7 +25,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/world"
 )
 
-// rig is a server in this process, and a client of its leases.
+// rig is a server in this process, and a client for its leases.
 type rig struct {
 	t       *testing.T
 	leases  *rest.RESTClient
@@ -102,8 +102,9 @@ func stateOf(t *testing.T, leases map[string]*coordinationv1.Lease) (state world
 	return state
 }
 
-// TestAWatchListIsFollowed: what was sent at first and then adds up to what the server has; and so
-// it does after each fault, from the version that was seen last.
+// TestAWatchListIsFollowed checks that the initial events and the changes after them add up to the
+// server's state, also in a new watch-list after each fault, and that a watch from a version before
+// the last fault gets the error Expired.
 func TestAWatchListIsFollowed(t *testing.T) {
 	for _, c := range []Config{
 		{MediaType: blank.JSON, Nodes: nodes, Speed: 600}, {MediaType: blank.Protobuf, Nodes: nodes, Speed: 600, TLS: true},
@@ -126,14 +127,14 @@ func TestAWatchListIsFollowed(t *testing.T) {
 					there[string(lease.UID)] = lease
 				}
 				if stateOf(t, there) == stood[world.Leases].State {
-					break // what was on its way when the server stopped is here
+					break // all changes before the pause have arrived
 				}
 			}
 			assert.Equal(t, stood[world.Leases].State, stateOf(t, there))
 			assert.Equal(t, turn+1, stood[world.Leases].Lists)
 			r.do(command, map[string]any{"shut": true, "gone": ""}[command], nil)
 			for range w.ResultChan() {
-				continue // until it has ended
+				continue // until the watch has ended
 			}
 			r.do("shut", false, nil)
 		}
@@ -150,7 +151,7 @@ func TestAWatchListIsFollowed(t *testing.T) {
 	}
 }
 
-// TestAFeedIsTheSameAgain after the world was rewound.
+// TestAFeedIsTheSameAgain checks that a client receives the same objects after a rewind.
 func TestAFeedIsTheSameAgain(t *testing.T) {
 	r := newRig(t, Config{MediaType: blank.Protobuf, Still: true, Of: world.Leases, Objects: 100})
 	var first []any
@@ -173,7 +174,7 @@ func TestAFeedIsTheSameAgain(t *testing.T) {
 	}
 }
 
-// meddler is who reads what is served, and does something when it gets it.
+// meddler is a response that calls do at each flush.
 type meddler struct {
 	*httptest.ResponseRecorder
 	do func()
@@ -181,8 +182,8 @@ type meddler struct {
 
 func (m *meddler) Flush() { m.do() }
 
-// TestNothingIsSentAfterACompaction: neither changes nor bookmarks, by whose versions a client
-// could follow on, whether or not it was told to end.
+// TestNothingIsSentAfterACompaction checks that a watch sends neither changes nor bookmarks after a
+// compaction, even before end is called: a client could continue from their versions.
 func TestNothingIsSentAfterACompaction(t *testing.T) {
 	for _, timeout := range []int{60, 600} { // before and after a bookmark
 		synctest.Test(t, func(t *testing.T) {
@@ -205,7 +206,7 @@ func TestNothingIsSentAfterACompaction(t *testing.T) {
 	}
 }
 
-// TestTimeStandsInAPause: what is due later comes as much later.
+// TestTimeStandsInAPause checks that a pause delays all later changes by its length.
 func TestTimeStandsInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDriver(world.New(world.Config{Nodes: 100, Seed: 1}))

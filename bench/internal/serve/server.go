@@ -1,12 +1,12 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve is the API server of a world: lists, watches and watch-lists over HTTP. It runs as
-// a process of its own, so that its CPU time is not that of who measures, and makes faults when it
-// is told to. A world of a cluster changes by its plan; one that stands is fed when that is asked.
+// Package serve is the API server of a world: lists, watches and watch-lists over HTTP. The server
+// is a process of its own, so that its CPU time is not counted as the client's, and injects faults
+// on command. The world of a cluster changes by its plan; a still world changes on command.
 //
-// What is due is done at its time, and sent then. When that is late, by whoever's fault, nothing is
-// left out and no time is changed: objects carry the time when their change was due.
+// The schedule is open: a change is made and sent when it is due. If the server or a client is late,
+// no change is skipped and no due time is moved. Objects carry the time when their change was due.
 package serve
 
 import (
@@ -33,50 +33,51 @@ import (
 	"github.com/kinformer/cache/direct"
 )
 
-// Role is that of the process.
+// Role is the role of the server process, for package child.
 const Role = "server"
 
-// Config says what is served.
+// Config configures a server.
 type Config struct {
 	MediaType string
 	TLS       bool // with HTTP/2: a client that speaks HTTP/1.1 is refused
 
-	// Nodes, Seed and Churn are those of a cluster. Speed divides how long watches last, and the
+	// Nodes, Seed and Churn configure a world.World. Speed divides the timeouts of watches and the
 	// time between bookmarks.
 	Nodes        int
 	Seed         uint64
 	Churn, Speed float64
 
-	// Still is a world that stands instead: so many Objects of Of, PerDeployment pods each.
+	// Still serves a world.Still instead, with Objects objects of Of, PerDeployment of them in a
+	// deployment.
 	Still                  bool
 	Of                     world.Resource
 	Objects, PerDeployment int
 }
 
-// Hello is what a server says first.
+// Hello is the first answer of a server.
 type Hello struct {
 	URL string
 	CA  []byte // the certificate that clients trust, in PEM
 }
 
-// Notes are what there was of a resource.
+// Notes count the requests for a resource and its changes.
 type Notes struct {
-	// Lists counts whole states that were begun, by list or watch-list; Base is the number of the
-	// first change after the last one.
+	// Lists is the number of lists and watch-lists that were begun. Base is the number of the first
+	// change after the last one.
 	Lists int
 	Base  uint64
-	// Open is how many watches there are, and Lag how many changes the one that is farthest behind
-	// has not sent.
+	// Open is the number of open watches. Lag is the number of changes that the slowest of them has
+	// not sent yet.
 	Open int
 	Lag  uint64
-	// Changes is how many there were. State is set by pause only.
+	// Changes is the number of changes. State is set by the command pause only.
 	Changes uint64
 	State   world.State
 }
 
-// Lateness is by how much changes were sent after their time: all but one in a thousand, and all.
-// It has the slowness of clients that do not take more. Plan is the most by which one was made
-// late.
+// Lateness is the delay between the time when a change was due and the time when it was sent: P999
+// is the 99.9th percentile, Max the maximum, which both include waiting for slow clients. Plan is
+// the maximum delay with which a change was made.
 type Lateness struct{ Plan, P999, Max time.Duration }
 
 type server struct {
@@ -92,8 +93,8 @@ type server struct {
 		sync.Mutex
 		notes    [world.Resources]Notes
 		watchers map[*watcher]struct{}
-		answers  map[string][]byte       // of a world that stands
-		late     *hdrhistogram.Histogram // how long after their time changes were sent, in microseconds
+		answers  map[string][]byte       // the recorded answers of a still world
+		late     *hdrhistogram.Histogram // the delays with which changes were sent, in microseconds
 	}
 }
 
@@ -118,14 +119,14 @@ func newServer(c Config) (*server, error) {
 	return s, err
 }
 
-// Serve serves on a free port of the loopback interface, and does what it is told:
+// Serve serves on a free port of the loopback interface and executes these commands until in ends:
 //
 //	resume, pause   let time pass, or stop it; pause returns the Notes with all states
 //	notes           returns the Notes
-//	gone            {resource}: versions before now are too old, and the watch ends; "" for all
-//	shut            true or false: cuts all connections and refuses new ones, or takes them again
-//	late            returns the Lateness since it was last asked
-//	feed, rewind    change each object of a world that stands once, or take that back
+//	gone            {resource}: compacts the resource and ends its watches; "" for all resources
+//	shut            true: cuts all connections and refuses new ones; false: accepts connections
+//	late            returns the Lateness since the last late
+//	feed, rewind    change each object of a still world once, or undo that
 func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
 	var c Config
 	if err := json.Unmarshal(config, &c); err != nil {
@@ -159,7 +160,7 @@ func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) erro
 	return err
 }
 
-// door is a listener that can be shut: then it closes what it accepts.
+// door is a listener that can be shut. While shut, it closes each connection that it accepts.
 type door struct {
 	net.Listener
 	shut atomic.Bool
@@ -172,12 +173,11 @@ func (d *door) Accept() (net.Conn, error) {
 		if err != nil || !d.shut.Load() {
 			return c, err
 		}
-		_ = c.Close() // the client notices
+		_ = c.Close() // the client gets the error
 	}
 }
 
-// setShut shuts the door and cuts all connections, as a load balancer does that goes away, or opens
-// it again.
+// setShut shuts the door and cuts all connections, like a failing load balancer, or opens the door.
 func (s *server) setShut(shut bool) {
 	s.door.shut.Store(shut)
 	if shut {
@@ -198,7 +198,7 @@ func (s *server) commands() map[string]child.Command {
 	}
 }
 
-// gone makes all versions of a resource too old, or of all.
+// gone makes all versions of a resource too old and ends its watches; "" means all resources.
 func (s *server) gone(resource string) {
 	for _, of := range world.All() {
 		if resource == "" || resource == of.String() {
@@ -208,7 +208,7 @@ func (s *server) gone(resource string) {
 	s.end(resource)
 }
 
-// end ends the watches of a resource, or all.
+// end ends the watches of a resource; "" means all resources.
 func (s *server) end(resource string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *server) note(of world.Resource, what func(*Notes)) {
 	what(&s.mu.notes[of])
 }
 
-// noted returns what there was, and is.
+// noted returns the Notes of all resources, without the states.
 func (s *server) noted() [world.Resources]Notes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *server) noted() [world.Resources]Notes {
 	return all
 }
 
-// paused stops time and returns what there was, with the states.
+// paused stops time and returns the Notes of all resources, with the states.
 func (s *server) paused() [world.Resources]Notes {
 	s.driver.pause()
 	notes := s.noted()
@@ -263,17 +263,17 @@ func (s *server) lateness() Lateness {
 	return l
 }
 
-// driver lets the time of a world pass. It stands at first, and whenever it is stopped.
+// driver advances a world as time passes. A new driver is paused.
 type driver struct {
 	world   *world.World
 	resumed chan struct{}
 
 	mu struct {
-		sync.Mutex // also of the world, but for its shelves
+		sync.Mutex // also guards the world, except its shelves
 		runs       bool
-		start      time.Time     // when time 0 is; moves with each pause
-		elapsed    time.Duration // while it stands
-		late       time.Duration // the most that anything was done after its time
+		start      time.Time     // the time of the world's time 0; moves with each pause
+		elapsed    time.Duration // the world's time, while paused
+		late       time.Duration // the maximum delay of an action since the last call of lateness
 	}
 }
 
@@ -291,7 +291,7 @@ func (d *driver) run(ctx context.Context) {
 	}
 }
 
-// advance does what is due and returns how long nothing is.
+// advance executes all actions that are due and returns the time until the next one.
 func (d *driver) advance() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -312,7 +312,7 @@ func (d *driver) advanceLocked() time.Duration {
 	}
 }
 
-// resume lets time pass.
+// resume lets time pass. It does nothing if time passes already.
 func (d *driver) resume() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -323,11 +323,11 @@ func (d *driver) resume() {
 	d.world.Epoch(d.mu.start.UnixNano())
 	select {
 	case d.resumed <- struct{}{}:
-	default: // it is told already
+	default: // run has yet to receive the last resume
 	}
 }
 
-// pause stops time, after all that is due.
+// pause executes all actions that are due and stops time.
 func (d *driver) pause() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -337,7 +337,7 @@ func (d *driver) pause() {
 	}
 }
 
-// lateness returns the most that anything was late since it was last asked.
+// lateness returns the maximum delay of an action since the last call.
 func (d *driver) lateness() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -346,7 +346,7 @@ func (d *driver) lateness() time.Duration {
 	return late
 }
 
-// Config is that of clients. They may have informers decode directly.
+// Config returns a client configuration. If decodes, informers decode directly.
 func (h Hello) Config(decodes bool) *rest.Config {
 	config := &rest.Config{Host: h.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: h.CA}}
 	if decodes {
@@ -355,7 +355,7 @@ func (h Hello) Config(decodes bool) *rest.Config {
 	return config
 }
 
-// ListWatch is what users of a client with Go types have.
+// ListWatch returns the ListWatch of a typed client of a resource.
 func ListWatch(config *rest.Config, of world.Resource, mediaType string) (*clientgo.ListWatch, error) {
 	known := blank.Of(of)
 	version := known.GroupVersion()

@@ -17,31 +17,31 @@ import (
 )
 
 const (
-	// chunk is about how many bytes are written at once.
+	// chunk is the number of bytes from which the buffer is written while it is filled.
 	chunk = 64 << 10
-	// batch is how many changes are read at once, and batchStill of a world that stands.
+	// batch is the maximum number of changes in a read; batchStill is that of a still world.
 	batch, batchStill = 64, 8192
 )
 
-// bookmarkPeriod is that of an API server, without the speed.
+// bookmarkPeriod is the time between bookmarks, as of API servers, at speed 1.
 const bookmarkPeriod = time.Minute
 
-// handler answers requests for all resources, whatever their options beyond watch,
-// sendInitialEvents, resourceVersion and timeoutSeconds: lists are whole, as from the cache of an
-// API server.
+// handler answers requests for all resources. It ignores all options except watch,
+// sendInitialEvents, resourceVersion and timeoutSeconds: lists are complete, as from the watch cache
+// of an API server.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for of := range world.Resources {
 		mux.HandleFunc("GET "+blank.Of(of).Path(), func(w http.ResponseWriter, r *http.Request) {
 			watch := r.URL.Query().Get("watch")
 			if s.config.TLS && r.ProtoMajor != 2 {
-				http.Error(w, "by HTTP/2 only", http.StatusHTTPVersionNotSupported)
+				http.Error(w, "HTTP/2 only", http.StatusHTTPVersionNotSupported)
 				return
 			}
 			t := &watcher{server: s, of: of, w: w}
 			if watch == "" || watch == "false" {
 				w.Header().Set("Content-Type", s.config.MediaType)
-				_ = t.whole("list", t.list) // what fails, the client knows
+				_ = t.whole("list", t.list) // the client gets the error
 				return
 			}
 			w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
@@ -57,21 +57,21 @@ type watcher struct {
 	of     world.Resource
 	w      http.ResponseWriter
 	buffer []byte
-	next   atomic.Uint64      // the number of the change that is to be sent next
-	end    context.CancelFunc // of a watch
+	next   atomic.Uint64      // the number of the next change to be sent
+	end    context.CancelFunc // ends the watch; nil for a list
 
-	compacted uint64 // of the shelf, when the watch began
+	compacted uint64 // the shelf's Compacted when the watch began
 }
 
-// snapshot returns a whole state that will be sent.
+// snapshot returns the full list to be sent, and counts it.
 func (t *watcher) snapshot() world.Snapshot {
 	snapshot := t.server.world.Shelf(t.of).Snapshot()
 	t.server.note(t.of, func(n *Notes) { n.Lists, n.Base = n.Lists+1, snapshot.Next })
 	return snapshot
 }
 
-// whole sends what fill appends. Of a world that stands it is what was sent the first time: so who
-// measures a client does not measure waits for a server that fills in forms.
+// whole sends the bytes that fill appends. For a still world, it records them under the name what
+// and sends the record later, so that measurements of a client contain no waits for fill.
 func (t *watcher) whole(what string, fill func() error) error {
 	s := t.server
 	if s.still == nil {
@@ -130,7 +130,7 @@ func (t *watcher) watch(r *http.Request) error {
 	return t.follow(ctx)
 }
 
-// begin sends what comes before the changes.
+// begin sends the initial events, or an error if the version is too old, and sets next.
 func (t *watcher) begin(initial bool, from string) error {
 	shelf := t.server.world.Shelf(t.of)
 	t.compacted = shelf.Compacted()
@@ -154,7 +154,7 @@ func (t *watcher) begin(initial bool, from string) error {
 	return t.flush()
 }
 
-// initial appends all objects, and the bookmark behind them.
+// initial appends all objects, and the bookmark after them.
 func (t *watcher) initial(snapshot world.Snapshot) (err error) {
 	for i := range snapshot.Objects {
 		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &world.Change{Object: snapshot.Objects[i]})
@@ -166,8 +166,8 @@ func (t *watcher) initial(snapshot world.Snapshot) (err error) {
 	return err
 }
 
-// follow sends changes until the watch ends. After a compaction it sends none: by the version of
-// one the client could go on, as if nothing were gone.
+// follow sends changes until the watch ends. After a compaction it sends none, because the client
+// could continue from the version of a later change without a new list.
 func (t *watcher) follow(ctx context.Context) error {
 	bookmarks := time.NewTicker(time.Duration(float64(bookmarkPeriod) / t.server.config.Speed))
 	defer bookmarks.Stop()
@@ -205,7 +205,7 @@ func (t *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// send sends changes; those that wait already are written together.
+// send sends changes in one write, and records their delays.
 func (t *watcher) send(changes []world.Change) error {
 	now := time.Now().UnixNano()
 	t.server.mu.Lock()
@@ -230,7 +230,8 @@ func (t *watcher) write() error {
 	return err
 }
 
-// writeFull writes the buffer if there is a chunk in it, unless all is sent at once.
+// writeFull writes the buffer if it holds a chunk. A still world's answers are recorded whole, and so
+// are not written in chunks.
 func (t *watcher) writeFull() error {
 	if len(t.buffer) < chunk || t.server.still != nil {
 		return nil
@@ -238,7 +239,7 @@ func (t *watcher) writeFull() error {
 	return t.write()
 }
 
-// flush writes the buffer and lets the client have it.
+// flush writes the buffer and flushes it to the client.
 func (t *watcher) flush() error {
 	if err := t.write(); err != nil {
 		return err

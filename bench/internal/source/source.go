@@ -1,16 +1,16 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source is an API server for one resource, reduced to what a benchmark needs: it answers a
-// list, a watch-list and a watch from objects that stand in memory, and costs as little as it can:
-// cachetest keeps a log and has a goroutine for each stream, which would be measured too.
+// Package source is a minimal in-memory API server of one resource for benchmarks: it answers a
+// list, a watch-list and a watch at the lowest cost. The log and the goroutine per stream of
+// cachetest would be measured, too.
 //
-// A source serves generations of one population. A generation is what the next list or watch-list
-// answers; Select changes it, so that a relist finds objects that were decoded anew. Lists are made
-// when a generation is selected, so that neither side pays for them.
+// A source serves generations of one population. Select sets the generation that the next list or
+// watch-list returns, so that a relist receives different objects, as if decoded again. Lists are
+// built by Select, so that neither side is charged for them.
 //
-// Every watch is a Stream, handed to the benchmark once its initial events (if it has any) are
-// through. Methods of Source and Stream may be called from any goroutine.
+// Every watch is a Stream, which Next returns after the initial events, if any. Methods of Source and
+// Stream may be called concurrently.
 package source
 
 import (
@@ -31,8 +31,7 @@ import (
 // Options configures a source. The zero value serves lists, and watches through unbuffered channels
 // as client-go's HTTP client does.
 type Options struct {
-	// WatchList makes the source one that supports streaming lists, so that a
-	// reflector asks it for nothing else.
+	// WatchList makes the source support streaming lists, so that a reflector requests no others.
 	WatchList bool
 	// ChannelCapacity is the number of slots of every ResultChan.
 	ChannelCapacity int
@@ -45,8 +44,8 @@ type Generation struct {
 	resourceVersion string
 }
 
-// NewGeneration makes a state of the pods of a population. They are shared,
-// not copied, except for the structs that a typed list consists of.
+// NewGeneration returns a generation with the pods of a population. The pods are shared, except for
+// the structs in typed lists, which are copies.
 func NewGeneration(population *workload.Population, resourceVersion string) *Generation {
 	return &Generation{
 		pods:            population.Pods,
@@ -55,7 +54,7 @@ func NewGeneration(population *workload.Population, resourceVersion string) *Gen
 	}
 }
 
-// Len returns how many pods it has.
+// Len returns the number of pods.
 func (g *Generation) Len() int { return len(g.pods) }
 
 // Source is a ListerWatcherWithContext.
@@ -66,8 +65,8 @@ type Source struct {
 	streams  chan *Stream
 }
 
-// maxStreams is how many streams may be open and not yet taken by Next; more
-// would mean that a reflector reconnects in a loop.
+// maxStreams is the maximum number of streams that Next has not returned yet. More would mean that
+// a reflector reconnects in a loop.
 const maxStreams = 64
 
 // New makes a source that serves the generation.
@@ -77,8 +76,8 @@ func New(generation *Generation, options Options) *Source {
 	return s
 }
 
-// Select makes the generation the one that the next list or watch-list gets. It makes the list,
-// where lists are served that all requests share, so that no request has to.
+// Select sets the generation that the next list or watch-list returns. Without WatchList, it also
+// builds the list that all requests share.
 func (s *Source) Select(generation *Generation) {
 	if !s.options.WatchList {
 		generation.list()
@@ -91,7 +90,7 @@ func (s *Source) Select(generation *Generation) {
 // there was none.
 func (s *Source) FirstRequest() time.Time { return *s.asked.Load() }
 
-// ask returns the generation for a request and records the time of the first one.
+// ask returns the generation for a request, and records the time of the first request.
 func (s *Source) ask() *Generation {
 	if s.FirstRequest().IsZero() {
 		now := time.Now()
@@ -100,8 +99,8 @@ func (s *Source) ask() *Generation {
 	return s.selected.Load()
 }
 
-// IsWatchListSemanticsUnSupported tells client-go's reflector, under the name
-// that it asks for, whether to list instead of streaming.
+// IsWatchListSemanticsUnSupported reports whether a reflector must list instead of streaming. Its
+// name is defined by client-go.
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
 
 // ListWithContext answers with the selected generation's list.
@@ -118,8 +117,8 @@ func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
-// WatchWithContext opens a stream. If the options ask for initial events, it
-// begins with the selected generation and the bookmark that ends it.
+// WatchWithContext opens a stream. If the options request initial events, the stream begins with the
+// selected generation and the bookmark that ends it.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	stream := newStream(s.options.ChannelCapacity)
 	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
@@ -148,7 +147,8 @@ func (s *Source) announce(stream *Stream) error {
 	}
 }
 
-// Next returns the next stream that is ready for events, in the order in which they became so.
+// Next blocks until a stream is ready for events, and returns the streams in the order in which they
+// became ready.
 func (s *Source) Next(ctx context.Context) (*Stream, error) {
 	select {
 	case stream := <-s.streams:
@@ -169,8 +169,7 @@ func newStream(capacity int) *Stream {
 	return &Stream{events: make(chan watch.Event, capacity), stopped: make(chan struct{})}
 }
 
-// ResultChan is the channel of events. It stays open, as the receiver is the
-// one who ends the stream.
+// ResultChan returns the channel of events. It is never closed: only the receiver ends the stream.
 func (s *Stream) ResultChan() <-chan watch.Event { return s.events }
 
 // Stop ends the stream for its sender. Further calls do nothing.
@@ -179,7 +178,7 @@ func (s *Stream) Stop() { s.stop.Do(func() { close(s.stopped) }) }
 // errStopped is returned by sends on a stream that its receiver has stopped.
 var errStopped = fmt.Errorf("source: the watch was stopped by its receiver")
 
-// Send hands one event over, or puts it into a free slot of the channel.
+// Send blocks until an event is received or in a free slot of the channel.
 func (s *Stream) Send(ctx context.Context, event watch.Event) error {
 	select {
 	case s.events <- event:
@@ -233,7 +232,8 @@ func (s *Stream) watchOver(ctx context.Context, done <-chan struct{}) (err error
 	}
 }
 
-// Expire tells the receiver that its resource version is too old (410), which makes it list again.
+// Expire sends the error that the resource version is too old (410), after which the receiver lists
+// again.
 func (s *Stream) Expire(ctx context.Context) error {
 	return s.Send(ctx, watch.Event{Type: watch.Error, Object: &metav1.Status{
 		Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
@@ -241,7 +241,7 @@ func (s *Stream) Expire(ctx context.Context) error {
 	}})
 }
 
-// sendInitial streams a whole generation and ends it with the bookmark that says so.
+// sendInitial sends a generation, and the bookmark that ends the initial events.
 func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
 	if err := s.sendGeneration(ctx, generation); err != nil {
 		return err

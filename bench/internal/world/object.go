@@ -5,7 +5,7 @@ package world
 
 import "strconv"
 
-// Resource is what objects are of.
+// Resource is the resource of an object.
 type Resource uint8
 
 // The resources, in the order of their share of the events.
@@ -16,7 +16,7 @@ const (
 	Events
 	ReplicaSets
 	Nodes
-	Resources // how many there are
+	Resources // the number of resources
 )
 
 var resourceNames = [Resources]string{"leases", "pods", "endpointslices", "events", "replicasets", "nodes"}
@@ -24,22 +24,22 @@ var resourceNames = [Resources]string{"leases", "pods", "endpointslices", "event
 // String returns the resource's name, in the plural as in paths.
 func (r Resource) String() string { return resourceNames[r] }
 
-// All are the resources of a cluster.
+// All returns the resources of a cluster.
 func All() []Resource { return []Resource{Leases, Pods, Slices, Events, ReplicaSets, Nodes} }
 
-// Shape is what an object looks like but for names, numbers and times. Objects of other resources
-// than those below have one shape, 0.
+// Shape selects the content of an object, except names, numbers and times. Resources without
+// shapes below have one shape, 0.
 type Shape uint8
 
-// The shapes of pods, in the order of a life. A pod that flaps goes from Ready to Starting and
-// back.
+// The shapes of pods, in the order of their lives. A pod that flaps changes from Ready to Starting
+// and back.
 const (
 	Pending Shape = iota
 	Scheduled
 	Starting
 	Ready
 	Terminating
-	PodShapes // how many there are
+	PodShapes // the number of shapes
 )
 
 // The shapes of replica sets.
@@ -57,39 +57,39 @@ const (
 	NodeShapes
 )
 
-// EventShapes is how many reasons of events there are; each is a shape.
+// EventShapes is the number of shapes of events, one for each reason.
 const EventShapes Shape = 5
 
 // Object is an object at a version.
 type Object struct {
-	// Serial is which object of its resource it is. None is used twice.
+	// Serial identifies the object among those of its resource, and is not used again.
 	Serial uint32
-	// Owner is the number of its deployment, and of the node for leases and nodes; Node that of
-	// the node that it is on, or is about.
+	// Owner is the number of the deployment; of leases and nodes, that of the node. Node is the
+	// number of the node that runs a pod, and of the node or pod that an event is about.
 	Owner, Node uint32
-	// Revision is which replica set of the deployment it is, or belongs to.
+	// Revision is the revision of the replica set, also of its pods.
 	Revision uint32
-	// Changes is how often it has changed.
+	// Changes is the number of changes of the object.
 	Changes uint32
 	Shape   Shape
-	// Version is its resource version. An object without one is none.
+	// Version is the resource version; 0 marks a free slot.
 	Version uint64
-	// Due is when its last change was due, in nanoseconds since 1970.
+	// Due is the time when the last change was due, in nanoseconds since 1970.
 	Due int64
 }
 
-// Kind is what happened to an object.
+// Kind is the kind of a change.
 type Kind uint8
 
-// What happens to objects.
+// The kinds of changes.
 const (
 	Added Kind = iota
 	Modified
 	Deleted
 )
 
-// Change is an event of a watch: Object is as it became, or as it was with the version of the
-// deletion.
+// Change is an event of a watch. Object is the object after the change; if Deleted, the object
+// before, with the version of the deletion.
 type Change struct {
 	Kind   Kind
 	Object Object
@@ -110,7 +110,7 @@ func AppendUID(to []byte, r Resource, serial uint32) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendHex appends the last digits of a number.
+// AppendHex appends the last hexadecimal digits of n.
 func AppendHex(to []byte, n uint64, digits int) []byte {
 	for d := digits - 1; d >= 0; d-- {
 		to = append(to, hexDigits[n>>(4*d)&15])
@@ -118,7 +118,7 @@ func AppendHex(to []byte, n uint64, digits int) []byte {
 	return to
 }
 
-// Mix turns numbers that are alike into such that are not, as splitmix64 does.
+// Mix maps similar numbers to dissimilar ones, as splitmix64 does.
 func Mix(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -126,7 +126,7 @@ func Mix(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// State condenses objects with their versions, regardless of order.
+// State is a digest of objects and their versions, regardless of order.
 type State struct {
 	Objects int    `json:"objects"`
 	Digest  uint64 `json:"digest,string"`
@@ -141,7 +141,7 @@ func (s *State) AddHash(uid, version uint64) {
 	s.Digest += Mix(uid ^ Mix(version))
 }
 
-// Hash hashes a text, as FNV-1a does.
+// Hash returns the 64-bit FNV-1a hash of a text.
 func Hash(text string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(text) {
@@ -150,5 +150,5 @@ func Hash(text string) uint64 {
 	return h
 }
 
-// FormatVersion returns a version as it is written, in ten digits.
+// FormatVersion returns a version in decimal: ten digits, see [FirstVersion].
 func FormatVersion(version uint64) string { return strconv.FormatUint(version, 10) }

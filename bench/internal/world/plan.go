@@ -1,19 +1,19 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package world is a cluster that changes by a plan: nodes with their leases, pods of deployments
-// with replica sets and endpoint slices, and events. It knows no bytes, no clock and no network:
-// who calls [World.Advance] says what time it is, and the same seed makes the same changes at the
-// same times.
+// Package world simulates a cluster that changes by a plan: nodes with their leases, pods of
+// deployments with replica sets and endpoint slices, and events. The package has no encoding, no
+// clock and no network: the caller of [World.Advance] passes the time, and equal seeds make equal
+// changes at equal times.
 //
-//	Plan      what happens when: leases are renewed, pods are replaced, ...
-//	  │ put, remove
+//	plan      the schedule: leases are renewed, pods are replaced, ...
+//	  │ put, reshape, remove
 //	Shelf     the objects of a resource, and a log of their changes in the order of versions
 //	  │ Snapshot, Since, Read
 //	lists and watches, in other goroutines
 //
-// An object is some numbers here ([Object]), from which its bytes follow: a cluster of 10,000 nodes
-// takes some ten megabytes. A world that stands ([Still]) is for measurements of one informer.
+// An [Object] is a few numbers, from which package blank derives its bytes: a cluster of 10,000
+// nodes takes about ten megabytes. A [Still] world is for measurements of one informer.
 package world
 
 import (
@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// How often things happen: as in a busy cluster. All follow each other at random, as independent
-// causes do (a Poisson process), so that there are bursts.
+// The size of a cluster and the mean periods of its changes, as in a busy cluster. Each kind of
+// change is a Poisson process, so there are bursts.
 const (
 	PodsPerNode       = 15
 	PodsPerDeployment = 30
@@ -33,33 +33,33 @@ const (
 
 	leasePeriod  = 10 * time.Second // of a node
 	statusPeriod = 5 * time.Minute  // of a node
-	pressPeriod  = time.Hour        // of a node: how often a condition changes, and the status at once
+	pressPeriod  = time.Hour        // of a node: between changes of a condition
 	flapPeriod   = 200 * time.Second
-	churnPeriod  = 1500 * time.Second // of a pod for each node, replaced alone
-	rollPeriod   = 750 * time.Second  // of a pod for each node, replaced in a rollout
-	wave         = 8                  // pods at once in a rollout: a quarter
+	churnPeriod  = 1500 * time.Second // for each node, between replacements of single pods
+	rollPeriod   = 750 * time.Second  // for each node, between replacements of pods in rollouts
+	wave         = 8                  // the number of pods that a rollout replaces at once: a quarter
 )
 
-// Config says what a world is like.
+// Config configures a world.
 type Config struct {
 	Nodes int
 	Seed  uint64
-	// Churn multiplies how often pods and nodes change; 0 stands for 1. Small worlds that are to
-	// have seen everything soon have more.
+	// Churn multiplies the rate of changes of pods and nodes; 0 means 1. A larger number makes a
+	// small world go through all kinds of changes soon.
 	Churn float64
-	// Log is how many changes of a resource are remembered; 0 stands for 262,144.
+	// Log is the number of changes that the log of a resource keeps; 0 means 262,144.
 	Log int
 }
 
-// World is a cluster. Advance and what else changes it is for one goroutine; the shelves are for
-// all.
+// World is a cluster. One goroutine at a time may change it, by Advance and Epoch; the methods of
+// the shelves may be called concurrently.
 type World struct {
 	shelves  [Resources]*Shelf
 	versions atomic.Uint64
 	plan     plan
 }
 
-// New makes a world as it is at time 0.
+// New makes a world at time 0.
 func New(c Config) *World {
 	if c.Churn <= 0 {
 		c.Churn = 1
@@ -82,23 +82,23 @@ func New(c Config) *World {
 	return w
 }
 
-// unseen empties the logs: nobody was there to see how the world began.
+// unseen empties the logs, so that no watch receives the changes that populated the world.
 func (w *World) unseen() {
 	for _, s := range w.shelves {
 		s.mu.log, s.mu.next, s.mu.compacted = nil, 0, w.versions.Load()
 	}
 }
 
-// Shelf has the objects of a resource.
+// Shelf returns the shelf of a resource.
 func (w *World) Shelf(r Resource) *Shelf { return w.shelves[r] }
 
-// Deployments is how many there are.
+// Deployments returns the number of deployments.
 func (w *World) Deployments() int { return len(w.plan.deployments) }
 
-// Epoch sets when, in nanoseconds since 1970, time 0 is. Changes are due by that.
+// Epoch sets time 0, in nanoseconds since 1970. [Object.Due] of later changes is relative to it.
 func (w *World) Epoch(nanoseconds int64) { w.plan.epoch = nanoseconds }
 
-// Advance does all that is due until a time and returns when the next is due.
+// Advance executes all actions that are due until a time, and returns when the next one is due.
 func (w *World) Advance(until time.Duration) (next time.Duration) {
 	p := &w.plan
 	for p.queue[0].at <= until {
@@ -115,7 +115,7 @@ func (w *World) Advance(until time.Duration) (next time.Duration) {
 	return p.queue[0].at
 }
 
-// plan says what happens when.
+// plan is the schedule of a world.
 type plan struct {
 	world   *World
 	config  Config
@@ -133,16 +133,16 @@ type plan struct {
 	events      []int32 // the oldest first
 }
 
-// deployment has the places of its objects.
+// deployment has the slots of its objects.
 type deployment struct {
 	pods     [PodsPerDeployment]int32
 	slice    int32
-	sets     [2]int32 // that of the revision, and that before
+	sets     [2]int32 // of the current revision, and of the one before
 	revision uint32
 	rolling  bool
 }
 
-// action is something that happens at a time. order tells those of one time apart.
+// action is a step of the plan, due at at. Actions of the same time are executed by order.
 type action struct {
 	at    time.Duration
 	order uint64
@@ -165,18 +165,18 @@ func (a *actions) Pop() any {
 	return popped
 }
 
-// after plans something for later.
+// after plans do for a time after now.
 func (p *plan) after(delay time.Duration, do func()) {
 	p.planned++
 	heap.Push(&p.queue, action{p.now + delay, p.planned, do})
 }
 
-// between returns a delay.
+// between returns a random delay of at least least and less than most.
 func (p *plan) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(p.random.Int64N(int64(most-least)))
 }
 
-// often has something happen again and again, with a mean period.
+// often repeats do, with exponentially distributed delays of a mean.
 func (p *plan) often(mean time.Duration, do func()) {
 	p.after(time.Duration(p.random.ExpFloat64()*float64(mean)), func() {
 		do()
@@ -184,12 +184,12 @@ func (p *plan) often(mean time.Duration, do func()) {
 	})
 }
 
-// often of each of so many, or more often by the churn.
+// oftenOfEach repeats do with a mean period for each of so many objects, divided by churn.
 func (p *plan) oftenOfEach(period time.Duration, of int, churn float64, do func()) {
 	p.often(time.Duration(float64(period)/float64(of)/churn), do)
 }
 
-// begin plans what happens without a cause.
+// begin plans the independent changes; these plan their consequences.
 func (p *plan) begin() {
 	n, churn := p.config.Nodes, p.config.Churn
 	p.oftenOfEach(leasePeriod, n, 1, p.inTurn(Leases, p.leases))
@@ -200,7 +200,7 @@ func (p *plan) begin() {
 	p.oftenOfEach(rollPeriod*PodsPerDeployment, n, churn, p.roll)
 }
 
-// inTurn returns what touches objects one after the other.
+// inTurn returns a function that touches the objects one after the other.
 func (p *plan) inTurn(r Resource, slots []int32) func() {
 	next := 0
 	return func() {
@@ -209,7 +209,7 @@ func (p *plan) inTurn(r Resource, slots []int32) func() {
 	}
 }
 
-// put adds an object and returns where it is.
+// put adds an object and returns its slot.
 func (p *plan) put(r Resource, o Object) int32 {
 	o.Serial, o.Due = p.serials[r], p.due()
 	p.serials[r]++
@@ -219,7 +219,7 @@ func (p *plan) put(r Resource, o Object) int32 {
 
 func (p *plan) due() int64 { return p.epoch + int64(p.now) }
 
-// touch gives an object another version.
+// touch changes only the version of an object.
 func (p *plan) touch(r Resource, slot int32) { p.reshape(r, slot, func(*Object) {}) }
 
 func (p *plan) reshape(r Resource, slot int32, by func(*Object)) {
@@ -238,14 +238,14 @@ func (p *plan) press() {
 	p.reshape(Nodes, slot, func(o *Object) { o.Shape = Pressed - o.Shape })
 }
 
-// Still is a world of one resource in which nothing happens by itself.
+// Still is a world of one resource that changes only by Feed and Rewind.
 type Still struct {
 	*World
 	of    Resource
 	first []Object
 }
 
-// NewStill makes a still world of n objects. Pods run and are ready, so many a deployment.
+// NewStill makes a still world of n objects. Pods are ready, perDeployment of them in a deployment.
 func NewStill(of Resource, n, perDeployment int) *Still {
 	s := &Still{World: &World{}, of: of}
 	s.versions.Store(FirstVersion)
@@ -259,7 +259,7 @@ func NewStill(of Resource, n, perDeployment int) *Still {
 		if of == Pods {
 			o.Shape = Ready
 		} else {
-			o.Node = uint32(i) // which names it
+			o.Node = uint32(i) // is part of the name
 		}
 		s.plan.put(of, o)
 	}
@@ -268,7 +268,7 @@ func NewStill(of Resource, n, perDeployment int) *Still {
 	return s
 }
 
-// Rewind makes the world what it was at first.
+// Rewind restores the world that NewStill returned.
 func (s *Still) Rewind() {
 	shelf := s.shelves[s.of]
 	shelf.mu.Lock()

@@ -5,7 +5,7 @@ package world
 
 import "time"
 
-// populate makes what there is at the start: all pods are ready.
+// populate makes the initial objects. All pods are ready.
 func (p *plan) populate() {
 	n := p.config.Nodes
 	for i := range n {
@@ -34,7 +34,7 @@ func (p *plan) deploy(number uint32) {
 
 func (p *plan) node() uint32 { return uint32(p.random.IntN(p.config.Nodes)) }
 
-// pod is a pod, which may be gone by the time of a later step.
+// pod identifies a pod, which may be gone by the time of a later step.
 type pod struct {
 	slot       int32
 	serial     uint32
@@ -45,7 +45,7 @@ func (p *plan) podAt(deployment uint32, slot int32) pod {
 	return pod{slot, p.world.shelves[Pods].at(slot).Serial, deployment}
 }
 
-// is reports whether the pod is there, in a shape.
+// is reports whether the pod exists and has one of the shapes.
 func (p *plan) is(of pod, shapes ...Shape) bool {
 	o := p.world.shelves[Pods].at(of.slot)
 	for _, s := range shapes {
@@ -56,8 +56,8 @@ func (p *plan) is(of pod, shapes ...Shape) bool {
 	return false
 }
 
-// step takes a pod from a shape to the next one, and reports whether it did: a pod that has been
-// ended meanwhile does not go on.
+// step changes a pod from a shape to the next one, and reports whether it did. A pod that is no
+// longer in the shape from, because it was ended, is not changed.
 func (p *plan) step(of pod, from, to Shape) bool {
 	if !p.is(of, from) {
 		return false
@@ -66,7 +66,7 @@ func (p *plan) step(of pod, from, to Shape) bool {
 	return true
 }
 
-// grow has a pod take a place of a deployment, and calls ready once it is.
+// grow creates a pod for a place of a deployment, and calls ready once the pod is ready.
 func (p *plan) grow(deployment uint32, place int, ready func()) {
 	d := &p.deployments[deployment]
 	slot := p.put(Pods, Object{Owner: deployment, Revision: d.revision, Shape: Pending})
@@ -102,10 +102,10 @@ func (p *plan) start(of pod, ready func()) {
 	})
 }
 
-// serves has the endpoints of a pod change.
+// serves changes the endpoint slice of a pod.
 func (p *plan) serves(of pod) { p.touch(Slices, p.deployments[of.deployment].slice) }
 
-// end ends a pod, unless it is ending.
+// end terminates a pod, unless it is terminating already.
 func (p *plan) end(of pod) {
 	if !p.is(of, Pending, Scheduled, Starting, Ready) {
 		return
@@ -116,7 +116,7 @@ func (p *plan) end(of pod) {
 	p.after(p.between(time.Second, 5*time.Second), func() { p.remove(Pods, of.slot) })
 }
 
-// emit adds an event, and has the oldest expire soon after.
+// emit adds an event, and removes the oldest one soon after.
 func (p *plan) emit(reason Shape, about uint32) {
 	slot := p.put(Events, Object{Node: about, Shape: reason})
 	p.events = append(p.events, slot)
@@ -129,12 +129,12 @@ func (p *plan) emit(reason Shape, about uint32) {
 	})
 }
 
-// any chooses a deployment, and a place in it.
+// any chooses a deployment and a place in it at random.
 func (p *plan) any() (deployment uint32, place int) {
 	return uint32(p.random.IntN(len(p.deployments))), p.random.IntN(PodsPerDeployment)
 }
 
-// flap has a pod be not ready for some seconds.
+// flap makes a pod unready for some seconds.
 func (p *plan) flap() {
 	number, place := p.any()
 	of := p.podAt(number, p.deployments[number].pods[place])
@@ -149,7 +149,7 @@ func (p *plan) flap() {
 	})
 }
 
-// churn ends a pod, which is replaced at once.
+// churn ends a pod and replaces it at once.
 func (p *plan) churn() {
 	number, place := p.any()
 	d := &p.deployments[number]
@@ -177,7 +177,7 @@ func (p *plan) roll() {
 	p.wave(number, 0)
 }
 
-// wave replaces some pods of a rollout: each ends when the new one is ready.
+// wave replaces the next pods of a rollout, each of which ends when its replacement is ready.
 func (p *plan) wave(number uint32, first int) {
 	d := &p.deployments[number]
 	for place := first; place < min(first+wave, PodsPerDeployment); place++ {

@@ -10,31 +10,31 @@ import (
 	"sync/atomic"
 )
 
-// FirstVersion is lower than all versions. They all have ten digits.
+// FirstVersion is lower than all versions, so that all have ten digits.
 const FirstVersion = 1_000_000_000
 
-// logged is how many changes a shelf remembers, unless the Config says otherwise: more than four
-// minutes of the leases of 10,000 nodes, and more of everything else.
+// logged is the default of Config.Log: more than four minutes of the leases of 10,000 nodes, and
+// more of all other resources.
 const logged = 1 << 18
 
-// ErrGone says that a version is too old to follow from.
+// ErrGone is returned for a version that is too old for a watch.
 var ErrGone = errors.New("world: the version is too old")
 
-// Shelf has the objects of a resource, and the log of their last changes. Its methods may be called
-// by several goroutines; one at a time writes.
+// Shelf has the objects of a resource, and a log of their last changes. Its methods may be called
+// concurrently, except those that write: add, change and remove.
 type Shelf struct {
 	resource Resource
-	latest   *atomic.Uint64 // the version of the world
-	limit    int            // of the log
+	latest   *atomic.Uint64 // the last version of the world
+	limit    int            // the maximum length of the log
 
 	mu struct {
 		sync.Mutex
-		slots     []Object // those without a version are free
+		slots     []Object // a slot with version 0 is free
 		free      []int32
 		objects   int
-		log       []Change // a ring, once it is full
-		next      uint64   // the number of the change that comes next
-		compacted uint64   // versions below cannot be followed from
+		log       []Change // a ring, once it has limit changes
+		next      uint64   // the number of the next change
+		compacted uint64   // versions below are too old for a watch
 		changed   chan struct{}
 	}
 }
@@ -45,7 +45,7 @@ func newShelf(r Resource, limit int, latest *atomic.Uint64) *Shelf {
 	return s
 }
 
-// add puts a new object on the shelf and returns where it is.
+// add adds a new object and returns its slot.
 func (s *Shelf) add(o Object) int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *Shelf) add(o Object) int32 {
 	return int32(len(s.mu.slots) - 1)
 }
 
-// change has an object changed.
+// change changes an object by a function.
 func (s *Shelf) change(slot int32, due int64, by func(*Object)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Shelf) remove(slot int32, due int64) {
 	s.mu.objects--
 }
 
-// at returns an object for the goroutine that writes.
+// at returns the object in a slot. Only the writing goroutine may call it.
 func (s *Shelf) at(slot int32) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Shelf) logLocked(c Change) {
 	s.mu.next++
 }
 
-// announce wakes those who wait for changes.
+// announce wakes the readers that wait for changes.
 func (s *Shelf) announce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,8 +109,8 @@ func (s *Shelf) announce() {
 	s.mu.changed = make(chan struct{})
 }
 
-// Snapshot is all objects of a resource at a version. Next is the number of the first change that
-// is not in it.
+// Snapshot is all objects of a resource at a version. Next is the number of the first change after
+// it.
 type Snapshot struct {
 	Objects []Object
 	Version uint64
@@ -130,7 +130,7 @@ func (s *Shelf) Snapshot() Snapshot {
 	return Snapshot{Objects: all, Version: s.latest.Load(), Next: s.mu.next}
 }
 
-// State condenses the objects. Changes is how many there have been.
+// State returns a digest of the objects, and the number of changes so far.
 func (s *Shelf) State() (state State, changes uint64) {
 	snapshot := s.Snapshot()
 	for _, o := range snapshot.Objects {
@@ -163,9 +163,9 @@ func (s *Shelf) loggedLocked(number uint64) *Change {
 	return &s.mu.log[number%uint64(s.limit)]
 }
 
-// Read copies changes from a number on and returns how many, what is closed when there are more,
-// and the version up to which a reader knows all if there were none. It fails with ErrGone if the
-// log does not go back so far.
+// Read copies changes from a number on to to. It returns their number, a channel that is closed
+// after later changes, and the last version, which a reader has reached if n is 0. It returns
+// ErrGone if the log no longer has the change from.
 func (s *Shelf) Read(from uint64, to []Change) (n int, changed <-chan struct{}, version uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,14 +179,14 @@ func (s *Shelf) Read(from uint64, to []Change) (n int, changed <-chan struct{}, 
 	return n, s.mu.changed, s.latest.Load(), nil
 }
 
-// Compact has all earlier versions gone.
+// Compact makes all earlier versions too old for a watch.
 func (s *Shelf) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.compacted = s.latest.Add(1)
 }
 
-// Compacted returns the version below which all are gone.
+// Compacted returns the version of the last Compact.
 func (s *Shelf) Compacted() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// changesSince are those from a number on. Each must be possible for what is there.
+// changesSince applies the changes from a number on to there, checks that each is possible, and
+// returns the number of the next change.
 func changesSince(t *testing.T, s *Shelf, from uint64, there map[uint32]Object) uint64 {
 	buffer := make([]Change, 100)
 	for {
@@ -32,8 +33,8 @@ func changesSince(t *testing.T, s *Shelf, from uint64, there map[uint32]Object) 
 	}
 }
 
-// TestChangesLeadToTheState: who follows the log has what a list has, and the same seed makes the
-// same changes.
+// TestChangesLeadToTheState checks that the changes of the log add up to the state, and that equal
+// seeds make equal changes.
 func TestChangesLeadToTheState(t *testing.T) {
 	w, twin := New(Config{Nodes: 40, Seed: 3, Churn: 20}), New(Config{Nodes: 40, Seed: 3, Churn: 20})
 	var next [Resources]uint64
@@ -66,12 +67,12 @@ func TestChangesLeadToTheState(t *testing.T) {
 	}
 }
 
-// TestHowOftenThingsHappen at the size and the pace of a real cluster.
+// TestHowOftenThingsHappen checks the rates of changes and the numbers of objects of 1,000 nodes.
 func TestHowOftenThingsHappen(t *testing.T) {
 	const nodes, seconds = 1000, 600
 	w := New(Config{Nodes: nodes, Seed: 1})
 	w.Advance(seconds * time.Second)
-	for r, each := range map[Resource]float64{ // per second for 1000 nodes, after the comment of the periods
+	for r, each := range map[Resource]float64{ // changes per second of 1,000 nodes, which follow from the periods
 		Leases: 100, Nodes: 3.6, Pods: 22, Slices: 14, Events: 21, ReplicaSets: 4.3,
 	} {
 		assert.InEpsilon(t, each, float64(w.Shelf(r).Next())/seconds, 0.25, "%s", r)
@@ -82,7 +83,8 @@ func TestHowOftenThingsHappen(t *testing.T) {
 	}
 }
 
-// TestWhereToFollowFrom: a version is followed from, unless it is compacted or forgotten.
+// TestWhereToFollowFrom checks that Since and Read accept a version unless it is compacted or no
+// longer in the log.
 func TestWhereToFollowFrom(t *testing.T) {
 	w := New(Config{Nodes: 5, Seed: 1, Log: 8})
 	s := w.Shelf(Leases)
@@ -103,7 +105,7 @@ func TestWhereToFollowFrom(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestStillWorldsBeginAnew with the same versions.
+// TestStillWorldsBeginAnew checks that Rewind and Feed make the same versions again.
 func TestStillWorldsBeginAnew(t *testing.T) {
 	w := NewStill(Pods, 70, 30)
 	assert.Equal(t, 3, w.Deployments())

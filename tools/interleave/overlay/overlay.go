@@ -156,7 +156,7 @@ func (e *editor) apply(text []byte) (edited []byte) {
 		at = d.to
 	}
 	edited = append(edited, text[at:]...)
-	if e.yields { // keeps the import used
+	if e.yields { // the import must be used
 		edited = append(edited, "\nvar _ = runtime.Gosched\n"...)
 	}
 	return edited

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command user is a program on controller-runtime: it reads a pod from a cache of kinformer's
-// informers, of a server that has one.
+// Command user is a program with controller-runtime. It serves one pod, and reads the pod from a cache
+// with kinformer's informers.
 package main
 
 import (
