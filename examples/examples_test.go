@@ -66,7 +66,7 @@ func checksumOf(t *testing.T, client kubernetes.Interface, namespace, name strin
 	return found.Annotations[checksum]
 }
 
-// testSigning is what both controllers have to do; written says so.
+// testSigning checks that a controller signs ConfigMaps. written matches its line for a checksum.
 func testSigning(t *testing.T, client kubernetes.Interface, namespace string, p *process, written string) {
 	first := p.await("^" + namespace + "/before: " + written)[1]
 	assert.Contains(t, checksumOf(t, client, namespace, "before"), first)
@@ -117,7 +117,7 @@ func TestControllerRuntime(t *testing.T) {
 	p.interrupt()
 }
 
-// TestDynamic starts before the resource is there.
+// TestDynamic starts the program before the resource is installed.
 func TestDynamic(t *testing.T) {
 	p := start(t, "dynamic")
 	require.NoError(t, stage.server.InstallCRD(t.Context(), example.Widget))
@@ -150,8 +150,8 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// coalescing changes a pod again and again, and returns how many changes the handler, which takes
-// that long for each, was not told. It was told the others.
+// coalescing changes a pod repeatedly, and returns the number of changes that were coalesced for a
+// handler whose calls take work. The handler must receive all other changes.
 func coalescing(t *testing.T, work time.Duration) (coalesced int) {
 	const changes = 60
 	client := newClient(t)
@@ -169,12 +169,12 @@ func coalescing(t *testing.T, work time.Duration) (coalesced int) {
 	p.await("^" + namespace + "/p is changed, version " + version + "$")
 	coalesced, err := strconv.Atoi(p.await(`^handler slow is \w+: \d+ delivered, (\d+) coalesced`)[1])
 	require.NoError(t, err)
-	heard := strings.Count(strings.Join(p.interrupt(), "\n"), namespace+"/p is changed")
-	assert.Equal(t, changes, heard+coalesced)
+	received := strings.Count(strings.Join(p.interrupt(), "\n"), namespace+"/p is changed")
+	assert.Equal(t, changes, received+coalesced)
 	return coalesced
 }
 
-// TestOnTheEmbeddedServer runs a program as somebody does who has no cluster.
+// TestOnTheEmbeddedServer runs a program without a cluster.
 func TestOnTheEmbeddedServer(t *testing.T) {
 	p := startAnywhere(t, "dynamic", "-for", "1h")
 	p.await("^synced: 6 widgets are in the namespace default$")
@@ -195,8 +195,8 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestExamplesAreSmallAndListed: an example is no more than one reads at a sitting, and README.md
-// of this folder leads to it.
+// TestExamplesAreSmallAndListed checks that each example has fewer than 120 lines, and that README.md
+// of this folder has a link to the example.
 func TestExamplesAreSmallAndListed(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -17,10 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDirect: pods are decoded directly, in protobuf, and nothing is with KINFORMER_DIRECT=off.
+// TestDirect checks that pods are decoded directly, in protobuf, and by the client with
+// KINFORMER_DIRECT=off.
 func TestDirect(t *testing.T) {
 	client, namespace := newClient(t), unique("direct")
-	for i := range 12 { // more than the eight with which the client is asked as well
+	for i := range 12 { // more than the eight that the client also decodes
 		createPod(t, client, namespace, fmt.Sprintf("p-%d", i), "node-0")
 	}
 	p := start(t, "direct")
@@ -33,10 +34,10 @@ func TestDirect(t *testing.T) {
 	off.interrupt()
 }
 
-// TestSharing: equal pods have fewer lists of containers than there are pods.
+// TestSharing checks that equal pods have fewer lists of containers than there are pods.
 func TestSharing(t *testing.T) {
 	client, namespace := newClient(t), unique("sharing")
-	const equal = 12 // the client decodes the first eight objects as well, and these share nothing
+	const equal = 12 // the client also decodes the first eight objects, which share nothing
 	for i := range equal {
 		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("p-%d", i)},
@@ -55,7 +56,8 @@ func TestSharing(t *testing.T) {
 	assertShown(t, "../docs/direct.md", p.interrupt()...)
 }
 
-// TestAudit: what was taken out of the cache is found, repaired, and told to a handler.
+// TestAudit checks that an object that was removed from the cache is found and restored, and that a
+// handler is notified.
 func TestAudit(t *testing.T) {
 	said, err := start(t, "audit").end()
 	require.NoError(t, err)
@@ -71,10 +73,10 @@ func TestAudit(t *testing.T) {
 	assertShown(t, "../docs/audit.md", said...)
 }
 
-// varying are the parts of a line that differ from run to run.
+// varying matches the parts of a line that differ from run to run.
 var varying = regexp.MustCompile(`\d+|audit-\w+`)
 
-// assertShown: a page shows the lines that a program has written, apart from numbers and names.
+// assertShown checks that page contains the output lines of a program, apart from numbers and names.
 func assertShown(t *testing.T, page string, lines ...string) {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package examples tests the example programs as a user runs them: built, and started with the
-// kubeconfig of one embedded API server that they share.
+// Package examples tests the built example programs. The programs run with the kubeconfig of one
+// shared embedded API server.
 package examples
 
 import (
@@ -24,15 +24,14 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// patience bounds every wait: far longer than any takes, on a machine that is busy with something
-// else, too.
+// patience bounds every wait. No wait takes nearly as long, even on a busy machine.
 const patience = 5 * time.Minute
 
 // programs are the examples that connect to a server, by their folders.
 var programs = []string{"controller", "controllerruntime", "dynamic", "coalesce",
 	"direct", "sharing", "audit", "observability", "namespaces", "sharded"}
 
-// stage is what all tests share.
+// stage holds the state that all tests share.
 var stage struct {
 	server   *apiserver.Server
 	binaries string // the folder with the built programs
@@ -69,8 +68,8 @@ func setUpAndRun(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// build builds the programs, without the race detector: most of what they import was built so for
-// the server.
+// build builds the programs, without the race detector, because the build cache has most of their
+// imports from the build of the server.
 func build(ctx context.Context) error {
 	args := []string{"build", "-o", stage.binaries + string(filepath.Separator), "-ldflags=-s -w"}
 	for _, program := range programs {
@@ -88,11 +87,11 @@ type process struct {
 	ctx    context.Context
 	cmd    *exec.Cmd
 	lines  chan string
-	said   []string // what was taken from lines
+	said   []string // lines that were read
 	stderr bytes.Buffer
 }
 
-// start runs a program on the shared server. It is interrupted when the test ends.
+// start runs a program on the shared server. The program is killed when the test ends.
 func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	return startAnywhere(t, program, append([]string{"-kubeconfig", stage.server.Kubeconfig()}, args...)...)
@@ -117,7 +116,7 @@ func startAnywhere(t *testing.T, program string, args ...string) *process {
 	return p
 }
 
-// await returns the next line that matches, taken apart as by FindStringSubmatch.
+// await returns the result of FindStringSubmatch for the next line that matches.
 func (p *process) await(pattern string) []string {
 	p.t.Helper()
 	expression := regexp.MustCompile(pattern)
@@ -132,7 +131,7 @@ func (p *process) await(pattern string) []string {
 	return nil
 }
 
-// end waits for the program to end by itself, and returns how that was and what it said, all of it.
+// end waits until the program exits, and returns its whole output and its error.
 func (p *process) end() ([]string, error) {
 	for line := range p.lines {
 		p.said = append(p.said, line)
@@ -143,7 +142,7 @@ func (p *process) end() ([]string, error) {
 	return p.said, nil
 }
 
-// interrupt does what Ctrl-C does, and expects an orderly end.
+// interrupt interrupts the program, as Ctrl-C does, and fails the test unless the program exits with 0.
 func (p *process) interrupt() []string {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(os.Interrupt))

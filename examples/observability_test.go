@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// get returns the code and the body of an answer.
+// get returns the status code and the body of a response.
 func get(t *testing.T, url string) (code int, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -27,8 +27,8 @@ func get(t *testing.T, url string) (code int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// TestObservability: the program shows its informers in all three ways, and ends when it is told
-// to.
+// TestObservability checks that the program serves the page, the metrics and the probe, and that it
+// exits after an interrupt.
 func TestObservability(t *testing.T) {
 	createPod(t, newClient(t), unique("observability"), "shown", "node-0")
 	p := start(t, "observability")

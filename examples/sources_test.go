@@ -87,7 +87,7 @@ func TestSharded(t *testing.T) {
 	assert.Equal(t, 1, told.count("^"+namespace+"/later$"))
 }
 
-// lines are what several programs have written.
+// lines collects the output of several programs.
 type lines struct {
 	mu  sync.Mutex
 	all []string
@@ -113,13 +113,13 @@ func (l *lines) count(pattern string) (n int) {
 	return n
 }
 
-// observed are the Leases of shards, each in all its states.
+// observed holds all states of each shard's Lease.
 type observed struct {
 	mu     sync.Mutex
 	states map[string][]coordinationv1.LeaseSpec
 }
 
-// watchLeases notes states until the test ends.
+// watchLeases records states until the test ends.
 func watchLeases(t *testing.T) *observed {
 	o := &observed{states: map[string][]coordinationv1.LeaseSpec{}}
 	ctx, stop := context.WithCancel(t.Context())

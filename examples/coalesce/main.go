@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Coalesce runs a handler that is slower than the changes: each call takes -work. With
-// cache.OverflowCoalesce, the handler receives the latest state of each pod. The number of pending
+// kinformer.OverflowCoalesce, the handler receives the latest state of each pod. The number of pending
 // notifications is bounded by the number of changed pods, not by the number of changes, and no
 // other handler is delayed. The program prints the state of the handler every second. It writes
 // nothing to the cluster.
@@ -27,7 +27,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-var work = flag.Duration("work", 200*time.Millisecond, "how long the handler takes for a pod")
+var work = flag.Duration("work", 200*time.Millisecond, "duration of each call of the handler")
 
 func main() { example.Main(run) }
 

@@ -32,7 +32,7 @@ import (
 	"github.com/kinformer/cache/factory"
 )
 
-const checksum = "example.kinformer.io/checksum" // the label that asks for it, and the annotation with it
+const checksum = "example.kinformer.io/checksum" // the label that requests a checksum, and the annotation with the checksum
 
 func main() { example.Main(run) }
 
@@ -91,7 +91,7 @@ func control(ctx context.Context, client kubernetes.Interface) error {
 		return synced.AsError()
 	}
 	for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
-		if err := sign(ctx, client, configMaps.Lister(), name); err == nil || apierrors.IsNotFound(err) { // nothing is left to do
+		if err := sign(ctx, client, configMaps.Lister(), name); err == nil || apierrors.IsNotFound(err) { // the ConfigMap is signed or deleted
 			queue.Forget(name)
 		} else {
 			utilruntime.HandleErrorWithContext(ctx, err, "Trying again later", "configMap", name)

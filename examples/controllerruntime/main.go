@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Controllerruntime does the same as the example controller, with controller-runtime: a manager
-// whose caches use kinformer's informers by one option, a reconciler behind a predicate, and a
+// Controllerruntime does the same work as the example controller, with controller-runtime: a manager
+// whose caches use kinformer's informers because of one option, a reconciler with a predicate, and a
 // field index.
 package main
 
@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	checksum = "example.kinformer.io/checksum" // the label that asks for it, and the annotation with it
+	checksum = "example.kinformer.io/checksum" // the label that requests a checksum, and the annotation with the checksum
 	bySum    = "checksum"                      // the index of ConfigMaps by their checksum
 )
 

@@ -22,37 +22,38 @@ import (
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
-// childVariable holds the config of a child, as JSON. A process without it is the demo.
+// childVariable is the environment variable with the config of a child, as JSON. The demo itself
+// runs without this variable.
 const childVariable = "KINFORMER_DEMO_CHILD"
 
-// config says which informers a child has.
+// config selects the informers of a child.
 type config struct {
 	Side        int
 	Kubeconfig  string
 	ContentType string
 }
 
-// command is a line to a child.
+// command is a line that is sent to a child.
 type command struct {
 	Current []string // wait until the caches have these versions
-	Collect bool     // garbage
-	Read    bool     // a pod, again and again from now on
+	Collect bool     // collect garbage
+	Read    bool     // start reading a pod repeatedly
 }
 
 // report is a child's answer.
 type report struct {
-	At      time.Time     // when the command was done
-	CPU     time.Duration // of the process until then
-	Longest time.Duration // Get since the command Read
+	At      time.Time     // the end of the command
+	CPU     time.Duration // CPU time of the process until then
+	Longest time.Duration // the longest Get since the command Read
 	Heap    uint64        // live bytes after the last collection
 }
 
-// childMain is the main of a child.
-func childMain(told string) int {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the parent gets them, too, and ends the child
+// childMain is the main function of a child.
+func childMain(encoded string) int {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the parent also receives them, and ends the child
 	quiet()
 	var c config
-	err := json.Unmarshal([]byte(told), &c)
+	err := json.Unmarshal([]byte(encoded), &c)
 	if err == nil {
 		err = c.serve(os.Stdin, os.Stdout)
 	}
@@ -63,7 +64,7 @@ func childMain(told string) int {
 	return 0
 }
 
-// serve runs the informers, and follows the commands of in until that ends.
+// serve runs the informers, and executes the commands of in until in is closed.
 func (c config) serve(in io.Reader, out io.Writer) error {
 	client, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
@@ -77,7 +78,7 @@ func (c config) serve(in io.Reader, out io.Writer) error {
 	for answers, commands := json.NewEncoder(out), json.NewDecoder(in); ; {
 		var do command
 		if err := commands.Decode(&do); err != nil {
-			return nil // the parent is through
+			return nil // the parent has ended
 		}
 		r, err := f.do(do)
 		if err = errors.Join(err, answers.Encode(r)); err != nil {
@@ -86,12 +87,12 @@ func (c config) serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// do waits until the informers have synced, and follows a command.
+// do waits until the informers have synced, and executes a command.
 func (f *follower) do(c command) (r report, err error) {
 	err = f.synced()
 	if c.Collect {
 		runtime.GC()
-		runtime.GC() // what is weakly held is gone by the second
+		runtime.GC() // frees objects that only weak pointers referred to
 	}
 	if c.Read {
 		go f.read()
@@ -112,12 +113,12 @@ type child struct {
 	answers  *json.Decoder
 }
 
-// startChild starts a child. It ends with ctx at the latest.
+// startChild starts a child, which is killed when ctx ends.
 func startChild(ctx context.Context, c config) (*child, error) {
-	told, err := json.Marshal(c)
+	encoded, err := json.Marshal(c)
 	program, err2 := os.Executable()
 	p := exec.CommandContext(ctx, program)
-	p.Env, p.Stderr = append(os.Environ(), childVariable+"="+string(told)), os.Stderr
+	p.Env, p.Stderr = append(os.Environ(), childVariable+"="+string(encoded)), os.Stderr
 	in, err3 := p.StdinPipe()
 	out, err4 := p.StdoutPipe()
 	if err = errors.Join(err, err2, err3, err4); err == nil {
@@ -126,10 +127,10 @@ func startChild(ctx context.Context, c config) (*child, error) {
 	return &child{p, json.NewEncoder(in), json.NewDecoder(out)}, err
 }
 
-// ask has the child do something.
+// ask sends a command to the child and returns the report.
 func (c *child) ask(do command) (r report, err error) {
 	if err = errors.Join(c.commands.Encode(do), c.answers.Decode(&r)); err != nil {
-		err = fmt.Errorf("a process has ended: %w", err) // it has said why
+		err = fmt.Errorf("a process has ended: %w", err) // the process has printed the reason
 	}
 	return r, err
 }

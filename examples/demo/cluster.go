@@ -25,12 +25,12 @@ import (
 )
 
 const (
-	// namespaces is how many namespaces have a ConfigMap, and an informer of their ConfigMaps.
+	// namespaces is the number of namespaces with a ConfigMap and an informer of their ConfigMaps.
 	namespaces = 29
 	configName = "settings"
 
 	workers = 8
-	// changePause keeps the workers to some hundred updates a second.
+	// changePause limits the workers to some hundred updates a second.
 	changePause = 15 * time.Millisecond
 )
 
@@ -96,8 +96,8 @@ func (c *cluster) fill(ctx context.Context) error {
 
 func namespace(i int) string { return "team-" + strconv.Itoa(i) }
 
-// startChanging has workers update pods, chosen at random, until stop is called, which waits for
-// them and returns how many updates the server has accepted. While the server is down, all fail.
+// startChanging starts workers that update random pods. stop ends the workers, waits for them, and
+// returns the number of updates that the server accepted. While the server is down, all updates fail.
 func (c *cluster) startChanging(ctx context.Context) (stop func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group sync.WaitGroup
@@ -128,7 +128,7 @@ func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	versions, err = c.markOnce(ctx)
-	for err != nil && sleep(ctx, look) { // the first request may go out on a connection that is dead
+	for err != nil && sleep(ctx, pollInterval) { // the first request may use a dead connection
 		versions, err = c.markOnce(ctx)
 	}
 	return versions, err

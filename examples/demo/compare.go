@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// row is a line of the table: something that each side took, of which less is better.
-type row struct{ what, unit string }
+// row is a line of the table: a cost of each side.
+type row struct{ label, unit string }
 
-// rows are in the table's order.
+// rows are the lines of the table, in order.
 var rows = []row{
 	{startIn("JSON"), "s"}, {startIn("protobuf"), "s"}, {updateIn("JSON"), "µs"}, {updateIn("protobuf"), "µs"},
 	{heap, "MB"}, {longestGet, "ms"}, {afterOutage, "s"},
@@ -34,7 +34,7 @@ const (
 func startIn(encoding string) string  { return "start until synced, " + encoding }
 func updateIn(encoding string) string { return "CPU of an update, " + encoding }
 
-// digits writes a figure with three digits.
+// digits formats a figure with three digits.
 func digits(figure float64, unit string) string {
 	places := 2
 	for limit := 10.0; figure >= limit && places > 0; limit *= 10 {
@@ -43,7 +43,7 @@ func digits(figure float64, unit string) string {
 	return strconv.FormatFloat(figure, 'f', places, 64) + unit
 }
 
-// ratio returns how many times as much client-go took. Near zero, a figure is mostly chance.
+// ratio returns client-go's figure divided by ours. Near zero, a figure is mostly chance.
 func ratio(theirs, ours float64) string {
 	if theirs > 100*ours {
 		return ">100x"
@@ -51,7 +51,7 @@ func ratio(theirs, ours float64) string {
 	return digits(theirs/ours, "x")
 }
 
-// comparison has the processes that are compared, and their figures.
+// comparison holds the compared processes and their figures.
 type comparison struct {
 	cluster  *cluster
 	config   config
@@ -62,27 +62,27 @@ type comparison struct {
 
 func (c *comparison) say(format string, args ...any) { fmt.Fprintf(c.out, format+"\n", args...) }
 
-// add notes the figures of a row and prints them.
-func (c *comparison) add(what string, of func(side int) float64) {
-	r := rows[slices.IndexFunc(rows, func(r row) bool { return r.what == what })]
-	line, figures := fmt.Sprintf("  %-30s", what), []float64{}
+// add stores the figures of a row and prints them.
+func (c *comparison) add(label string, of func(side int) float64) {
+	r := rows[slices.IndexFunc(rows, func(r row) bool { return r.label == label })]
+	line, figures := fmt.Sprintf("  %-30s", label), []float64{}
 	for side, name := range sides {
 		figures = append(figures, of(side))
 		line += fmt.Sprintf("  %s %s", name, digits(figures[side], " "+r.unit))
 	}
-	c.figures[what] = figures
+	c.figures[label] = figures
 	c.say("%s", line)
 }
 
-// print prints the table: figures, and how many times as much client-go took.
+// print prints the table: the figures and their ratios.
 func (c *comparison) print(title string) {
 	c.say("\n%-30s %10s %18s %18s", title, sides[0], sides[1], sides[2])
 	for _, r := range rows {
-		figures := c.figures[r.what]
+		figures := c.figures[r.label]
 		if figures == nil {
-			continue // an interrupt came first
+			continue // the comparison was interrupted before
 		}
-		line := fmt.Sprintf("%-30s %10s", r.what, digits(figures[0], " "+r.unit))
+		line := fmt.Sprintf("%-30s %10s", r.label, digits(figures[0], " "+r.unit))
 		for _, figure := range figures[1:] {
 			line += fmt.Sprintf(" %10s %7s", digits(figure, " "+r.unit), ratio(figures[0], figure))
 		}
@@ -91,7 +91,7 @@ func (c *comparison) print(title string) {
 	c.say("x: client-go's figure divided by that of the side; above 1 the side is better\n")
 }
 
-// run measures by processes that ask for JSON, and then by others.
+// run measures processes that request JSON, and then processes that request protobuf.
 func (c *comparison) run(ctx context.Context, o options) error {
 	defer c.stop()
 	if err := c.updates(ctx, "JSON", runtime.ContentTypeJSON, o.duration); err != nil {
@@ -107,13 +107,13 @@ func (c *comparison) run(ctx context.Context, o options) error {
 // stop ends the children.
 func (c *comparison) stop() {
 	for _, child := range c.children {
-		_ = child.process.Process.Kill() // it may have ended
+		_ = child.process.Process.Kill() // the process may have ended
 		_ = child.process.Wait()
 	}
 	c.children = nil
 }
 
-// ask has all children do something at once.
+// ask sends a command to all children at once and returns their reports.
 func (c *comparison) ask(do command) ([]report, error) {
 	reports, errs := make([]report, len(c.children)), make([]error, len(c.children))
 	var asked sync.WaitGroup
@@ -124,7 +124,7 @@ func (c *comparison) ask(do command) ([]report, error) {
 	return reports, errors.Join(errs...)
 }
 
-// current waits until the caches of all children have what the server has now.
+// current waits until the caches of all children have the current state of the server.
 func (c *comparison) current(ctx context.Context) ([]report, error) {
 	versions, err := c.cluster.mark(ctx)
 	if err != nil {
@@ -133,14 +133,14 @@ func (c *comparison) current(ctx context.Context) ([]report, error) {
 	return c.ask(command{Current: versions})
 }
 
-// updates starts processes and measures what an update takes.
+// updates starts processes and measures the cost of an update.
 func (c *comparison) updates(ctx context.Context, encoding, contentType string, d time.Duration) error {
 	c.config.ContentType = contentType
 	if err := c.start(ctx, encoding); err != nil {
 		return err
 	}
 	c.say("updating pods for %s; one handler takes %s for each change and gets behind", d, slowness)
-	if _, err := c.ask(command{Collect: true}); err != nil { // so that the garbage of the start is not collected meanwhile
+	if _, err := c.ask(command{Collect: true}); err != nil { // else garbage of the start is collected during the measurement
 		return err
 	}
 	before, err := c.current(ctx)
@@ -149,7 +149,7 @@ func (c *comparison) updates(ctx context.Context, encoding, contentType string, 
 	}
 	stop := c.cluster.startChanging(ctx)
 	sleep(ctx, d)
-	count := stop() + 1 // with that of current
+	count := stop() + 1 // includes the update of current
 	after, err := c.current(ctx)
 	if err != nil {
 		return err
@@ -186,8 +186,8 @@ func (c *comparison) start(ctx context.Context, encoding string) error {
 	return nil
 }
 
-// outage kills the server and starts it again. The server has no history then, so that all
-// informers have to list anew.
+// outage kills the server and restarts it. The server then has no history, so all informers have to
+// list again.
 func (c *comparison) outage(ctx context.Context, away time.Duration) error {
 	c.say("killing the server; it comes back after %s with the same data, but no history", away)
 	defer c.cluster.startChanging(ctx)()
@@ -195,7 +195,7 @@ func (c *comparison) outage(ctx context.Context, away time.Duration) error {
 	_, err2 := c.cluster.server.Compact(ctx)
 	err3 := c.cluster.server.Kill()
 	sleep(ctx, away)
-	err4 := c.cluster.server.Restart(context.WithoutCancel(ctx)) // also after an error: the check needs the server
+	err4 := c.cluster.server.Restart(context.WithoutCancel(ctx)) // even after an error: the check needs the server
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// sides are compared, the first one with each of the others.
+// sides are the compared sides: the first is compared with each of the others.
 var sides = [...]string{"client-go", "direct", "shared"}
 
 // shared is the side with direct decoding and ShareParts.
@@ -41,18 +41,18 @@ func newInformer(side int) func(clientgo.ListerWatcher, runtime.Object, time.Dur
 }
 
 const (
-	// slowness is how long the slow handler takes for each notification.
+	// slowness is the duration of each call of the slow handler.
 	slowness = 100 * time.Millisecond
-	// look is how long to wait before the next look, or try.
-	look = 5 * time.Millisecond
+	// pollInterval is the interval of polls and retries.
+	pollInterval = 5 * time.Millisecond
 )
 
-// follower has the informers of a program: one of all pods, with a prompt and a slow handler, and
+// follower holds the informers of a program: one of all pods, with a prompt and a slow handler, and
 // one of the ConfigMaps of each namespace.
 type follower struct {
-	informers []cache.SharedIndexInformer // that of pods is the first
-	marked    []string                    // the key of the object of each that is marked
-	longest   atomic.Int64                // Get of a pod, in nanoseconds
+	informers []cache.SharedIndexInformer // the first is that of pods
+	marked    []string                    // the key of each informer's marked object
+	longest   atomic.Int64                // the longest Get of a pod, in nanoseconds
 	stop      func()                      // ends the informers and waits for them
 }
 
@@ -94,18 +94,18 @@ func follow(ctx context.Context, config *rest.Config, side int) (*follower, erro
 	return f, nil
 }
 
-// indexers are those of pods, as in a controller manager.
+// indexers are the indexers of pods in a controller manager.
 var indexers = cache.Indexers{
 	cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
 	"node":               func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil },
 	"owner":              func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).OwnerReferences[0].Name}, nil },
 }
 
-// await waits until a condition holds.
-func await(what string, holds func() bool) error {
-	for began := time.Now(); !holds(); time.Sleep(look) {
+// await waits until holds returns true, and fails after patience. state names the condition.
+func await(state string, holds func() bool) error {
+	for began := time.Now(); !holds(); time.Sleep(pollInterval) {
 		if time.Since(began) > patience {
-			return fmt.Errorf("after %s the caches are not %s", patience, what)
+			return fmt.Errorf("after %s the caches are not %s", patience, state)
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func (f *follower) synced() error {
 	})
 }
 
-// current waits until the caches have these versions of the marked objects, or later ones.
+// current waits until the caches have at least these versions of the marked objects.
 func (f *follower) current(versions []string) error {
 	return await("current", func() bool {
 		for i, informer := range f.informers {
@@ -135,9 +135,9 @@ func (f *follower) current(versions []string) error {
 	})
 }
 
-// read reads a pod again and again, and keeps the longest Get.
+// read reads a pod in an endless loop, and stores the longest Get.
 func (f *follower) read() {
-	for pods := f.informers[0].GetStore(); ; time.Sleep(100 * time.Microsecond) { // the system interrupts loops that do not pause
+	for pods := f.informers[0].GetStore(); ; time.Sleep(100 * time.Microsecond) { // the system preempts loops without a pause
 		start := time.Now()
 		_, _, _ = pods.GetByKey(f.marked[0])
 		f.longest.Store(max(f.longest.Load(), int64(time.Since(start))))

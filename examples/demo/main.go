@@ -1,17 +1,17 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo compares what informers of client-go and of this library cost, on the pods of an embedded
+// Demo compares the cost of client-go's informers and of this library's, with the pods of an embedded
 // API server.
 //
 // Three processes follow the same server: with client-go's informers, with informers of this
-// library that decode directly, and with informers that also share equal parts. Nothing else runs
-// in them. The demo updates pods, kills the server, and starts it again without its history, so
-// that the informers list anew. The table at the end says what that took. The page of package debug
-// shows the informers of the demo itself, whose cache is compared with a fresh LIST.
+// library that decode directly, and with informers that also share equal parts. The
+// processes do nothing else. The demo updates pods, kills the server, and restarts it without its
+// history, so that the informers list again. The table at the end shows the cost. The page of package
+// debug shows the informers of the demo itself, whose cache is compared with a fresh LIST.
 //
-// The demo exits with 0 if that comparison succeeds, and with 1 if it or something else fails. An
-// interrupt makes it shorter.
+// The demo exits with 0 if the caches are equal and nothing fails, and otherwise with 1. An interrupt
+// shortens the demo.
 package main
 
 import (
@@ -36,8 +36,7 @@ import (
 	"github.com/kinformer/cache/debug"
 )
 
-// patience is how long the cache may take to catch up, on a machine that is busy with something
-// else, too.
+// patience bounds the wait for the cache, even on a busy machine.
 const patience = 5 * time.Minute
 
 // options are the flags.
@@ -50,14 +49,14 @@ type options struct {
 }
 
 func main() {
-	if told := os.Getenv(childVariable); told != "" {
-		os.Exit(childMain(told))
+	if encoded := os.Getenv(childVariable); encoded != "" {
+		os.Exit(childMain(encoded))
 	}
 	var o options
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
-	flag.IntVar(&o.pods, "pods", 5000, "how many pods to create, at least 1")
-	flag.DurationVar(&o.duration, "duration", 8*time.Second, "how long to update them, in each of two encodings")
-	flag.DurationVar(&o.outage, "outage", 5*time.Second, "how long the server is away")
+	flag.IntVar(&o.pods, "pods", 5000, "number of pods to create, at least 1")
+	flag.DurationVar(&o.duration, "duration", 8*time.Second, "duration of the updates, in each of two encodings")
+	flag.DurationVar(&o.outage, "outage", 5*time.Second, "duration of the outage")
 	flag.BoolVar(&o.keep, "keep", false, "keep the page, and update pods, until an interrupt")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -69,8 +68,8 @@ func main() {
 	}
 }
 
-// run makes the comparison, which ends early if ctx does, and checks the cache of this process
-// either way.
+// run runs the comparison, which ends early if ctx ends, and then always checks the cache of this
+// process.
 func run(ctx context.Context, o options, out io.Writer) error {
 	if o.pods < 1 {
 		return fmt.Errorf("-pods %d: at least 1 is needed", o.pods)
@@ -87,7 +86,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	defer server.Close()
 	page := server.URL + "/debug/informers/"
 	fmt.Fprintf(out, "%s shows the informers of this process\n", page)
-	// Not with ctx: an interrupt still ends in a check.
+	// Not with ctx: the check runs even after an interrupt.
 	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared)
 	if err != nil {
 		return err
@@ -111,8 +110,8 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return nil
 }
 
-// selfCheck has an audit compare the cache with a fresh LIST, object by object. It is tried again
-// when the server is not quite back.
+// selfCheck compares the cache with a fresh LIST by an audit, object by object, and retries while the
+// server is not yet available.
 func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -130,14 +129,14 @@ func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
 	return nil
 }
 
-// quiet keeps what the library and client-go would log off the screen: lost connections are part of
-// the show.
+// quiet discards the logs of the library and of client-go, because the demo loses connections on
+// purpose.
 func quiet() {
 	klog.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil
 }
 
-// sleep waits for d and tells whether ctx let it.
+// sleep waits for d and reports whether ctx has not ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,10 +18,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain is also the main of the child processes, as the demo starts what it is itself.
+// TestMain is also the main function of the child processes, because the demo starts its own binary.
 func TestMain(m *testing.M) {
-	if told := os.Getenv(childVariable); told != "" {
-		os.Exit(childMain(told))
+	if encoded := os.Getenv(childVariable); encoded != "" {
+		os.Exit(childMain(encoded))
 	}
 	os.Exit(m.Run())
 }
@@ -42,7 +42,7 @@ func TestDemo(t *testing.T) {
 	require.NoError(t, run(ctx, short, &firstWrite{to: out, word: "until an interrupt", then: look}))
 	for _, r := range rows {
 		figure := `\d[\d.]* ` + r.unit
-		assert.Regexp(t, `(?m)^`+r.what+` +`+figure+` +`+figure+` +>?[\d.]+x +`+figure+` +>?[\d.]+x$`, out.String())
+		assert.Regexp(t, `(?m)^`+r.label+` +`+figure+` +`+figure+` +>?[\d.]+x +`+figure+` +>?[\d.]+x$`, out.String())
 	}
 	assert.Contains(t, out.String(), "self-check passed: the cache equals a fresh LIST of 30 objects\n")
 	assert.Contains(t, page, "pods.v1")
@@ -58,7 +58,7 @@ func TestInterruptEndsInACheck(t *testing.T) {
 	assert.NotContains(t, out.String(), "\n"+afterOutage, "a row without figures")
 }
 
-// TestTable: a side that is worse is shown as such.
+// TestTable checks the ratio of a side that is worse than client-go.
 func TestTable(t *testing.T) {
 	out := &bytes.Buffer{}
 	c := comparison{out: out, figures: map[string][]float64{}}
@@ -75,7 +75,7 @@ x: client-go's figure divided by that of the side; above 1 the side is better
 `, out.String())
 }
 
-// firstWrite calls then with the first write that contains a word.
+// firstWrite calls then with the first write that contains word.
 type firstWrite struct {
 	to   io.Writer
 	word string

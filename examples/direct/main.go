@@ -1,11 +1,11 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Direct follows pods with an informer that decodes what the server sends itself. The informer
-// requests protobuf and leaves out managed fields. Every second the program prints how many objects
-// it has decoded, and how many of those the client has decoded as well, for comparison. With
-// KINFORMER_DIRECT=off in the environment, the client decodes all of them. It writes nothing to the
-// cluster.
+// Direct follows pods with an informer that decodes responses of the server itself. The informer
+// requests protobuf and drops managed fields. Every second the program prints the number of objects
+// that the informer has decoded, and the number of those that the client has also decoded, for
+// comparison. With KINFORMER_DIRECT=off in the environment, the client decodes all objects. The
+// program writes nothing to the cluster.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() { example.Main(run) }
 
 // run follows pods until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
-	config.Wrap(direct.Transport) // before a client is made of config
+	config.Wrap(direct.Transport) // before a client is created from config
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// describe says who decodes, and what came of it.
+// describe returns the text of the decoding status.
 func describe(status inspect.Status) string {
 	d := status.Decoding
 	if !d.On {

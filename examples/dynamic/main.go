@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Dynamic follows the objects of any resource, such as that of a CustomResourceDefinition, without
-// Go types for them. It waits if the resource is not installed yet, and prints which fields of the
-// spec change. It writes nothing to the cluster.
+// Go types for them. The program waits if the resource is not installed yet, and prints the changed
+// fields of the spec. It writes nothing to the cluster.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-var resource = flag.String("resource", "widgets.v1.example.kinformer.io", "what to follow, as resource.version.group")
+var resource = flag.String("resource", "widgets.v1.example.kinformer.io", "resource to follow, as resource.version.group")
 
 func main() { example.Main(run) }
 
@@ -59,7 +59,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
 	if err := kinformer.WaitForSync(ctx, objects.Informer().GetController()); err != nil {
-		return err // says why: no such resource, forbidden, connection refused
+		return err // for example no such resource, forbidden, connection refused
 	}
 	all, err := objects.Lister().ByNamespace("default").List(labels.Everything())
 	if err != nil {
@@ -78,7 +78,7 @@ func name(obj any) cache.ObjectName {
 	return name
 }
 
-// spec returns the object's spec, which is shared: nobody may change it.
+// spec returns the object's spec, which is shared: callers must not modify it.
 func spec(obj any) map[string]any {
 	fields, _ := obj.(*unstructured.Unstructured).Object["spec"].(map[string]any)
 	return fields

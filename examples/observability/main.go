@@ -31,7 +31,7 @@ import (
 	"github.com/kinformer/cache/kinformerprom"
 )
 
-var address = flag.String("address", "127.0.0.1:0", "where to serve; port 0 takes a free one")
+var address = flag.String("address", "127.0.0.1:0", "listen address; port 0 selects a free port")
 
 func main() { example.Main(run) }
 
@@ -40,7 +40,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Cache:   ctrlcache.Options{NewInformer: cache.NewSharedIndexInformer},
-		Metrics: metricsserver.Options{BindAddress: "0"}, // ours has the page beside the metrics
+		Metrics: metricsserver.Options{BindAddress: "0"}, // the server of this program serves metrics and the page
 	})
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func run(ctx context.Context, config *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// serve adds the server to the manager, which starts and ends it.
+// serve adds the server to the manager, which starts and stops it.
 func serve(mgr manager.Manager) error {
 	metrics.Registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
-	// All asks every informer that runs, those of the manager. mgr.AddReadyzCheck("informers",
-	// ready.Check) has the manager's own probe server ask.
+	// All covers every running informer, including those of the manager. With
+	// mgr.AddReadyzCheck("informers", ready.Check), the manager's own probe server runs this check.
 	ready := inspect.Ready(inspect.ReadyOptions{All: true})
 
 	mux := http.NewServeMux()

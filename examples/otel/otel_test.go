@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otel_test shows how the metrics of informers get to OpenTelemetry: by its own bridge.
+// Package otel_test shows the export of informer metrics to OpenTelemetry, with OpenTelemetry's bridge.
 package otel_test
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/kinformer/cache/kinformerprom"
 )
 
-// A program does this once, for all of its informers.
+// A program sets up one collector for all of its informers.
 func Example() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(kinformerprom.NewCollector(kinformerprom.Options{}))
 	producer := bridge.NewMetricProducer(bridge.WithGatherer(registry))
-	reader := metric.NewManualReader(metric.WithProducer(producer)) // in place of an exporter's
+	reader := metric.NewManualReader(metric.WithProducer(producer)) // instead of the reader of an exporter
 	provider := metric.NewMeterProvider(metric.WithReader(reader))
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func Example() {
 	// <nil>
 }
 
-// follow runs an informer with a handler, and reports whether both have seen the one pod there is.
+// follow runs an informer with a handler, and reports whether both have received the only pod.
 func follow(ctx context.Context, group *sync.WaitGroup) (synced bool) {
 	pods := cachetest.Of(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
 	informer := cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, cache.Indexers{})

@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sharded is a controller whose replicas share the work: each object is handled by the replica that
-// has its shard. There are as many shards as replicas, and a Lease for each shard, by client-go's
-// leader election: see owner below. It writes the Leases kinformer-example-shard-0 and on in namespace
-// default.
+// Sharded is a controller whose replicas divide the work: the replica that owns a shard handles the
+// objects of that shard. The number of shards is the number of replicas. client-go's leader election
+// assigns shards by a Lease for each shard: see owner below. The program writes the Leases
+// kinformer-example-shard-0 and following in the namespace default.
 //
 //	sharded -replica 0 -of 3    and with -replica 1 and -replica 2, as a StatefulSet numbers them
 package main
@@ -33,12 +33,12 @@ import (
 var (
 	replica = flag.Int("replica", 0, "number of this replica, from 0")
 	of      = flag.Int("of", 1, "number of replicas, and of shards")
-	lease   = flag.Duration("lease", 15*time.Second, "how long a shard stays with a replica that does not say that it lives")
+	lease   = flag.Duration("lease", 15*time.Second, "time after which a replica that does not renew its Lease loses a shard")
 )
 
 func main() { example.Main(run) }
 
-// run follows the ConfigMaps of the shards that this replica has, until ctx ends.
+// run follows the ConfigMaps of the shards that this replica owns, until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
 	if *replica < 0 || *replica >= *of {
 		return fmt.Errorf("-replica is %d: it counts from 0, and is less than -of, which is %d", *replica, *of)
@@ -61,13 +61,13 @@ func run(ctx context.Context, config *rest.Config) error {
 	return ctx.Err()
 }
 
-// owner has a shard while it has its Lease. A replica asks for the shard of its own number at once, and
-// for the others after the time of a lease, so that each replica gets one if all are started together.
-// A shard stays with the replica that has it: after a crash that is another one, until that ends.
+// owner owns a shard while it holds the Lease of the shard. A replica tries to acquire the shard of its
+// own number at once, and the others after the duration of a lease, so that each replica gets one shard
+// if all are started together. A shard stays with its replica until that replica ends or crashes.
 //
-// A replica that is late in renewing its Lease gives the shard up before anybody else can have it, and
-// one that ends gives its Leases back. Who writes to the cluster may still have a request under way
-// then; where that matters, let it compare resourceVersions.
+// A replica that is late in renewing a Lease gives up the shard before another replica can acquire it,
+// and a replica that ends releases its Leases. A write of the former owner may still be in flight then;
+// if that matters, writes should compare resourceVersions.
 type owner struct {
 	client      kubernetes.Interface
 	shard       int
@@ -76,7 +76,7 @@ type owner struct {
 	has         bool
 }
 
-// started is called in a goroutine of its own, perhaps after stopped: then its context has ended.
+// started is called in its own goroutine, possibly after stopped; then leading has ended.
 func (o *owner) started(leading context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,7 +86,7 @@ func (o *owner) started(leading context.Context) {
 	}
 }
 
-// stopped is called also if the shard was never had.
+// stopped is also called if the shard was never owned.
 func (o *owner) stopped() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

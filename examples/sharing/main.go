@@ -1,10 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Sharing follows pods whose equal parts are one in memory, such as the list of containers of all
-// pods of a replica set. Every second it prints how many pods and how many such lists there are,
-// and how full the table of shared parts is. A program that shares must never write to a cached
-// object; if this one did, it would print that. It writes nothing to the cluster.
+// Sharing follows pods whose equal parts are stored once in memory, such as the list of containers of
+// all pods of a replica set. Every second the program prints the number of pods and of such lists, and
+// the size of the table of shared parts. A program with sharing must never modify a cached object; if
+// this program did, it would print that problem. It writes nothing to the cluster.
 package main
 
 import (
@@ -56,8 +56,8 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 }
 
-// report prints how many lists of containers the pods share. Two pods share a list if it has the
-// same address in both.
+// report prints the number of different lists of containers of the pods. Two pods share a list if the
+// list has the same address in both.
 func report(informer cache.SharedIndexInformer) error {
 	pods, lists := 0, map[*corev1.Container]bool{}
 	for _, pod := range view.TypedAll[*corev1.Pod](informer.GetStore()) {

@@ -220,7 +220,7 @@ func TestMigrationCommand(t *testing.T) {
 	after["p.go"], after["sub/dir/q.go"] = imports(ours), imports(ours)
 	assert.Equal(t, after, readTree(t, dir))
 
-	run(migrationCommand(t, "The way back"))
+	run(migrationCommand(t, "Going back to client-go"))
 	assert.Equal(t, before, readTree(t, dir), "packages of ours alone stay imported")
 }
 

@@ -1,8 +1,8 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package example is what the example programs have in common, and not what they are about: flags,
-// a cluster, an end.
+// Package example has the common code of the example programs: flags, the connection to a cluster,
+// and the exit.
 package example
 
 import (
@@ -22,28 +22,28 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 )
 
-// stopTimeout bounds the end of the embedded server.
+// stopTimeout bounds the stop of the embedded server.
 const stopTimeout = 10 * time.Second
 
 const kubeconfig = "kubeconfig" // the flag
 
-// options are the flags that all examples have.
+// options are the flags of all examples.
 type options struct {
 	kubeconfig string
 	apiserver  string
 	duration   time.Duration
 }
 
-// Main is an example's main: it connects to the cluster of -kubeconfig, or starts the embedded API
-// server with a few objects that keep changing, and calls run, whose context ends with an interrupt
-// or after -for. It exits with 1 if run fails, and with 2 for bad flags.
+// Main is the main function of an example. Main connects to the cluster of -kubeconfig, or starts the
+// embedded API server with a few objects that keep changing, and calls run. The context of run ends
+// with an interrupt or after -for. Main exits with 1 if run fails, and with 2 for bad flags.
 func Main(run func(ctx context.Context, config *rest.Config) error) {
 	var o options
-	if flag.Lookup(kubeconfig) == nil { // controller-runtime has that flag
+	if flag.Lookup(kubeconfig) == nil { // controller-runtime defines that flag
 		flag.String(kubeconfig, "", "kubeconfig file of the cluster; empty starts the embedded API server")
 	}
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server, as make apiserver builds it; empty builds it first, which takes minutes once")
-	flag.DurationVar(&o.duration, "for", 0, "when to end; 0 means at an interrupt, or after 10s on the embedded server")
+	flag.DurationVar(&o.duration, "for", 0, "duration of the run; 0 means until an interrupt, or 10s on the embedded server")
 	flag.Parse()
 	o.kubeconfig = flag.Lookup(kubeconfig).Value.String()
 	name := filepath.Base(os.Args[0])
@@ -60,7 +60,7 @@ func Main(run func(ctx context.Context, config *rest.Config) error) {
 	}
 }
 
-// play runs the example on its cluster. That its time is over is no error.
+// play runs the example on its cluster. The end of its time is not an error.
 func (o options) play(ctx context.Context, run func(ctx context.Context, config *rest.Config) error) (err error) {
 	if o.duration == 0 && o.kubeconfig == "" {
 		o.duration = 10 * time.Second
@@ -81,7 +81,7 @@ func (o options) play(ctx context.Context, run func(ctx context.Context, config 
 	return nil
 }
 
-// connect returns how to reach the cluster, and what lets go of it.
+// connect returns the config of the cluster, and a function that releases the cluster.
 func (o options) connect(ctx context.Context) (*rest.Config, func() error, error) {
 	if o.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)

@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// count is how many objects of each kind the embedded server has, over two namespaces; pods are
+	// count is the number of objects of each kind on the embedded server, in two namespaces; pods are
 	// on three nodes.
 	count = 12
-	// changeEvery is how often one object of each kind is changed.
+	// changeEvery is the interval between changes of an object of each kind.
 	changeEvery = 100 * time.Millisecond
 )
 
 // Widget is the custom resource of the embedded server.
 var Widget = apiserver.CustomResource{Group: "example.kinformer.io", Version: "v1", Kind: "Widget"}
 
-// startLife fills the server, has something change all the time, and returns what ends that. The
-// examples follow it.
+// startLife creates objects on the server and changes them until stop is called. The examples follow
+// these objects.
 func startLife(ctx context.Context, server *apiserver.Server) (stop func() error, err error) {
 	if err := server.InstallCRD(ctx, Widget); err != nil {
 		return nil, err
@@ -111,7 +111,8 @@ func (l *life) change(ctx context.Context) error {
 	}
 }
 
-// changeOne changes one object of each kind. Some pods are deleted and appear on another node.
+// changeOne changes one object of each kind. In every fourth step, the pod is deleted and created on
+// another node.
 func (l *life) changeOne(ctx context.Context, step int) error {
 	i := step % count
 	movePod := func() error {

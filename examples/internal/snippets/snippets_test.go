@@ -28,7 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packages are what snippets may use, by the name that they use it by.
+// packages are the packages that snippets may use, by their names in snippets.
 var packages = map[string]string{
 	"apiserver":     "github.com/kinformer/cache/e2e/apiserver",
 	"audit":         "github.com/kinformer/cache/audit",
@@ -67,7 +67,7 @@ var packages = map[string]string{
 	"workqueue":     "k8s.io/client-go/util/workqueue",
 }
 
-// given is what snippets need not declare, by name and type.
+// given holds the types of variables that snippets may use without a declaration.
 var given = map[string]string{
 	"background":     "workqueue.TypedRateLimitingInterface[string]",
 	"client":         "kubernetes.Interface",
@@ -91,13 +91,12 @@ var given = map[string]string{
 	"urgent":         "workqueue.TypedRateLimitingInterface[string]",
 }
 
-// elsewhere are parts of snippets that this module cannot compile: tests of the suite, of which
-// there is a copy, OpenTelemetry, of which there is an Example, and the reader for
-// controller-runtime, of which there are tests.
+// elsewhere are parts of snippets that this module cannot compile. A copy of the test of the suite,
+// an Example for OpenTelemetry, and tests of the reader for controller-runtime cover them.
 var elsewhere = []string{"impl implementation", "kinformerotel.", "kinformerclient."}
 
-// TestSnippets: the Go code in README.md and in docs/ compiles. A snippet need not use what it
-// declares.
+// TestSnippets checks that the Go code in README.md and in docs/ compiles. A snippet may have unused
+// variables.
 func TestSnippets(t *testing.T) {
 	pages, err := filepath.Glob("../../../docs/*.md")
 	require.NoError(t, err)
@@ -120,7 +119,7 @@ func TestSnippets(t *testing.T) {
 	assert.Greater(t, count, 8, "this test finds snippets")
 }
 
-// TestBadSnippets: what does not compile is found.
+// TestBadSnippets checks that check reports snippets that do not compile.
 func TestBadSnippets(t *testing.T) {
 	imports := newImporter(t)
 	assert.Empty(t, check(imports, "pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, \"default\")"))
@@ -163,7 +162,7 @@ func TestWayBack(t *testing.T) {
 	assert.Greater(t, used, 20)
 }
 
-// check returns what is wrong with a snippet: statements, declarations or a whole file.
+// check returns the errors of a snippet, which consists of statements, declarations or a whole file.
 func check(imports types.Importer, snippet string) (failures []error) {
 	source := snippet
 	switch {
@@ -188,11 +187,11 @@ func compile(imports types.Importer, source string) (failures []error) {
 			failures = append(failures, err)
 		}
 	}}
-	_, _ = config.Check("snippet", files, []*ast.File{file}, nil) // it returns the first of them
+	_, _ = config.Check("snippet", files, []*ast.File{file}, nil) // Check returns only the first error
 	return failures
 }
 
-// prelude imports all packages, and declares what is given.
+// prelude returns the imports of all packages, and the declarations of given.
 func prelude() string {
 	var b strings.Builder
 	b.WriteString("package snippet\n")
