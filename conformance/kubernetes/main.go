@@ -94,21 +94,28 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// runAll runs the variants one after the other, once per round, and writes the table.
+// runAll runs the variants in turns, once per round, and writes the table. A run that fails is not in the
+// table, and no other run is begun.
 func runAll(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	var columns []string
-	var runs []figures
-	for round := range o.rounds {
-		for _, v := range o.variants {
-			column := fmt.Sprint(v.name, " ", round+1)
-			say := func(format string, args ...any) { fmt.Fprintf(stderr, column+": "+format+"\n", args...) }
-			f, err := scenario(ctx, o, v, round+1, say)
-			if err != nil {
-				return fmt.Errorf("%s: %w", column, err)
+	runs := make([][]figures, len(o.variants))
+	err := func() error {
+		for round := range o.rounds {
+			for i, v := range o.variants {
+				name := fmt.Sprint(v.name, " ", round+1)
+				say := func(format string, args ...any) { fmt.Fprintf(stderr, name+": "+format+"\n", args...) }
+				f, err := scenario(ctx, o, v, round+1, say)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				runs[i] = append(runs[i], f)
 			}
-			columns, runs = append(columns, column), append(runs, f)
 		}
+		return nil
+	}()
+	var columns []string
+	for _, v := range o.variants {
+		columns = append(columns, v.name)
 	}
-	fmt.Fprintf(stdout, "Kubernetes %s, %d nodes, %d pods, seed %d\n\n", "v1.37.2", o.nodes, o.pods, o.seed)
-	return writeTable(stdout, columns, runs)
+	fmt.Fprintf(stdout, "Kubernetes %s, %d nodes, %d pods, seed %d, %d rounds\n\n", "v1.37.2", o.nodes, o.pods, o.seed, o.rounds)
+	return errors.Join(err, writeTable(stdout, columns, runs))
 }

@@ -82,11 +82,11 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 		return err
 	}
 	r.say("%s: %.0f s", phase, took)
-	r.figures.add("time, s", phase, "%.1f", took)
+	r.figures.add("time, s", phase, 1, took)
 	for i, after := range r.use() {
 		name := r.programs()[i].name()
-		r.figures.add("CPU of "+name+", s", phase, "%.2f", (after.cpu - before[i].cpu).Seconds())
-		r.figures.add("RSS of "+name+", MiB", phase, "%d", after.rss>>20)
+		r.figures.add("CPU of "+name+", s", phase, 2, (after.cpu - before[i].cpu).Seconds())
+		r.figures.add("RSS of "+name+", MiB", phase, 0, float64(after.rss>>20))
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func (r *run) addTotals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.figures.add("CPU of "+p.name()+", s", "all", "%.2f", all[i].cpu.Seconds())
-		r.figures.add("RSS of "+p.name()+", MiB", "peak", "%d", all[i].peak>>20)
-		r.figures.add("goroutines of "+p.name(), "at the end", "%d", n)
+		r.figures.add("CPU of "+p.name()+", s", "all", 2, all[i].cpu.Seconds())
+		r.figures.add("RSS of "+p.name()+", MiB", "peak", 0, float64(all[i].peak>>20))
+		r.figures.add("goroutines of "+p.name(), "at the end", 0, float64(n))
 	}
 	return r.addErrors()
 }

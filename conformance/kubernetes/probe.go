@@ -47,8 +47,8 @@ func (r *run) probe(ctx context.Context, after string) error {
 		}
 		return errors.Join(err, r.check())
 	})
-	r.figures.add("blind time of "+r.manager.name()+", s", after, "%.1f", made.Seconds())
-	r.figures.add("blind time of "+r.scheduler.name()+", s", after, "%.1f", bound.Seconds())
+	r.figures.add("blind time of "+r.manager.name()+", s", after, 1, made.Seconds())
+	r.figures.add("blind time of "+r.scheduler.name()+", s", after, 1, bound.Seconds())
 	background := metav1.DeletePropagationBackground
 	return errors.Join(err, sets.Delete(ctx, n.Name, metav1.DeleteOptions{PropagationPolicy: &background}), pods.Delete(ctx, n.Name, metav1.DeleteOptions{}))
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,14 +15,15 @@ import (
 
 // figures are the results of a run, by label.
 type figures struct {
-	labels []string // labels of the same measure are adjacent
-	values map[string]string
+	labels   []string // labels of the same measure are adjacent
+	values   map[string]float64
+	decimals map[string]int
 }
 
 // add adds the value of a measure. when is the phase or subject of the value.
-func (f *figures) add(measure, when, format string, value any) {
+func (f *figures) add(measure, when string, decimals int, value float64) {
 	if f.values == nil {
-		f.values = map[string]string{}
+		f.values, f.decimals = map[string]float64{}, map[string]int{}
 	}
 	label, at := measure+": "+when, len(f.labels)
 	for i := range f.labels {
@@ -32,7 +32,7 @@ func (f *figures) add(measure, when, format string, value any) {
 		}
 	}
 	f.labels = slices.Insert(f.labels, at, label)
-	f.values[label] = fmt.Sprintf(format, value)
+	f.values[label], f.decimals[label] = value, decimals
 }
 
 // errorLine matches a line of klog. Its groups are the severity, the position in the source, and the
@@ -59,19 +59,21 @@ func (r *run) addErrors() error {
 		for _, n := range counts {
 			all += n
 		}
-		r.figures.add("errors and warnings of "+p.name(), "all", "%d", all)
+		r.figures.add("errors and warnings of "+p.name(), "all", 0, float64(all))
 		for _, kind := range slices.Sorted(maps.Keys(counts)) {
-			r.figures.add("errors and warnings of "+p.name(), kind, "%d", counts[kind])
+			r.figures.add("errors and warnings of "+p.name(), kind, 0, float64(counts[kind]))
 		}
 	}
 	return nil
 }
 
-// writeTable writes a table with a column for each run. A figure missing in a run is 0: the run had no
-// such error.
-func writeTable(w io.Writer, columns []string, runs []figures) error {
+// writeTable writes a table with a column for each variant: the median of its runs, and the smallest and
+// the largest value. A figure missing in a run is 0: the run had no such error.
+func writeTable(w io.Writer, columns []string, runs [][]figures) error {
 	var labels []string
-	for _, f := range runs {
+	decimals := map[string]int{}
+	for _, f := range slices.Concat(runs...) {
+		maps.Copy(decimals, f.decimals)
 		for i, label := range f.labels {
 			if slices.Contains(labels, label) {
 				continue
@@ -86,11 +88,29 @@ func writeTable(w io.Writer, columns []string, runs []figures) error {
 	lines := []string{"| | " + strings.Join(columns, " | ") + " |", "| --- |" + strings.Repeat(" ---: |", len(columns))}
 	for _, label := range labels {
 		line := "| " + label + " |"
-		for _, f := range runs {
-			line += " " + cmp.Or(f.values[label], "0") + " |"
+		for _, of := range runs {
+			line += " " + median(of, label, decimals[label]) + " |"
 		}
 		lines = append(lines, line)
 	}
 	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
+}
+
+// median returns the median of the runs' values, and if there are several runs, their range.
+func median(runs []figures, label string, decimals int) string {
+	var values []float64
+	for _, f := range runs {
+		values = append(values, f.values[label])
+	}
+	slices.Sort(values)
+	n := len(values)
+	if n == 0 {
+		return "-"
+	}
+	middle := fmt.Sprintf("%.*f", decimals, (values[(n-1)/2]+values[n/2])/2)
+	if n == 1 {
+		return middle
+	}
+	return fmt.Sprintf("%s (%.*f to %.*f)", middle, decimals, values[0], decimals, values[n-1])
 }
