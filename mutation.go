@@ -50,7 +50,7 @@ func (m *mutations) watch(changes []event.Change) {
 	}
 }
 
-var errWrittenTo = errors.New("somebody has written to cached objects")
+var errWrittenTo = errors.New("a caller has modified cached objects")
 
 // logSuspects logs which handlers may have written to cached objects. One that was removed is not known.
 func (m *mutations) logSuspects(logger klog.Logger) {

@@ -581,7 +581,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 			empty: `["idle of empty"]`,
 		} {
 			said := accusation(t, informer)
-			assert.Equal(t, 1, strings.Count(said, "somebody has written to cached objects"), said)
+			assert.Equal(t, 1, strings.Count(said, "a caller has modified cached objects"), said)
 			assert.Contains(t, said, fmt.Sprintf(`"oneOf"=%s`, suspects))
 		}
 	})

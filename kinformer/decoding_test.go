@@ -749,7 +749,7 @@ func TestWriterIsFound(t *testing.T) {
 		require.GreaterOrEqual(t, d.Shared.Mutations, int64(1))
 		assert.LessOrEqual(t, d.Shared.Mutations, int64(4), "each once")
 		assert.Regexp(t, `^(ObjectMeta.labels, a map\[string\]string, at \[...\]|PodSpec.\w+, a \[\]v1.\w+, at \[0\])`, d.Shared.Mutation)
-		assert.Equal(t, []string{"somebody has written to cached objects: " + d.Shared.Mutation}, informers.Texts(status))
+		assert.Equal(t, []string{"a caller has modified cached objects: " + d.Shared.Mutation}, informers.Texts(status))
 		require.Len(t, reports(), 1)
 		assert.Contains(t, reports()[0], d.Shared.Mutation)
 		assert.NotContains(t, reports()[0], "hunter2")

@@ -86,22 +86,22 @@ var (
 
 // Metrics of an informer: its requests.
 var (
-	lists         = sparse(define(Counter, "lists_total", "{list}", "Requests for the whole state, by list (with all pages) or watch_list.", "mode", "result"))
+	lists         = sparse(define(Counter, "lists_total", "{list}", "Requests for the full list, by list (with all pages) or watch_list.", "mode", "result"))
 	listTime      = define(Summary, "list_duration_seconds", "s", "How long these requests took, up to the last object.", "mode")
 	listedObjects = define(Counter, "listed_objects_total", "{object}", "Objects from lists, and from watch-lists up to their end mark.", "mode")
 	watchTime     = define(Summary, "watch_duration_seconds", "s", "How long watches lasted that have ended.")
 	watchEnds     = sparse(define(Counter, "watch_ends_total", "{watch}", "Watches that have ended, by the reason. The ordinary reason is closed.", "reason"))
-	relists       = sparse(define(Counter, "relists_total", "{list}", "How often the whole state was requested again, by the cause.", "cause"))
+	relists       = sparse(define(Counter, "relists_total", "{list}", "The number of times that the full list was requested again, by the cause.", "cause"))
 	events        = define(Counter, "events_total", "{event}", "Events from watches and watch-lists, including bookmarks.")
 	received      = sparse(define(Counter, "received_bytes_total", "By", "Bytes of lists and watches that were decoded directly.", "verb"))
 	errorsTotal   = sparse(define(Counter, "errors_total", "{error}", "Failed lists, watch-lists and watches, objects that the transform function refused, and failures of the process function.", "reason"))
 	dropped       = sparse(define(Counter, "dropped_total", "{object}", "List items and watch events that were left out, by the reason.", "reason"))
-	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by who decoded them: direct (see package direct), client for those that such an informer left to its client, or reused for those that were not decoded, because they came again as they were.", "way"))
+	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by the decoder: direct (see package direct), client for those that such an informer left to its client, or reused for those that were not decoded, because they came again as they were.", "way"))
 	decodeOff     = sparse(define(Gauge, "decode_off", "1", "1 if what the program has asked for is off: direct, with a transport of package direct, or shared, with ShareParts. inspect.Decoding and the page say why.", "way"))
 	verified      = sparse(define(Counter, "decode_verified_total", "{object}", "Objects that both have decoded, for comparison."))
 	differences   = sparse(define(Counter, "decode_differences_total", "{object}", "Objects that both have decoded with different results. Anything but 0 is a fault."))
-	partsChecked  = sparse(define(Counter, "decode_parts_checked_total", "{part}", "Shared parts that were decoded again, to see whether somebody has written to them."))
-	partsWritten  = sparse(define(Counter, "decode_parts_written_total", "{part}", "Shared parts that somebody has written to. Anything but 0 is a fault of the program."))
+	partsChecked  = sparse(define(Counter, "decode_parts_checked_total", "{part}", "Shared parts that were decoded again, to check that no caller has modified them."))
+	partsWritten  = sparse(define(Counter, "decode_parts_written_total", "{part}", "Shared parts that a caller has modified. Anything but 0 is a fault of the program."))
 )
 
 // Metrics of an informer: its queue, memory and audits.
@@ -131,7 +131,7 @@ var (
 	pending      = define(Gauge, "handler_pending", "{call}", "Calls that are outstanding, including the running one.", "handler")
 	oldest       = define(Gauge, "handler_oldest_pending_seconds", "s", "Age of the change that the handler is being called for, or will be called for next, since it was distributed. 0 if there is none.", "handler")
 	calling      = define(Gauge, "handler_running_call_seconds", "s", "How long the running call has lasted. 0 if there is none.", "handler")
-	state        = sparse(define(Gauge, "handler_state", "{handler}", "Handlers by what they do: idle, running, stuck (not returned from a call for a second), disconnected, removed.", "handler", "state"))
+	state        = sparse(define(Gauge, "handler_state", "{handler}", "Handlers by state: idle, running, stuck (not returned from a call for a second), disconnected, removed.", "handler", "state"))
 	calls        = define(Counter, "handler_calls_total", "{call}", "Calls that have returned.", "handler")
 	callTime     = define(Histogram, "handler_call_duration_seconds", "s", "How long calls took that have returned.", "handler")
 	coalesced    = sparse(define(Counter, "handler_coalesced_total", "{change}", "Changes that are not delivered because later ones include them.", "handler"))

@@ -221,7 +221,7 @@ type state struct{ word, message string }
 // docs/observability.md documents them.
 var (
 	stateStarted   = state{"started", "Reflector started"}
-	stateListing   = state{"listing", "Asking for the whole state"}
+	stateListing   = state{"listing", "Requesting the full list"}
 	stateSynced    = state{"synced", "Caches populated"}
 	stateWaiting   = state{"waiting", "Waiting for a list slot"}
 	stateDegraded  = state{"degraded", "Requests fail"}

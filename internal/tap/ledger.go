@@ -205,7 +205,7 @@ func (l *Ledger) checkedPart(w *decode.Written) {
 	partsWritten.Add(1)
 	where := writtenTo(w)
 	if l.firstWrittenTo(where) {
-		event.Report(context.Background(), fmt.Errorf("somebody has written to objects of an informer, which share it: %s", where), "Objects were written to")
+		event.Report(context.Background(), fmt.Errorf("a caller has modified a part that objects of an informer share: %s", where), "Objects were written to")
 	}
 	l.writtenTo.Add(1)
 }
