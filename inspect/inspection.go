@@ -157,7 +157,7 @@ type AuditStats struct {
 
 // AuditResult is the result of an audit.
 type AuditResult struct {
-	Outcome         string    // when it ended
+	Outcome         string    // a key of AuditStats.Ended
 	At              time.Time // when it was over
 	Took            time.Duration
 	ResourceVersion string // the version that was compared

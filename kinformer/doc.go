@@ -14,9 +14,9 @@
 //	err = kinformer.WaitForVersion(ctx, pods, written.ResourceVersion)
 //	err = kinformer.Relist(pods)
 //
-// Constructor is New for frameworks: its result can be controller-runtime's NewInformer, or the
-// argument of a generated factory's InformerFor. The informers are those of package cache, and the zero
-// Options are client-go's behavior.
+// Constructor is New for frameworks: its result can be controller-runtime's NewInformer. For factories,
+// see package factory. The informers are those of package cache, and the zero Options are client-go's
+// behavior.
 //
 // Related packages read stores (view), describe informers (inspect) and compare them with their server
 // (audit).

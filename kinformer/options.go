@@ -90,8 +90,8 @@ func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) 
 }
 
 // Constructor returns a constructor with the signature of cache.NewSharedIndexInformer whose informers
-// have the given options. It can be NewInformer in the options of controller-runtime's cache, and the
-// argument of InformerFor of generated factories. The informers have the indexers of the options and of
+// have the given options. It can be NewInformer in the options of controller-runtime's cache; for a
+// generated factory, use factory.Wrap with factory.WithInformerOptions. The informers have the indexers of the options and of
 // the call; if a name occurs in both, the informer does not run. A ResyncPeriod of the options replaces
 // that of the call.
 func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {

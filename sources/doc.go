@@ -11,7 +11,10 @@
 //	set.Put("mine", podsWith("owner=me"))            // may overlap
 //	err := set.Remove("team-a")                      // removes its objects, at once for all readers
 //	err = kinformer.WaitForSync(ctx, set.Source("mine"))
-//	for name, source := range set.All() { log.Print(name, inspect.StatusOf(source)) }
+//	for name, source := range set.All() {
+//		status, err := inspect.StatusOf(source)
+//		log.Print(name, status.Phase, err)
+//	}
 //
 // Guarantees:
 //

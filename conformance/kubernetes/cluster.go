@@ -62,7 +62,7 @@ func newCluster(bin, dir string, v variant) (*cluster, error) {
 		err = writeSecrets(in, config.Host)
 	}
 	component := []string{"--kubeconfig=" + in("kubeconfig"), "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000",
-		"--authorization-always-allow-paths=/metrics", "-v=2"}
+		"--authorization-always-allow-paths=/metrics,/debug/pprof/*", "-v=2"}
 	c := &cluster{client: client, data: in("etcd"),
 		etcd: of("", "etcd", 0, "--data-dir="+in("etcd"), "--unsafe-no-fsync", "--log-level=error", "--quota-backend-bytes=8589934592",
 			"--listen-client-urls="+url(0), "--advertise-client-urls="+url(0),

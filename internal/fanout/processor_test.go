@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -352,11 +353,11 @@ func TestWatchdog(t *testing.T) {
 // other check begins, but the next one follows. The end waits for the check. The time of a bubble goes on meanwhile.
 func TestWatchdogWithASlowLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begun, ended := 0, 0
+		var begun, ended atomic.Int32
 		w := &watchdog{look: func() bool {
-			begun++
+			begun.Add(1)
 			time.Sleep(3 * watchdogInterval)
-			ended++
+			ended.Add(1)
 			return false
 		}}
 		w.start()
@@ -365,15 +366,15 @@ func TestWatchdogWithASlowLog(t *testing.T) {
 		w.start() // calls are added during the check
 		time.Sleep(2 * watchdogInterval)
 		synctest.Wait()
-		assert.Equal(t, 1, begun)
-		assert.Zero(t, ended)
+		assert.EqualValues(t, 1, begun.Load())
+		assert.Zero(t, ended.Load())
 		time.Sleep(2 * watchdogInterval)
 		synctest.Wait()
-		assert.Equal(t, 2, begun)
+		assert.EqualValues(t, 2, begun.Load())
 		w.end()
-		assert.Equal(t, 2, ended)
+		assert.EqualValues(t, 2, ended.Load())
 		time.Sleep(time.Hour)
-		assert.Equal(t, 2, begun)
+		assert.EqualValues(t, 2, begun.Load())
 	})
 }
 
