@@ -37,7 +37,9 @@ const (
 // errNoAnswer means that relistPatience has passed.
 var errNoAnswer = errors.New("the state is not stored yet")
 
-// Once compares an informer's store with the server's list at the same version. Differences are
+// Once compares an informer's store with the server's list at the same version. The informer is one of
+// package cache that has a store, with or without wrappers (see inspect.StatusOf), or a source of package
+// sources. Differences are
 // compared again with a second snapshot and, if Options.Repair is set, repaired: Once then waits
 // until the result of the relist is stored, for five minutes at most, and compares a third time. A
 // report with findings is not an error.
@@ -48,7 +50,7 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // If the server no longer has the version it takes up to three minutes. A page of a list may take a
 // minute. The audit ends with the informer.
 //
-// The errors are inspect.ErrForeign for a foreign Informer; ErrUnsupported, ErrExpired,
+// The errors are inspect.ErrForeign for a foreign informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
 // that of ctx. With an error, Report.Equal is false. If the error occurs after the first
 // comparison, the report has its findings, and says how far they were confirmed and repaired.
@@ -56,7 +58,7 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // Once works in the calling goroutine. Any number of goroutines may audit the same informer. Once
 // must not be called by a transform, an index function, or a handler of NewInformer, because it
 // would wait for its caller.
-func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
+func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, error) {
 	own, err := informerOf(informer)
 	if err != nil {
 		return Report{}, err
@@ -87,7 +89,7 @@ func Once(ctx context.Context, informer Informer, o Options) (Report, error) {
 
 // informerOf returns the door.Informer of an informer. The error is ErrForeign, also if the store is the
 // user's, and ErrUnvouched for an informer of package sources.
-func informerOf(informer Informer) (*door.Informer, error) {
+func informerOf(informer inspect.Syncer) (*door.Informer, error) {
 	switch own := door.Of(informer); {
 	case own == nil:
 		return nil, fmt.Errorf("audit: %w", door.ErrForeign)

@@ -11,11 +11,6 @@ import (
 	"github.com/kinformer/cache"
 )
 
-// Informer is an informer that can be audited: an informer or controller of package cache with a
-// store, as made by its NewSharedIndexInformer and NewInformer, with or without wrappers (see
-// inspect.StatusOf), or a source of package sources.
-type Informer interface{ HasSyncedChecker() cache.DoneChecker }
-
 // Options configures an audit. The zero value compares the key, the UID and the resourceVersion of
 // each object, and repairs nothing.
 type Options struct {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/inspect"
 )
 
 // Run audits an informer repeatedly. It returns the cause of ctx's end when ctx ends, and a wrapped
@@ -18,7 +20,7 @@ import (
 // called before the informer runs. A failed audit does not change the time of the next one. Each
 // informer needs a Run of its own, in a goroutine of its own. The first audit begins after a random
 // wait, so that informers do not audit at the same time.
-func Run(ctx context.Context, informer Informer, o RunOptions) error {
+func Run(ctx context.Context, informer inspect.Syncer, o RunOptions) error {
 	own, err := informerOf(informer)
 	if err != nil {
 		return err

@@ -15,9 +15,6 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// Getter starts GET requests, as the REST client of an API group does.
-type Getter interface{ Get() *rest.Request }
-
 // NewListWatch returns a ListWatch for the objects of a resource in a namespace, or in all namespaces
 // if it is "". It does the same as client-go's NewFilteredListWatchFromClient. Like generated clients,
 // it also requests protobuf if the type of example supports it and the configuration of the client does
@@ -25,7 +22,7 @@ type Getter interface{ Get() *rest.Request }
 // selectors.
 //
 // The client must be made from a config that was wrapped with Transport.
-func NewListWatch(c Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
+func NewListWatch(c clientgo.Getter, example runtime.Object, resource, namespace string, tweak func(*metav1.ListOptions)) *clientgo.ListWatch {
 	_, readsProtobuf := example.(interface{ Unmarshal([]byte) error })
 	request := func(ctx context.Context, options metav1.ListOptions, watches bool) *rest.Request {
 		options.Watch = watches

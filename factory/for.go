@@ -57,8 +57,8 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 	if err != nil {
 		return nil, err
 	}
-	if c.namespace != metav1.NamespaceAll && !resource.Namespaced {
-		return nil, fmt.Errorf("%s have no namespace: leave WithNamespace out", resource.Name)
+	if limited := c.namespace != metav1.NamespaceAll || c.namespaces != nil; limited && !resource.Namespaced {
+		return nil, fmt.Errorf("%s have no namespace: leave out WithNamespace and WithNamespaces", resource.Name)
 	}
 	gvr := gvk.GroupVersion().WithResource(resource.Name)
 	example := reflect.New(t.Elem()).Interface().(runtime.Object)

@@ -190,19 +190,28 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBackoffAndPageSize: the reflector uses Backoff and PageSize of the options.
+// TestBackoffAndPageSize: the reflector uses Backoff and PageSize of the options. Without Steps the
+// delays grow up to Cap.
 func TestBackoffAndPageSize(t *testing.T) {
 	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		backoff := wait.Backoff{Duration: time.Minute, Factor: 3, Steps: 10}
-		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{PageSize: 7, Backoff: backoff}})
-		defer informers.Run(t, informer)()
-		began := time.Now()
-		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
-		assert.Equal(t, 4*time.Minute, time.Since(began))
-		assert.Equal(t, "list rv=0 limit=7", server.Requests()[0])
-	})
+	for _, tc := range []struct {
+		backoff wait.Backoff
+		want    time.Duration
+	}{
+		{wait.Backoff{Duration: 10 * time.Second, Factor: 3, Steps: 10}, 1 + 3 + 9},
+		{wait.Backoff{Duration: 10 * time.Second, Factor: 3, Cap: 20 * time.Second}, 1 + 2 + 2},
+		{wait.Backoff{Duration: 10 * time.Second, Factor: 3, Cap: time.Hour}, 1 + 3 + 9},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
+			informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{PageSize: 7, Backoff: tc.backoff}})
+			defer informers.Run(t, informer)()
+			began := time.Now()
+			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+			assert.Equal(t, tc.want*10*time.Second, time.Since(began))
+			assert.Equal(t, "list rv=0 limit=7", server.Requests()[0])
+		})
+	}
 }
 
 // TestStartJitter: the first request is delayed by a random part of StartJitter, and cancel ends the
@@ -286,6 +295,8 @@ func TestOptionsAreRefused(t *testing.T) {
 			[]string{`Decoding.Drop: "spec" cannot be left out`, `Drop: "metadata.annotations[k8s.io/initial-events-end]"`}},
 		"backoff without a delay": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Steps: 5}}}, nil,
 			[]string{"Requests.Backoff: Duration is 0s"}},
+		"backoff without a limit": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Factor: 2}}}, nil,
+			[]string{"Requests.Backoff: Factor is 2", "set Cap"}},
 		"backoff below zero": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Cap: -1}}}, nil,
 			[]string{"Requests.Backoff", "Cap -1ns"}},
 		"backoff by no number": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: time.Second, Factor: math.NaN()}}}, nil,

@@ -34,7 +34,8 @@ type Requests struct {
 	// Backoff configures the delays between failed requests. Requests that reach no server have a
 	// separate series of delays. A series starts again after 2 minutes without failure. The zero value
 	// grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, up
-	// to 90 s. A longer Retry-After of the server takes precedence, up to 5 minutes.
+	// to 90 s. A longer Retry-After of the server takes precedence, up to 5 minutes. With a Factor above
+	// 1 the delays grow for the given number of Steps; 0 Steps means that they grow up to Cap.
 	Backoff wait.Backoff
 	// StreamSilence is the time without data after which the informer ends a watch-list and uses LIST.
 	// 0 means 2 minutes. It cannot be combined with ListModeList.
@@ -87,8 +88,11 @@ func NewListSlots(n int) *ListSlots {
 func (r *Requests) set(o *reflector.Options, bad *door.Faults) {
 	o.Mode, o.PageSize, o.Spread = reflector.Mode(r.Mode), r.PageSize, r.StartJitter
 	o.StreamSilence, o.IdleTimeout, o.Namespace = r.StreamSilence, r.IdleTimeout, r.ExpectedNamespace
-	if r.Backoff != (wait.Backoff{}) {
-		o.Backoff = &r.Backoff
+	if b := r.Backoff; b != (wait.Backoff{}) {
+		if b.Steps == 0 && b.Factor > 1 {
+			b.Steps = math.MaxInt32
+		}
+		o.Backoff = &b
 	}
 	if r.Slots != nil {
 		o.Turns = r.Slots.free
@@ -129,5 +133,8 @@ func (r *Requests) checkBackoff(bad *door.Faults) {
 	if !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1) || b.Steps < 0 || b.Cap < 0 {
 		bad.Add("Requests.Backoff: Factor %v, Jitter %v, Steps %d, Cap %v: none may be negative, infinite or NaN",
 			b.Factor, b.Jitter, b.Steps, b.Cap)
+	}
+	if b.Factor > 1 && b.Steps == 0 && b.Cap == 0 {
+		bad.Add("Requests.Backoff: Factor is %v, and the delays have no limit: set Cap to the longest one, or Steps to how often they grow", b.Factor)
 	}
 }

@@ -925,7 +925,7 @@ func TestAuditRefused(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.set.Put("a", r.asks("a", ""))
-		once := func(informer audit.Informer) error {
+		once := func(informer inspect.Syncer) error {
 			_, err := audit.Once(r.Context(), informer, audit.Options{})
 			return err
 		}
