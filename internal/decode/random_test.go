@@ -48,7 +48,7 @@ func TestOddDocuments(t *testing.T) {
 	table := NewIntern(1 << 20)
 	for _, odd := range []int{1000, 200, 30, 5} {
 		decoded, total := 0, 0
-		for i, kind := range append(kinds(), oddTypes...) {
+		for i, kind := range slices.Concat(kinds(), oddTypes) {
 			r := rand.New(rand.NewPCG(uint64(odd), uint64(i)))
 			n := 3
 			if slices.Contains(oddTypes, kind) {
@@ -208,7 +208,7 @@ func documentSamples(fill filler, r *rand.Rand) (list []sample) {
 			list = append(list, sample{kind, data, true})
 		}
 	}
-	for _, kind := range append(kinds(), oddTypes...) {
+	for _, kind := range slices.Concat(kinds(), oddTypes) {
 		list = append(list, sample{kind, randomDocument(r, kind, 100), false}, sample{kind, randomDocument(r, kind, 0), !slices.Contains(oddTypes, kind)})
 	}
 	return list

@@ -98,7 +98,7 @@ func TestCut(t *testing.T) {
 	if strings.Contains(string(text), "unused") {
 		t.Errorf("%s", text)
 	}
-	complains(t, c.cut("Limit"), "Limit is no type and no function")
+	complains(t, c.cut("Limit"), "Limit is not a type or function of")
 }
 
 func TestExportedNames(t *testing.T) {
