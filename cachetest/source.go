@@ -32,7 +32,8 @@ import (
 // that a script delays block.
 //
 // Writers need no context and return the object as stored. A write that the server would refuse is a
-// mistake of the test, not a case to be handled: it panics with the API's error.
+// mistake of the test, not a case to be handled: it panics with the API's error. Only New returns a usable
+// Source.
 type Source struct {
 	opts Options
 

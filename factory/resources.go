@@ -67,7 +67,7 @@ type resourceKind struct {
 }
 
 // ResourceFactory makes an informer for each resource on its first use, and at most one at a time. Its
-// methods may be called concurrently.
+// methods may be called concurrently. Only Dynamic and Metadata return a usable ResourceFactory.
 type ResourceFactory struct {
 	kind   resourceKind
 	resync time.Duration

@@ -23,7 +23,8 @@ import (
 //	})
 //	widgets := f.Demo().V1().Widgets() // Informer() is that informer, perhaps in a typed view; Lister() reads its store
 //
-// client returns the client of the resource in a namespace, or in all if it is "". The namespace is
+// client returns the client of the resource, which has List and Watch, in a namespace, or in all if it is
+// "". The namespace is
 // that of WithNamespace and the list options are those of WithTweakListOptions, because Take cannot see
 // the limits of f. For a name in metrics, set the Identifier of WithInformerOptions; WithInformerName
 // is refused.

@@ -69,7 +69,8 @@ const (
 
 // ListSlots limits the number of informers that request their collection at the same time, which bounds
 // the peak of memory. The limit applies to the informers with the same ListSlots; others wait for a
-// slot (inspect.Status.Phase). A request that hangs (inspect.Problem) gives up its slot.
+// slot (inspect.Status.Phase). A request that hangs (inspect.Problem) gives up its slot. Only NewListSlots
+// returns usable slots.
 type ListSlots struct{ free chan struct{} }
 
 // NewListSlots returns slots for n informers at the same time; 0 means 1. If n is negative, informers

@@ -38,7 +38,7 @@ var errStoppedUnsynced = errors.New("an informer ended before it had synced")
 // its last error, such as a 403, a missing resource or a refused connection; for a handler its state,
 // or the call in which it panicked. errors.Is, errors.As and functions like apierrors.IsForbidden
 // search all of them. For informers and registrations of other packages only the names are known. An
-// informer that has synced does not imply that its handlers have.
+// informer that has synced does not imply that its handlers have. Without arguments it returns nil.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Syncer) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))

@@ -26,7 +26,8 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// Reader is a client.Reader of a cache. It may be used by any number of goroutines.
+// Reader is a client.Reader of a cache. It may be used by any number of goroutines. Only
+// NewReader returns a usable Reader.
 type Reader struct {
 	cache  cache.Cache
 	scheme *runtime.Scheme

@@ -47,7 +47,8 @@ func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 }
 
 // Set is the set of sources of an informer. It may be used by any number of goroutines. No method waits
-// for a request, for a handler or for the store, so handlers may call all of them.
+// for a request, for a handler or for the store, so handlers may call all of them. Only New returns a usable
+// Set.
 type Set struct{ group *sources.Group }
 
 // Put adds a source that lists and watches with lw, before the informer runs or while it does. If there
@@ -89,7 +90,7 @@ func (s *Set) All() iter.Seq2[string, *Source] {
 
 // Source is one source of a Set. kinformer.WaitForSync, kinformer.WaitForVersion, kinformer.Relist and
 // inspect.StatusOf accept it like an informer. It stays valid when it is replaced, and ends when it is
-// removed: a later source with the same name is another one.
+// removed: a later source with the same name is another one. Only the methods of a Set return usable Sources.
 type Source struct {
 	holder
 	name string

@@ -28,7 +28,7 @@ import (
 // objects in it that were replaced or deleted in the store remain in memory, and nothing else.
 // Close releases them. A snapshot that is dropped without Close is closed when the garbage
 // collector finds it, and counted in inspect.Snapshots. After Close, reads find nothing, and those
-// that return an error return ErrClosed.
+// that return an error return ErrClosed. Only Of returns a usable Snapshot.
 type Snapshot struct{ of *table.Snapshot }
 
 var (
