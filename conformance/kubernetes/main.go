@@ -94,28 +94,31 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// runAll runs the variants in turns, once per round, and writes the table. A run that fails is not in the
-// table, and no other run is begun.
+// runAll runs the variants and writes the table, also of the complete runs if one fails.
 func runAll(ctx context.Context, o options, stdout, stderr io.Writer) error {
-	runs := make([][]figures, len(o.variants))
-	err := func() error {
-		for round := range o.rounds {
-			for i, v := range o.variants {
-				name := fmt.Sprint(v.name, " ", round+1)
-				say := func(format string, args ...any) { fmt.Fprintf(stderr, name+": "+format+"\n", args...) }
-				f, err := scenario(ctx, o, v, round+1, say)
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				runs[i] = append(runs[i], f)
-			}
-		}
-		return nil
-	}()
+	runs, err := runRounds(ctx, o, stderr)
 	var columns []string
 	for _, v := range o.variants {
 		columns = append(columns, v.name)
 	}
 	fmt.Fprintf(stdout, "Kubernetes %s, %d nodes, %d pods, seed %d, %d rounds\n\n", "v1.37.2", o.nodes, o.pods, o.seed, o.rounds)
 	return errors.Join(err, writeTable(stdout, columns, runs))
+}
+
+// runRounds runs the variants in turns, once per round, and returns the complete runs of each variant. It
+// ends with the first run that fails.
+func runRounds(ctx context.Context, o options, stderr io.Writer) (runs [][]figures, err error) {
+	runs = make([][]figures, len(o.variants))
+	for round := range o.rounds {
+		for i, v := range o.variants {
+			name := fmt.Sprint(v.name, " ", round+1)
+			say := func(format string, args ...any) { fmt.Fprintf(stderr, name+": "+format+"\n", args...) }
+			f, err := scenario(ctx, o, v, round+1, say)
+			if err != nil {
+				return runs, fmt.Errorf("%s: %w", name, err)
+			}
+			runs[i] = append(runs[i], f)
+		}
+	}
+	return runs, nil
 }

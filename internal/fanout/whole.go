@@ -21,8 +21,8 @@ var ChangeFuncOf = func(clientgo.ResourceEventHandler) func(*event.Change) { ret
 
 // AsWhole returns a handler as Whole if it receives all of a change.
 func AsWhole(handler clientgo.ResourceEventHandler) clientgo.ResourceEventHandler {
-	if tell := ChangeFuncOf(handler); tell != nil {
-		return Whole{handler, tell}
+	if onChange := ChangeFuncOf(handler); onChange != nil {
+		return Whole{handler, onChange}
 	}
 	return handler
 }

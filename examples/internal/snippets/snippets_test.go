@@ -128,7 +128,7 @@ func TestBadSnippets(t *testing.T) {
 	}
 }
 
-const ours, clientgos = `"github.com/kinformer/cache"`, `"k8s.io/client-go/tools/cache"`
+const ourImport, theirImport = `"github.com/kinformer/cache"`, `"k8s.io/client-go/tools/cache"`
 
 // beside matches a line that imports a package of this module which client-go does not have.
 var beside = regexp.MustCompile(`(?m)^\t"github\.com/kinformer/cache/(\w+)"\n`)
@@ -146,11 +146,11 @@ func TestWayBack(t *testing.T) {
 	for _, example := range slices.DeleteFunc(examples, func(path string) bool { return strings.Contains(path, "/demo/") }) {
 		text, err := os.ReadFile(example)
 		require.NoError(t, err)
-		var reported []string // by the compiler
-		for _, failure := range compile(imports, beside.ReplaceAllString(strings.ReplaceAll(string(text), ours, clientgos), "")) {
-			_, what, _ := strings.Cut(failure.Error(), "undefined: ")
-			reported = append(reported, what)
-			assert.Contains(t, beside.FindAllString(string(text), -1), "\t\"github.com/kinformer/cache/"+what+"\"\n", "%s: %v", example, failure)
+		var reported []string // the names that the compiler does not find
+		for _, failure := range compile(imports, beside.ReplaceAllString(strings.ReplaceAll(string(text), ourImport, theirImport), "")) {
+			_, undefined, _ := strings.Cut(failure.Error(), "undefined: ")
+			reported = append(reported, undefined)
+			assert.Contains(t, beside.FindAllString(string(text), -1), "\t\"github.com/kinformer/cache/"+undefined+"\"\n", "%s: %v", example, failure)
 		}
 		for _, match := range beside.FindAllStringSubmatch(string(text), -1) {
 			assert.Contains(t, reported, match[1], example)
