@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,18 @@ func (p *process) await(pattern string) []string {
 	p.t.Fatalf("%s did not say %q (context: %v) but:\n%s\n%v\n%s",
 		p.cmd.Path, pattern, p.ctx.Err(), strings.Join(p.said, "\n"), p.cmd.Wait(), p.stderr.String())
 	return nil
+}
+
+// awaitInAnyOrder waits until each pattern has matched a line of its own: the lines may come from
+// goroutines of the program whose order is not given.
+func (p *process) awaitInAnyOrder(patterns ...string) {
+	p.t.Helper()
+	for len(patterns) > 0 {
+		found := p.await(strings.Join(patterns, "|"))
+		patterns = slices.DeleteFunc(patterns, func(pattern string) bool {
+			return regexp.MustCompile(pattern).MatchString(found[0])
+		})
+	}
 }
 
 // end waits until the program exits, and returns its whole output and its error.

@@ -36,8 +36,7 @@ func TestNamespaces(t *testing.T) {
 	}
 	p := start(t, "namespaces")
 	label(tenant, "yes")
-	p.await("^namespace " + tenant + ": 1 ConfigMaps$")
-	p.await("^" + tenant + "/one is there$")
+	p.awaitInAnyOrder("^namespace "+tenant+": 1 ConfigMaps$", "^"+tenant+"/one is there$")
 	putConfigMap(t, client, tenant, "two", "", "1")
 	p.await("^" + tenant + "/two is there$")
 	label(tenant, "no")
