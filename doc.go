@@ -90,7 +90,7 @@
 //   - Something is slow or large, and you do not know which informer: package inspect yields all
 //     running informers, with the state, history and cost of each.
 //   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
-//   - A handler falls behind: inspect.StatsOf returns the time in calls and the number of
+//   - A handler falls behind: inspect.HandlerOf returns the time in calls and the number of
 //     notifications that wait.
 //   - The wait between two requests is too long, or no further request makes sense: a
 //     kinformer.ErrorPolicy decides.

@@ -201,7 +201,7 @@ func TestPassing(t *testing.T) {
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, all.Audits.Passing)
 		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
-		assert.Empty(t, all.Audits.Found)
+		assert.Empty(t, all.Audits.Confirmed)
 		assert.Empty(t, all.Status.Problems)
 	})
 }
@@ -510,7 +510,7 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 	all, err := inspect.Of(r)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]int64{"different": 2}, all.Audits.Ended)
-	assert.Equal(t, map[string]int64{"ahead": 2}, all.Audits.Found)
+	assert.Equal(t, map[string]int64{"ahead": 2}, all.Audits.Confirmed)
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()

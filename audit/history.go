@@ -52,10 +52,10 @@ func (h *history) note(result inspect.AuditResult, found map[Kind]int, passing i
 	}
 	s.Ended[result.Outcome]++
 	for kind, n := range found {
-		if s.Found == nil {
-			s.Found = map[string]int64{}
+		if s.Confirmed == nil {
+			s.Confirmed = map[string]int64{}
 		}
-		s.Found[string(kind)] += int64(n)
+		s.Confirmed[string(kind)] += int64(n)
 		differing += n
 	}
 	s.Passing += int64(passing)
@@ -98,6 +98,6 @@ func (h *history) Stats() inspect.AuditStats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.mu.stats
-	s.Ended, s.Found = maps.Clone(s.Ended), maps.Clone(s.Found)
+	s.Ended, s.Confirmed = maps.Clone(s.Ended), maps.Clone(s.Confirmed)
 	return s
 }

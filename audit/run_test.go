@@ -235,7 +235,7 @@ func TestHistory(t *testing.T) {
 		assert.Equal(t, []string{"an audit has found 1 object that differed from the server"}, degraded)
 		assert.Equal(t, "audit", all.Status.Problems[0].Cause)
 		assert.Equal(t, map[string]int64{"equal": 1, "different": 1}, all.Audits.Ended)
-		assert.Equal(t, map[string]int64{"missing": 1}, all.Audits.Found)
+		assert.Equal(t, map[string]int64{"missing": 1}, all.Audits.Confirmed)
 		assert.Zero(t, all.Audits.Relists)
 		last := all.Audits.Last
 		assert.Equal(t, "different", last.Outcome)

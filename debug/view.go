@@ -278,7 +278,7 @@ func (h *handler) view(i *inspect.Inspection) informerView {
 		ListBytes: i.ListBytes, WatchBytes: i.WatchBytes,
 		Relists: i.Relists, WatchEnds: i.WatchEnds, Drops: i.Drops, Decoded: i.Status.Decoding.Direct,
 		Audits: auditsView{
-			Ended: i.Audits.Ended, Found: i.Audits.Found, Relists: i.Audits.Relists, LastAt: i.Audits.Last.At,
+			Ended: i.Audits.Ended, Found: i.Audits.Confirmed, Relists: i.Audits.Relists, LastAt: i.Audits.Last.At,
 			Outcome: i.Audits.Last.Outcome, Differing: i.Audits.Differing,
 		},
 		Requests: []requestsView{requests("list", &i.Lists), requests("watch-list", &i.Streams), requests("watch", &i.Watches)},

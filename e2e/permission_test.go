@@ -27,9 +27,9 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// stopOnAnything is the strictest policy: it stops on every error.
-func stopOnAnything(context.Context, error, int) kinformer.ErrorDecision {
-	return kinformer.ErrorDecision{Stop: kinformer.StopUnsynced}
+// stopOnAnything stops on every error before the first list.
+func stopOnAnything(_ context.Context, failure kinformer.Failure) kinformer.ErrorDecision {
+	return kinformer.ErrorDecision{Stop: !failure.Synced}
 }
 
 // podInformers starts an informer of pods from each factory, with the options and a backoff of 20 ms.

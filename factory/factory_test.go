@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -223,22 +224,54 @@ func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {
 	name, err := cache.NewInformerName("factory-test")
 	require.NoError(t, err)
 	inner := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), time.Hour,
-		informers.WithTransform(mark), informers.WithInformerName(name),
-		informers.WithCustomResyncConfig(map[metav1.Object]time.Duration{&corev1.Pod{}: time.Minute}))
-	var resyncs []time.Duration
-	f := factory.Wrap(inner, factory.WithConstructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		resyncs = append(resyncs, resync)
-		return cache.NewSharedIndexInformer(lw, example, resync, indexers)
-	}))
+		informers.WithTransform(mark), informers.WithInformerName(name))
+	f := factory.Wrap(inner)
 	assert.Same(t, name, f.InformerName())
 	pods := f.Core().V1().Pods()
 	pods.Informer()
-	f.Core().V1().Nodes().Informer()
-	assert.Equal(t, []time.Duration{time.Minute, time.Hour}, resyncs)
 	run(t, boundedContext(t), f)
 	got, err := pods.Lister().Pods("ns").Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "yes", got.Annotations["seen"])
+}
+
+// TestResyncPeriodsOfTheWrappedFactory: informers have the resync period that the wrapped factory has for
+// their type.
+func TestResyncPeriodsOfTheWrappedFactory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(pod("ns", "a"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
+		f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(client, time.Hour,
+			informers.WithCustomResyncConfig(map[metav1.Object]time.Duration{&corev1.Pod{}: time.Minute})))
+		resyncs := map[string]int{}
+		count := cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) { resyncs[obj.(metav1.Object).GetName()]++ }}
+		for _, informer := range []cache.SharedIndexInformer{f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()} {
+			_, err := informer.AddEventHandler(count)
+			require.NoError(t, err)
+		}
+		f.StartWithContext(bubbleContext(t, f))
+		time.Sleep(time.Hour + time.Second)
+		synctest.Wait()
+		assert.Equal(t, map[string]int{"a": 60, "n": 1}, resyncs)
+	})
+}
+
+// TestTransformOfOptions: the transform of the options replaces that of the wrapped factory.
+func TestTransformOfOptions(t *testing.T) {
+	mark := func(value string) cache.TransformFunc {
+		return func(obj any) (any, error) {
+			obj.(*corev1.Pod).Annotations = map[string]string{"seen": value}
+			return obj, nil
+		}
+	}
+	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), 0, informers.WithTransform(mark("factory"))),
+		factory.WithTransform(mark("options")))
+	pods := f.Core().V1().Pods()
+	pods.Informer()
+	run(t, boundedContext(t), f)
+	pods.Informer() // does not set the transform of a running informer
+	got, err := pods.Lister().Pods("ns").Get("a")
+	require.NoError(t, err)
+	assert.Equal(t, "options", got.Annotations["seen"])
 }
 
 func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
@@ -291,26 +324,6 @@ func resourceFactories(t *testing.T, options ...factory.Option) map[string]*fact
 		"dynamic":  factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, options...),
 		"metadata": factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial("ns"), partial("other")), 0, options...),
 	}
-}
-
-// TestTransformThatComesTooLateIsReported: a constructor may return an informer that is already
-// running.
-func TestTransformThatComesTooLateIsReported(t *testing.T) {
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	ended := make(chan struct{})
-	f := resourceFactories(t, factory.WithTransform(func(obj any) (any, error) { return obj, nil }),
-		factory.WithConstructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-			informer := cache.NewSharedIndexInformer(lw, example, resync, indexers)
-			go func() { defer close(ended); informer.RunWithContext(ctx) }()
-			assert.True(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker()))
-			return informer
-		}))["dynamic"]
-	said := processLog.about("setting the transform", func() { f.ForResource(podsResource) })
-	cancel()
-	<-ended
-	require.Len(t, said, 1)
-	assert.Contains(t, said[0], "already started")
-	assert.Contains(t, said[0], "Resource=pods")
 }
 
 // TestInformersAreCalledByTheirResource: informers of unstructured objects have different names in logs

@@ -59,7 +59,7 @@ type request struct {
 	lw       func(namespace string) *cache.ListWatch
 	example  runtime.Object
 	gvr      schema.GroupVersionResource
-	identity func() cache.InformerNameAndResource // called at most once, and not for a constructor of the user
+	identity func() cache.InformerNameAndResource // called at most once
 	resync   time.Duration
 }
 
@@ -70,28 +70,29 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 		return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	construct := c.constructor
-	if construct == nil {
-		construct = kinformer.Constructor(c.optionsOf(r))
-	}
-	informer := construct(listWatch(c.namespace), r.example, r.resync, indexers)
-	if own := door.Of(informer); own != nil {
-		own.Configure(func(config *door.Config) {
-			config.Bad = append(config.Bad, c.bad...)
-			if c.options.Identifier == (cache.InformerNameAndResource{}) {
-				config.Resource = r.gvr
-			}
-		})
-	}
-	if c.transform != nil {
-		if err := informer.SetTransform(c.transform); err != nil {
-			utilruntime.HandleError(fmt.Errorf("setting the transform of a new informer for %v: %w", r.gvr, err))
+	informer := kinformer.Constructor(c.optionsOf(r))(listWatch(c.namespace), r.example, r.resync, indexers)
+	door.Of(informer).Configure(func(config *door.Config) {
+		config.Bad = append(config.Bad, c.bad...)
+		if c.options.Identifier == (cache.InformerNameAndResource{}) {
+			config.Resource = r.gvr
 		}
-	}
+	})
+	c.setTransform(informer, r.example)
 	if c.namespaces != nil {
 		return c.namespaces.join(informer, r.example, listWatch)
 	}
 	return informer
+}
+
+// setTransform sets the transform of the options, if they have one. For an informer of another factory
+// it must be called again when the factory has set its own.
+func (c config) setTransform(informer cache.SharedIndexInformer, example runtime.Object) {
+	if c.transform == nil {
+		return
+	}
+	if err := informer.SetTransform(c.transform); err != nil {
+		utilruntime.HandleError(fmt.Errorf("setting the transform of an informer for %T: %w", example, err))
+	}
 }
 
 // optionsOf returns the user's options of an informer, with the factory's values for empty fields.

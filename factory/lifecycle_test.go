@@ -32,7 +32,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
@@ -243,28 +242,21 @@ func TestLastOptionCounts(t *testing.T) {
 // option.
 func TestFactoryWithDelivery(t *testing.T) {
 	why := make(chan error, 1)
-	option := kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }}}
-	for name, option := range map[string]factory.Option{
-		"WithInformerOptions": factory.WithInformerOptions(option),
-		"WithConstructor":     factory.WithConstructor(kinformer.Constructor(option)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			ofEachKind(t, func(t *testing.T, pods followed) {
-				release := make(chan struct{})
-				defer close(release)
-				handle, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-				require.NoError(t, err)
-				for i := range 3 {
-					pods.create(fmt.Sprint("p", i))
-					synctest.Wait()
-				}
-				of, err := inspect.StatsOf(handle)
-				require.NoError(t, err)
-				assert.Equal(t, inspect.HandlerDisconnected, of.State)
-				assert.ErrorIs(t, <-why, kinformer.ErrDisconnected)
-			}, option)
-		})
-	}
+	option := factory.WithInformerOptions(kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }}})
+	ofEachKind(t, func(t *testing.T, pods followed) {
+		release := make(chan struct{})
+		defer close(release)
+		handle, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
+		require.NoError(t, err)
+		for i := range 3 {
+			pods.create(fmt.Sprint("p", i))
+			synctest.Wait()
+		}
+		of, err := inspect.HandlerOf(handle)
+		require.NoError(t, err)
+		assert.Equal(t, inspect.HandlerDisconnected, of.State)
+		assert.ErrorIs(t, <-why, kinformer.ErrDisconnected)
+	}, option)
 }
 
 // TestObjectsOfAnotherTypeAreLeftOut: readers of the stores of these factories may rely on the type of
@@ -502,29 +494,27 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 		"by its context": func(_ *factory.ResourceFactory, stopPods context.CancelFunc) { stopPods() },
 	}
 	for how, stop := range stoppers {
-		for library, construct := range map[string]factory.Constructor{"ours": nil, "client-go": clientgo.NewSharedIndexInformer} {
-			t.Run(how+" "+library, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-					refusePods(client)
-					f := factory.Dynamic(client, 0, factory.WithConstructor(construct))
-					ctx := bubbleContext(t, f)
-					podsCtx, stopPods := context.WithCancel(ctx)
-					f.ForResource(podsResource)
-					f.StartWithContext(podsCtx)
-					f.ForResource(nodesResource)
-					f.StartWithContext(ctx)
-					began := time.Now()
-					time.AfterFunc(time.Minute, func() { stop(f, stopPods) })
-					synced, err := f.WaitForCacheSyncWithContext(ctx)
-					assert.Equal(t, time.Minute, time.Since(began), "pods may sync until then")
-					require.Error(t, err)
-					assert.NotErrorIs(t, err, context.DeadlineExceeded)
-					assert.ErrorContains(t, err, "stopped before")
-					assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
-				})
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+				refusePods(client)
+				f := factory.Dynamic(client, 0)
+				ctx := bubbleContext(t, f)
+				podsCtx, stopPods := context.WithCancel(ctx)
+				f.ForResource(podsResource)
+				f.StartWithContext(podsCtx)
+				f.ForResource(nodesResource)
+				f.StartWithContext(ctx)
+				began := time.Now()
+				time.AfterFunc(time.Minute, func() { stop(f, stopPods) })
+				synced, err := f.WaitForCacheSyncWithContext(ctx)
+				assert.Equal(t, time.Minute, time.Since(began), "pods may sync until then")
+				require.Error(t, err)
+				assert.NotErrorIs(t, err, context.DeadlineExceeded)
+				assert.ErrorContains(t, err, "stopped before")
+				assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
 			})
-		}
+		})
 	}
 }
 
@@ -869,16 +859,4 @@ func TestMetricsGoOnAfterStop(t *testing.T) {
 	again, err := cache.NewInformerName("factory-test-stop")
 	require.NoError(t, err, "Shutdown has released the name")
 	again.Release()
-}
-
-// TestNameIsNotReservedForAConstructor: informers of a constructor, which ignore the name, do not
-// reserve their resources.
-func TestNameIsNotReservedForAConstructor(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-constructor")
-	require.NoError(t, err)
-	defer name.Release()
-	for _, f := range resourceFactories(t, factory.WithInformerName(name), factory.WithConstructor(cache.NewSharedIndexInformer)) {
-		f.ForResource(podsResource)
-	}
-	assert.True(t, name.WithResource(podsResource).Reserved())
 }

@@ -77,6 +77,10 @@ func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 	return nil
 }
 
+// Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer and of the
+// result of kinformer.Constructor.
+type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
+
 // Constructor returns a constructor for frameworks that make informers of the objects of all
 // namespaces, for example as NewInformer of controller-runtime's cache. construct, for example
 // cache.NewSharedIndexInformer, makes the informers. They do not use the ListerWatcher that the

@@ -143,12 +143,12 @@ func TestNamespacesTogether(t *testing.T) {
 func TestNamespacesRefused(t *testing.T) {
 	var namespaces factory.Namespaces
 	namespaces.Add("ns")
-	for want, options := range map[string][]factory.Option{
-		"makes informers of another package": {factory.WithNamespaces(&namespaces), factory.WithConstructor(clientgo.NewSharedIndexInformer)},
-		"Namespaces of WithNamespaces are":   {factory.WithNamespaces(nil)},
+	nilNamespaces := factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespaces(nil))
+	foreign := namespaces.Constructor(clientgo.NewSharedIndexInformer, func(runtime.Object, string) cache.ListerWatcher { return nil })
+	for want, informer := range map[string]cache.SharedIndexInformer{
+		"makes informers of another package": foreign(nil, &corev1.Pod{}, 0, cache.Indexers{}),
+		"Namespaces of WithNamespaces are":   nilNamespaces.Core().V1().Pods().Informer(),
 	} {
-		f := factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), options...)
-		informer := f.Core().V1().Pods().Informer()
 		informer.RunWithContext(t.Context())
 		require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), want)
 		assert.Empty(t, informer.GetStore().List())
@@ -197,8 +197,8 @@ func TestNamespacesTwice(t *testing.T) {
 				WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
 			}, client)
 		})
-		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithConstructor(construct), factory.WithNamespaces(&namespaces))
-		informer := f.Core().V1().Pods().Informer()
+		joinBoth := namespaces.Constructor(construct, func(runtime.Object, string) cache.ListerWatcher { return nil })
+		informer := joinBoth(nil, &corev1.Pod{}, 0, cache.Indexers{})
 		runs(t, informer)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

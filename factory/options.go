@@ -4,19 +4,12 @@
 package factory
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/kinformer"
 )
-
-// Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer and of the
-// result of kinformer.Constructor.
-type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 
 // Option sets a property of the informers of a factory. If several options set the same property, the
 // last one applies. With a nil Option the informers do not run.
@@ -29,7 +22,6 @@ type config struct {
 	tweak        func(*metav1.ListOptions)
 	transform    cache.TransformFunc
 	informerName *cache.InformerName
-	constructor  Constructor
 	options      kinformer.Options
 	bad          door.Faults
 
@@ -73,8 +65,8 @@ func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 	return func(c *config) { c.tweak, c.given.tweak = tweak, true }
 }
 
-// WithTransform sets the transform of all informers. With Wrap, a transform of the wrapped factory
-// replaces it.
+// WithTransform sets the transform of all informers. For Wrap and Take it replaces that of the other
+// factory.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(c *config) { c.transform = transform }
 }
@@ -91,10 +83,4 @@ func WithInformerName(name *cache.InformerName) Option {
 // namespace, so that options with an index of that name are refused.
 func WithInformerOptions(options kinformer.Options) Option {
 	return func(c *config) { c.options = options }
-}
-
-// WithConstructor makes construct the constructor of all informers. WithInformerName and
-// WithInformerOptions have no effect on them.
-func WithConstructor(construct Constructor) Option {
-	return func(c *config) { c.constructor = construct }
 }

@@ -4,11 +4,9 @@
 package factory
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/kinformer/cache"
 )
@@ -44,10 +42,6 @@ func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.Sha
 			identity: func() (none cache.InformerNameAndResource) { return none },
 		})
 	})
-	if config.transform != nil { // f has replaced it with its own, which older generated factories set even if it is nil
-		if err := informer.SetTransform(config.transform); err != nil {
-			utilruntime.HandleError(fmt.Errorf("setting the transform of an informer for %T: %w", example, err))
-		}
-	}
+	config.setTransform(informer, example) // f has replaced it with its own, which older generated factories set even if it is nil
 	return informer
 }

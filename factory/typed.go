@@ -116,7 +116,9 @@ func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.
 }
 
 func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
+	made := false
 	informer := a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		made = true
 		return a.newInformer(request{
 			client:   client,
 			lw:       func(namespace string) *cache.ListWatch { return kind.listWatch(client, namespace) },
@@ -126,6 +128,9 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 			resync:   resync,
 		})
 	})
+	if made {
+		a.setTransform(informer, kind.example) // the wrapped factory has replaced it with its own
+	}
 	a.warnOfForeign(informer, kind.example)
 	return informer
 }

@@ -68,10 +68,9 @@ func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
 	return foreign
 }
 
-// warnOfForeign logs, once for each type, that an accessor returns an informer of another package,
-// unless the user's constructor makes all informers.
+// warnOfForeign logs, once for each type, that an accessor returns an informer of another package.
 func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example runtime.Object) {
-	if a.constructor != nil || door.Of(informer) != nil {
+	if door.Of(informer) != nil {
 		return
 	}
 	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {

@@ -18,12 +18,11 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
 )
 
 // TestForeign: an informer that the factory had before Wrap, such as kube-scheduler's of pods, is
-// logged once and listed. With Take, or a constructor of the user, it is neither.
+// logged once and listed. With Take it is neither.
 func TestForeign(t *testing.T) {
 	clientGos := func(c kubernetes.Interface, resync time.Duration) clientgo.SharedIndexInformer {
 		return coreinformers.NewFilteredPodInformer(c, metav1.NamespaceAll, resync, clientgo.Indexers{}, nil)
@@ -31,13 +30,11 @@ func TestForeign(t *testing.T) {
 	pod := []reflect.Type{reflect.TypeFor[*corev1.Pod]()}
 	for name, c := range map[string]struct {
 		take    bool
-		options []factory.Option
 		logged  int
 		foreign []reflect.Type
 	}{
 		"before Wrap": {logged: 1, foreign: pod},
 		"taken":       {take: true},
-		"constructor": {options: []factory.Option{factory.WithConstructor(cache.NewSharedIndexInformer)}, foreign: pod},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
@@ -46,7 +43,7 @@ func TestForeign(t *testing.T) {
 			} else {
 				f.InformerFor(&corev1.Pod{}, clientGos)
 			}
-			wrapped := factory.Wrap(f, c.options...)
+			wrapped := factory.Wrap(f)
 			logged := processLog.about("of another package", func() {
 				wrapped.Core().V1().Pods().Informer()
 				wrapped.Core().V1().Pods().Lister()

@@ -109,7 +109,7 @@ func ExampleOf() {
 }
 
 // The state of a handler and the time of its calls.
-func ExampleStatsOf() {
+func ExampleHandlerOf() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
@@ -123,7 +123,7 @@ func ExampleStatsOf() {
 	if err := kinformer.WaitForSync(ctx, registration); err != nil {
 		fmt.Println(err)
 	}
-	stats, err := inspect.StatsOf(registration)
+	stats, err := inspect.HandlerOf(registration)
 	fmt.Println(stats.Name, stats.SyncError, stats.State == inspect.HandlerStuck, err)
 	// Output: settings <nil> false <nil>
 }

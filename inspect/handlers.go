@@ -94,11 +94,11 @@ const (
 	HandlerDisconnected = "disconnected"
 )
 
-// StatsOf describes the handler of a registration with an informer of package cache. It may be
+// HandlerOf describes the handler of a registration with an informer of package cache. It may be
 // called at any time, also by the handler and after its removal. It costs about as much as a call
 // of the handler, and does not block. The error is ErrForeign for a registration of another
 // package.
-func StatsOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, error) {
+func HandlerOf(registration clientgo.ResourceEventHandlerRegistration) (Handler, error) {
 	listener, ok := door.HeldBy[*fanout.Listener](registration)
 	if !ok {
 		return Handler{}, ErrForeign

@@ -166,7 +166,7 @@ func (tc reasonsCase) checkRequests(t *testing.T, all inspect.Inspection) {
 		}
 	}
 	assert.Equal(t, [3][2]int64{tc.lists, tc.streams, {tc.watched, tc.badWatches}},
-		[3][2]int64{ended["list"], ended["watch_list"], ended["watch"]}, "requests")
+		[3][2]int64{ended["list"], ended["watch-list"], ended["watch"]}, "requests")
 	assert.Equal(t, tc.ends, ends)
 }
 
@@ -261,7 +261,7 @@ func TestInspectFailingSince(t *testing.T) {
 			}
 		}
 		var expected atomic.Bool
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision {
 			return kinformer.ErrorDecision{Expected: expected.Load(), After: time.Minute}
 		}}})
 		defer informers.Run(t, informer)()

@@ -127,7 +127,7 @@ type RequestStats struct {
 
 // Request is a list, a watch-list or a watch that has ended.
 type Request struct {
-	Kind    string // "list", "watch_list" or "watch"
+	Kind    string // "list", "watch-list" or "watch"
 	Began   time.Time
 	Took    time.Duration
 	Objects int // the number of list items, or of events
@@ -141,11 +141,11 @@ type AuditStats struct {
 	// the version), "unvouched" (the store had no version that the server confirms), "unsupported"
 	// (by the server), "failed".
 	Ended map[string]int64
-	// Found counts the objects that differed in both comparisons of an audit, by kind: "missing",
-	// "extra", "stale", "different". A cache that is ahead of its server counts as one object,
-	// "ahead". Passing is the number of objects that differed only in the first comparison.
-	Found   map[string]int64
-	Passing int64
+	// Confirmed counts the objects that differed in both comparisons of an audit, by kind:
+	// "missing", "extra", "stale", "different". A cache that is ahead of its server counts as one
+	// object, "ahead". Passing is the number of objects that differed only in the first comparison.
+	Confirmed map[string]int64
+	Passing   int64
 	// Relists is the number of relists that audits have requested.
 	Relists int64
 	// Last is the last audit. It is zero before the first one.

@@ -116,7 +116,7 @@ func (d *Decoding) add(part *Decoding) {
 
 // add adds the audits of a source.
 func (s *AuditStats) add(part *AuditStats) {
-	s.Ended, s.Found = sums(s.Ended, part.Ended), sums(s.Found, part.Found)
+	s.Ended, s.Confirmed = sums(s.Ended, part.Ended), sums(s.Confirmed, part.Confirmed)
 	s.Passing, s.Relists, s.Differing = s.Passing+part.Passing, s.Relists+part.Relists, s.Differing+part.Differing
 	if part.Last.At.After(s.Last.At) {
 		s.Last = part.Last

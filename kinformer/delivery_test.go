@@ -359,7 +359,7 @@ func judgeComplete(m *deliveryModel) (fault error) {
 		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
 		}
-		statistics, _ := inspect.StatsOf(m.handles[i])
+		statistics, _ := inspect.HandlerOf(m.handles[i])
 		if statistics.State != "idle" || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
 			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
 		}
@@ -554,7 +554,7 @@ func TestDeliverTyped(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		synctest.Wait()
-		statistics, _ := inspect.StatsOf(registration)
+		statistics, _ := inspect.HandlerOf(registration)
 		assert.Equal(e, "typed", statistics.Name)
 		assert.NotZero(e, statistics.Coalesced)
 		lines := handler.Take()
@@ -788,7 +788,7 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler)
 	}
 	close(handler.release)
 	synctest.Wait()
-	statistics, _ := inspect.StatsOf(registration)
+	statistics, _ := inspect.HandlerOf(registration)
 	assert.Equal(t, "idle", statistics.State)
 	assert.Contains(t, statistics.Name, "kinformer_test", "named by its place, or type")
 	return handler.updates

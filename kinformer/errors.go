@@ -27,21 +27,29 @@ type Errors struct {
 }
 
 // ErrorPolicy decides how an informer continues after an error of a list or watch, before the informer
-// waits. Attempts is the number of errors since the last success, including this one; a watch-list and
-// the list that replaces it count as one. The policy is called before the watch-error handler, by the
-// goroutine that lists and watches, so it must not block.
-type ErrorPolicy func(ctx context.Context, err error, attempts int) ErrorDecision
+// waits. It is called before the watch-error handler, by the goroutine that lists and watches, so it
+// must not block.
+type ErrorPolicy func(ctx context.Context, failure Failure) ErrorDecision
+
+// Failure is an error of a list or watch.
+type Failure struct {
+	Err error
+	// Attempts is the number of errors since the last success, including this one; a watch-list and the
+	// list that replaces it count as one.
+	Attempts int
+	// Synced reports whether the informer has its first list. An informer that has it is in use, so a
+	// policy should not stop it for an error that may be temporary.
+	Synced bool
+}
 
 // ErrorDecision is the result of an ErrorPolicy. With the zero value the informer tries again after its
 // backoff, as without a policy.
 type ErrorDecision struct {
-	// Stop ends the informer, at any time or only before its first list.
-	//
-	// A stopped informer never starts again. Its Run returns as if its context had ended, and the error
-	// is the LastError of its inspect.Status. Pending calls of WaitForSync and WaitForVersion return
-	// it. The stop is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and to
-	// Errors.OnStop.
-	Stop Stop
+	// Stop ends the informer, which never starts again: the program has to end, or to start another
+	// informer. Its Run returns as if its context had ended, its store stays readable, and the error is
+	// the LastError of its inspect.Status. Pending calls of WaitForSync and WaitForVersion return it.
+	// The stop is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and to Errors.OnStop.
+	Stop bool
 	// After, if positive, is the delay before the next attempt instead of the informer's backoff.
 	After time.Duration
 	// Expected marks the error as normal. It is logged once, at info, until requests succeed or fail in
@@ -49,29 +57,13 @@ type ErrorDecision struct {
 	Expected bool
 }
 
-// Stop says when an error ends an informer. The zero value is never.
-type Stop string
-
-const (
-	// StopUnsynced ends an informer that does not have its first list yet. It is for programs that
-	// should fail at start instead of waiting. An informer that has its first list continues, after its
-	// backoff or ErrorDecision.After: it is in use, and the error may be temporary.
-	StopUnsynced Stop = "unsynced"
-	// StopAlways ends an informer at any time. Its store stays readable and is never updated again: the
-	// program has to end, or to start another informer. See Errors.OnStop.
-	StopAlways Stop = "always"
-)
-
 // StopOnForbidden is an ErrorPolicy that stops the informer if the server answers 403 before the first
 // list has arrived. It is for programs that should fail at start instead of waiting for a permission.
 // After a later 403, for instance while roles are rewritten, the informer waits and tries again.
 // WaitForSync returns as soon as the informer has stopped. A framework that waits by other means, as
 // controller-runtime does for two minutes, needs an Errors.OnStop that ends it.
-func StopOnForbidden(_ context.Context, err error, _ int) ErrorDecision {
-	if apierrors.IsForbidden(err) {
-		return ErrorDecision{Stop: StopUnsynced}
-	}
-	return ErrorDecision{}
+func StopOnForbidden(_ context.Context, failure Failure) ErrorDecision {
+	return ErrorDecision{Stop: !failure.Synced && apierrors.IsForbidden(failure.Err)}
 }
 
 // ExpectNotFound returns an ErrorPolicy for a resource that may not be installed yet, such as that of a
@@ -84,8 +76,8 @@ func ExpectNotFound(period time.Duration) ErrorPolicy {
 	if period <= 0 {
 		period = cheap
 	}
-	return func(_ context.Context, err error, _ int) ErrorDecision {
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	return func(_ context.Context, failure Failure) ErrorDecision {
+		if apierrors.IsNotFound(failure.Err) || meta.IsNoMatchError(failure.Err) {
 			return ErrorDecision{After: period, Expected: true}
 		}
 		return ErrorDecision{}
@@ -98,8 +90,6 @@ func (e Errors) set(o *reflector.Options) {
 		return
 	}
 	o.Decide = func(ctx context.Context, err error, attempts int, synced bool) reflector.Decision {
-		d := e.Policy(ctx, err, attempts)
-		stop := d.Stop == StopAlways || d.Stop == StopUnsynced && !synced
-		return reflector.Decision{Stop: stop, After: d.After, Expected: d.Expected}
+		return reflector.Decision(e.Policy(ctx, Failure{Err: err, Attempts: attempts, Synced: synced}))
 	}
 }

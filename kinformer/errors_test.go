@@ -38,8 +38,8 @@ func TestOneErrorARound(t *testing.T) {
 			return watch.NewFake(), nil
 		}
 		var asked []int
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, err error, attempts int) kinformer.ErrorDecision {
-			asked = append(asked, attempts)
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision {
+			asked = append(asked, f.Attempts)
 			return kinformer.ErrorDecision{}
 		}}})
 		defer informers.Run(t, informer)()
@@ -78,13 +78,15 @@ func TestErrorOfAStreamWhileListing(t *testing.T) {
 
 // stops are decisions of a policy, and whether they end an informer before and after its first list.
 var stops = map[string]struct {
-	decision          kinformer.ErrorDecision
+	decision          func(kinformer.Failure) kinformer.ErrorDecision
 	unsynced, forever bool
 }{
-	"stop":                {kinformer.ErrorDecision{Stop: kinformer.StopUnsynced}, true, false},
-	"stop, with a delay":  {kinformer.ErrorDecision{Stop: kinformer.StopUnsynced, After: time.Second}, true, false},
-	"stop even if synced": {kinformer.ErrorDecision{Stop: kinformer.StopAlways}, true, true},
-	"go on":               {kinformer.ErrorDecision{After: time.Second}, false, false},
+	"stop": {func(f kinformer.Failure) kinformer.ErrorDecision { return kinformer.ErrorDecision{Stop: !f.Synced} }, true, false},
+	"stop, with a delay": {func(f kinformer.Failure) kinformer.ErrorDecision {
+		return kinformer.ErrorDecision{Stop: !f.Synced, After: time.Second}
+	}, true, false},
+	"stop even if synced": {func(kinformer.Failure) kinformer.ErrorDecision { return kinformer.ErrorDecision{Stop: true} }, true, true},
+	"go on":               {func(kinformer.Failure) kinformer.ErrorDecision { return kinformer.ErrorDecision{After: time.Second} }, false, false},
 }
 
 // failures are the ways in which an informer can fail: the server's responses to its lists and watches,
@@ -123,8 +125,8 @@ var failures = map[string]struct {
 	}, false},
 }
 
-// TestPoliciesStop: for any failure, a policy ends an informer that has its first list only with
-// StopAlways; otherwise the informer continues and recovers.
+// TestPoliciesStop: for any failure, the Failure reports whether the informer has its first list, and an
+// informer that the policy does not stop continues and recovers.
 func TestPoliciesStop(t *testing.T) {
 	for what, policy := range stops {
 		for where, failure := range failures {
@@ -133,7 +135,7 @@ func TestPoliciesStop(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer cache.SharedIndexInformer
-					informer = informers.Of(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { return policy.decision }, OnStop: func(_ context.Context, err error) {
+					informer = informers.Of(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }, OnStop: func(_ context.Context, err error) {
 						stopped = append(stopped, err)
 						status, _ := inspect.StatusOf(informer)
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
@@ -298,8 +300,8 @@ func TestSyncedAfterThePolicyStopped(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-			informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision {
-				return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
+			informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision {
+				return kinformer.ErrorDecision{Stop: true}
 			}}})
 			require.NoError(t, informer.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) { time.Sleep(10 * time.Second); return nil, nil }}))
 			go informer.RunWithContext(t.Context())

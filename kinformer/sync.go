@@ -108,7 +108,7 @@ func neverSyncs(syncer any) (<-chan struct{}, error) {
 func whyUnsynced(syncer inspect.Syncer) error {
 	name := syncer.HasSyncedChecker().Name()
 	if registration, ok := syncer.(clientgo.ResourceEventHandlerRegistration); ok {
-		if handler, err := inspect.StatsOf(registration); err == nil {
+		if handler, err := inspect.HandlerOf(registration); err == nil {
 			return whyNotCalled(name, &handler)
 		}
 	}

@@ -185,7 +185,7 @@ func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, error, int) kinformer.ErrorDecision { panic(errLister) }}})
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }}})
 		defer informers.Run(t, informer)()
 		assert.ErrorIs(t, informers.Status(t, informer).LastError, errLister)
 	})

@@ -5,6 +5,7 @@ package kinformerotel
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -69,17 +70,7 @@ type traced struct {
 	requests int64     // the number of requests that were traced, or wait
 	synced   bool      // the first success was traced, or never will be
 	began    time.Time // the beginning of the first request, or zero
-	waiting  []request
-}
-
-// request is an element of Inspection.Requests.
-type request = struct {
-	Kind    string
-	Began   time.Time
-	Took    time.Duration
-	Objects int
-	Failed  bool
-	Reason  string
+	waiting  []inspect.Request
 }
 
 // poll traces the requests that have ended since the last call.
@@ -130,7 +121,7 @@ func (t *tracer) trace(state *traced, i *inspect.Inspection) {
 }
 
 // before keeps a request of an informer until a list or watch-list has succeeded.
-func (t *tracer) before(state *traced, i *inspect.Inspection, r request) {
+func (t *tracer) before(state *traced, i *inspect.Inspection, r inspect.Request) {
 	if state.began.IsZero() {
 		state.began = r.Began
 	}
@@ -158,12 +149,12 @@ func (t *tracer) sync(state *traced, i *inspect.Inspection, end time.Time, failu
 }
 
 // request makes the span of one request.
-func (t *tracer) request(ctx context.Context, i *inspect.Inspection, r request) {
+func (t *tracer) request(ctx context.Context, i *inspect.Inspection, r inspect.Request) {
 	attributes := append(attributesOf(metrics.LabelsOf(i)), attribute.Int("objects", r.Objects))
 	if r.Reason != "" {
 		attributes = append(attributes, attribute.String("reason", r.Reason))
 	}
-	_, span := t.to.Start(ctx, "kinformer."+r.Kind, trace.WithTimestamp(r.Began), trace.WithAttributes(attributes...),
+	_, span := t.to.Start(ctx, "kinformer."+strings.ReplaceAll(r.Kind, "-", "_"), trace.WithTimestamp(r.Began), trace.WithAttributes(attributes...),
 		trace.WithSpanKind(trace.SpanKindClient))
 	if r.Failed {
 		span.SetStatus(codes.Error, r.Reason)

@@ -26,7 +26,7 @@ type Options struct {
 //
 // The package documentation explains the labels; docs/observability.md has all metrics.
 func NewCollector(o Options) prometheus.Collector {
-	c := &collector{reader: metrics.NewReader(metrics.Options(o)), descs: map[*metrics.Metric]*prometheus.Desc{}, bounds: metrics.Bounds()}
+	c := &collector{reader: metrics.NewReader(metrics.Options{MaxHandlers: o.MaxHandlers, MaxIndices: o.MaxIndices}), descs: map[*metrics.Metric]*prometheus.Desc{}, bounds: metrics.Bounds()}
 	for _, m := range metrics.All() {
 		labels := m.Labels
 		if !m.OfProcess {

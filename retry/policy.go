@@ -25,7 +25,7 @@ type Policy struct {
 	// MaxAttempts is the maximum number of attempts for an item; 0 means 5.
 	MaxAttempts int
 	// Backoff is the delay before each further attempt; its Steps are ignored. The zero value means 100
-	// ms, doubling up to 30 s, with 10 % of jitter.
+	// ms, doubling up to 30 s, with 10 % of jitter. Otherwise Duration must be positive.
 	Backoff wait.Backoff
 	// KeyFunc returns the key of an object; nil means cache.DeletionHandlingMetaNamespaceKeyFunc. Items
 	// without a key are never retried.
@@ -71,6 +71,8 @@ func (p Policy) check(fn cache.ProcessFunc) error {
 		return fmt.Errorf("retry.Process: MaxAttempts is %d: use a positive value, or 0 for %d", p.MaxAttempts, defaultAttempts)
 	case b.Duration < 0 || b.Cap < 0 || !(b.Factor >= 0 && b.Jitter >= 0) || math.IsInf(b.Factor+b.Jitter, 1):
 		return fmt.Errorf("retry.Process: Backoff %+v: no number may be negative, infinite or NaN", b)
+	case b.Duration == 0 && b != (wait.Backoff{}):
+		return fmt.Errorf("retry.Process: Backoff %+v has no Duration: set it to the first delay, or leave the whole Backoff zero", b)
 	}
 	return nil
 }
@@ -82,7 +84,7 @@ func (p Policy) withDefaults() Policy {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = defaultAttempts
 	}
-	if p.Backoff.Duration == 0 {
+	if p.Backoff == (wait.Backoff{}) {
 		p.Backoff = wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: retryJitter, Cap: retryCap}
 	}
 	p.Backoff.Steps = p.MaxAttempts + 1

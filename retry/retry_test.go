@@ -91,6 +91,7 @@ func TestBadRetryPolicyIsRefused(t *testing.T) {
 		"no function": {retry.Policy{}, nil, "the function is nil"},
 		"attempts":    {retry.Policy{MaxAttempts: -1}, works, "MaxAttempts is -1: use a positive value, or 0 for 5"},
 		"first delay": {retry.Policy{Backoff: wait.Backoff{Duration: -1}}, works, "Backoff {Duration:-1ns"},
+		"no delay":    {retry.Policy{Backoff: wait.Backoff{Factor: 2, Cap: time.Minute}}, works, "has no Duration"},
 		"jitter":      {retry.Policy{Backoff: wait.Backoff{Duration: 1, Jitter: -1}}, works, "Jitter:-1"},
 	} {
 		func() {

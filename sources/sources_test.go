@@ -395,8 +395,8 @@ func TestVersionWithoutRemoved(t *testing.T) {
 // store, which other sources may delay.
 func TestStopsBehindOthers(t *testing.T) {
 	testkit.Reports(t)
-	stop := func(context.Context, error, int) kinformer.ErrorDecision {
-		return kinformer.ErrorDecision{Stop: kinformer.StopAlways}
+	stop := func(context.Context, kinformer.Failure) kinformer.ErrorDecision {
+		return kinformer.ErrorDecision{Stop: true}
 	}
 	var told []string
 	onStop := func(_ context.Context, err error) { told = append(told, err.Error()) }
@@ -585,7 +585,7 @@ func TestStop(t *testing.T) {
 func TestFromPolicy(t *testing.T) {
 	testkit.Reports(t)
 	var r *rig
-	policy := func(_ context.Context, err error, _ int) kinformer.ErrorDecision {
+	policy := func(context.Context, kinformer.Failure) kinformer.ErrorDecision {
 		_ = r.set.Remove("b")
 		r.set.Put("instead", r.asks("a", ""))
 		return kinformer.ErrorDecision{}

@@ -75,7 +75,7 @@ func report(ctx context.Context, registration cache.ResourceEventHandlerRegistra
 	for {
 		select {
 		case <-tick.C:
-			s, err := inspect.StatsOf(registration)
+			s, err := inspect.HandlerOf(registration)
 			if err != nil {
 				fmt.Println(err)
 				return

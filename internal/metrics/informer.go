@@ -230,7 +230,7 @@ func (v visit) contents(i *inspect.Inspection, inf *informer) {
 func (v visit) audits(i *inspect.Inspection, inf *informer) {
 	a := &i.Audits
 	v.by(audits, inf, a.Ended)
-	v.by(auditFindings, inf, a.Found)
+	v.by(auditFindings, inf, a.Confirmed)
 	if !a.Last.At.IsZero() {
 		v.put(auditDiffers, inf.labels, float64(a.Differing))
 		v.put(auditAge, inf.labels, max(0, time.Since(a.Last.At).Seconds()))

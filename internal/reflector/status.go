@@ -86,7 +86,7 @@ type Past = struct {
 
 const (
 	KindList      = "list"
-	KindWatchList = "watch_list"
+	KindWatchList = "watch-list"
 	KindWatch     = "watch"
 )
 

@@ -45,7 +45,7 @@ type Registration interface {
 
 // Stats returns the statistics of a handler of this module.
 func Stats(registration cache.ResourceEventHandlerRegistration) inspect.Handler {
-	stats, err := inspect.StatsOf(registration)
+	stats, err := inspect.HandlerOf(registration)
 	if err != nil {
 		panic(err)
 	}
