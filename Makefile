@@ -14,7 +14,7 @@ GATE := format api vet unit staticcheck apiserver conformance-suite e2e-smoke ex
 # Ours, and tests of others with our package in the place of client-go's.
 OURS := race conformance-suite e2e e2e-tapped embedded controllerruntime examples browser
 FOREIGN := foreign-cache foreign-packages foreign-controllerruntime
-NIGHT := format api vet race staticcheck schedules apiserver conformance-suite foreign-cache e2e e2e-tapped examples browser embedded \
+NIGHT := format api vet cross race staticcheck schedules apiserver conformance-suite foreign-cache e2e e2e-tapped examples browser embedded \
 	controllerruntime foreign-packages foreign-controllerruntime + port + fuzz + bench-check + flaky
 # The suites that the tree of an earlier minor has to pass.
 PORTED := vet unit apiserver conformance-suite foreign-cache foreign-packages e2e e2e-tapped controllerruntime foreign-controllerruntime examples
@@ -65,6 +65,10 @@ CHECKED = $$($(GO) list ./... $(if $(KINFORMER_NIGHT),,| grep -vE '/e2e/(apiserv
 
 vet: ## go vet in every module
 	@rc=0; for m in $(MODULES); do echo "vet $$m"; (cd $$m && all=$(CHECKED) && $(GO) vet $$all) || rc=1; done; exit $$rc
+
+cross: ## go vet for arm64 and 386 in the modules that users link; their tests are not run
+	@rc=0; for a in arm64 386; do for m in . kinformerprom kinformerotel kinformerclient; do \
+	echo "vet $$m for $$a"; (cd $$m && GOARCH=$$a CGO_ENABLED=0 $(GO) vet ./...) || rc=1; done; done; exit $$rc
 
 staticcheck: ## staticcheck in every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \

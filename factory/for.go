@@ -5,6 +5,7 @@ package factory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/inspect"
 )
 
 // For returns an informer for the objects of a Go type, for a program that has no clientset and no factory:
@@ -29,10 +31,10 @@ import (
 //
 // The type must be registered with k8s.io/client-go/kubernetes/scheme, which has all built-in types.
 // The AddToScheme function of their package registers types of custom resources. For requests the
-// resource of the type from the server, once, and returns an error if there is none. The informer has
-// an index by namespace, decodes directly (see package direct), and is not running yet. Its selectors
-// are those of WithTweakListOptions, its resync period that of WithInformerOptions. config is not
-// changed.
+// resource of the type from the server, once, and returns an error if there is none, or if the options
+// are invalid. The informer has an index by namespace, decodes directly (see package direct), and is
+// not running yet. Its selectors are those of WithTweakListOptions, its resync period that of
+// WithInformerOptions. config is not changed.
 func For[T interface {
 	cache.Object
 	runtime.Object
@@ -62,13 +64,15 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 	}
 	gvr := gvk.GroupVersion().WithResource(resource.Name)
 	example := reflect.New(t.Elem()).Interface().(runtime.Object)
-	return c.newInformer(request{
+	informer := c.newInformer(request{
 		example: example, gvr: gvr, resync: c.options.ResyncPeriod,
 		lw: func(namespace string) *cache.ListWatch {
 			return direct.NewListWatch(client, example, resource.Name, namespace, nil)
 		},
 		identity: func() cache.InformerNameAndResource { return c.informerName.WithResource(gvr) },
-	}), nil
+	})
+	status, err := inspect.StatusOf(informer)
+	return informer, errors.Join(err, status.LastError) // faults of the options
 }
 
 // kindOf returns the kind of a registered type.

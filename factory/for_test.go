@@ -81,6 +81,8 @@ func TestForRefuses(t *testing.T) {
 	require.EqualError(t, err, "factory.For[*v1.Node]: nodes have no namespace: leave out WithNamespace and WithNamespaces")
 	_, err = factory.For[*corev1.Node](t.Context(), config, factory.WithNamespaces(&factory.Namespaces{}))
 	require.ErrorContains(t, err, "nodes have no namespace")
+	_, err = factory.For[*corev1.Node](t.Context(), config, nil)
+	require.ErrorContains(t, err, "option 1 of 1 is nil")
 	_, err = factory.For[*corev1.Secret](t.Context(), config)
 	require.EqualError(t, err, "factory.For[*v1.Secret]: the server has no resource of kind Secret in v1")
 	_, err = factory.For[*unstructured.Unstructured](t.Context(), config)
