@@ -80,9 +80,6 @@ func (s *sharedIndexInformer) configure(change func(*door.Config)) {
 	known := about(s.config.Requests, s.options.Identifier, s.options.ObjectDescription, s.objectType)
 	known.Describe(s.report)
 	s.failures.Hook, s.store.onFailure = s.config.OnProcessError, s.config.OnIndexFailure
-	if s.config.Follower != nil {
-		s.pipeline.Applier.Share()
-	}
 	if s.unfit = s.config.Bad.As(door.ErrBadOptions); s.unfit != nil {
 		s.report.Refuse(s.unfit)
 	}

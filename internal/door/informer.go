@@ -61,12 +61,12 @@ type Informer struct {
 	Applied  func() string // returns the version of the store
 	Len      func() int
 
-	// Access to the store; nil with a queue of the user's. A source among several has a Part, which
-	// is a session of the applier, instead of a Table.
+	// Access to the store; nil with a queue of the user's. A source among several has a Part instead
+	// of a Table.
 	Table    *table.Table
 	Applier  *store.Applier
 	Delivery *sync.Mutex // held while a batch is written to the store and passed to the handlers
-	Part     *store.Session
+	Part     store.Part
 
 	// These are nil before a shared informer starts. Queue and Transform are also nil with a
 	// foreign queue.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/owners"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 var (
@@ -62,6 +62,7 @@ type follow struct {
 // Attach makes an informer follow several sources instead of its ListerWatcher. No other caller may
 // have the informer yet.
 func Attach(informer *door.Informer) *Group {
+	owners.Share(informer.Applier)
 	g := NewGroup(informer)
 	informer.Configure(func(c *door.Config) { c.Follower = g })
 	g.Refuse(informer.Report.Status().Unfit)
@@ -125,7 +126,7 @@ func (g *Group) Remove(name string) error {
 	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
 	g.mu.Unlock()
 	if s.ignore(); running {
-		q.PutState(store.NewGone(&store.Session{Source: s.part, Number: last}))
+		q.PutState(owners.NewGone(&owners.Session{Source: s.part, Number: last}))
 	}
 	return nil
 }
@@ -248,11 +249,11 @@ func (g *Group) startLocked(s *Source) {
 	o := f.options
 	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
 	o.Name, o.TypeDescription = o.Name+" source "+s.name, s.label()
-	o.Sink = &sink{&store.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
+	o.Sink = &sink{&owners.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
 	s.requests = func() reflector.Options { return o }
 	f.running.Go(func() {
 		defer stop()
-		defer f.queue.PutState(store.NewEnd(func() { g.ended(s, number) }))
+		defer f.queue.PutState(owners.NewEnd(func() { g.ended(s, number) }))
 		defer utilruntime.HandleCrashWithContext(ctx)
 		reflector.New(o).Run(ctx)
 	})

@@ -7,15 +7,15 @@ import (
 	"sync"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/owners"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // sink receives the changes of one session. It has a reader of its own, because several reflectors
 // read concurrently.
 type sink struct {
-	session *store.Session
+	session *owners.Session
 	reader  *event.Reader
 	queue   *queue.Queue
 	room    *sharedRoom
@@ -34,7 +34,7 @@ func (s *sink) Stage(size int, streamed bool) reflector.Stage {
 	if streamed {
 		size = s.session.Len()
 	}
-	return store.NewPartStage(s.reader, s.session, size, s.queue.PutState)
+	return owners.NewStage(s.reader, s.session, size, s.queue.PutState)
 }
 
 // Resync does nothing: the Group has one timer for all sources.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/owners"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // Source is one of the sources of a Group. To observers it is an informer that cannot be run. It
@@ -22,7 +22,7 @@ type Source struct {
 	door.Holder[door.Look]
 	of     *kind
 	name   string
-	part   *store.Source
+	part   *owners.Source
 	synced chan struct{} // closed by sync
 
 	once     sync.Once
@@ -68,7 +68,7 @@ func (s session) next(lw clientgo.ListerWatcher) session {
 }
 
 func newSource(name string, of *kind, mu sync.Locker) *Source {
-	s := &Source{of: of, name: name, mu: mu, part: &store.Source{Name: name}, synced: make(chan struct{})}
+	s := &Source{of: of, name: name, mu: mu, part: &owners.Source{Name: name}, synced: make(chan struct{})}
 	s.session = session{report: reflector.NewJournal(), relister: &reflector.Relister{}, stop: func() {}}
 	s.Holder = door.NewHolder(door.Look(s.Look))
 	return s
@@ -99,7 +99,7 @@ func (s *Source) Look() *door.Informer {
 	defer s.mu.Unlock()
 	return &door.Informer{
 		Controller: s, Resource: s.label(), Example: s.of.whole.Example,
-		Applier: s.of.whole.Applier, Delivery: s.of.whole.Delivery, Part: &store.Session{Source: s.part, Number: s.number},
+		Applier: s.of.whole.Applier, Delivery: s.of.whole.Delivery, Part: &owners.Session{Source: s.part, Number: s.number},
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Transform: s.transform, Requests: s.requests,
 		Progress: &s.part.Progress, Applied: s.part.Version, Len: s.part.Len,
 		ProcessErrors: func() (uint64, error) { return 0, nil },

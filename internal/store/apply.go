@@ -25,13 +25,10 @@ import (
 //
 // A full list replaces the whole content (replace.go), and a resync is one bulk record.
 type Applier struct {
-	contents *Contents
+	Contents *Contents
 	Progress Progress
-	vouched  bool // the server vouches for the store's version; the era of Progress is odd
-
 	Received Received // versions and UIDs of the stored objects
-
-	sharing sharing // nil if all records are of one source
+	Sharing  Sharing  // nil if all records are of one source
 
 	*batchMemory             // set between Apply and Done
 	own          batchMemory // for batches up to ownBatch
@@ -48,7 +45,7 @@ type batchMemory struct {
 var spareMemory = sync.Pool{New: func() any { return new(batchMemory) }}
 
 // NewApplier returns the applier of a store.
-func NewApplier(c *Contents) *Applier { return &Applier{contents: c, Received: Received{}} }
+func NewApplier(c *Contents) *Applier { return &Applier{Contents: c, Received: Received{}} }
 
 // Apply applies the batch to the store and returns the resulting notifications, in order. Each run
 // of events of the watch is one transaction, visible to readers as one state. The caller may use
@@ -58,7 +55,7 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 	changes := a.changes[:0]
 	for rest := batch; len(rest) > 0; {
 		if n := eventRun(rest); n > 0 {
-			if a.sharing != nil {
+			if a.Sharing != nil {
 				changes, n = a.share(changes, rest[:n])
 			} else {
 				changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
@@ -68,7 +65,7 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 		}
 		switch rec := &rest[0]; rec.Type {
 		case clientgo.ReplacedAll:
-			changes = rec.State.(wholeState).replaceIn(a, changes, rec.Version, isInInitialList)
+			changes = rec.State.(WholeState).ReplaceIn(a, changes, rec.Version, isInInitialList)
 		case clientgo.SyncAll:
 			changes = a.SyncAll(changes)
 		}
@@ -78,29 +75,31 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 	return changes
 }
 
-// wholeState is the State of a ReplacedAll.
-type wholeState interface {
-	// replaceIn makes it the whole content of the store, and appends the resulting notifications to
-	// changes.
-	replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
+// WholeState is the State of a ReplacedAll.
+type WholeState interface {
+	// ReplaceIn makes it the whole content of the store, or of a source, and appends the resulting
+	// notifications to changes.
+	ReplaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change
 }
 
-// sharing is the state of several sources of one store.
-type sharing interface {
-	// admit moves the records that change the store to the front of the run. It returns them, and
+// Sharing is the state of several sources of one store.
+type Sharing interface {
+	// Admit moves the records that change the store to the front of the run. It returns them, and
 	// the number of records in the first transaction; the others need another call.
-	admit(run []event.Record) (admitted []event.Record, of int)
-	// publish publishes the versions of the sources after the transaction.
-	publish()
-	// done is called when the handlers have received the batch.
-	done()
+	Admit(run []event.Record) (admitted []event.Record, of int)
+	// Name returns the name of the source of a record.
+	Name(rec *event.Record) *string
+	// Publish publishes the versions of the sources after the transaction.
+	Publish()
+	// Done is called when the handlers have received the batch.
+	Done()
 }
 
 // share applies events at the front of a run of several sources, and returns their number.
 func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
-	admitted, applied := a.sharing.admit(run)
+	admitted, applied := a.Sharing.Admit(run)
 	changes, _ = a.commit(changes, admitted, false, true)
-	a.sharing.publish()
+	a.Sharing.Publish()
 	return changes, applied
 }
 
@@ -108,7 +107,7 @@ func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.C
 // of the store or for slow index functions. If it would have to wait, it returns false and has
 // applied nothing.
 func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if a.sharing != nil || !a.contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
+	if a.Sharing != nil || !a.Contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
 		return nil, false
 	}
 	vouched := a.begin(batch)
@@ -128,14 +127,14 @@ func (a *Applier) begin(batch []event.Record) (vouched bool) {
 		a.batchMemory = spareMemory.Get().(*batchMemory)
 	}
 	a.complete = false
-	if vouched = a.vouched; a.sharing != nil {
+	if vouched = a.Progress.Vouches(); a.Sharing != nil {
 		return false // each source has its own version
 	}
 	for i := range batch {
 		switch rec := &batch[i]; rec.Type { // Added events may arrive in any order, and are ignored
 		case clientgo.ReplacedAll, clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
-			if vouched = rec.Version != "" && rec.Version != "0"; !vouched && a.vouched {
-				a.turn()
+			if vouched = IsVouched(rec.Version); !vouched {
+				a.Progress.Vouch(false)
 			}
 		}
 	}
@@ -145,18 +144,8 @@ func (a *Applier) begin(batch []event.Record) (vouched bool) {
 // end stores the notifications for Done, and wakes callers that wait for a version.
 func (a *Applier) end(changes []event.Change, vouched bool) {
 	a.changes, a.complete = changes, true
-	if vouched != a.vouched {
-		a.turn()
-	}
-	if a.Progress.waiting.Load() > 0 {
-		a.Progress.wake()
-	}
-}
-
-// turn records that the server begins or ceases to vouch for the store's version.
-func (a *Applier) turn() {
-	a.vouched = !a.vouched
-	a.Progress.era.Add(1)
+	a.Progress.Vouch(vouched)
+	a.Progress.Wake()
 }
 
 // Done releases the last batch, which was passed to the handlers. It does nothing if there is none.
@@ -165,8 +154,8 @@ func (a *Applier) Done() {
 	if memory == nil {
 		return
 	}
-	if a.sharing != nil {
-		a.sharing.done()
+	if a.Sharing != nil {
+		a.Sharing.Done()
 	}
 	a.batchMemory = nil
 	clear(memory.changes)
@@ -201,25 +190,25 @@ func eventRun(batch []event.Record) int {
 func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
 	operations := operationsOf(a.operations, run)
 	advance := func(held string) string {
-		if a.sharing != nil {
+		if a.Sharing != nil {
 			return held
 		}
 		return versionAfterRun(held, run)
 	}
-	pace, began := a.contents.pace.Load(), time.Time{}
+	pace, began := a.Contents.pace.Load(), time.Time{}
 	if pace != nil {
 		began = time.Now()
 	}
 	if done = true; mayWait {
-		a.contents.Table.Apply(operations, advance)
+		a.Contents.Table.Apply(operations, advance)
 	} else {
-		done = a.contents.Table.TryApply(operations, advance)
+		done = a.Contents.Table.TryApply(operations, advance)
 	}
 	if done {
 		if pace != nil {
 			pace.note(len(operations), time.Since(began), 0)
 		}
-		a.contents.publishVersion()
+		a.Contents.publishVersion()
 		changes = a.addChanges(changes, run, operations, isInInitialList)
 	}
 	clear(operations)
@@ -275,8 +264,8 @@ func versionAfterRun(held string, run []event.Record) string {
 func (a *Applier) changeFor(rec *event.Record, old any, isInInitialList bool) event.Change {
 	c := a.meaningOf(rec, old, isInInitialList)
 	c.Cause = causeOf(rec, c.Initial)
-	if session := sessionOf(rec); session != nil {
-		c.Source = &session.Name
+	if a.Sharing != nil {
+		c.Source = a.Sharing.Name(rec)
 	}
 	return c
 }
@@ -307,8 +296,8 @@ func (a *Applier) meaningOf(rec *event.Record, old any, isInInitialList bool) ev
 		}
 		return event.Change{Kind: event.ChangeDelete, Key: rec.Key, Old: last}
 	}
-	before := a.Received.of(rec.Key, old)
-	a.Received.note(rec.Key, rec.Altered)
+	before := a.Received.Version(rec.Key, old)
+	a.Received.Note(rec.Key, rec.Altered)
 	if old == nil {
 		return event.Change{Kind: event.ChangeAdd, Key: rec.Key, New: rec.Object, Initial: isInInitialList}
 	}
@@ -333,8 +322,8 @@ func isResync(typ clientgo.DeltaType, before, after string) bool {
 // version, and an audit compares both with the server's.
 type Received map[string]event.Origin
 
-// of returns the version of an object as received.
-func (r Received) of(key string, obj any) string {
+// Version returns the version of an object as received.
+func (r Received) Version(key string, obj any) string {
 	if origin, altered := r[key]; altered {
 		return origin.Version
 	}
@@ -350,8 +339,8 @@ func (r Received) Origin(key string, obj any) event.Origin {
 	return event.OriginOf(obj)
 }
 
-// note records the origin of an object that no longer shows it. altered is nil if the object does.
-func (r Received) note(key string, altered *event.Origin) {
+// Note records the origin of an object that no longer shows it. altered is nil if the object does.
+func (r Received) Note(key string, altered *event.Origin) {
 	if altered != nil {
 		r[key] = *altered
 	} else if len(r) > 0 {
@@ -361,7 +350,7 @@ func (r Received) note(key string, altered *event.Origin) {
 
 // SyncAll appends a resync of every stored object, as one bulk record.
 func (a *Applier) SyncAll(changes []event.Change) []event.Change {
-	stored := event.StoredSnapshot(a.contents.Table.Snapshot())
+	stored := event.StoredSnapshot(a.Contents.Table.Snapshot())
 	if stored.Len() == 0 {
 		return changes
 	}

@@ -15,8 +15,8 @@ import (
 var ErrNotComparable = errors.New("resourceVersion is not comparable")
 
 // Progress tracks the version that an informer's store has reached, and whether the server vouches
-// for it. The applier changes the era before and after it applies a batch, and wakes waiting
-// callers.
+// for it. The applier, or the source of several whose version it is, calls Vouch before and after it
+// applies a batch, and wakes waiting callers.
 type Progress struct {
 	// era counts how often the server has begun or ceased to vouch for the store's version. It is
 	// odd while the server does. It is even while the version may come from synthetic Added events:
@@ -31,8 +31,24 @@ type Progress struct {
 	}
 }
 
-// wake wakes waiting callers after a batch was applied.
-func (p *Progress) wake() {
+// IsVouched reports whether a server vouches for a version.
+func IsVouched(version string) bool { return version != "" && version != "0" }
+
+// Vouches reports whether the server vouches for the store's version.
+func (p *Progress) Vouches() bool { return p.era.Load()%2 == 1 }
+
+// Vouch records whether the server vouches for the store's version from now on.
+func (p *Progress) Vouch(does bool) {
+	if does != p.Vouches() {
+		p.era.Add(1)
+	}
+}
+
+// Wake wakes waiting callers after a batch was applied.
+func (p *Progress) Wake() {
+	if p.waiting.Load() == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.changed != nil {

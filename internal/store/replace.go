@@ -52,7 +52,7 @@ func (n *nextState) file(b *table.Block, versions []string, altered []*event.Ori
 	n.put(b)
 	for i, place := range b.Places[:b.N] {
 		n.news.Put(place, n.isNews[i])
-		n.received.note(b.Keys[i], altered[i])
+		n.received.Note(b.Keys[i], altered[i])
 	}
 }
 
@@ -91,10 +91,10 @@ func (n *nextState) remove(key string) {
 	}
 }
 
-// replaceIn makes n the content of the applier's store. The deletions come first in changes, then
+// ReplaceIn makes n the content of the applier's store. The deletions come first in changes, then
 // the objects in the order of the list. An object that is listed twice counts once, in its last
 // state.
-func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
+func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
 	kept := n.keepCached()
 	n.complete()
 	current := n.draft.Current()
@@ -106,7 +106,7 @@ func (n *nextState) replaceIn(a *Applier, changes []event.Change, version string
 	}
 	list := listChanges{changes: changes, next: n, kept: kept, initial: isInInitialList}
 	isNews := func(_ uint32, item *table.Item) bool {
-		return item.Former == nil || a.Received.of(item.Key, item.Former) != n.received.of(item.Key, item.Object)
+		return item.Former == nil || a.Received.Version(item.Key, item.Former) != n.received.Version(item.Key, item.Object)
 	}
 	if current && len(a.Received) == 0 {
 		isNews = func(place uint32, _ *table.Item) bool { return n.news.Has(place) }

@@ -184,7 +184,7 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ev
 		require.True(t, exists)
 		r.requireStored(t, now.stored, stored)
 		r.stored[key] = stagedObject{now.version, stored}
-		require.Equal(t, now.version, r.applier.Received.of(key, stored))
+		require.Equal(t, now.version, r.applier.Received.Version(key, stored))
 	}
 	require.Equal(t, len(want), r.contents.Table.Len())
 	require.Equal(t, altered(r.stored), r.applier.Received)

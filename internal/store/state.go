@@ -23,36 +23,27 @@ type State struct {
 	own map[string]string
 }
 
-// State returns the content of the store, or of the source of a session. It returns nil if the
-// server does not vouch for a version of it, or if the session is not current. It must be called by
-// the applier's user, between two batches.
-func (a *Applier) State(of *Session) *State {
-	s := &State{version: a.contents.Table.RV()}
-	switch {
-	case of == nil && a.vouched && s.version != "" && s.version != "0":
-	case of != nil && of.isCurrent() && of.vouched:
-		s.version, s.own = of.Version(), a.sharing.(*owners).versionsOf(of.Source)
-	default:
-		return nil
-	}
-	s.snapshot, s.received = a.contents.Table.Snapshot(), maps.Clone(a.Received)
-	return s
+// Part is one of several sources of a store.
+type Part interface {
+	// State returns the version of the store for the source, and the keys and versions of its
+	// objects, see State.own. vouched is false if its server does not vouch for the version.
+	State(of Sharing) (version string, own map[string]string, vouched bool)
 }
 
-// versionsOf returns State.own of a source.
-func (o *owners) versionsOf(s *Source) map[string]string {
-	versions := make(map[string]string, len(s.keys))
-	for key := range s.keys {
-		versions[key] = ""
+// State returns the content of the store, or of a part of it, which may be nil. It returns nil if
+// the server does not vouch for a version of it. It must be called by the applier's user, between
+// two batches.
+func (a *Applier) State(of Part) *State {
+	s := &State{version: a.Contents.Table.RV()}
+	vouched := a.Progress.Vouches() && IsVouched(s.version)
+	if of != nil {
+		s.version, s.own, vouched = of.State(a.Sharing)
 	}
-	for key, claims := range o.shared {
-		for _, c := range claims {
-			if c.by == s {
-				versions[key] = c.version
-			}
-		}
+	if !vouched {
+		return nil
 	}
-	return versions
+	s.snapshot, s.received = a.Contents.Table.Snapshot(), maps.Clone(a.Received)
+	return s
 }
 
 // Version returns the version of the state.

@@ -24,7 +24,7 @@ var withoutCircles = []string{
 	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
 	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
 	"internal/decode", "internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/decode/stream",
-	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/sources",
+	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/sources", "internal/owners",
 }
 
 // TestNoCircles checks that the files of a package have an order in which each uses only those before
@@ -121,7 +121,8 @@ var mayUse = map[string][]string{
 	"internal/fanout":          {"internal/event", "internal/eventlog", "internal/minor"},
 	"internal/provider":        {},
 	"internal/pipeline":        {"internal/event", "internal/provider", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
-	"internal/sources":         {"internal/door", "internal/event", "internal/queue", "internal/reflector", "internal/store"},
+	"internal/sources":         {"internal/door", "internal/event", "internal/owners", "internal/queue", "internal/reflector"},
+	"internal/owners":          {"internal/event", "internal/identical", "internal/store", "internal/table"},
 	"internal/metrics":         {"inspect"},
 	"internal/testkit":         {"cachetest", "internal/minor", "internal/testkit/cputime"},
 	"internal/testkit/checker": {},

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package owners
 
 import (
 	"sync/atomic"
@@ -9,6 +9,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // Source is one of several sources of a store, with its part of the content. Its Progress is that
@@ -16,7 +17,7 @@ import (
 // applier only.
 type Source struct {
 	Name     string // the name passed to handlers; does not change
-	Progress Progress
+	Progress store.Progress
 	version  atomic.Pointer[string]
 	size     atomic.Int64
 
@@ -25,7 +26,6 @@ type Source struct {
 
 	newest          string // version to be published after the transaction
 	newestIsVouched bool   // whether the server vouches for newest
-	vouched         bool   // whether the era of Progress is odd
 }
 
 // Version returns the version that the store has reached for this source, or "" before its first
@@ -68,7 +68,7 @@ func (s *Source) note(typ clientgo.DeltaType, version string) {
 		s.newest = version
 		fallthrough
 	case clientgo.Bookmark, clientgo.Updated, clientgo.Deleted:
-		s.newestIsVouched = version != "" && version != "0"
+		s.newestIsVouched = store.IsVouched(version)
 	}
 }
 
@@ -76,21 +76,12 @@ func (s *Source) note(typ clientgo.DeltaType, version string) {
 // that the server vouches for to another one, Reached may return false; the end of the change wakes
 // its callers.
 func (s *Source) publish() {
-	if s.vouched && !s.newestIsVouched {
-		s.turn()
+	if !s.newestIsVouched {
+		s.Progress.Vouch(false)
 	}
 	version := s.newest
 	s.version.Store(&version)
 	s.size.Store(int64(len(s.keys)))
-	if !s.vouched && s.newestIsVouched {
-		s.turn()
-	}
-	if s.Progress.waiting.Load() > 0 {
-		s.Progress.wake()
-	}
-}
-
-func (s *Source) turn() {
-	s.vouched = !s.vouched
-	s.Progress.era.Add(1)
+	s.Progress.Vouch(s.newestIsVouched)
+	s.Progress.Wake()
 }

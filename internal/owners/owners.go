@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package owners
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // owners records which of several sources have an object. It belongs to the applier, which applies
@@ -21,7 +22,7 @@ import (
 //	sources  one.keys {a, b}, two.keys {b}
 //	shared   b ─▶ [{one, "5"}, {two, "7"}]
 type owners struct {
-	applier *Applier
+	applier *store.Applier
 	sources map[*Source]struct{} // the sources with a list in the store
 	likely  *Source              // the source that probably has the next key, as lists are ordered by namespace; never nil
 	shared  map[string][]claim   // claims by key; no entry if one source has the key, in the version of the store
@@ -37,10 +38,10 @@ type claim struct {
 	version string
 }
 
-// Share prepares a for several sources: each record must have a Session. It must be called before
-// the first batch.
-func (a *Applier) Share() {
-	a.sharing = &owners{
+// Share prepares an applier for several sources: each record must have a Session. It must be called
+// before the first batch.
+func Share(a *store.Applier) {
+	a.Sharing = &owners{
 		applier: a, sources: map[*Source]struct{}{}, likely: &Source{}, shared: map[string][]claim{}, touched: map[*Source]struct{}{},
 	}
 }
@@ -124,11 +125,11 @@ func (o *owners) ownerOf(key string) *Source {
 // inStore returns the received version of a cached object, and reports whether there is one.
 // Changes of the current run are not included.
 func (o *owners) inStore(key string) (version string, is bool) {
-	obj, is := o.applier.contents.Table.Get(key)
+	obj, is := o.applier.Contents.Table.Get(key)
 	if !is {
 		return "", false
 	}
-	return o.applier.Received.of(key, obj), true
+	return o.applier.Received.Version(key, obj), true
 }
 
 // remove records that s does not have an object, and reports whether s was the last source that had
@@ -192,16 +193,16 @@ func isOfOne(run []event.Record) bool {
 	return true
 }
 
-// publish publishes the versions of the sources of the transaction.
-func (o *owners) publish() {
+// Publish publishes the versions of the sources of the transaction.
+func (o *owners) Publish() {
 	for s := range o.touched {
 		s.publish()
 	}
 	clear(o.touched)
 }
 
-// done calls the functions that wait for lists of the batch.
-func (o *owners) done() {
+// Done calls the functions that wait for lists of the batch.
+func (o *owners) Done() {
 	for _, stored := range o.stored {
 		stored()
 	}
@@ -209,8 +210,8 @@ func (o *owners) done() {
 	o.stored = o.stored[:0]
 }
 
-// admit implements sharing. It records the sources' objects after the records.
-func (o *owners) admit(run []event.Record) (admitted []event.Record, of int) {
+// Admit implements store.Sharing. It records the sources' objects after the records.
+func (o *owners) Admit(run []event.Record) (admitted []event.Record, of int) {
 	of, n := o.length(run), 0
 	for i := range run[:of] {
 		rec := &run[i]
@@ -228,6 +229,14 @@ func (o *owners) admit(run []event.Record) (admitted []event.Record, of int) {
 	return run[:n], of
 }
 
+// Name returns the name of the source of a record.
+func (o *owners) Name(rec *event.Record) *string {
+	if session := sessionOf(rec); session != nil {
+		return &session.Source.Name
+	}
+	return nil
+}
+
 // changesStore records that s has the object of a record, or has lost it. It reports whether the
 // store changes: another source may still have the object, or have a newer version.
 func (o *owners) changesStore(s *Source, rec *event.Record) bool {
@@ -235,6 +244,31 @@ func (o *owners) changesStore(s *Source, rec *event.Record) bool {
 		return o.remove(s, rec.Key)
 	}
 	return o.add(s, rec.Key, rec.Version, false)
+}
+
+// State implements store.Part.
+func (s *Session) State(of store.Sharing) (version string, own map[string]string, vouched bool) {
+	if !s.isCurrent() || !s.Progress.Vouches() {
+		return "", nil, false
+	}
+	return s.Version(), of.(*owners).versionsOf(s.Source), true
+}
+
+// versionsOf returns the keys of the source's objects. A value is the version of the object for
+// this source if other sources have the object too, otherwise "".
+func (o *owners) versionsOf(s *Source) map[string]string {
+	versions := make(map[string]string, len(s.keys))
+	for key := range s.keys {
+		versions[key] = ""
+	}
+	for key, claims := range o.shared {
+		for _, c := range claims {
+			if c.by == s {
+				versions[key] = c.version
+			}
+		}
+	}
+	return versions
 }
 
 // order returns 1 if version is newer than other, -1 if it is older, and 0 if they are equal. A

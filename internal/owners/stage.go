@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package owners
 
 import (
 	clientgo "k8s.io/client-go/tools/cache"
@@ -9,33 +9,34 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// partStage is the stage of one of several sources. It reads and transforms the objects as they
+// stage is the reflector.Stage of one of several sources. It reads and transforms the objects as they
 // arrive, in the goroutine of the source's reflector.
-type partStage struct {
+type stage struct {
 	reader *event.Reader
 	state  *partState
 	done   func(event.Record)
 }
 
-// NewPartStage returns an empty stage for about size objects of a source. The reader belongs to the
+// NewStage returns an empty stage for about size objects of a source. The reader belongs to the
 // source. done receives the published list: a ReplacedAll record, for an applier with several
 // sources.
-func NewPartStage(r *event.Reader, session *Session, size int, done func(event.Record)) *partStage {
-	return &partStage{r, &partState{
+func NewStage(r *event.Reader, session *Session, size int, done func(event.Record)) *stage {
+	return &stage{r, &partState{
 		session: session, items: make([]partItem, 0, size), at: make(map[string]int, size),
 		untransformed: map[string]struct{}{}, stored: func() {},
 	}, done}
 }
 
-// Distrust is stage.Distrust.
-func (s *partStage) Distrust() { s.state.distrust = true }
+// Distrust makes objects that are not identical to the cached ones count as changed, whatever their
+// versions. Identical ones in the same version are not reported to handlers at all.
+func (s *stage) Distrust() { s.state.distrust = true }
 
-// WhenStored is stage.WhenStored.
-func (s *partStage) WhenStored(stored func()) { s.state.stored = stored }
+// WhenStored sets a function that is called when the published list is in the store.
+func (s *stage) WhenStored(stored func()) { s.state.stored = stored }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
 // returns an error or, if the reader says so, the object keeps its cached version.
-func (s *partStage) Put(obj any) error {
+func (s *stage) Put(obj any) error {
 	rec := event.Record{Type: clientgo.Replaced, Object: obj}
 	rec.Version, _ = event.VersionOf(obj)
 	if err := s.reader.ReadKey(&rec); err != nil {
@@ -55,7 +56,7 @@ func (s *partStage) Put(obj any) error {
 	}
 }
 
-func (s *partStage) put(item partItem) {
+func (s *stage) put(item partItem) {
 	if place, exists := s.state.at[item.key]; exists {
 		s.state.items[place] = item
 		return
@@ -64,7 +65,7 @@ func (s *partStage) put(item partItem) {
 	s.state.items = append(s.state.items, item)
 }
 
-func (s *partStage) Remove(obj any) error {
+func (s *stage) Remove(obj any) error {
 	key, err := s.reader.Keys.KeyOf(obj, false)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func (s *partStage) Remove(obj any) error {
 	return nil
 }
 
-func (s *partStage) Publish(version string) error {
+func (s *stage) Publish(version string) error {
 	state := s.state
 	s.state = nil
 	except := make([]string, 0, len(state.untransformed))

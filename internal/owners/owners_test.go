@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package owners
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -25,8 +26,8 @@ import (
 // that checks its calls.
 type sharedRig struct {
 	t        require.TestingT
-	contents Contents
-	applier  *Applier
+	contents store.Contents
+	applier  *store.Applier
 	reader   *event.Reader
 	batch    []event.Record
 
@@ -47,8 +48,8 @@ type modelSource struct {
 func newSharedRig(t require.TestingT, sources int) *sharedRig {
 	r := &sharedRig{t: t, reader: &event.Reader{}, shown: map[string]int{}, floor: map[string]int{}, heard: map[string]string{}}
 	r.contents.Init(nil, table.Options{})
-	r.applier = NewApplier(&r.contents)
-	r.applier.Share()
+	r.applier = store.NewApplier(&r.contents)
+	Share(r.applier)
 	r.reader.Keys.Init(nil, true)
 	for range sources {
 		r.sources = append(r.sources, &modelSource{&Session{Source: &Source{}}, map[string]int{}})
@@ -81,7 +82,7 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 	if next || s.Number == 0 {
 		s.Session = &Session{Source: s.Source, Number: s.Number + 1, Stored: s.Stored}
 	}
-	stage := NewPartStage(r.reader, s.Session, len(has), func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage := NewStage(r.reader, s.Session, len(has), func(rec event.Record) { r.batch = append(r.batch, rec) })
 	for _, key := range slices.Sorted(maps.Keys(has)) {
 		require.NoError(r.t, stage.Put(testkit.PodAt(key, strconv.Itoa(has[key]))))
 	}
@@ -170,7 +171,7 @@ func (r *sharedRig) apply() {
 
 // checkOwners compares the invariants of owners with the model.
 func (r *sharedRig) checkOwners() {
-	shared := r.applier.sharing.(*owners).shared
+	shared := r.applier.Sharing.(*owners).shared
 	for key := range r.shown {
 		want := r.holders(key)
 		if r.floor[key] > 0 {
@@ -187,7 +188,7 @@ func (r *sharedRig) checkOwners() {
 	for _, s := range r.sources {
 		require.Len(r.t, s.keys, len(s.has))
 		require.Equal(r.t, len(s.has), s.Len())
-		if _, known := r.applier.sharing.(*owners).sources[s.Source]; !known {
+		if _, known := r.applier.Sharing.(*owners).sources[s.Source]; !known {
 			require.Empty(r.t, s.has)
 		}
 		r.checkState(s)
@@ -270,7 +271,7 @@ func TestSharedModel(t *testing.T) {
 		}
 		r.apply()
 		assert.Empty(t, r.heard)
-		assert.Empty(t, r.applier.sharing.(*owners).sources)
+		assert.Empty(t, r.applier.Sharing.(*owners).sources)
 	})
 }
 
@@ -304,7 +305,7 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 		s.Session = &Session{Source: &Source{}} // another source with the same name
 	case "retired": // events and a list of an earlier session
 		if s.Number > 1 {
-			stage := NewPartStage(r.reader, &Session{Source: s.Source, Number: s.Number - 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+			stage := NewStage(r.reader, &Session{Source: s.Source, Number: s.Number - 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 			require.NoError(t, stage.Put(testkit.PodAt(key, "1000")))
 			require.NoError(t, stage.Publish("1000"))
 			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Added, key, 1000)
@@ -404,7 +405,7 @@ func TestSharedProgress(t *testing.T) {
 	r.remove(a)
 	r.apply()
 	assert.False(t, reached(a, "1"))
-	stage := NewPartStage(r.reader, &Session{Source: b.Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage := NewStage(r.reader, &Session{Source: b.Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 	require.NoError(t, stage.Publish(""))
 	r.event(&modelSource{&Session{Source: b.Source, Number: 1}, b.has}, "x", 7)
 	r.applier.Apply(r.batch, false)
@@ -470,10 +471,10 @@ func TestSharedKeepsCached(t *testing.T) {
 	}
 	r.state(s, map[string]int{"x": 1, "y": 2, "z": 3}, false)
 	r.apply()
-	stage := NewPartStage(r.reader, s.Session, 0, nil)
+	stage := NewStage(r.reader, s.Session, 0, nil)
 	require.ErrorIs(t, stage.Put(testkit.PodAt("x", "13")), testkit.ErrInternal)
 	r.reader.Transform.KeepCached = true
-	stage = NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage = NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 	require.NoError(t, stage.Put(testkit.PodAt("x", "13")))
 	require.NoError(t, stage.Put(testkit.PodAt("new", "13")))
 	require.NoError(t, stage.Put(testkit.PodAt("gone", "14")))
@@ -496,7 +497,7 @@ func TestSharedDistrust(t *testing.T) {
 	s := r.sources[0]
 	r.state(s, map[string]int{"x": 1, "y": 2}, false)
 	r.apply()
-	stage := NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage := NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 	stage.Distrust()
 	stored := false
 	stage.WhenStored(func() { stored = true })
@@ -522,7 +523,7 @@ func TestSharedDistrustOfOverlap(t *testing.T) {
 		wrong := testkit.PodAt("x", "1")
 		wrong.Labels = map[string]string{"wrong": "yes"}
 		r.contents.Table.Apply([]table.Op{{Key: "ns/x", Object: wrong}}, func(held string) string { return held })
-		stage := NewPartStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+		stage := NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 		stage.Distrust()
 		require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
 		require.NoError(t, stage.Publish("3"))
@@ -546,11 +547,11 @@ func TestSharedUnversioned(t *testing.T) {
 	put(a, clientgo.Added)
 	put(b, clientgo.Added)
 	r.applier.Apply(r.batch, false)
-	assert.Len(t, r.applier.sharing.(*owners).shared, 1)
+	assert.Len(t, r.applier.Sharing.(*owners).shared, 1)
 	r.batch = nil
 	put(a, clientgo.Deleted)
 	r.applier.Apply(r.batch, false)
-	assert.Empty(t, r.applier.sharing.(*owners).shared)
+	assert.Empty(t, r.applier.Sharing.(*owners).shared)
 	assert.Equal(t, 1, r.contents.Table.Len())
 }
 
@@ -588,7 +589,7 @@ func TestSharedReceived(t *testing.T) {
 		r.applier.Apply(r.batch, false)
 		r.batch = nil
 		stored, _ := r.contents.Table.Get("ns/x")
-		assert.Equal(t, strconv.Itoa(version), r.applier.Received.of("ns/x", stored))
+		assert.Equal(t, strconv.Itoa(version), r.applier.Received.Version("ns/x", stored))
 	}
 	r.remove(r.sources[0])
 	r.applier.Apply(r.batch, false)
@@ -607,7 +608,7 @@ func TestSharedLapsed(t *testing.T) {
 		}
 		return obj, nil
 	}
-	stage := NewPartStage(r.reader, &Session{Source: r.sources[0].Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	stage := NewStage(r.reader, &Session{Source: r.sources[0].Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 	for _, version := range []string{"1", "2"} {
 		require.NoError(t, stage.Put(testkit.PodAt("x", version)))
 	}

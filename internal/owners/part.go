@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package owners
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -45,18 +46,18 @@ func NewEnd(done func()) event.Record {
 
 type ending func()
 
-func (e ending) replaceIn(a *Applier, changes []event.Change, _ string, _ bool) []event.Change {
-	o := a.sharing.(*owners)
+func (e ending) ReplaceIn(a *store.Applier, changes []event.Change, _ string, _ bool) []event.Change {
+	o := a.Sharing.(*owners)
 	o.stored = append(o.stored, e)
 	return changes
 }
 
-// replaceIn makes the list the whole content of its source. Objects that no other source has are
+// ReplaceIn makes the list the whole content of its source. Objects that no other source has are
 // deleted with a tombstone; new ones are an initial list if the source had no list before.
 // Unchanged objects are a resync if the session has listed before, as for an informer of one
 // source; the first list of a session does not report them.
-func (p *partState) replaceIn(a *Applier, changes []event.Change, version string, _ bool) []event.Change {
-	s, o := p.session.Source, a.sharing.(*owners)
+func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version string, _ bool) []event.Change {
+	s, o := p.session.Source, a.Sharing.(*owners)
 	if p.session.Number < s.session {
 		return changes // the source was replaced or removed meanwhile
 	}
@@ -66,7 +67,7 @@ func (p *partState) replaceIn(a *Applier, changes []event.Change, version string
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
 	write.removals(o, s)
 	write.additions(o, s)
-	a.contents.Apply(write.operations, func(held string) string { return held })
+	a.Contents.Apply(write.operations, func(held string) string { return held })
 	write.collect(a, repeated && !p.distrust)
 	s.note(clientgo.ReplacedAll, version)
 	s.publish()
@@ -142,7 +143,7 @@ func (w *partWrite) additions(o *owners, s *Source) {
 
 // collect collects the changes that the operations have made. resyncs reports whether unchanged
 // objects are reported.
-func (w *partWrite) collect(a *Applier, resyncs bool) {
+func (w *partWrite) collect(a *store.Applier, resyncs bool) {
 	for i := range w.operations {
 		op, item := &w.operations[i], w.items[i]
 		switch {
@@ -150,11 +151,11 @@ func (w *partWrite) collect(a *Applier, resyncs bool) {
 			delete(a.Received, op.Key)
 			w.delete(op)
 		case !op.Had:
-			a.Received.note(op.Key, item.altered)
+			a.Received.Note(op.Key, item.altered)
 			w.adds.put(op)
 		default:
 			same := w.part.isSame(a, item, op.Old)
-			a.Received.note(op.Key, item.altered)
+			a.Received.Note(op.Key, item.altered)
 			if !same {
 				w.update(op)
 			} else if resyncs {
@@ -166,8 +167,8 @@ func (w *partWrite) collect(a *Applier, resyncs bool) {
 
 // isSame reports whether an object equals the cached one. If the version is missing or not trusted,
 // the contents are compared.
-func (p *partState) isSame(a *Applier, item *partItem, cached any) bool {
-	if a.Received.of(item.key, cached) != item.version {
+func (p *partState) isSame(a *store.Applier, item *partItem, cached any) bool {
+	if a.Received.Version(item.key, cached) != item.version {
 		return false
 	}
 	return item.version != "" && !p.distrust || identical.Objects(cached, item.object)
