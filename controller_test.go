@@ -29,7 +29,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -631,7 +631,7 @@ func TestIndexFailuresShow(t *testing.T) {
 		synctest.Wait()
 		requireMissing(0)
 		require.Len(t, texts(), 2)
-		failures := door.TableOf(s.GetStore()).IndexFailures()
+		failures := beside.TableOf(s.GetStore()).IndexFailures()
 		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
 	})
 }

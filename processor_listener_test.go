@@ -32,7 +32,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
@@ -388,7 +388,7 @@ func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
 					e.Source.Put(testkit.Pod("a", "2"))
 					synctest.Wait()
 				}
-				stats := door.TableOf(e.Informer).Snapshots()
+				stats := beside.TableOf(e.Informer).Snapshots()
 				assert.LessOrEqual(t, stats.Open, 1)
 				handler.Take()
 				close(release)

@@ -29,7 +29,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/queue"
@@ -229,7 +229,7 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 						assert.ElementsMatch(t, want, got)
 					}
 				}
-				failures := door.TableOf(store).IndexFailures()
+				failures := beside.TableOf(store).IndexFailures()
 				assert.Equal(t, failures["unknown"], failures["ours"])
 			},
 		})

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
@@ -294,7 +294,7 @@ func TestSnapshotKeepsItsState(t *testing.T) {
 	stores := bothStores(t)
 	_, err := view.Of(stores["client-go's"])
 	assert.ErrorIs(t, err, inspect.ErrForeign)
-	assert.Nil(t, door.TableOf(stores["client-go's"]))
+	assert.Nil(t, beside.TableOf(stores["client-go's"]))
 
 	s := stores["ours"]
 	before, err := view.Of(s)
@@ -314,12 +314,12 @@ func TestSnapshotKeepsItsState(t *testing.T) {
 	assert.Equal(t, []string{"a", "c"}, sortedKeys(members))
 	assert.Equal(t, []string{"a", "b", "c"}, sortedKeys(before.All()))
 
-	stats := door.TableOf(s).Snapshots()
+	stats := beside.TableOf(s).Snapshots()
 	assert.Equal(t, 1, stats.Open)
 	assert.False(t, stats.Oldest.IsZero())
 	before.Close()
 	before.Close()
-	stats = door.TableOf(s).Snapshots()
+	stats = beside.TableOf(s).Snapshots()
 	assert.Zero(t, stats.Open)
 	_, err = before.ByIndex("parity", "odd")
 	assert.ErrorIs(t, err, view.ErrClosed)
@@ -334,10 +334,10 @@ func TestFailuresOfIndexFunctions(t *testing.T) {
 	require.Len(t, *errs, 2)
 	assert.ErrorContains(t, (*errs)[0], `key "a" on index "value"`)
 	assert.ErrorContains(t, (*errs)[1], "panicked")
-	failures := door.TableOf(s).IndexFailures()
+	failures := beside.TableOf(s).IndexFailures()
 	assert.Equal(t, map[string]uint64{"value": 2}, failures)
 	assert.Equal(t, 2, view.Len(s), "the objects are kept")
-	assert.Nil(t, door.TableOf(clientgo.NewStore(itemKey)))
+	assert.Nil(t, beside.TableOf(clientgo.NewStore(itemKey)))
 
 	var hooked []kinformer.IndexFailure
 	s = nil
@@ -370,10 +370,10 @@ func TestPulledLoopsHoldTheirState(t *testing.T) {
 		second, _, ok := next()
 		assert.True(t, ok, name)
 		assert.ElementsMatch(t, []string{"a", "b"}, []string{first, second}, name)
-		stats := door.TableOf(s).Snapshots()
+		stats := beside.TableOf(s).Snapshots()
 		assert.Equal(t, 1, stats.Open, name)
 		stop()
-		stats = door.TableOf(s).Snapshots()
+		stats = beside.TableOf(s).Snapshots()
 		assert.Zero(t, stats.Open, name)
 		require.NoError(t, s.Replace([]any{item{"a", 1}, item{"b", 1}}, ""))
 	}

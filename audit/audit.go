@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache/audit/internal/exact"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 )
 
@@ -24,7 +25,7 @@ const (
 	maxTries = 3
 	// tryPause is the pause between two tries, and between the snapshots of a finding and of its
 	// confirmation: an event that is merely late has arrived by then. Between two tries at a
-	// version that the server does not know the pause is door.AheadPause.
+	// version that the server does not know the pause is beside.AheadPause.
 	tryPause = time.Second
 	// newerPatience bounds the wait for a version newer than one that the server no longer has:
 	// servers send a bookmark each minute.
@@ -70,7 +71,7 @@ func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, erro
 	if own.Requests != nil { // else there is no state to compare with a list
 		a.lists = exact.New(own.Requests())
 	}
-	a.report = Report{Informer: own.Named(own.Resource), Content: o.Content}
+	a.report = Report{Informer: beside.Named(own, own.Resource), Content: o.Content}
 	running, cancel := whileRunning(ctx, own)
 	defer cancel()
 	err = a.audit(running)
@@ -233,7 +234,7 @@ func isUnknown(err error) bool {
 func (a *auditor) pause(ctx context.Context, last error, version string, began time.Time) error {
 	switch {
 	case isUnknown(last):
-		return sleep(ctx, time.Until(began.Add(door.AheadPause)))
+		return sleep(ctx, time.Until(began.Add(beside.AheadPause)))
 	case isExpired(last):
 		_, err := await(ctx, newerPatience, func() bool { return a.Applied() != version })
 		return err
@@ -308,7 +309,7 @@ func (a *auditor) repair(ctx context.Context) error {
 		a.report.TooSoon = true
 		return nil
 	}
-	stored, err := a.RelistNewest()
+	stored, err := beside.RelistNewest(a.Informer)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 )
 
 // Bounds of the pages.
@@ -41,7 +41,7 @@ type tableView struct {
 }
 
 // Head returns the heading, with the number of informers.
-func (v tableView) Head() string { return door.Counted(int64(v.Running), "informer") + " running" }
+func (v tableView) Head() string { return beside.Counted(int64(v.Running), "informer") + " running" }
 
 // row is the content of an informer's row in the table. Durations are in seconds.
 type row struct {

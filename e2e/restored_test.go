@@ -20,7 +20,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/testkit/checker"
 )
 
@@ -50,9 +50,9 @@ func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
 // shorterAheadPause shortens audits of a cache that is ahead. It changes a global variable, so that the
 // test must not be parallel.
 func shorterAheadPause(t *testing.T) {
-	usual := door.AheadPause
-	door.AheadPause = time.Second
-	t.Cleanup(func() { door.AheadPause = usual })
+	usual := beside.AheadPause
+	beside.AheadPause = time.Second
+	t.Cleanup(func() { beside.AheadPause = usual })
 }
 
 // TestAuditOfARestoredServer restores a backup of etcd. Informers keep objects that no longer exist, and

@@ -11,6 +11,7 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/fanout"
 )
@@ -63,14 +64,14 @@ func (h Handler) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", h.Name, h.State)
 	if h.Calling > 0 {
-		fmt.Fprintf(&b, " in a call for %v, about a change of %v ago", door.Shortly(h.Calling), door.Shortly(h.Oldest))
+		fmt.Fprintf(&b, " in a call for %v, about a change of %v ago", beside.Shortly(h.Calling), beside.Shortly(h.Oldest))
 	}
-	fmt.Fprintf(&b, ", %d pending, %s", h.Pending, door.Counted(int64(h.Delivered), "call"))
+	fmt.Fprintf(&b, ", %d pending, %s", h.Pending, beside.Counted(int64(h.Delivered), "call"))
 	if h.Delivered > 0 {
 		fmt.Fprintf(&b, " in %v, the longest %v", h.Busy.Round(time.Microsecond), h.Longest.Round(time.Microsecond))
 	}
 	if h.Coalesced > 0 {
-		fmt.Fprintf(&b, ", %s merged", door.Counted(int64(h.Coalesced), "change"))
+		fmt.Fprintf(&b, ", %s merged", beside.Counted(int64(h.Coalesced), "change"))
 	}
 	if h.SyncError != nil {
 		fmt.Fprintf(&b, "; it never syncs: %v", h.SyncError)

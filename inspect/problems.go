@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
 )
@@ -49,7 +50,7 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 		case ahead:
 			problems = append(problems, Problem{"audit", "an audit has found the cache ahead of the server, which does not know its resourceVersion"})
 		case n > 0:
-			problems = append(problems, Problem{"audit", "an audit has found " + door.Counted(int64(n), "object") + " that differed from the server"})
+			problems = append(problems, Problem{"audit", "an audit has found " + beside.Counted(int64(n), "object") + " that differed from the server"})
 		}
 	}
 	if n, _, _ := i.Transform.Counts(); n > 0 {
@@ -87,11 +88,11 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	}
 	add(r.Unfit != nil, "unfit", "it cannot run")
 	add(r.Stopped, "stopped", "stopped by its error policy")
-	add(r.OutOfReach, "outage", "the server went out of reach %v ago", door.Shortly(r.Outage))
-	add(r.Hangs != "", "hangs", "%s", door.Hanging(r))
-	add(r.Failures > 0, "errors", "%s since the last success", door.Counted(int64(r.Failures), "error"))
+	add(r.OutOfReach, "outage", "the server went out of reach %v ago", beside.Shortly(r.Outage))
+	add(r.Hangs != "", "hangs", "%s", beside.Hanging(r))
+	add(r.Failures > 0, "errors", "%s since the last success", beside.Counted(int64(r.Failures), "error"))
 	add(r.Refused, "refused", "the server does not know the last resourceVersion")
-	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", door.Counted(r.LeftNow, "object"), r.LeftWhy)
+	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", beside.Counted(r.LeftNow, "object"), r.LeftWhy)
 	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
 	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
@@ -111,12 +112,12 @@ func (s Status) String() string {
 	if s.ResourceVersion != "" {
 		fmt.Fprintf(&b, " at version %q", s.ResourceVersion)
 	}
-	fmt.Fprintf(&b, ", %s, %s, %s", door.Counted(int64(s.Objects), "object"), door.Counted(s.Lists, "list"), door.Counted(s.Watches, "watch"))
+	fmt.Fprintf(&b, ", %s, %s, %s", beside.Counted(int64(s.Objects), "object"), beside.Counted(s.Lists, "list"), beside.Counted(s.Watches, "watch"))
 	if s.Reconnects > 0 {
-		fmt.Fprintf(&b, ", %s (last outage %v)", door.Counted(s.Reconnects, "reconnect"), door.Shortly(s.LastOutage))
+		fmt.Fprintf(&b, ", %s (last outage %v)", beside.Counted(s.Reconnects, "reconnect"), beside.Shortly(s.LastOutage))
 	}
 	if !s.LastEvent.IsZero() {
-		fmt.Fprintf(&b, ", last event %v ago", door.Shortly(s.At.Sub(s.LastEvent)))
+		fmt.Fprintf(&b, ", last event %v ago", beside.Shortly(s.At.Sub(s.LastEvent)))
 	}
 	for i, problem := range s.Problems {
 		b.WriteString([]string{"; ", ", "}[min(i, 1)] + problem.Text)
@@ -129,5 +130,5 @@ func (s Status) String() string {
 
 // phase describes the phase and its duration.
 func (s Status) phase() string {
-	return door.DescribePhase(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince))
+	return beside.DescribePhase(s.Phase, s.PhaseSince, s.At.Sub(s.PhaseSince))
 }

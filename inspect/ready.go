@@ -14,6 +14,7 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
@@ -125,7 +126,7 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	if of == 1 {
 		verb = "is"
 	}
-	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), door.Counted(int64(of), "informer"), verb)}
+	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), beside.Counted(int64(of), "informer"), verb)}
 	for _, u := range unready[:min(len(unready), maxUnready)] {
 		line := u.name + " " + u.why
 		if withErrors && u.cause != nil {
@@ -192,7 +193,7 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 		}
 		return u
 	}
-	u.name = own.Named(u.name)
+	u.name = beside.Named(own, u.name)
 	status := worstOf(own, synced)
 	switch {
 	case status.Unfit != nil:
@@ -200,11 +201,11 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 	case status.Phase == reflector.Stopped:
 		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
-		u.why, u.cause = "has not synced: "+door.DescribePhase(string(status.Phase), status.Since, status.Age), status.Cause()
+		u.why, u.cause = "has not synced: "+beside.DescribePhase(string(status.Phase), status.Since, status.Age), status.Cause()
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
-		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", door.Shortly(status.FailingFor)), status.Err
+		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", beside.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {
-			u.why, u.cause = "gets old: "+door.Hanging(&status), nil
+			u.why, u.cause = "gets old: "+beside.Hanging(&status), nil
 		}
 	}
 	return u

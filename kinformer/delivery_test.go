@@ -33,6 +33,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
@@ -630,7 +631,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 		})
 		for _, indexer := range []cache.Store{own.GetIndexer(), own.GetStore(), typed.GetIndexer(), typed.GetTypedIndexer(), cache.NewTypedSharedIndexInformer[*corev1.Pod](typed).GetTypedIndexer()} {
 			assertSnapshot(e, indexer)
-			assert.NotNil(e, door.TableOf(indexer), "All, Len and their kin do not copy")
+			assert.NotNil(e, beside.TableOf(indexer), "All, Len and their kin do not copy")
 		}
 	})
 }
@@ -654,7 +655,7 @@ func assertSnapshot(e *informers.Exact, storeOrInformer any) {
 	snapshot, err := view.Of(storeOrInformer)
 	require.NoError(e, err, name)
 	assert.Equal(e, 1, snapshot.Len(), name)
-	stats := door.TableOf(storeOrInformer).Snapshots()
+	stats := beside.TableOf(storeOrInformer).Snapshots()
 	assert.Equal(e, 1, stats.Open, name)
 	snapshot.Close()
 }
@@ -687,7 +688,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
 		_, err := view.Of(store)
 		assert.ErrorIs(t, err, inspect.ErrForeign)
-		assert.Nil(t, door.TableOf(store))
+		assert.Nil(t, beside.TableOf(store))
 	}
 	assert.Equal(t, 1, view.Len(partial))
 	next, stop := iter.Pull2(view.TypedAll[*corev1.Pod](partial))
@@ -696,7 +697,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	assert.Equal(t, "ns/a", key)
 	_, _, more := next()
 	assert.False(t, more)
-	assert.Nil(t, door.TableOf(nil))
+	assert.Nil(t, beside.TableOf(nil))
 }
 
 // heldHandler blocks in its first call until release is closed, and notes the updates.

@@ -15,6 +15,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
@@ -116,9 +117,9 @@ func whyUnsynced(syncer inspect.Syncer) error {
 	if own == nil {
 		return fmt.Errorf("%s has not synced", name)
 	}
-	name = own.Named(name)
+	name = beside.Named(own, name)
 	status, _ := inspect.StatusOf(own.Controller)
-	reasons := []string{door.DescribePhase(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
+	reasons := []string{beside.DescribePhase(status.Phase, status.PhaseSince, status.At.Sub(status.PhaseSince))}
 	for _, problem := range status.Problems {
 		reasons = append(reasons, problem.Text)
 	}
@@ -258,5 +259,5 @@ func Relist(informer inspect.Syncer) error {
 	if own == nil {
 		return inspect.ErrForeign
 	}
-	return own.Relist()
+	return beside.Relist(own)
 }

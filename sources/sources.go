@@ -12,7 +12,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/sources"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -43,7 +42,7 @@ func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {
 		return nil
 	}
-	return shard.NewLister(lw, i, n)
+	return sources.NewShard(lw, i, n)
 }
 
 // Set is the set of sources of an informer. It may be used by any number of goroutines. No method waits

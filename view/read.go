@@ -11,7 +11,7 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -21,7 +21,7 @@ import (
 // each object, so that changes during the loop may or may not be seen. The loop holds the state
 // like an open Snapshot: a caller of iter.Pull must call its stop function.
 func All(s clientgo.Store) iter.Seq2[string, any] {
-	if own := door.TableOf(s); own != nil {
+	if own := beside.TableOf(s); own != nil {
 		return own.All()
 	}
 	return func(yield func(string, any) bool) { yieldKeys(s, s.ListKeys(), yield) }
@@ -29,7 +29,7 @@ func All(s clientgo.Store) iter.Seq2[string, any] {
 
 // ByIndex yields the key and object of each member of s.ByIndex(index, value), as All does.
 func ByIndex(s clientgo.Indexer, index, value string) (iter.Seq2[string, any], error) {
-	if own := door.TableOf(s); own != nil {
+	if own := beside.TableOf(s); own != nil {
 		return own.ByIndexSeq(index, value)
 	}
 	keys, err := s.IndexKeys(index, value)
@@ -50,7 +50,7 @@ func yieldKeys(s clientgo.Store, keys []string, yield func(string, any) bool) {
 // Len returns the number of objects in a store. It is constant-time for a store of package cache,
 // and lists the keys of others.
 func Len(s clientgo.Store) int {
-	if own := door.TableOf(s); own != nil {
+	if own := beside.TableOf(s); own != nil {
 		return own.Len()
 	}
 	return len(s.ListKeys())
@@ -59,7 +59,7 @@ func Len(s clientgo.Store) int {
 // Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if
 // the store belongs to package cache.
 func Count(s clientgo.Indexer, index, value string) (int, error) {
-	if own := door.TableOf(s); own != nil {
+	if own := beside.TableOf(s); own != nil {
 		return own.Count(index, value)
 	}
 	keys, err := s.IndexKeys(index, value)

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -41,7 +42,7 @@ var (
 // inspect.StatusOf). The caller must close it. The error is inspect.ErrForeign for a store or an
 // informer of another package.
 func Of(storeOrInformer any) (*Snapshot, error) {
-	own := door.TableOf(storeOrInformer)
+	own := beside.TableOf(storeOrInformer)
 	if own == nil {
 		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, door.ErrForeign)
 	}

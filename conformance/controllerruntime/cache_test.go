@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
@@ -145,7 +145,7 @@ func TestWhatTheCacheHandsOut(t *testing.T) {
 	require.NoError(t, err)
 	defer snapshot.Close()
 	assert.Equal(t, 2, snapshot.Len())
-	assert.Equal(t, 1, door.TableOf(informer).Snapshots().Open)
+	assert.Equal(t, 1, beside.TableOf(informer).Snapshots().Open)
 
 	inspection, err := inspect.Of(informer)
 	require.NoError(t, err)

@@ -33,11 +33,10 @@ type circle struct{ clientgo.Controller }
 
 func (c circle) GetController() clientgo.Controller { return c }
 
-// TestForeign: Of, TableOf and QueueOf return nil for values of other packages.
+// TestForeign: Of and QueueOf return nil for values of other packages.
 func TestForeign(t *testing.T) {
 	for _, v := range []any{nil, 7, circle{}, clientgo.NewStore(clientgo.MetaNamespaceKeyFunc), clientgo.NewSharedInformer(nil, nil, 0)} {
 		assert.Nil(t, Of(v))
-		assert.Nil(t, TableOf(v))
 		assert.Nil(t, QueueOf(v))
 	}
 }

@@ -10,18 +10,14 @@ package door
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
-	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
@@ -75,18 +71,6 @@ type Informer struct {
 	Transform *event.Transformer
 }
 
-// Named returns name with the informer's resource and server, if it does not contain the resource
-// already.
-func (i *Informer) Named(name string) string {
-	if !strings.Contains(name, i.Resource) {
-		name += " of " + i.Resource
-	}
-	if server := i.Report.Server(); server != "" {
-		name += " at " + server
-	}
-	return name
-}
-
 // Observed is the state that packages of observers keep with an informer.
 type Observed struct {
 	Number atomic.Uint64 // the informer's number in Running; 0 before Run
@@ -117,7 +101,7 @@ func (i *Informer) AddQueue(queueOrOurs any) {
 // Of returns the Informer of an informer or controller of this module, or nil. It unwraps wrappers
 // with a GetController method, such as client-go's typed informers.
 func Of(informer any) *Informer {
-	for range maxWrappers {
+	for range MaxWrappers {
 		if look, ok := HeldBy[Look](informer); ok {
 			return look()
 		}
@@ -130,8 +114,8 @@ func Of(informer any) *Informer {
 	return nil
 }
 
-// maxWrappers bounds the unwrapping, for a wrapper that returns itself.
-const maxWrappers = 16
+// MaxWrappers bounds the unwrapping, for a wrapper that returns itself.
+const MaxWrappers = 16
 
 // QueueOf returns the internal queue of a queue of this module, or of a type that embeds one, or
 // nil.
@@ -141,48 +125,6 @@ func QueueOf(v any) *queue.Queue {
 	}
 	own, _ := HeldBy[*queue.Queue](v)
 	return own
-}
-
-// TableOf returns the table of a store of this module, or of an informer's store, with or without
-// wrappers, or nil.
-func TableOf(storeOrInformer any) *table.Table {
-	s, isStore := storeOrInformer.(clientgo.Store)
-	if !isStore {
-		if own := Of(storeOrInformer); own != nil {
-			return own.Table
-		}
-		return nil
-	}
-	for range maxWrappers {
-		if own, ok := HeldBy[*table.Table](s); ok {
-			return own
-		}
-		inside, typed := insideTyped(s)
-		if !typed {
-			break
-		}
-		s = inside
-	}
-	return nil
-}
-
-// insideTyped returns the indexer inside one of client-go's typed indexers, whose type is not
-// exported. Wrappers of other packages are not unwrapped, because their content may differ from the
-// inner store's.
-func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
-	v := reflect.ValueOf(s)
-	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct || v.Type().PkgPath() != reflect.TypeFor[minor.DeletedObject[*metav1.ObjectMeta]]().PkgPath() {
-		return nil, false
-	}
-	field, ok := v.Type().FieldByName("Indexer")
-	if !ok || !field.Anonymous {
-		return nil, false
-	}
-	indexer, ok = v.FieldByIndex(field.Index).Interface().(clientgo.Indexer)
-	return indexer, ok
 }
 
 // Running has the informers and controllers of the process whose Run has not returned.

@@ -12,9 +12,13 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 )
 
 // Range is a shard: the objects whose hashes are in a range. A nil Range is the whole collection.
@@ -72,6 +76,36 @@ func Hash[T ~string | ~[]byte](uid T) uint64 {
 		hash = (hash ^ uint64(uid[i])) * 1099511628211
 	}
 	return hash
+}
+
+// Divide removes objects of other shards from a list.
+func (r *Range) Divide(list runtime.Object) error {
+	if r == nil {
+		return nil
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return err
+	}
+	return meta.SetList(list, slices.DeleteFunc(items, r.IsOther))
+}
+
+// IsOther reports whether an object with metadata is in another shard.
+func (r *Range) IsOther(obj runtime.Object) bool {
+	accessor, err := meta.Accessor(obj)
+	return err == nil && !r.Has(accessor)
+}
+
+// Of returns the ListerWatcher behind a ListerWatcher of one shard, such as that of package sources,
+// and its shard. For any other ListerWatcher, it returns lw and nil. The reflectors of this module
+// unwrap with Of, because they can drop objects of other shards before decoding them.
+func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
+	if l, ok := lw.(interface {
+		ShardOf() (clientgo.ListerWatcher, *Range)
+	}); ok {
+		return l.ShardOf()
+	}
+	return lw, nil
 }
 
 // IsServed reports whether the server applied the selector to the list, which then contains no

@@ -1,56 +1,56 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shard
+package sources
 
 import (
 	"context"
-	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/kinformer/cache/internal/shard"
 )
 
-// Lister is a ListerWatcher of one shard of another ListerWatcher. The reflectors of this module
-// unwrap it with Of, because they can drop objects of other shards before decoding them.
-type Lister struct {
+// Shard is a ListerWatcher of one shard of another ListerWatcher. The reflectors of this module unwrap
+// it with shard.Of.
+type Shard struct {
 	all  clientgo.ListerWatcher
-	part *Range
+	part *shard.Range
 	err  error // the reason why there is no such shard; every request returns it
 }
 
-// NewLister returns a lister of shard i of n. If there is no such shard, every request fails.
-func NewLister(all clientgo.ListerWatcher, i, n int) *Lister {
-	part, err := RangeOf(i, n)
-	return &Lister{all, part, err}
+// NewShard returns a ListerWatcher of shard i of n. If there is no such shard, every request fails.
+func NewShard(all clientgo.ListerWatcher, i, n int) *Shard {
+	part, err := shard.RangeOf(i, n)
+	return &Shard{all, part, err}
 }
 
-// Of returns the ListerWatcher behind a Lister, and its shard. For any other ListerWatcher, it
-// returns lw and nil.
-func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
-	if l, ok := lw.(*Lister); ok && l.err == nil {
-		return l.all, l.part
+// ShardOf returns the ListerWatcher behind l, and its shard. If every request fails, it returns l and
+// nil.
+func (l *Shard) ShardOf() (all clientgo.ListerWatcher, part *shard.Range) {
+	if l.err != nil {
+		return l, nil
 	}
-	return lw, nil
+	return l.all, l.part
 }
 
 // List is ListWithContext without a context.
-func (l *Lister) List(o metav1.ListOptions) (runtime.Object, error) {
+func (l *Shard) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
 // Watch is WatchWithContext without a context.
-func (l *Lister) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (l *Shard) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), o)
 }
 
 // ListWithContext lists, and removes objects of other shards from the list.
-func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (l *Shard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -61,20 +61,8 @@ func (l *Lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	return list, l.part.Divide(list)
 }
 
-// Divide removes objects of other shards from a list.
-func (r *Range) Divide(list runtime.Object) error {
-	if r == nil {
-		return nil
-	}
-	items, err := meta.ExtractList(list)
-	if err != nil {
-		return err
-	}
-	return meta.SetList(list, slices.DeleteFunc(items, r.isOther))
-}
-
 // WatchWithContext watches, and drops events about objects of other shards.
-func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (l *Shard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -91,7 +79,7 @@ func (l *Lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 // watch is stopped, even if no goroutine receives from ResultChan, unlike that of watch.Filter.
 type partWatch struct {
 	watch.Interface
-	part    *Range
+	part    *shard.Range
 	events  chan watch.Event
 	once    sync.Once
 	stopped chan struct{}
@@ -105,7 +93,7 @@ func (p *partWatch) run() {
 			if !open {
 				return
 			}
-			if e.Type != watch.Bookmark && p.part.isOther(e.Object) {
+			if e.Type != watch.Bookmark && p.part.IsOther(e.Object) {
 				continue
 			}
 			select {
@@ -128,13 +116,8 @@ func (p *partWatch) Stop() {
 	p.Interface.Stop()
 }
 
-func (r *Range) isOther(obj runtime.Object) bool {
-	accessor, err := meta.Accessor(obj)
-	return err == nil && !r.Has(accessor)
-}
-
 // IsWatchListSemanticsUnSupported reports whether the underlying ListerWatcher does not support
 // streaming lists.
-func (l *Lister) IsWatchListSemanticsUnSupported() bool {
+func (l *Shard) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.all)
 }

@@ -1,0 +1,65 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package beside has the functions that the packages beside the root share: relists, the table of a
+// store, and the words that describe an informer. They begin at a door.Informer. A program that
+// imports only the root package does not link it.
+package beside
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/reflector"
+)
+
+// Named returns name with the informer's resource and server, if it does not contain the resource
+// already.
+func Named(i *door.Informer, name string) string {
+	if !strings.Contains(name, i.Resource) {
+		name += " of " + i.Resource
+	}
+	if server := i.Report.Server(); server != "" {
+		name += " at " + server
+	}
+	return name
+}
+
+// DescribePhase describes a reflector's phase and for how long it lasts.
+func DescribePhase(phase string, since time.Time, age time.Duration) string {
+	switch {
+	case phase == "" || phase == string(reflector.Unstarted):
+		return "never run"
+	case since.IsZero():
+		return phase
+	default:
+		return fmt.Sprintf("%s for %v", phase, Shortly(age))
+	}
+}
+
+// Hanging describes the request that hangs.
+func Hanging(r *reflector.Status) string {
+	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, Shortly(r.HangsFor))
+}
+
+// Counted returns a number with a noun, in the plural if necessary.
+func Counted(n int64, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "ch"):
+		return fmt.Sprintf("%d %ses", n, noun)
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// Shortly rounds a duration for display.
+func Shortly(d time.Duration) time.Duration {
+	if d >= time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
