@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/identical"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // comparison compares one snapshot with the list at its version. Each listed object is looked up in
@@ -25,7 +25,7 @@ import (
 // cache, is read once.
 type comparison struct {
 	*auditor
-	state   *store.State
+	state   *beside.State
 	behind  map[string]struct{} // keys of objects that the transform refuses
 	seed    maphash.Seed
 	stored  []uint64        // hashes of the keys of listed objects that are stored
@@ -40,7 +40,7 @@ type comparison struct {
 	metadata bool
 }
 
-func (a *auditor) begin(state *store.State) *comparison {
+func (a *auditor) begin(state *beside.State) *comparison {
 	return &comparison{
 		auditor: a, state: state, behind: a.Transform.Behind(), seed: maphash.MakeSeed(),
 		stored: make([]uint64, 0, state.Len()), kinds: map[string]Kind{},

@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // Digest is a checksum of the content of a cache at a version. If two digests are equal, the caches
@@ -30,7 +30,7 @@ type Digest struct {
 func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Sum[0], d.Sum[1]) }
 
 // digestOf returns the digest of a snapshot.
-func digestOf(state *store.State) Digest {
+func digestOf(state *beside.State) Digest {
 	d := Digest{ResourceVersion: state.Version(), Objects: state.Len()}
 	var text []byte
 	for key, obj := range state.All() {

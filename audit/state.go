@@ -8,9 +8,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // errBusy means that a batch is being written to the store, or passed to the handlers.
@@ -23,7 +23,7 @@ const (
 
 // stateOf returns the state of the store as soon as no batch is being processed: after
 // microseconds, or, for a controller of NewInformer, when its handler has returned.
-func stateOf(ctx context.Context, own *door.Informer) (*store.State, error) {
+func stateOf(ctx context.Context, own *door.Informer) (*beside.State, error) {
 	for pause := leastPoll; ; pause = min(2*pause, mostPoll) {
 		stored, err := tryState(own)
 		if !errors.Is(err, errBusy) {
@@ -37,7 +37,7 @@ func stateOf(ctx context.Context, own *door.Informer) (*store.State, error) {
 
 // tryState returns the state of the store. It does not block: the error is errBusy, ErrUnvouched,
 // ErrEnded, or ErrUnsynced, also if the informer did not run when it was looked up.
-func tryState(own *door.Informer) (*store.State, error) {
+func tryState(own *door.Informer) (*beside.State, error) {
 	switch {
 	case own.Report.HasEnded():
 		return nil, ErrEnded
@@ -49,7 +49,7 @@ func tryState(own *door.Informer) (*store.State, error) {
 		return nil, errBusy
 	}
 	defer own.Delivery.Unlock()
-	if stored := own.Applier.State(own.Part); stored != nil {
+	if stored := beside.StateOf(own.Applier, own.Part); stored != nil {
 		return stored, nil
 	}
 	return nil, ErrUnvouched // as after a write to the store

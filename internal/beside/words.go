@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package beside has the functions that the packages beside the root share: relists, the table of a
-// store, and the words that describe an informer. They begin at a door.Informer. A program that
-// imports only the root package does not link it.
+// Package beside has the functions that the packages beside the root share: relists, the table and
+// the state of a store, and the words that describe an informer. Most begin at a door.Informer. A
+// program that imports only the root package does not link it.
 package beside
 
 import (

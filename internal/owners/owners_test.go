@@ -16,6 +16,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
@@ -197,7 +198,7 @@ func (r *sharedRig) checkOwners() {
 
 // checkState compares the State of a source with the model.
 func (r *sharedRig) checkState(s *modelSource) {
-	state := r.applier.State(s.Session)
+	state := beside.StateOf(r.applier, s.Session)
 	if state == nil {
 		require.Empty(r.t, s.has)
 		return
@@ -412,7 +413,7 @@ func TestSharedProgress(t *testing.T) {
 	r.batch = nil
 	assert.Equal(t, "7", b.Version())
 	assert.False(t, reached(b, "5"), "the first objects are added in any order")
-	assert.Nil(t, r.applier.State(nil))
+	assert.Nil(t, beside.StateOf(r.applier, nil))
 }
 
 // TestSharedTransactions checks that a list of a source, its replacement and its removal are each

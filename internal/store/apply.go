@@ -95,6 +95,14 @@ type Sharing interface {
 	Done()
 }
 
+// Part is one of several sources of a store.
+type Part interface {
+	// State returns the version of the store for the source, and the keys of its objects, with the
+	// version of each that other sources have too. The others have "", which stands for the version
+	// in the store. vouched is false if the source's server does not vouch for the version.
+	State(of Sharing) (version string, own map[string]string, vouched bool)
+}
+
 // share applies events at the front of a run of several sources, and returns their number.
 func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
 	admitted, applied := a.Sharing.Admit(run)

@@ -96,7 +96,7 @@ var mayUse = map[string][]string{
 		"internal/table", "internal/door", "internal/minor", "internal/pipeline", "internal/provider"},
 	"internal/event":            {},
 	"internal/door":             {"internal/event", "internal/fanout", "internal/queue", "internal/reflector", "internal/store", "internal/table"},
-	"internal/beside":           {"internal/door", "internal/minor", "internal/reflector", "internal/table"},
+	"internal/beside":           {"internal/door", "internal/event", "internal/minor", "internal/reflector", "internal/store", "internal/table"},
 	"internal/table":            {},
 	"internal/eventlog":         {},
 	"internal/identical":        {},

@@ -1,13 +1,14 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package beside
 
 import (
 	"iter"
 	"maps"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -15,27 +16,17 @@ import (
 // versions and UIDs. It keeps objects alive until it is closed.
 type State struct {
 	snapshot *table.Snapshot
-	received Received // owned by the State
+	received store.Received // owned by the State
 	version  string
-	// own has the keys of a source; nil if the State is that of the whole store. A value is the
-	// version of the object for this source if other sources have the object too, otherwise "",
-	// which stands for the version in the store.
-	own map[string]string
+	own      map[string]string // of store.Part.State; nil if the State is that of the whole store
 }
 
-// Part is one of several sources of a store.
-type Part interface {
-	// State returns the version of the store for the source, and the keys and versions of its
-	// objects, see State.own. vouched is false if its server does not vouch for the version.
-	State(of Sharing) (version string, own map[string]string, vouched bool)
-}
-
-// State returns the content of the store, or of a part of it, which may be nil. It returns nil if
-// the server does not vouch for a version of it. It must be called by the applier's user, between
-// two batches.
-func (a *Applier) State(of Part) *State {
+// StateOf returns the content of the store of an applier, or of a part of it, which may be nil. It
+// returns nil if the server does not vouch for a version of it. It must be called by the applier's
+// user, between two batches.
+func StateOf(a *store.Applier, of store.Part) *State {
 	s := &State{version: a.Contents.Table.RV()}
-	vouched := a.Progress.Vouches() && IsVouched(s.version)
+	vouched := a.Progress.Vouches() && store.IsVouched(s.version)
 	if of != nil {
 		s.version, s.own, vouched = of.State(a.Sharing)
 	}
