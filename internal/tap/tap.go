@@ -29,15 +29,9 @@ type Tap struct {
 
 	mu struct {
 		sync.Mutex
-		over     bool       // the call has returned: no body is taken any more
-		seen     bool       // a transport has found the tap
-		sent     time.Time  // about the time of the last request
-		silent   bool       // the last request got no response
-		several  bool       // more than one response could have been taken
-		why      string     // the reason why the last response was not taken
-		encoding Encoding   // of the response that was taken
-		watch    *watchBody // of a watch that was taken
-		list     *listBody  // of a list that was taken
+		over bool      // the call has returned: no body is taken any more
+		sent time.Time // about the time of the last request
+		taken
 	}
 }
 
@@ -163,14 +157,15 @@ func encodingOf(resp *http.Response) (e Encoding, why string) {
 	}
 }
 
-// taken is the state of a tap after the call has returned.
+// taken is the part of the state of a tap that matters after the call has returned.
 type taken struct {
-	seen, silent bool
-	several      bool
-	why          string
-	encoding     Encoding
-	watch        *watchBody
-	list         *listBody
+	seen     bool       // a transport has found the tap
+	silent   bool       // the last request got no response
+	several  bool       // more than one response could have been taken
+	why      string     // the reason why the last response was not taken
+	encoding Encoding   // of the response that was taken
+	watch    *watchBody // of a watch that was taken
+	list     *listBody  // of a list that was taken
 }
 
 // end marks the call as returned, and returns the state.
@@ -178,7 +173,7 @@ func (t *Tap) end() taken {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.over = true
-	return taken{t.mu.seen, t.mu.silent, t.mu.several, t.mu.why, t.mu.encoding, t.mu.watch, t.mu.list}
+	return t.mu.taken
 }
 
 // isOver reports whether the call has returned.
