@@ -129,7 +129,7 @@ func (h *podRecorder) handler() cache.ResourceEventHandlerFuncs {
 //
 // The first 8, the 24th and the 40th of its objects are in the sample.
 func wrongAbout(versions ...string) func(*door.Config) {
-	wrong := taptest.SlowDecoders(nil, func(obj runtime.Object) {
+	wrong := taptest.Decoders(nil, func(obj runtime.Object) {
 		if pod := obj.(*v1.Pod); slices.Contains(versions, pod.ResourceVersion) {
 			pod.Labels["app"] = "wrong"
 		}

@@ -358,7 +358,7 @@ func newSlowList(t *testing.T, kilobyte, timeout, cut time.Duration, hangs bool)
 	c.ContentType = runtime.ContentTypeJSON
 	c.Wrap(transport)
 	l.source = tappedOf(generated(t, c), &v1.Pod{}, func(o *tap.Options) {
-		right := taptest.SlowDecoders(nil, nil)
+		right := taptest.Decoders(nil, nil)
 		o.Ahead, o.Make = 10_000, func(of reflect.Type, e tap.Encoding) tap.Decoder { return dawdler{right(of, e), kilobyte} }
 	})
 	return l
@@ -634,7 +634,7 @@ func TestOtherObjects(t *testing.T) {
 		isDoubt(t, err)
 		assert.Len(t, ask(t, source, firstList).Items, 20)
 		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, func(o *tap.Options) {
-			o.Make = taptest.SlowDecoders(func(runtime.Object) bool { return true }, nil)
+			o.Make = taptest.Decoders(func(runtime.Object) bool { return true }, nil)
 		})
 		_, err = source.ListWithContext(t.Context(), firstList) // nothing was decoded directly
 		isDoubt(t, err)
@@ -718,7 +718,7 @@ func TestStoppedAnywhere(t *testing.T) {
 			} {
 				synctest.Test(t, func(t *testing.T) {
 					server := hanging(media, watchPieces(media))
-					source := watchOver(t, server, func(o *tap.Options) { o.Make = taptest.SlowDecoders(named("p9"), nil) })
+					source := watchOver(t, server, func(o *tap.Options) { o.Make = taptest.Decoders(named("p9"), nil) })
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					w, err := source.WatchWithContext(ctx, firstWatch)
@@ -813,6 +813,17 @@ func TestPanickingCall(t *testing.T) {
 	})
 }
 
+// lateDecoder reads no list before begin is closed.
+type lateDecoder struct {
+	tap.Decoder
+	begin <-chan struct{}
+}
+
+func (d lateDecoder) List(body io.Reader, check bool) tap.List {
+	<-d.begin
+	return d.Decoder.List(body, check)
+}
+
 // TestServerNotHeldUp checks that a list within the limit is received completely while its first
 // item is decoded, and that no more than the limit is received of a longer list.
 func TestServerNotHeldUp(t *testing.T) {
@@ -832,7 +843,8 @@ func TestServerNotHeldUp(t *testing.T) {
 			c.Wrap(transport)
 			decoding := make(chan struct{})
 			source := tappedOf(generated(t, c), &v1.Pod{}, func(o *tap.Options) {
-				o.Ahead, o.Make = limit, taptest.SlowToBegin(decoding)
+				right := taptest.Decoders(nil, nil)
+				o.Ahead, o.Make = limit, func(of reflect.Type, e tap.Encoding) tap.Decoder { return lateDecoder{right(of, e), decoding} }
 			})
 			done := make(chan outcome)
 			go func() { done <- ask(t, source, firstList) }()

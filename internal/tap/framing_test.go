@@ -32,7 +32,7 @@ import (
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
 
-// everyKind runs a test with clients of each kind, HTTP/1.1 and HTTP/2, slow decoders and those of
+// everyKind runs a test with clients of each kind, HTTP/1.1 and HTTP/2, decoders of package taptest and those of
 // package tap.
 func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
 	for _, k := range kinds {
@@ -349,7 +349,7 @@ func named(names ...string) func(runtime.Object) bool {
 // TestGivenUp checks that client-go decodes objects that the decoder gives up, in the same
 // position.
 func TestGivenUp(t *testing.T) {
-	refuses := func(o *tap.Options) { o.Make = taptest.SlowDecoders(named("p0", "p9", "p10", "p15", "p3"), nil) }
+	refuses := func(o *tap.Options) { o.Make = taptest.Decoders(named("p0", "p9", "p10", "p15", "p3"), nil) }
 	everyKind(t, func(t *testing.T, k kind, http2 bool) {
 		lists, watches := []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)}
 		plain := k.make(t, newServer(t, http2, lists, watches).config())
@@ -372,7 +372,7 @@ func TestMostlyGivenUp(t *testing.T) {
 	for _, k := range podClients {
 		server := newServer(t, false, nil, []answer{events(false, script...)})
 		all := func(runtime.Object) bool { return true }
-		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make = taptest.SlowDecoders(all, nil) })
+		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make = taptest.Decoders(all, nil) })
 		assert.Len(t, follow(t, source, firstWatch, 0).Events, 200)
 		state := source.ledger.State()
 		assert.Equal(t, "most objects cannot be decoded directly", state.Why)
@@ -392,7 +392,7 @@ func TestPanics(t *testing.T) {
 		lists, watches := []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)}
 		plain := k.make(t, newServer(t, false, lists, watches).config())
 		server := newServer(t, false, lists, watches)
-		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make = taptest.SlowDecoders(panics, nil) })
+		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make = taptest.Decoders(panics, nil) })
 		assert.Equal(t, follow(t, plain, firstWatch, 0), follow(t, source, firstWatch, 0))
 		assert.Equal(t, map[string]int64{"the decoder panicked with a value of type string": 1}, source.ledger.State().GivenUp)
 		_, err := source.ListWithContext(t.Context(), firstList)
@@ -406,7 +406,7 @@ func TestPanics(t *testing.T) {
 func damage(name string) func(o *tap.Options) {
 	return func(o *tap.Options) {
 		o.Verify = 10
-		o.Make = taptest.SlowDecoders(nil, func(obj runtime.Object) {
+		o.Make = taptest.Decoders(nil, func(obj runtime.Object) {
 			if named(name)(obj) {
 				obj.(metav1.Object).SetLabels(map[string]string{"app": "secret"})
 			}
@@ -505,7 +505,7 @@ func TestSecretKeys(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
 	source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) {
-		o.Make = taptest.SlowDecoders(nil, func(obj runtime.Object) { obj.(metav1.Object).GetLabels()["app"] = "other" })
+		o.Make = taptest.Decoders(nil, func(obj runtime.Object) { obj.(metav1.Object).GetLabels()["app"] = "other" })
 	})
 	_, err := source.ListWithContext(t.Context(), firstList)
 	require.Error(t, err)
@@ -912,7 +912,7 @@ func TestSampleOfABrokenList(t *testing.T) {
 	k := podClients[0]
 	server := newServer(t, false, []answer{cutOff, list("5", pods(20, "4")...)}, nil)
 	source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) {
-		o.Make, o.Start = taptest.SlowDecoders(nil, nil), 4 // the 12th
+		o.Make, o.Start = taptest.Decoders(nil, nil), 4 // the 12th
 	})
 	assert.NotEmpty(t, ask(t, source, firstList).Err)
 	assert.Len(t, ask(t, source, firstList).Items, 20)

@@ -81,7 +81,7 @@ func TestItemsOfErrors(t *testing.T) {
 	r, long := newRows(nil), strings.Repeat("x", leastRow)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
 	for known, many := range map[*rows]int{r: 1, nil: 0} {
-		d := ownDecoders(Options{Ledger: &Ledger{}}, known)(podForm.of, JSON)
+		d := OwnDecoders(Options{Ledger: &Ledger{}}, known)(podForm.of, JSON)
 		list := d.List(strings.NewReader(body), false)
 		broken, err := list.Next()
 		require.NoError(t, err)
@@ -371,7 +371,7 @@ func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte
 // followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
 	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, streamType: &streamType{
-		decoder: safeDecoder{ownDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
+		decoder: safeDecoder{OwnDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -853,7 +853,7 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	const alive, come = 1000, 12_000
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
-		d := ownDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
+		d := OwnDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
 		f.streamType.decoder = safeDecoder{d}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)

@@ -25,9 +25,9 @@ const (
 	maxItem = maxFrame
 )
 
-// ownDecoders returns a Maker of the decoders of this package, for one informer. Lists look up
+// OwnDecoders returns a Maker of the decoders of this package, for one informer. Lists look up
 // former objects in known, which may be nil.
-func ownDecoders(by Options, known *rows) Maker {
+func OwnDecoders(by Options, known *rows) Maker {
 	return func(t reflect.Type, e Encoding) Decoder {
 		if t.Kind() != reflect.Pointer {
 			return nil

@@ -52,7 +52,7 @@ func (k kind) decoders(o *tap.Options) {
 	}
 }
 
-// bothDecoders runs a test with slow decoders, and with those of package tap.
+// bothDecoders runs a test with the decoders of package taptest, and with those of package tap.
 func bothDecoders(t *testing.T, name string, k kind, test func(*testing.T, kind)) {
 	for _, k.own = range []bool{false, true} {
 		t.Run(fmt.Sprintf("%s, own %v", name, k.own), func(t *testing.T) { test(t, k) })
@@ -110,14 +110,14 @@ func listWatchOf[L runtime.Object](c interface {
 	}
 }
 
-// tapped is a source with a slow but correct decoder.
+// tapped is a source with the decoders of package taptest.
 type tapped struct {
 	*tap.Source
 	ledger *tap.Ledger
 }
 
 func tappedOf(lw clientgo.ListerWatcherWithContext, example any, change func(*tap.Options)) tapped {
-	o := tap.Options{Make: taptest.SlowDecoders(nil, nil), Ledger: &tap.Ledger{}, Start: sampleStart}
+	o := tap.Options{Make: taptest.Decoders(nil, nil), Ledger: &tap.Ledger{}, Start: sampleStart}
 	if change != nil {
 		change(&o)
 	}

@@ -76,7 +76,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		if o.Share && o.Remember {
 			s.rows = newRows(o.Drop)
 		}
-		o.Make = ownDecoders(o, s.rows)
+		o.Make = OwnDecoders(o, s.rows)
 	}
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())

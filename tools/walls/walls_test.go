@@ -115,7 +115,7 @@ var mayUse = map[string][]string{
 	"internal/decode/proto":    {"internal/decode/mem", "internal/decode/scan", "internal/decode/share"},
 	"internal/interleave":      {},
 	"internal/tap":             {"internal/decode", "internal/decode/mem", "internal/decode/proto", "internal/decode/share", "internal/decode/stream", "internal/event", "internal/shard"},
-	"internal/tap/taptest":     {"internal/decode/stream", "internal/tap"},
+	"internal/tap/taptest":     {"internal/tap"},
 	"internal/reflector":       {"internal/event", "internal/shard", "internal/tap"},
 	"internal/queue":           {"internal/event"},
 	"internal/store":           {"internal/event", "internal/table", "internal/identical"},
