@@ -70,10 +70,10 @@ type follower struct {
 // startFollower starts an informer with a handler of each kind, a reader and an auditor.
 func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*follower, error) {
 	number := uint64(r.informers.Add(1))
-	random := rand.New(rand.NewPCG(r.config.Seed, 1<<32+number))
+	random := rand.New(rand.NewPCG(*seed, 1<<32+number))
 	f := &follower{
 		name: fmt.Sprintf("%s/%s#%d", k.name, mode, number), kind: k, mode: mode, report: r.report,
-		tapped: r.config.Library == Kinformer && random.IntN(100) < r.config.Tapped,
+		tapped: *library == ours && random.IntN(100) < *tapped,
 	}
 	f.shares = f.tapped && random.IntN(2) == 0
 	resource, err := r.cluster.resource(k.name, f.tapped)
@@ -88,7 +88,7 @@ func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*fo
 		Skipped:      f.skipped,
 	}
 	resync := []time.Duration{0, 2 * time.Second}[random.IntN(2)]
-	f.informer = f.library(r.config.Library, random)(f.source, resource.Example, resync, cache.Indexers{
+	f.informer = f.library(random)(f.source, resource.Example, resync, cache.Indexers{
 		cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, shardIndex: byShard,
 	})
 	for _, kind := range handlerKinds {
@@ -96,15 +96,15 @@ func (r *run) startFollower(ctx context.Context, k *kind, mode follow.Mode) (*fo
 			return nil, err
 		}
 	}
-	f.start(ctx, r.config, random)
+	f.start(ctx, random)
 	return f, nil
 }
 
 // library returns the constructor of the informer. An informer that decodes directly requests pages
 // itself: it cannot decode the answer to a list whose limit its source has changed.
-func (f *follower) library(name string, random *rand.Rand) newInformer {
+func (f *follower) library(random *rand.Rand) newInformer {
 	if !f.tapped {
-		return libraries[name]
+		return libraries[*library]
 	}
 	f.source.PageSize = 0
 	options := kinformer.Options{Decoding: kinformer.Decoding{ShareParts: f.shares}}
@@ -114,11 +114,11 @@ func (f *follower) library(name string, random *rand.Rand) newInformer {
 	return kinformer.Constructor(options)
 }
 
-func (f *follower) start(ctx context.Context, config Config, random *rand.Rand) {
+func (f *follower) start(ctx context.Context, random *rand.Rand) {
 	ctx, f.cancel = context.WithCancel(ctx)
 	f.running.Go(func() { f.informer.RunWithContext(ctx) })
-	f.running.Go(func() { f.read(ctx, random, config.Pause) })
-	if config.Library == Kinformer {
+	f.running.Go(func() { f.read(ctx, random) })
+	if *library == ours {
 		f.running.Go(func() { f.audit(ctx) })
 	}
 }
@@ -238,10 +238,10 @@ func (f *follower) audit(ctx context.Context) {
 }
 
 // read reads all objects repeatedly until ctx is done, by a list, an index or a snapshot.
-func (f *follower) read(ctx context.Context, random *rand.Rand, pause time.Duration) {
+func (f *follower) read(ctx context.Context, random *rand.Rand) {
 	report, n := f.report.of(f.name+" reader"), int64(0)
 	r, indexer := checker.NewReads(f.kind.ledger, report), f.informer.GetIndexer()
-	for f.eager.Load() && ctx.Err() == nil || wait(ctx, pause) {
+	for f.eager.Load() && ctx.Err() == nil || wait(ctx, *pause) {
 		at := r.Position(indexer.LastStoreSyncResourceVersion())
 		switch random.IntN(3) {
 		case 0:

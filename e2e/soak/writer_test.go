@@ -20,18 +20,17 @@ import (
 type writer struct {
 	*kind
 	report    *report
-	pause     time.Duration
 	random    *rand.Rand
 	known     map[string]checker.State // existing objects
 	uncertain map[string]bool          // after an unanswered write
 	values    int
 }
 
-// write changes one of names objects at a time until ctx is done.
-func (w *writer) write(ctx context.Context, prefix string, names int) {
-	for wait(ctx, w.pause) {
+// write changes one object at a time until ctx is done.
+func (w *writer) write(ctx context.Context, prefix string) {
+	for wait(ctx, *pause) {
 		// A few names are changed often, most seldom.
-		name := fmt.Sprintf("%s-%d", prefix, w.random.IntN(1+w.random.IntN(names)))
+		name := fmt.Sprintf("%s-%d", prefix, w.random.IntN(1+w.random.IntN(*names)))
 		w.step(ctx, name, w.random.IntN(10))
 	}
 }

@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +19,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
-	"github.com/kinformer/cache/e2e/proxy"
 	"github.com/kinformer/cache/e2e/transport"
 )
 
@@ -37,14 +33,14 @@ type doing func(ctx context.Context, r *run, random *rand.Rand) error
 // lanes run side by side, each with one fault at a time.
 var lanes = [2][]fault{{
 	{"network: connections cut", cut},
-	{"network: connections refused", weather(func(*rand.Rand) proxy.Weather { return proxy.Weather{Refuse: true} }, before)},
-	{"network: stalled", weather(stalled, never)},
-	{"network: stalled, then cut", weather(stalled, after)},
-	{"network: delayed", weather(func(random *rand.Rand) proxy.Weather {
-		return proxy.Weather{Delay: between(random, time.Millisecond, 200*time.Millisecond)}
+	{"network: connections refused", breakNetwork(func(*rand.Rand) weather { return weather{refuse: true} }, before)},
+	{"network: stalled", breakNetwork(stalled, never)},
+	{"network: stalled, then cut", breakNetwork(stalled, after)},
+	{"network: delayed", breakNetwork(func(random *rand.Rand) weather {
+		return weather{delay: between(random, time.Millisecond, 200*time.Millisecond)}
 	}, never)},
-	{"network: cut within frames", weather(func(random *rand.Rand) proxy.Weather {
-		return proxy.Weather{CutAfter: 1 + random.Int64N(40_000)}
+	{"network: cut within frames", breakNetwork(func(random *rand.Rand) weather {
+		return weather{cutAfter: 1 + random.Int64N(40_000)}
 	}, never)},
 	{"server: killed and restarted", func(ctx context.Context, r *run, random *rand.Rand) error {
 		return r.cluster.restart(ctx, true, between(random, 0, maxDown))
@@ -86,39 +82,39 @@ func between(random *rand.Rand, least, most time.Duration) time.Duration {
 
 func cut(ctx context.Context, r *run, random *rand.Rand) error {
 	for range 1 + random.IntN(4) {
-		r.cluster.proxy.Cut()
+		r.cluster.network.cut()
 		wait(ctx, between(random, 10*time.Millisecond, time.Second))
 	}
 	return nil
 }
 
-// Whether and when weather cuts all connections.
+// Whether and when breakNetwork cuts all connections.
 const (
 	never = iota
 	before
 	after
 )
 
-// weather sets the weather for a while.
-func weather(draw func(*rand.Rand) proxy.Weather, cuts int) doing {
+// breakNetwork sets the weather for a while.
+func breakNetwork(draw func(*rand.Rand) weather, cuts int) doing {
 	return func(ctx context.Context, r *run, random *rand.Rand) error {
-		r.cluster.proxy.SetWeather(draw(random))
+		r.cluster.network.set(draw(random))
 		if cuts == before {
-			r.cluster.proxy.Cut()
+			r.cluster.network.cut()
 		}
 		wait(ctx, between(random, 500*time.Millisecond, 3*time.Second))
-		r.cluster.proxy.SetWeather(proxy.Weather{})
+		r.cluster.network.set(weather{})
 		if cuts == after {
-			r.cluster.proxy.Cut()
+			r.cluster.network.cut()
 		}
 		return nil
 	}
 }
 
 // stalled stalls one direction or both.
-func stalled(random *rand.Rand) proxy.Weather {
+func stalled(random *rand.Rand) weather {
 	n := 1 + random.IntN(3)
-	return proxy.Weather{Stall: [2]bool{n&1 != 0, n&2 != 0}}
+	return weather{stall: [2]bool{n&1 != 0, n&2 != 0}}
 }
 
 func freeze(ctx context.Context, r *run, random *rand.Rand) error {
@@ -139,16 +135,16 @@ func withoutWatchCache(ctx context.Context, r *run, random *rand.Rand) error {
 	if err := r.cluster.compact(ctx); err != nil {
 		return err
 	}
-	r.cluster.proxy.Cut()
+	r.cluster.network.cut()
 	r.cluster.opts.DisableWatchCache = false
 	return r.cluster.restart(ctx, true, 0)
 }
 
 // expire disconnects the informers until their resourceVersion has expired on the server.
 func expire(ctx context.Context, r *run, _ *rand.Rand) error {
-	r.cluster.proxy.SetWeather(proxy.Weather{Refuse: true})
-	defer r.cluster.proxy.SetWeather(proxy.Weather{})
-	r.cluster.proxy.Cut()
+	r.cluster.network.set(weather{refuse: true})
+	defer r.cluster.network.set(weather{})
+	r.cluster.network.cut()
 	wait(ctx, time.Second) // writers continue
 	if err := r.cluster.compact(ctx); err != nil {
 		return err
@@ -161,7 +157,7 @@ func refuse(ctx context.Context, r *run, random *rand.Rand) error {
 	r.cluster.refusing.Store(30 + random.Int64N(71))
 	defer r.cluster.refusing.Store(0)
 	for range 2 {
-		r.cluster.proxy.Cut()
+		r.cluster.network.cut()
 		wait(ctx, between(random, time.Second, 3*time.Second))
 	}
 	return nil
@@ -251,10 +247,10 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// cluster is the server with its proxy, and the clients of the writers. One fault at a time uses it.
+// cluster is the server with the network before it, and the clients of the writers. One fault at a time uses it.
 type cluster struct {
 	server   *apiserver.Server
-	proxy    *proxy.Proxy
+	network  *network
 	opts     apiserver.Options // for the next start
 	writer   dynamic.Interface
 	direct   func()       // closes the writers' connections
@@ -262,27 +258,19 @@ type cluster struct {
 	refusing atomic.Int64 // percentage of the informers' requests
 }
 
-func startCluster(ctx context.Context, binary string) (_ *cluster, err error) {
-	c := &cluster{direct: func() {}}
+func startCluster(ctx context.Context, dir string) (*cluster, error) {
+	c := &cluster{network: newNetwork(), opts: apiserver.Options{DataDir: dir}}
 	c.gate.Refuse = func(*http.Request) int {
 		if rand.Int64N(100) >= c.refusing.Load() {
 			return 0
 		}
 		return 1 + rand.IntN(3)
 	}
-	if c.opts.DataDir, err = os.MkdirTemp("", "kinformer-soak-"); err != nil {
+	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	c.opts.Binary = binary
-	if err := c.start(ctx); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(c.opts.DataDir))
-	}
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.opts.Port))
-	if c.proxy, err = proxy.Listen(func() string { return address }); err == nil {
-		err = c.connect(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.stop(ctx))
+	if err := c.connect(ctx); err != nil {
+		return nil, errors.Join(err, c.server.Stop(ctx))
 	}
 	return c, nil
 }
@@ -328,10 +316,10 @@ func (c *cluster) restart(ctx context.Context, kill bool, down time.Duration) er
 	return c.start(ctx)
 }
 
-// resource returns a resource read through the proxy, over its own connection.
+// resource returns a resource read through the network, over its own connection.
 func (c *cluster) resource(kind string, tapped bool) (*follow.Resource, error) {
 	config := c.server.Config()
-	config.Dial = c.proxy.Dial
+	config.Dial = c.network.dial
 	config.Wrap(c.gate.Wrap)
 	if tapped {
 		transport.Direct(config)
@@ -345,10 +333,9 @@ func (c *cluster) compact(ctx context.Context) error {
 	return err
 }
 
-func (c *cluster) stop(ctx context.Context) (err error) {
+func (c *cluster) stop(ctx context.Context) error {
 	c.direct()
-	if c.proxy != nil {
-		err = c.proxy.Close()
-	}
-	return errors.Join(err, c.server.Stop(ctx), os.RemoveAll(c.opts.DataDir))
+	c.network.cut()
+	c.network.pumps.Wait()
+	return c.server.Stop(ctx)
 }
