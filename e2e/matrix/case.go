@@ -15,20 +15,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/direct"
-	"github.com/kinformer/cache/e2e/follow"
 )
 
 // Case is one combination.
@@ -71,15 +61,15 @@ func option(is bool, yes, no string) string {
 	return no
 }
 
-// All returns all valid combinations: some clients support only one encoding.
-func All(clients ...Client) (all []Case) {
+// all returns all valid combinations: some clients support only one encoding.
+func all(clients []Client) (all []Case) {
 	for i := range 2 * 2 * 2 * 2 * 3 {
 		c := Case{
 			Encoding: []string{JSON, Protobuf}[i%2], HTTP2: i/2%2 == 0, Gzip: i/4%2 == 0, Share: i/8%2 == 0,
 			Mode: []string{List, Pages, WatchList}[i/16],
 		}
 		for _, c.Client = range clients {
-			if c.Client.knows(c.Encoding) {
+			if slices.Contains(c.Client.Encodings, c.Encoding) {
 				all = append(all, c)
 			}
 		}
@@ -87,30 +77,27 @@ func All(clients ...Client) (all []Case) {
 	return all
 }
 
-// WholeEnv is the environment variable that selects all combinations if it is "all".
-const WholeEnv = "KINFORMER_MATRIX"
+// wholeEnv is the environment variable that selects all combinations if it is "all".
+const wholeEnv = "KINFORMER_MATRIX"
 
-// Chosen returns all combinations if WholeEnv is "all". Otherwise it returns a subset with every pair of
+// chosen returns all combinations if wholeEnv is "all". Otherwise it returns a subset with every pair of
 // values that occurs in all. It repeatedly adds the case with the most pairs not yet covered.
-func Chosen(all []Case) (some []Case) {
-	if os.Getenv(WholeEnv) == "all" {
+func chosen(all []Case) (some []Case) {
+	if os.Getenv(wholeEnv) == "all" {
 		return all
 	}
 	have := map[string]bool{}
-	for {
-		best, most := Case{}, 0
-		for _, c := range all {
-			n := 0
-			for _, pair := range c.pairs() {
-				if !have[pair] {
-					n++
-				}
-			}
-			if n > most {
-				best, most = c, n
+	missing := func(c Case) (n int) {
+		for _, pair := range c.pairs() {
+			if !have[pair] {
+				n++
 			}
 		}
-		if most == 0 {
+		return n
+	}
+	for {
+		best := slices.MaxFunc(all, func(a, b Case) int { return missing(a) - missing(b) })
+		if missing(best) == 0 {
 			return some
 		}
 		for _, pair := range best.pairs() {
@@ -144,51 +131,4 @@ type Client struct {
 	// has ended after ctx is done. config has the server and the encoding; all requests must be made by
 	// httpClient.
 	Run func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error
-}
-
-func (c Client) knows(encoding string) bool { return slices.Contains(c.Encodings, encoding) }
-
-// Clients returns the kinds of client-go and kinformer.
-func Clients() []Client {
-	both := []string{JSON, Protobuf}
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
-	return []Client{
-		{"generated", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
-			return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
-		})},
-		{"ListWatch of a client", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
-			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
-		})},
-		{"direct.NewListWatch", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
-			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
-		})},
-		{"dynamic", []string{JSON}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-			client, err := dynamic.NewForConfigAndClient(config, httpClient)
-			if err != nil {
-				return err
-			}
-			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &unstructured.Unstructured{}, 0, nil).RunWithContext(ctx)
-			return nil
-		}},
-		{"metadata", []string{Protobuf}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-			client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
-			if err != nil {
-				return err
-			}
-			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &metav1.PartialObjectMetadata{}, 0, nil).RunWithContext(ctx)
-			return nil
-		}},
-	}
-}
-
-// generated returns Client.Run of a generated client.
-func generated(source func(kubernetes.Interface) cache.ListerWatcher) func(context.Context, *rest.Config, *http.Client, NewInformer) error {
-	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-		client, err := kubernetes.NewForConfigAndClient(config, httpClient)
-		if err != nil {
-			return err
-		}
-		newInformer(source(client), &corev1.Pod{}, 0, nil).RunWithContext(ctx)
-		return nil
-	}
 }

@@ -16,10 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -28,23 +26,26 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/e2e/transport"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
 )
 
 // together is the number of cases that follow one server at a time.
 const together = 20
 
-// Compare compares all cases. Pages need a server without a watch cache: a watch cache answers the first
-// list completely. options are the options of the servers.
-func Compare(t *testing.T, ctx context.Context, cases []Case, options apiserver.Options) {
+// Compare compares the combinations of these clients: a subset with all pairs of values, or all of them.
+// Pages need a server without a watch cache: a watch cache answers the first list completely.
+func Compare(t *testing.T, ctx context.Context, clients ...Client) {
 	t.Helper()
+	cases := chosen(all(clients))
+	t.Logf("%d combinations", len(cases))
 	for _, cached := range []bool{true, false} {
-		options.DisableWatchCache = !cached
 		some := slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return cached == (c.Mode == Pages) })
 		for chunk := range slices.Chunk(some, together) {
-			compareAt(t, ctx, chunk, options)
+			compareAt(t, ctx, chunk, apiserver.Options{DisableWatchCache: !cached})
 		}
 	}
+	assert.NoError(t, transport.Verify())
 }
 
 // twins are two followers of one case.
@@ -152,7 +153,7 @@ func (p *twins) compare(t *testing.T, ctx context.Context) {
 
 const (
 	// population is the number of initial pods, bulk the size of an annotation of each, in bytes: a page
-	// of half of the pods exceeds 128 KiB, from which on servers compress.
+	// of the metadata of half of the pods exceeds 128 KiB, from which on servers compress.
 	population = 100
 	bulk       = 4 << 10
 
@@ -161,35 +162,12 @@ const (
 
 // pod has fields of most kinds, and texts with more than one encoding.
 func pod(i int) *corev1.Pod {
-	started := metav1.NewTime(time.Unix(1_700_000_000+int64(i), 0))
-	grace, yes, user := int64(30), true, int64(i)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("pod-%03d", i), Namespace: Namespace, Finalizers: nil,
-			Labels:      map[string]string{"app": "a", "empty": "", "n": fmt.Sprint(i % 7)},
-			Annotations: map[string]string{"bulk": strings.Repeat(fmt.Sprint(i%10), bulk), "odd": "\"\\\n\t <é>&\u2028 \U0001F600 \x00"},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "set", UID: types.UID(fmt.Sprint("uid-", i)), Controller: &yes,
-			}},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: fmt.Sprintf("node-%d", i%5), TerminationGracePeriodSeconds: &grace, NodeSelector: map[string]string{"zone": "z"},
-			SecurityContext: &corev1.PodSecurityContext{RunAsUser: &user, SupplementalGroups: []int64{1, 2, 3}},
-			Containers: []corev1.Container{{
-				Name: "main", Image: "image:" + fmt.Sprint(i), Args: []string{"", "a=b"},
-				Env: []corev1.EnvVar{{Name: "A", Value: "ü"}, {Name: "EMPTY"}},
-				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("1.5Gi")},
-				},
-				LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/", Port: intstr.FromString("web")}}},
-				Ports:         []corev1.ContainerPort{{Name: "web", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
-			}},
-			Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
-		},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started, Conditions: []corev1.PodCondition{
-			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: started},
-		}},
-	}
+	p := workload.Pod(workload.Config{N: 2 * population}, i)
+	p.Name, p.Namespace, p.ResourceVersion, p.UID = fmt.Sprintf("pod-%03d", i), Namespace, "", ""
+	p.Labels["empty"] = ""
+	p.Annotations["bulk"] = strings.Repeat(fmt.Sprint(i%10), bulk)
+	p.Annotations["odd"] = "\"\\\n\t <é>&\u2028 \U0001F600 \x00"
+	return p
 }
 
 // populate creates the initial pods.
