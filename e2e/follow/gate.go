@@ -4,11 +4,12 @@
 package follow
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,8 +39,8 @@ type Gate struct {
 
 	mu struct {
 		sync.Mutex
-		withdrawn bool
-		watches   map[*cutBody]struct{}
+		permission context.Context // ends with Withdraw; nil: not asked for since Restore
+		withdraw   context.CancelFunc
 	}
 }
 
@@ -48,34 +49,27 @@ func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper { return gated{g, 
 
 // Withdraw withdraws the permission and ends the open watches, as servers do from time to time.
 func (g *Gate) Withdraw() {
+	g.permission()
 	g.mu.Lock()
-	watches := g.mu.watches
-	g.mu.withdrawn, g.mu.watches = true, nil
-	g.mu.Unlock()
-	for w := range watches {
-		w.cut.Store(true)
-		_ = w.Close() // the informer closes it again and receives that error
-	}
+	defer g.mu.Unlock()
+	g.mu.withdraw()
 }
 
 // Restore restores the permission.
 func (g *Gate) Restore() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.withdrawn = false
+	g.mu.permission = nil
 }
 
-// permits reports whether pods may be read. If so, it registers watch, if not nil, for Withdraw.
-func (g *Gate) permits(watch *cutBody) bool {
+// permission returns a context that has ended if pods must not be read.
+func (g *Gate) permission() context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if watch != nil && !g.mu.withdrawn {
-		if g.mu.watches == nil {
-			g.mu.watches = map[*cutBody]struct{}{}
-		}
-		g.mu.watches[watch] = struct{}{}
+	if g.mu.permission == nil {
+		g.mu.permission, g.mu.withdraw = context.WithCancel(context.Background())
 	}
-	return !g.mu.withdrawn
+	return g.mu.permission
 }
 
 // refuse returns the answer for why.
@@ -83,15 +77,13 @@ func (g *Gate) refuse(r *http.Request, why *apierrors.StatusError) (*http.Respon
 	g.Own.Add(1)
 	status := why.ErrStatus
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	body, err := json.Marshal(status)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		StatusCode: int(status.Code), Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}},
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-		Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}, nil
+	answer := httptest.NewRecorder()
+	answer.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	answer.WriteHeader(int(status.Code))
+	err := json.NewEncoder(answer).Encode(status)
+	response := answer.Result()
+	response.Request = r
+	return response, err
 }
 
 type gated struct {
@@ -104,45 +96,43 @@ func (g gated) WrappedRoundTripper() http.RoundTripper { return g.next }
 
 // RoundTrip implements http.RoundTripper.
 func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
-	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("as a test wants it"))
 	if g.Refuse != nil {
 		if seconds := g.Refuse(r); seconds > 0 {
 			return g.refuse(r, apierrors.NewTooManyRequests("busy, as a test wants it", seconds))
 		}
 	}
-	ofPods := r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
-	if ofPods && !g.permits(nil) {
-		return g.refuse(r, forbidden)
+	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods") {
+		return g.next.RoundTrip(r)
+	}
+	permission := g.permission()
+	if permission.Err() != nil {
+		return g.refuse(r, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("as a test wants it")))
 	}
 	response, err := g.next.RoundTrip(r)
-	if err == nil && ofPods && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" {
-		body := &cutBody{ReadCloser: response.Body, gate: g.Gate}
-		if !g.permits(body) { // withdrawn meanwhile
-			_ = response.Body.Close()
-			return g.refuse(r, forbidden)
-		}
-		response.Body = body
+	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" {
+		of := response.Body
+		// The informer closes it again, and receives that error.
+		forget := context.AfterFunc(permission, func() { _ = of.Close() })
+		response.Body = &cutBody{of, permission, forget}
 	}
 	return response, err
 }
 
-// cutBody is the body of a watch. After a cut it ends with io.EOF.
+// cutBody is the body of a watch. It ends with io.EOF when the permission is withdrawn.
 type cutBody struct {
 	io.ReadCloser
-	gate *Gate
-	cut  atomic.Bool
+	permission context.Context
+	forget     func() bool
 }
 
 func (b *cutBody) Close() error {
-	b.gate.mu.Lock()
-	delete(b.gate.mu.watches, b)
-	b.gate.mu.Unlock()
+	b.forget()
 	return b.ReadCloser.Close()
 }
 
 func (b *cutBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if err != nil && b.cut.Load() {
+	if err != nil && b.permission.Err() != nil {
 		err = io.EOF
 	}
 	return n, err
