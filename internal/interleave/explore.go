@@ -50,10 +50,6 @@ func Explore(preemptions int, program func() Program) Report {
 func Replay(schedule []Switch, program func() Program) (text string, err error) {
 	exploring = true
 	defer func() { exploring = false }()
-	return replay(schedule, program)
-}
-
-func replay(schedule []Switch, program func() Program) (text string, err error) {
 	r := run{trace: new(trace)}
 	_, err = r.start(program(), schedule)
 	return r.trace.String(), err
@@ -114,7 +110,7 @@ func (e *explorer) try(schedule []Switch) bool {
 		return true
 	}
 	e.Failure = &Failure{Err: err, Schedule: append([]Switch(nil), schedule...)}
-	e.Failure.Trace, _ = replay(schedule, e.program)
+	e.Failure.Trace, _ = Replay(schedule, e.program)
 	return false
 }
 

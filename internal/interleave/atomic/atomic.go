@@ -12,84 +12,50 @@ import (
 	"github.com/kinformer/cache/internal/interleave"
 )
 
-// Bool is atomic.Bool with points.
-type Bool struct{ v atomic.Bool }
+// value is the type A of sync/atomic, whose values are of type V, with points.
+type value[V, A any, P interface {
+	*A
+	Load() V
+	Store(V)
+	Swap(V) V
+	CompareAndSwap(V, V) bool
+}] struct{ v A }
 
-func (x *Bool) Load() bool { interleave.Point(); return x.v.Load() }
+func (x *value[V, A, P]) Load() V { interleave.Point(); return P(&x.v).Load() }
 
-func (x *Bool) Store(to bool) { interleave.Point(); x.v.Store(to) }
+func (x *value[V, A, P]) Store(to V) { interleave.Point(); P(&x.v).Store(to) }
 
-func (x *Bool) Swap(to bool) bool { interleave.Point(); return x.v.Swap(to) }
+func (x *value[V, A, P]) Swap(to V) V { interleave.Point(); return P(&x.v).Swap(to) }
 
-func (x *Bool) CompareAndSwap(from, to bool) bool {
+func (x *value[V, A, P]) CompareAndSwap(from, to V) bool {
 	interleave.Point()
-	return x.v.CompareAndSwap(from, to)
+	return P(&x.v).CompareAndSwap(from, to)
 }
 
-// Int32 is atomic.Int32 with points.
-type Int32 struct{ v atomic.Int32 }
+// number is a value of a type with Add.
+type number[V, A any, P interface {
+	*A
+	Load() V
+	Store(V)
+	Swap(V) V
+	CompareAndSwap(V, V) bool
+	Add(V) V
+}] struct{ value[V, A, P] }
 
-func (x *Int32) Load() int32 { interleave.Point(); return x.v.Load() }
+func (x *number[V, A, P]) Add(by V) V { interleave.Point(); return P(&x.v).Add(by) }
 
-func (x *Int32) Store(to int32) { interleave.Point(); x.v.Store(to) }
+// The types of sync/atomic with points.
+type (
+	Bool   = value[bool, atomic.Bool, *atomic.Bool]
+	Int32  = number[int32, atomic.Int32, *atomic.Int32]
+	Int64  = number[int64, atomic.Int64, *atomic.Int64]
+	Uint32 = number[uint32, atomic.Uint32, *atomic.Uint32]
+	Uint64 = number[uint64, atomic.Uint64, *atomic.Uint64]
 
-func (x *Int32) Add(by int32) int32 { interleave.Point(); return x.v.Add(by) }
-
-// Int64 is atomic.Int64 with points.
-type Int64 struct{ v atomic.Int64 }
-
-func (x *Int64) Load() int64 { interleave.Point(); return x.v.Load() }
-
-func (x *Int64) Store(to int64) { interleave.Point(); x.v.Store(to) }
-
-func (x *Int64) Add(by int64) int64 { interleave.Point(); return x.v.Add(by) }
-
-func (x *Int64) CompareAndSwap(from, to int64) bool {
-	interleave.Point()
-	return x.v.CompareAndSwap(from, to)
-}
-
-// Uint32 is atomic.Uint32 with points.
-type Uint32 struct{ v atomic.Uint32 }
-
-func (x *Uint32) Load() uint32 { interleave.Point(); return x.v.Load() }
-
-func (x *Uint32) Store(to uint32) { interleave.Point(); x.v.Store(to) }
-
-func (x *Uint32) Add(by uint32) uint32 { interleave.Point(); return x.v.Add(by) }
-
-func (x *Uint32) CompareAndSwap(from, to uint32) bool {
-	interleave.Point()
-	return x.v.CompareAndSwap(from, to)
-}
-
-// Uint64 is atomic.Uint64 with points.
-type Uint64 struct{ v atomic.Uint64 }
-
-func (x *Uint64) Load() uint64 { interleave.Point(); return x.v.Load() }
-
-func (x *Uint64) Store(to uint64) { interleave.Point(); x.v.Store(to) }
-
-func (x *Uint64) Add(by uint64) uint64 { interleave.Point(); return x.v.Add(by) }
-
-func (x *Uint64) CompareAndSwap(from, to uint64) bool {
-	interleave.Point()
-	return x.v.CompareAndSwap(from, to)
-}
-
-// Pointer is atomic.Pointer with points.
-type Pointer[T any] struct{ v atomic.Pointer[T] }
-
-func (x *Pointer[T]) Load() *T { interleave.Point(); return x.v.Load() }
-
-func (x *Pointer[T]) Store(to *T) { interleave.Point(); x.v.Store(to) }
-
-func (x *Pointer[T]) Swap(to *T) *T { interleave.Point(); return x.v.Swap(to) }
-
-func (x *Pointer[T]) CompareAndSwap(from, to *T) bool {
-	interleave.Point()
-	return x.v.CompareAndSwap(from, to)
-}
+	Pointer[T any] struct {
+		value[*T, atomic.Pointer[T], *atomic.Pointer[T]]
+	}
+)
 
 // LoadPointer is atomic.LoadPointer with a point.
 func LoadPointer(p *unsafe.Pointer) unsafe.Pointer {
