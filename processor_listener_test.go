@@ -301,7 +301,7 @@ func TestHandlerThatWasRemovedBeforeItSynced(t *testing.T) {
 		"removed": func(e *informers.Exact, r cache.ResourceEventHandlerRegistration) {
 			require.NoError(e, e.Informer.RemoveEventHandler(r))
 		},
-		"informer stopped": func(e *informers.Exact, _ cache.ResourceEventHandlerRegistration) { e.Stop() },
+		"informer stopped": func(e *informers.Exact, _ cache.ResourceEventHandlerRegistration) { go e.Stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			informers.InBubble(t, func(e *informers.Exact) {
@@ -553,7 +553,7 @@ func suspected(t *testing.T, name string, lw cache.ListerWatcher, options kinfor
 
 // accusation returns the log line before the panic of a detector, which is passed on unchanged.
 func accusation(t *testing.T, informer cache.SharedIndexInformer) string {
-	ctx, lines := informers.Verbose(t, 0)
+	ctx, lines := testkit.Loud(t, 0)
 	assert.PanicsWithValue(t, "cache modified", func() { cache.DetectMutations(ctx, informer) })
 	return strings.Join(lines.Take(), "\n")
 }
@@ -590,7 +590,7 @@ func TestSuspectsOfAMutation(t *testing.T) {
 // TestNoSuspectsWithoutAMutation: without a mutation no handlers are logged.
 func TestNoSuspectsWithoutAMutation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := informers.Verbose(t, 0)
+		ctx, lines := testkit.Loud(t, 0)
 		informer := cache.NewSharedIndexInformer(cachetest.Of(informers.EqualPod(1, "")), &corev1.Pod{}, 0, nil)
 		cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector { return &secondRun{MutationDetector: d} })
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -262,7 +262,7 @@ func TestLogOfAHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newHangingServer()
 		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server.Server, kinformer.Options{ObjectDescription: "test pods", Decoding: kinformer.Decoding{Off: true}}))
-		ctx, lines := informers.Verbose(t, 0)
+		ctx, lines := testkit.Loud(t, 0)
 		defer runningIn(ctx, informer)()
 		time.Sleep(24*time.Hour - 30*time.Second)
 		assert.Empty(t, lines.Take())
@@ -298,7 +298,7 @@ func runningIn(ctx context.Context, informer cache.Controller) (stop func()) {
 // of them its own lines at V(2).
 func TestLinesOfHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, lines := informers.Verbose(t, 2)
+		ctx, lines := testkit.Loud(t, 2)
 		turns := &reflector.Servers{}
 		for range 10 {
 			server := newHangingServer()
@@ -332,7 +332,7 @@ func TestHangingListsKeepNoSlots(t *testing.T) {
 					defer informers.Run(t, informers.Of(hanging.Server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))()
 				}
 				synctest.Wait()
-				ctx, lines := informers.Verbose(t, 2)
+				ctx, lines := testkit.Loud(t, 2)
 				third := informers.Of(informers.Quiet(), kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
 				defer runningIn(ctx, third)()
 				time.Sleep(tc.after - 1)

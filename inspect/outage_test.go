@@ -81,7 +81,7 @@ func TestOutage(t *testing.T) {
 			{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
-		ctx, lines := testkit.Loud(t)
+		ctx, lines := testkit.Loud(t, 0)
 		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods", Decoding: kinformer.Decoding{Off: true}}))
 		began := time.Now()
 		ended := make(chan struct{})
@@ -128,7 +128,7 @@ func TestOutage(t *testing.T) {
 // start. look is called after half a minute.
 func aMinute(t *testing.T, server *testkit.Server, look func(inspect.Status)) (informer cache.SharedIndexInformer, lines *testkit.Logged, began time.Time) {
 	testkit.Reports(t)
-	ctx, lines := testkit.Loud(t)
+	ctx, lines := testkit.Loud(t, 0)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	informer = informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
@@ -198,7 +198,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 				return testkit.NewScriptedWatch(0), nil
 			}
 		}
-		ctx, lines := testkit.Loud(t)
+		ctx, lines := testkit.Loud(t, 0)
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 		defer cancel()
 		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
@@ -260,7 +260,7 @@ func TestLinesOfARestart(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				testkit.Reports(t)
 				gone := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
-				ctx, lines := informers.Verbose(t, 2)
+				ctx, lines := testkit.Loud(t, 2)
 				ctx, cancel := context.WithCancel(ctx)
 				servers, ended := &reflector.Servers{}, make(chan struct{}, many)
 				for range many {

@@ -56,7 +56,7 @@ func TestStateLines(t *testing.T) {
 			{from: time.Minute, to: time.Minute + 10*time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
 			{from: 2 * time.Minute, to: 2*time.Minute + 12*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
 		}
-		ctx, lines := informers.Verbose(t, 2)
+		ctx, lines := testkit.Loud(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		defer cancel()
 		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods"}))
@@ -96,7 +96,7 @@ func TestStateLinesOfRelists(t *testing.T) {
 			}
 			return watch.NewFake(), nil
 		}
-		ctx, lines := informers.Verbose(t, 2)
+		ctx, lines := testkit.Loud(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		informers.Of(server, kinformer.Options{}).RunWithContext(ctx)
@@ -113,7 +113,7 @@ func TestStateLinesOfRelists(t *testing.T) {
 func TestStateLineOfAPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
-			ctx, lines := informers.Verbose(t, verbosity)
+			ctx, lines := testkit.Loud(t, verbosity)
 			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}
 			informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
 			assert.Equal(t, 1, lines.Count("has stopped for good"))
@@ -135,7 +135,7 @@ func TestStateLinesOfAPanic(t *testing.T) {
 			}
 			return testkit.PodList("5"), nil
 		}
-		ctx, lines := informers.Verbose(t, 2)
+		ctx, lines := testkit.Loud(t, 2)
 		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		informers.Of(server, kinformer.Options{}).RunWithContext(ctx)

@@ -499,7 +499,7 @@ func TestLinesOfReturn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, lines := testkit.Loud(t)
+				ctx, lines := testkit.Loud(t, 0)
 				servers := &Servers{}
 				run := func(answer func(time.Duration) error) (stop func()) {
 					ctx, cancel := context.WithCancel(ctx)

@@ -345,10 +345,10 @@ func (l *Logged) Count(part string) (n int) {
 	return n
 }
 
-// Loud returns a context with a logger, and the logger's lines.
-func Loud(t *testing.T) (context.Context, *Logged) {
+// Loud returns a context whose logger writes up to this verbosity, and the logger's lines.
+func Loud(t *testing.T, verbosity int) (context.Context, *Logged) {
 	lines := &Logged{}
-	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})), lines
+	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{Verbosity: verbosity})), lines
 }
 
 // Patience bounds waits in real time, in tests outside of a bubble: far longer than any takes, even

@@ -64,7 +64,7 @@ func StateOf(obj any) (string, State) {
 }
 
 // ContentsOf returns the contents of a store or a list.
-func ContentsOf(objects []any) Contents {
+func ContentsOf[T any](objects []T) Contents {
 	c := make(Contents, len(objects))
 	for _, obj := range objects {
 		key, state := StateOf(obj)
@@ -76,15 +76,7 @@ func ContentsOf(objects []any) Contents {
 // ContentsOfList returns the contents of the answer to a LIST.
 func ContentsOfList(list runtime.Object) (Contents, error) {
 	items, err := meta.ExtractList(list)
-	if err != nil {
-		return nil, err
-	}
-	c := make(Contents, len(items))
-	for _, item := range items {
-		key, state := StateOf(item)
-		c[key] = state
-	}
-	return c, nil
+	return ContentsOf(items), err
 }
 
 // Difference describes up to ten keys in which have and want differ. It returns "" if they are

@@ -4,7 +4,6 @@
 package informers
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"testing"
@@ -33,8 +32,7 @@ type Exact struct {
 	*testing.T
 	Source   *testkit.Pods
 	Informer Informer
-	Stop     context.CancelFunc
-	Stopped  chan struct{}
+	Stop     func() // stops the informer and waits for its end
 }
 
 // Registration has all methods of a registration of this module.
@@ -61,16 +59,13 @@ func InBubble(t *testing.T, test func(e *Exact)) {
 // InResyncedBubble is InBubble with a period of resyncs.
 func InResyncedBubble(t *testing.T, resync time.Duration, test func(e *Exact)) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &Exact{T: t, Source: testkit.NewPods(), Stopped: make(chan struct{})}
+		e := &Exact{T: t, Source: testkit.NewPods()}
 		e.Source.Put(testkit.Pod("a", "1"))
 		e.Informer = cache.NewSharedIndexInformer(e.Source, &v1.Pod{}, resync, nil).(Informer)
-		ctx, cancel := context.WithCancel(t.Context())
-		e.Stop = cancel
-		go func() { e.Informer.RunWithContext(ctx); close(e.Stopped) }()
+		e.Stop = Run(t, e.Informer)
 		synctest.Wait()
 		test(e)
-		cancel()
-		<-e.Stopped
+		e.Stop()
 	})
 }
 
@@ -127,6 +122,10 @@ func WirePod(i int, version string) *v1.Pod {
 // ClientOver returns a ListerWatcher of pods that uses wire as its transport, and decodes directly
 // if wrap is true.
 func ClientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *clientgo.ListWatch {
+	return direct.NewListWatch(clientset(t, wire, media, wrap).CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
+}
+
+func clientset(t testing.TB, wire http.RoundTripper, media string, wrap bool) *kubernetes.Clientset {
 	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
 	c.ContentType = media
 	if wrap {
@@ -134,7 +133,7 @@ func ClientOver(t *testing.T, wire http.RoundTripper, media string, wrap bool) *
 	}
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
+	return set
 }
 
 // EqualPods is the number of pods that EqualPodsOver lists.
@@ -172,10 +171,5 @@ func EqualPodsOver(t testing.TB, media string, events func() [][]byte) *kubernet
 		}
 		return [][]byte{body}, false
 	}}
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	c.ContentType = media
-	c.Wrap(direct.Transport)
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return set
+	return clientset(t, wire, media, true)
 }

@@ -11,13 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -56,7 +54,6 @@ func Inspected(t *testing.T, informer cache.Controller) inspect.Inspection {
 	synctest.Wait()
 	all, err := inspect.Of(informer)
 	require.NoError(t, err)
-	require.Len(t, Causes(all.Status), len(Texts(all.Status)))
 	return all
 }
 
@@ -72,17 +69,9 @@ func Status(t *testing.T, informer cache.Controller) inspect.Status {
 func On(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (s cache.SharedIndexInformer, stop func()) {
 	s = kinformer.Constructor(options)(server, &v1.Pod{}, time.Minute, cache.Indexers{})
 	setUp(s)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { s.RunWithContext(ctx); close(done) }()
+	stop = Run(t, s)
 	synctest.Wait()
-	return s, func() { cancel(); <-done }
-}
-
-// Verbose returns a context whose logger writes up to this verbosity, and the logger's lines.
-func Verbose(t *testing.T, verbosity int) (context.Context, *testkit.Logged) {
-	lines := &testkit.Logged{}
-	return klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{Verbosity: verbosity})), lines
+	return s, stop
 }
 
 // ListsThen returns a list function that returns the errors in turn and then list.
@@ -112,16 +101,7 @@ func OnServers(servers *reflector.Servers, informer cache.SharedIndexInformer) c
 
 // Run runs informer until stop is called, which waits for the end.
 func Run(t *testing.T, informer cache.Controller) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
-	return func() {
-		cancel()
-		<-ended
-	}
+	return testkit.InBackground(t, informer.RunWithContext)
 }
 
 // Texts and Causes return the problems of a status.
