@@ -296,8 +296,13 @@ func TestCutEndsStalledReads(t *testing.T) {
 	n, c, _ := echoed(t)
 	n.set(weather{stall: [2]bool{false, true}})
 	say(t, c, "hello")
-	time.AfterFunc(50*time.Millisecond, n.cut)
+	done := make(chan struct{})
+	time.AfterFunc(50*time.Millisecond, func() {
+		n.cut()
+		close(done)
+	})
 	_, err := c.Read(make([]byte, 1))
+	<-done
 	require.ErrorIs(t, err, syscall.ECONNRESET)
 }
 
