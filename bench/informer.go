@@ -205,24 +205,19 @@ func syncRows() []row {
 		all = append(all, row{
 			group: syncGroup, name: "sync/" + mode.name, waits: true,
 			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
-			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, 1) },
-		}, row{
-			group: syncGroup, name: "sync/" + mode.name + "-h4", slow: !mode.options.WatchList, waits: true,
-			title: "the same " + mode.title + ", handlers: 4",
-			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode, 4) },
+			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode) },
 		})
 	}
 	return all
 }
 
-func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial, error) {
+func syncTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
 	first, second, err := e.generations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s side) (outcome, error) {
 		r := newRelisting(s, mode, first, second, e.n)
-		r.more = handlers - 1
 		var usages [2]measure.Usage
 		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
 			usages[phase], err = e.measure(do)
@@ -244,7 +239,6 @@ func syncTrial(ctx context.Context, e *env, mode syncMode, handlers int) (trial,
 type relisting struct {
 	*informer
 	objects int
-	more    int                // number of handlers in addition to the first
 	next    *source.Generation // the generation that the relist returns
 	took    time.Duration      // duration of the relist, from its first request
 }
@@ -264,10 +258,8 @@ func newRelisting(s side, mode syncMode, first, second *source.Generation, objec
 // with the first request.
 func (r *relisting) run(ctx context.Context, instrument func(phase int, do func() error) error) (check, error) {
 	defer r.stop()
-	for range 1 + r.more {
-		if err := r.addHandler(0, &counter{}); err != nil {
-			return check{}, err
-		}
+	if err := r.addHandler(0, &counter{}); err != nil {
+		return check{}, err
 	}
 	var stream *source.Stream
 	err := instrument(0, func() (err error) {

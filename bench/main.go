@@ -101,8 +101,8 @@ func readFloors(path string) (*report.Floors, error) {
 // rows returns all workloads in the order of the report.
 func rows() []row {
 	return slices.Concat(
-		readerRows(), stallRows(), storeMemoryRows(), sizeRows(), queryRows(), fanoutRows(), stuckRows(),
-		idleRows(), sourcesRows(), syncRows(), httpRows(),
+		stallRows(), storeMemoryRows(), sizeRows(), queryRows(), fanoutRows(), stuckRows(), idleRows(), sourcesRows(),
+		syncRows(), httpRows(),
 	)
 }
 

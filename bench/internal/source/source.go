@@ -194,41 +194,28 @@ func (s *Stream) Send(ctx context.Context, event watch.Event) error {
 // that may end the stream would cost a fifth of the time that kinformer's informer needs for an
 // event.
 func (s *Stream) SendAll(ctx context.Context, events []watch.Event) error {
-	finish := s.begin(ctx)
-	for _, event := range events {
-		s.events <- event
-	}
-	return finish()
+	return s.during(ctx, func() {
+		for _, event := range events {
+			s.events <- event
+		}
+	})
 }
 
-// begin permits plain channel sends until finish is called. If the receiver stops or ctx ends,
-// later events are discarded and finish returns the reason.
-func (s *Stream) begin(ctx context.Context) (finish func() error) {
-	done, lost := make(chan struct{}), make(chan error, 1)
-	go func() { lost <- s.watchOver(ctx, done) }()
-	return func() error {
-		close(done)
-		return <-lost
-	}
-}
-
-// watchOver discards the events of an ended stream until done is closed, and returns the reason why
-// the stream ended.
-func (s *Stream) watchOver(ctx context.Context, done <-chan struct{}) (err error) {
+// during runs send, which sends to the channel. If the receiver stops or ctx ends, during returns the
+// reason, and send remains blocked: the benchmark ends with the error.
+func (s *Stream) during(ctx context.Context, send func()) error {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		send()
+	}()
 	select {
-	case <-done:
+	case <-sent:
 		return nil
 	case <-s.stopped:
-		err = errStopped
+		return errStopped
 	case <-ctx.Done():
-		err = fmt.Errorf("source: sending: %w", context.Cause(ctx))
-	}
-	for {
-		select {
-		case <-s.events:
-		case <-done:
-			return err
-		}
+		return fmt.Errorf("source: sending: %w", context.Cause(ctx))
 	}
 }
 
@@ -243,19 +230,16 @@ func (s *Stream) Expire(ctx context.Context) error {
 
 // sendInitial sends a generation, and the bookmark that ends the initial events.
 func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
-	if err := s.sendGeneration(ctx, generation); err != nil {
+	err := s.during(ctx, func() {
+		for _, pod := range generation.pods {
+			s.events <- watch.Event{Type: watch.Added, Object: pod}
+		}
+	})
+	if err != nil {
 		return err
 	}
 	end := &corev1.Pod{}
 	end.ResourceVersion = generation.resourceVersion
 	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	return s.Send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
-}
-
-func (s *Stream) sendGeneration(ctx context.Context, generation *Generation) error {
-	finish := s.begin(ctx)
-	for _, pod := range generation.pods {
-		s.events <- watch.Event{Type: watch.Added, Object: pod}
-	}
-	return finish()
 }
