@@ -20,7 +20,6 @@ import (
 
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/world"
 	"github.com/kinformer/cache/internal/testkit/workload"
@@ -43,20 +42,17 @@ type httpRow struct {
 	objects  int  // of a full run: some decoders take ten times as long as others
 }
 
-// httpKind is a workload of an informer over HTTP, with its figures.
+// httpKind is a workload of an informer over HTTP.
 type httpKind struct {
 	name, title string
 	watchList   bool
 	updates     bool // measures the watch events after the start
-	figures     func(h *httpStage, do func() error) ([]sample, error)
 }
 
 var (
-	httpList      = httpKind{"list", "start by list", false, false, (*httpStage).cpu}
-	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false, (*httpStage).cpu}
-	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true, (*httpStage).cpu}
-	// httpPeak measures the heap during a list. It uses longer lists, for which peaks matter.
-	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false, (*httpStage).heap}
+	httpList      = httpKind{"list", "start by list", false, false}
+	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false}
+	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true}
 )
 
 // The number of objects of a full run.
@@ -65,7 +61,6 @@ const (
 	httpObjectsProtobuf = 5000
 	httpObjectsUntyped  = 1200
 	httpObjectsSmall    = 6000
-	httpObjectsPeak     = 6000
 )
 
 func httpRows() []row {
@@ -85,9 +80,6 @@ func httpRows() []row {
 	of(httpRow{encoding: "unstructured", of: world.Pods, alone: true, objects: httpObjectsUntyped}, httpWatch)
 	of(httpRow{encoding: "json", of: world.Pods, tls: true, objects: httpObjectsJSON}, httpWatch)
 	of(httpRow{encoding: "protobuf", of: world.Pods, tls: true, objects: httpObjectsProtobuf}, httpWatch)
-	of(httpRow{encoding: "json", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
-	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
-	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsPeak / 4}, httpPeak)
 	return all
 }
 
@@ -162,9 +154,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 		return nil, err
 	}
 	e.atEnd = append(e.atEnd, h.server.Stop)
-	if r.kind.name != httpPeak.name {
-		h.rest = make([]byte, h.objects*restOf[h.media])
-	}
+	h.rest = make([]byte, h.objects*restOf[h.media])
 	return h.round, nil
 }
 
@@ -247,7 +237,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		}
 		do = feed
 	}
-	if out.samples, err = h.row.kind.figures(h, do); err != nil {
+	if out.samples, err = h.cpu(do); err != nil {
 		return out, err
 	}
 	if !h.row.kind.updates {
@@ -270,20 +260,6 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 	u, err := h.env.measure(do)
 	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)},
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
-}
-
-// peakGCPercent is a compromise: garbage is at most this percentage of the live heap, and the
-// collector leaves CPU time for the program.
-const peakGCPercent = 10
-
-// heap returns the peak of the heap while start runs, and the growth of the live heap.
-func (h *httpStage) heap(start func() error) ([]sample, error) {
-	course, err := measure.WatchHeap(peakGCPercent, start)
-	kept := float64(measure.LiveHeap()) - float64(course.Base)
-	return []sample{
-		{"peak", "B/object", course.Beyond(course.Base) / float64(h.objects)},
-		{"kept", "B/object", kept / float64(h.objects)},
-	}, err
 }
 
 // engaged returns an error if kinformer's informer did not decode the objects directly, except for

@@ -101,7 +101,7 @@ func readFloors(path string) (*report.Floors, error) {
 // rows returns all workloads in the order of the report.
 func rows() []row {
 	return slices.Concat(
-		stallRows(), storeMemoryRows(), sizeRows(), queryRows(), fanoutRows(), stuckRows(), idleRows(), sourcesRows(),
+		stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), idleRows(), sourcesRows(),
 		syncRows(), httpRows(),
 	)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // The phases of a run.
@@ -82,11 +83,11 @@ func (t *trial) run(ctx context.Context, profile string, progress io.Writer) err
 func (t *trial) phase(ctx context.Context, name string, run func(context.Context) error) error {
 	noted, err := t.notes(ctx)
 	if err == nil && name != phaseStart { // the start began with the process
-		err = errors.Join(t.client.Call(ctx, "phase", name, nil), t.outside.Forget())
+		err = errors.Join(t.client.Call(ctx, "phase", name, nil), measure.ForgetPeak(t.client.PID()))
 	}
 	var was, is clientStatus
 	err = errors.Join(err, t.client.Call(ctx, "status", nil, &was))
-	before, err2 := t.outside.Read()
+	before, err2 := cputime.Of(t.client.PID())
 	if err = errors.Join(err, err2); err != nil {
 		return err
 	}
@@ -99,17 +100,17 @@ func (t *trial) phase(ctx context.Context, name string, run func(context.Context
 	if err != nil {
 		return err
 	}
-	after, err := t.outside.Read()
-	p.Peak, err2 = t.outside.Peak()
+	after, err := cputime.Of(t.client.PID())
 	err = errors.Join(err, t.client.Call(ctx, "status", nil, &is))
+	p.Peak = after.Peak
 	p.Wall, p.CPU, p.CollectCPU = after.At.Sub(before.At), after.CPU-before.CPU, is.Collected-was.Collected
-	ended, err3 := t.notes(ctx)
+	ended, err2 := t.notes(ctx)
 	for of := range noted {
 		p.Changes += ended[of].Changes - noted[of].Changes
 		p.Lists += ended[of].Lists - noted[of].Lists
 	}
 	t.result.Phases = append(t.result.Phases, p)
-	return errors.Join(err, err2, err3)
+	return errors.Join(err, err2)
 }
 
 // sampleRSS samples the client's RSS until stop is called, which returns the median in bytes.
@@ -119,7 +120,7 @@ func (t *trial) sampleRSS(ctx context.Context) (stop func() uint64) {
 	go func() {
 		var all []uint64
 		for err := error(nil); err == nil; err = pause(ctx, poll) {
-			if r, err := t.outside.Read(); err == nil {
+			if r, err := cputime.Of(t.client.PID()); err == nil {
 				all = append(all, r.RSS)
 			}
 		}
@@ -260,8 +261,7 @@ type trial struct {
 	spec     spec
 	server   *child.Process
 	client   *child.Process
-	outside  measure.Process // measures the client
-	patience time.Duration   // the limit of a wait in settle
+	patience time.Duration // the limit of a wait in settle
 	result   result
 }
 
@@ -284,8 +284,7 @@ func newTrial(ctx context.Context, s spec) (*trial, error) {
 	if err != nil {
 		return nil, errors.Join(err, t.server.Stop())
 	}
-	t.outside = measure.Process(t.client.PID())
-	if err := t.outside.FirstToGo(); err != nil {
+	if err := measure.FirstToGo(t.client.PID()); err != nil {
 		return nil, errors.Join(err, t.stop())
 	}
 	return t, nil

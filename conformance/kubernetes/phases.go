@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 const (
@@ -85,8 +87,8 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 	r.figures.add("time, s", phase, 1, took)
 	for i, after := range r.use() {
 		name := r.programs()[i].name()
-		r.figures.add("CPU of "+name+", s", phase, 2, (after.cpu - before[i].cpu).Seconds())
-		r.figures.add("RSS of "+name+", MiB", phase, 0, float64(after.rss>>20))
+		r.figures.add("CPU of "+name+", s", phase, 2, (after.CPU - before[i].CPU).Seconds())
+		r.figures.add("RSS of "+name+", MiB", phase, 0, float64(after.RSS>>20))
 	}
 	return nil
 }
@@ -95,9 +97,9 @@ func (r *run) phase(ctx context.Context, phase string, do func(context.Context) 
 func (r *run) programs() []*program { return []*program{r.manager, r.scheduler, r.server} }
 
 // use returns the usage of the programs, zero for programs that do not run.
-func (r *run) use() (all []usage) {
+func (r *run) use() (all []cputime.Process) {
 	for _, p := range r.programs() {
-		var u usage
+		var u cputime.Process
 		if p.ended != nil {
 			u, _ = p.use() // converge reports a program that has ended
 		}
@@ -114,9 +116,9 @@ func (r *run) addTotals(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.figures.add("CPU of "+p.name()+", s", "all", 2, all[i].cpu.Seconds())
-		r.figures.add("RSS of "+p.name()+", MiB", "peak", 0, float64(all[i].peak>>20))
-		r.figures.add("goroutines of "+p.name(), "at the end", 0, float64(n))
+		r.figures.add("CPU of "+p.name()+", s", "all", 2, all[i].CPU.Seconds())
+		r.figures.add("RSS of "+p.name()+", MiB", "peak", 0, float64(all[i].Peak>>20))
+		r.figures.add("goroutines of "+p.name(), "at the end", 0, n)
 	}
 	return r.addErrors()
 }

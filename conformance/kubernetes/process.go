@@ -15,7 +15,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // errEnded is the error of a process that ended unexpectedly.
@@ -30,14 +31,8 @@ type program struct {
 	port int      // where it serves metrics
 
 	command *exec.Cmd
-	ended   chan struct{} // closed when the process has ended
-	before  usage         // usage of the processes that have ended
-}
-
-// usage is the CPU time of a program so far, and its memory.
-type usage struct {
-	cpu       time.Duration
-	rss, peak int64 // bytes
+	ended   chan struct{}   // closed when the process has ended
+	before  cputime.Process // usage of the processes that have ended
 }
 
 func (p *program) name() string { return filepath.Base(p.path) }
@@ -74,7 +69,7 @@ func (p *program) kill() error {
 		return err
 	}
 	<-p.ended
-	p.before = usage{cpu: last.cpu, peak: last.peak}
+	p.before = last
 	return nil
 }
 
@@ -88,48 +83,20 @@ func (p *program) check() error {
 	}
 }
 
-// use returns the usage of the program.
-func (p *program) use() (u usage, err error) {
+// use returns the usage of the program: the CPU time of all its processes, the memory of the last one,
+// and the greatest peak.
+func (p *program) use() (u cputime.Process, err error) {
 	if err := p.check(); err != nil {
 		return u, err
 	}
-	const tick = time.Second / 100          // in user space, on all systems
-	const inUser, inSystem = 14 - 3, 15 - 3 // proc(5), where the field after the name has the number 3
-	proc := fmt.Sprintf("/proc/%d/", p.command.Process.Pid)
-	stat, err := os.ReadFile(proc + "stat")
-	if err != nil {
-		return u, err
-	}
-	status, err := os.ReadFile(proc + "status")
-	if err != nil {
-		return u, err
-	}
-	_, behind, _ := strings.Cut(string(stat), ") ")
-	for _, field := range []int{inUser, inSystem} {
-		u.cpu += time.Duration(number(strings.Fields(behind)[field])) * tick
-	}
-	u.cpu += p.before.cpu
-	u.rss = kibibytes(string(status), "VmRSS:")
-	u.peak = max(kibibytes(string(status), "VmHWM:"), p.before.peak)
-	return u, nil
-}
-
-func kibibytes(status, name string) int64 {
-	_, behind, _ := strings.Cut(status, name)
-	fields := strings.Fields(behind)
-	if len(fields) == 0 {
-		return 0 // the process has just ended
-	}
-	return number(fields[0]) << 10
-}
-
-func number(text string) int64 {
-	n, _ := strconv.ParseFloat(text, 64)
-	return int64(n)
+	u, err = cputime.Of(p.command.Process.Pid)
+	u.CPU += p.before.CPU
+	u.Peak = max(u.Peak, p.before.Peak)
+	return u, err
 }
 
 // goroutines returns the number of goroutines from the program's metrics.
-func (p *program) goroutines(ctx context.Context) (int64, error) {
+func (p *program) goroutines(ctx context.Context) (float64, error) {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.port), nil)
 	if err != nil {
@@ -145,6 +112,9 @@ func (p *program) goroutines(ctx context.Context) (int64, error) {
 	if err == nil && !found {
 		err = fmt.Errorf("%s: %s has no go_goroutines", response.Status, request.URL)
 	}
+	if err != nil {
+		return 0, err
+	}
 	value, _, _ := strings.Cut(behind, "\n")
-	return number(value), err
+	return strconv.ParseFloat(value, 64)
 }

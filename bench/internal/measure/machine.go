@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -137,69 +136,15 @@ func revision(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// tick is the unit of CPU time in /proc, on all systems that Go supports.
-const tick = 10 * time.Millisecond
-
-// Process is the ID of another process, measured through /proc.
-type Process int
-
-// Reading is the resource usage of a process so far, and its current memory.
-type Reading struct {
-	At  time.Time
-	CPU time.Duration
-	RSS uint64 // bytes
-}
-
-func (p Process) path(file string) string { return fmt.Sprintf("/proc/%d/%s", p, file) }
-
-// fields returns the words after a text in a file of the process, at least least of them.
-func (p Process) fields(file, after string, least int) ([]string, error) {
-	content, err := os.ReadFile(p.path(file))
-	_, rest, _ := strings.Cut(string(content), after)
-	fields := strings.Fields(rest)
-	if err == nil && len(fields) < least {
-		err = errors.New("unknown format")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p.path(file), err)
-	}
-	return fields, nil
-}
-
-// Read reads user and system time, and the memory.
-func (p Process) Read() (Reading, error) {
-	r := Reading{At: time.Now()}
-	const user, system = 14 - 3, 15 - 3 // proc(5), where the field after the name is the third
-	stat, err := p.fields("stat", ") ", system+1)
-	if err != nil {
-		return r, err
-	}
-	statm, err := p.fields("statm", "", 2)
-	if err != nil {
-		return r, err
-	}
-	inUser, err := strconv.ParseInt(stat[user], 10, 64)
-	inSystem, err2 := strconv.ParseInt(stat[system], 10, 64)
-	pages, err3 := strconv.ParseUint(statm[1], 10, 64)
-	r.CPU, r.RSS = time.Duration(inUser+inSystem)*tick, pages*uint64(os.Getpagesize())
-	return r, errors.Join(err, err2, err3)
-}
-
-// Forget resets the peak of the memory.
-func (p Process) Forget() error { return os.WriteFile(p.path("clear_refs"), []byte("5"), 0) }
-
-// Peak returns the peak of the memory since Forget, in bytes.
-func (p Process) Peak() (uint64, error) {
-	fields, err := p.fields("status", "VmHWM:", 1)
-	if err != nil {
-		return 0, err
-	}
-	kib, err := strconv.ParseUint(fields[0], 10, 64)
-	return kib << 10, err
+// ForgetPeak resets the peak of the memory of a process.
+func ForgetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
 // FirstToGo makes the kernel kill the process before others when memory runs out.
-func (p Process) FirstToGo() error { return os.WriteFile(p.path("oom_score_adj"), []byte("1000"), 0) }
+func FirstToGo(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0)
+}
 
 // Ticks are the ticks of all cores so far. Stolen are those that other machines of the host ran.
 type Ticks struct{ All, Stolen uint64 }

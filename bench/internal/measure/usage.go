@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
 	"time"
@@ -62,49 +61,9 @@ func Region(do func() error) (Usage, error) {
 func LiveHeap() uint64 {
 	runtime.GC()
 	runtime.GC() // a second cycle empties sync.Pools
-	return heapObjects()
-}
-
-// heapObjects is the memory of all heap objects, live or not yet swept.
-func heapObjects() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
-}
-
-// peakInterval is the time between two readings of the heap.
-const peakInterval = 200 * time.Microsecond
-
-// HeapCourse is the heap over some time, in bytes: Base is the live heap before, Peak the maximum of
-// the heap.
-type HeapCourse struct{ Base, Peak uint64 }
-
-// Beyond returns by how many bytes the peak exceeds base.
-func (c HeapCourse) Beyond(base uint64) float64 { return float64(c.Peak - min(base, c.Peak)) }
-
-// WatchHeap runs do and reads the heap meanwhile, with gcPercent as the percentage of
-// debug.SetGCPercent.
-func WatchHeap(gcPercent int, do func() error) (HeapCourse, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	course := HeapCourse{Base: LiveHeap()}
-	finish, finished := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(finished)
-		ticks := time.NewTicker(peakInterval)
-		defer ticks.Stop()
-		for ended := false; !ended; {
-			select {
-			case <-ticks.C:
-			case <-finish:
-				ended = true
-			}
-			course.Peak = max(course.Peak, heapObjects())
-		}
-	}()
-	err := do()
-	close(finish)
-	<-finished
-	return course, err
 }
 
 // Profiled runs do and writes a CPU profile of it to a file, unless path is empty.
