@@ -151,13 +151,13 @@ func listVersion(generation int) string { return strconv.Itoa(firstEventVersion 
 // eventVersion returns the resource version of event number i of a watch.
 func eventVersion(i int) string { return strconv.Itoa(firstEventVersion + i) }
 
-// perOp converts the usage of ops operations into samples per operation.
-func perOp(u measure.Usage, ops int) []sample {
-	n := float64(ops)
+// per converts the usage of n operations into samples per operation.
+func per(operation string, u measure.Usage, n int) []sample {
+	each := 1 / float64(n)
 	return []sample{
-		{"CPU", "ns/op", float64(u.CPU) / n},
-		{"wall", "ns/op", float64(u.Wall) / n},
-		{"allocations", "allocs/op", float64(u.Allocs) / n},
+		{"CPU", "ns/" + operation, float64(u.CPU) * each},
+		{"wall", "ns/" + operation, float64(u.Wall) * each},
+		{"allocations", "allocs/" + operation, float64(u.Allocs) * each},
 	}
 }
 

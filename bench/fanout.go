@@ -55,7 +55,7 @@ func fanoutRow(capacity, handlers int) row {
 			events = repeated(events, n)
 			options := source.Options{ChannelCapacity: capacity}
 			return func(ctx context.Context, s side) (outcome, error) {
-				i := newInformer(s, source.New(generation, options), 0)
+				i := newInformer(s, source.New(generation, options))
 				return fanoutRound(ctx, e, i, handlers, events)
 			}, nil
 		},
@@ -86,19 +86,15 @@ func updates(ctx context.Context, e *env, n int) (*source.Generation, []watch.Ev
 func updatesOf(pods []*corev1.Pod, n int) []watch.Event {
 	events := make([]watch.Event, n)
 	for i := range events {
-		pod := workload.Version(pods[i%len(pods)], eventVersion(i))
-		pod.Generation = int64(i) // identifies the event to handlers
-		events[i] = watch.Event{Type: watch.Modified, Object: pod}
+		events[i] = watch.Event{Type: watch.Modified, Object: workload.Version(pods[i%len(pods)], eventVersion(i))}
 	}
 	return events
 }
 
 func fanoutRound(ctx context.Context, e *env, i *informer, handlers int, events []watch.Event) (outcome, error) {
 	defer i.stop()
-	for range handlers {
-		if err := i.addHandler(0, &counter{}); err != nil {
-			return outcome{}, err
-		}
+	if err := i.addHandlers(handlers); err != nil {
+		return outcome{}, err
 	}
 	stream, err := i.startSynced(ctx, min(fanoutObjects, e.n))
 	if err != nil {
@@ -110,12 +106,7 @@ func fanoutRound(ctx context.Context, e *env, i *informer, handlers int, events 
 		return outcome{}, err
 	}
 	state, err := i.finish()
-	n := float64(len(events))
-	return outcome{check: state, samples: []sample{
-		{"CPU", "ns/event", float64(usage.CPU) / n},
-		{"wall", "ns/event", float64(usage.Wall) / n},
-		{"allocations", "allocs/event", float64(usage.Allocs) / n},
-	}}, err
+	return outcome{check: state, samples: per("event", usage, len(events))}, err
 }
 
 const (
@@ -154,23 +145,31 @@ func readIdleUsage() idleUsage {
 	return idleUsage{float64(runtime.NumGoroutine()), float64(heap), float64(all.StackInuse)}
 }
 
+// since returns the usage since before for each of n things.
+func (u idleUsage) since(before idleUsage, n int, thing string) []sample {
+	each := 1 / float64(n)
+	return []sample{
+		{"goroutines", "per " + thing, (u.goroutines - before.goroutines) * each},
+		{"heap", "B/" + thing, (u.heap - before.heap) * each},
+		{"stacks", "B/" + thing, max(0, (u.stacks-before.stacks)*each)},
+	}
+}
+
 func idleRound(ctx context.Context, number int, s side, generation *source.Generation, objects int) (outcome, error) {
 	before := readIdleUsage()
 	informers := make([]*informer, number)
 	for n := range informers {
-		i := newInformer(s, source.New(generation, source.Options{}), 0)
+		i := newInformer(s, source.New(generation, source.Options{}))
 		defer i.stop()
-		for range idleHandlers {
-			if err := i.addHandler(0, &counter{}); err != nil {
-				return outcome{}, err
-			}
+		if err := i.addHandlers(idleHandlers); err != nil {
+			return outcome{}, err
 		}
 		if _, err := i.startSynced(ctx, objects); err != nil {
 			return outcome{}, err
 		}
 		informers[n] = i
 	}
-	after := readIdleUsage()
+	samples := readIdleUsage().since(before, number, "informer")
 	var total check
 	for _, i := range informers {
 		state, err := i.state()
@@ -182,10 +181,5 @@ func idleRound(ctx context.Context, number int, s side, generation *source.Gener
 		total.State += state.State
 		total.Index += state.Index
 	}
-	each := 1 / float64(number)
-	return outcome{check: total, samples: []sample{
-		{"goroutines", "per informer", (after.goroutines - before.goroutines) * each},
-		{"heap", "B/informer", (after.heap - before.heap) * each},
-		{"stacks", "B/informer", max(0, (after.stacks-before.stacks)*each)},
-	}}, nil
+	return outcome{check: total, samples: samples}, nil
 }

@@ -205,9 +205,9 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	if way == sharedWay {
 		s.newSharedIndexInformer = kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
 	}
-	i := newInformerOf(s, lw, h.example(), 0, indexers(1))
+	i := newInformerOf(s, lw, h.example(), indexers(1))
 	defer i.stop()
-	if err := i.addHandler(0, &counter{}); err != nil {
+	if err := i.addHandlers(1); err != nil {
 		return out, err
 	}
 	i.expect(h.objects)

@@ -13,12 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
 )
 
-// informer is a shared informer of one round, with its source and its handlers. Its only index is
-// by namespace, as in generated factories; newInformerOn takes other indexes.
+// informer is a shared informer of one round, with its source and its handlers.
 type informer struct {
 	clientgo.SharedIndexInformer
 	source   *source.Source
@@ -27,32 +25,31 @@ type informer struct {
 	stopped  chan struct{}
 }
 
-// newInformer returns an informer that is not started.
-func newInformer(s side, src *source.Source, resync time.Duration) *informer {
-	i := newInformerOn(s, src, resync, indexers(1))
+// newInformer returns an informer of pods that is not started. Its only index is by namespace, as in
+// generated factories.
+func newInformer(s side, src *source.Source) *informer {
+	i := newInformerOf(s, src, &corev1.Pod{}, indexers(1))
 	i.source = src
 	return i
 }
 
-// newInformerOn returns an informer of pods that reads from lw.
-func newInformerOn(s side, lw clientgo.ListerWatcher, resync time.Duration, indexers clientgo.Indexers) *informer {
-	return newInformerOf(s, lw, &corev1.Pod{}, resync, indexers)
-}
-
 // newInformerOf returns an informer of objects of example's type.
-func newInformerOf(s side, lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) *informer {
+func newInformerOf(s side, lw clientgo.ListerWatcher, example runtime.Object, indexers clientgo.Indexers) *informer {
 	return &informer{
-		SharedIndexInformer: s.newSharedIndexInformer(lw, example, resync, indexers),
+		SharedIndexInformer: s.newSharedIndexInformer(lw, example, 0, indexers),
 		stopped:             make(chan struct{}),
 	}
 }
 
-// addHandler registers a counting handler with its own resync period.
-func (i *informer) addHandler(resync time.Duration, h *counter) error {
-	if _, err := i.AddEventHandlerWithResyncPeriod(h, resync); err != nil {
-		return fmt.Errorf("add handler: %w", err)
+// addHandlers registers counting handlers.
+func (i *informer) addHandlers(n int) error {
+	for range n {
+		h := &counter{}
+		if _, err := i.AddEventHandler(h); err != nil {
+			return fmt.Errorf("add handler: %w", err)
+		}
+		i.handlers = append(i.handlers, h)
 	}
-	i.handlers = append(i.handlers, h)
 	return nil
 }
 
@@ -142,8 +139,6 @@ type counter struct {
 	// call is in progress.
 	calls, target int64
 	reached       chan struct{}
-	// onUpdate, if not nil, is called before an update is counted.
-	onUpdate func(old, current any)
 
 	_ [64]byte // keeps two counters out of one cache line
 }
@@ -167,10 +162,7 @@ func (c *counter) OnAdd(any, bool) {
 }
 
 // OnUpdate counts an update or a resync.
-func (c *counter) OnUpdate(old, current any) {
-	if c.onUpdate != nil {
-		c.onUpdate(old, current)
-	}
+func (c *counter) OnUpdate(any, any) {
 	c.updates++
 	c.called()
 }
@@ -181,114 +173,85 @@ func (c *counter) OnDelete(any) {
 	c.called()
 }
 
-const syncGroup = "Initial sync and relist"
-
-// syncMode is a way of reading the full collection.
-type syncMode struct {
-	name, title string
-	options     source.Options
-}
-
-func syncModes() []syncMode {
-	return []syncMode{
-		{"list", "by list, one page", source.Options{}},
-		{"watch-list", "by watch-list", source.Options{WatchList: true}},
-	}
-}
-
 // syncRows measure the start of an informer until its handler has received all objects, and then a
 // relist of unchanged objects after a 410 until the handler has received an object created after
 // it.
 func syncRows() []row {
-	var all []row
-	for _, mode := range syncModes() {
-		all = append(all, row{
-			group: syncGroup, name: "sync/" + mode.name, waits: true,
-			title: "start, then relist of unchanged objects decoded anew, " + mode.title,
-			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, mode) },
-		})
+	syncRow := func(name, title string, options source.Options) row {
+		return row{
+			group: "Initial sync and relist", name: "sync/" + name, waits: true,
+			title: "start, then relist of unchanged objects decoded anew, " + title,
+			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, options) },
+		}
 	}
-	return all
+	return []row{
+		syncRow("list", "by list, one page", source.Options{}),
+		syncRow("watch-list", "by watch-list", source.Options{WatchList: true}),
+	}
 }
 
-func syncTrial(ctx context.Context, e *env, mode syncMode) (trial, error) {
+func syncTrial(ctx context.Context, e *env, options source.Options) (trial, error) {
 	first, second, err := e.generations(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s side) (outcome, error) {
-		r := newRelisting(s, mode, first, second, e.n)
-		var usages [2]measure.Usage
-		state, err := r.run(ctx, func(phase int, do func() error) (err error) {
-			usages[phase], err = e.measure(do)
-			return err
-		})
-		n := float64(e.n)
-		return outcome{check: state, samples: []sample{
-			{"start, CPU", "ms", usages[0].CPU.Seconds() * 1000},
-			{"start, wall", "ms", usages[0].Wall.Seconds() * 1000},
-			{"start, allocated", "B/object", float64(usages[0].Bytes) / n},
-			{"relist, CPU", "ms", usages[1].CPU.Seconds() * 1000},
-			{"relist, allocated", "B/object", float64(usages[1].Bytes) / n},
-			{"relist, wall without the backoff", "ms", r.took.Seconds() * 1000},
-		}}, err
+		src := source.New(first, options)
+		i := newInformerOf(s, src, &corev1.Pod{}, indexers(3))
+		i.source = src
+		return syncRound(ctx, e, i, second)
 	}, nil
 }
 
-// relisting is an informer that starts and must then relist.
-type relisting struct {
-	*informer
-	objects int
-	next    *source.Generation // the generation that the relist returns
-	took    time.Duration      // duration of the relist, from its first request
-}
-
-// newRelisting returns an informer with all three indexes. It syncs with the generation first and
-// finds second when it relists.
-func newRelisting(s side, mode syncMode, first, second *source.Generation, objects int) *relisting {
-	src := source.New(first, mode.options)
-	r := &relisting{informer: newInformerOn(s, src, 0, indexers(3)), objects: objects, next: second}
-	r.source = src
-	return r
-}
-
-// run runs the start and the relist, each within instrument.
-//
-// Before a relist, the reflector waits for its backoff of about a second. took therefore starts
-// with the first request.
-func (r *relisting) run(ctx context.Context, instrument func(phase int, do func() error) error) (check, error) {
-	defer r.stop()
-	if err := r.addHandler(0, &counter{}); err != nil {
-		return check{}, err
+// syncRound starts an informer, and lets it relist with the generation next.
+func syncRound(ctx context.Context, e *env, i *informer, next *source.Generation) (out outcome, err error) {
+	defer i.stop()
+	if err := i.addHandlers(1); err != nil {
+		return out, err
 	}
 	var stream *source.Stream
-	err := instrument(0, func() (err error) {
-		stream, err = r.startSynced(ctx, r.objects)
+	start, err := e.measure(func() (err error) {
+		stream, err = i.startSynced(ctx, e.n)
 		return err
 	})
 	if err != nil {
-		return check{}, fmt.Errorf("start: %w", err)
+		return out, fmt.Errorf("start: %w", err)
 	}
-	r.source.Select(r.next)
-	r.expect(r.objects + 1)
-	if err := instrument(1, func() error { return r.relist(ctx, stream) }); err != nil {
-		return check{}, fmt.Errorf("relist: %w", err)
+	i.source.Select(next)
+	i.expect(e.n + 1)
+	var took time.Duration
+	relist, err := e.measure(func() (err error) {
+		took, err = i.relist(ctx, stream)
+		return err
+	})
+	if err != nil {
+		return out, fmt.Errorf("relist: %w", err)
 	}
-	return r.finish()
+	n := float64(e.n)
+	out.samples = []sample{
+		{"start, CPU", "ms", start.CPU.Seconds() * 1000},
+		{"start, wall", "ms", start.Wall.Seconds() * 1000},
+		{"start, allocated", "B/object", float64(start.Bytes) / n},
+		{"relist, CPU", "ms", relist.CPU.Seconds() * 1000},
+		{"relist, allocated", "B/object", float64(relist.Bytes) / n},
+		{"relist, wall without the backoff", "ms", took.Seconds() * 1000},
+	}
+	out.check, err = i.finish()
+	return out, err
 }
 
 // relist expires the watch and blocks until the handler has received an update for every listed
-// object and one new object through the next watch.
-func (r *relisting) relist(ctx context.Context, stream *source.Stream) error {
+// object and one new object through the next watch. It returns the time since the first request, because
+// the reflector waits for its backoff of about a second before.
+func (i *informer) relist(ctx context.Context, stream *source.Stream) (took time.Duration, err error) {
 	if err := stream.Expire(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	stream, err := r.source.Next(ctx)
-	if err != nil {
-		return err
+	if stream, err = i.source.Next(ctx); err != nil {
+		return 0, err
 	}
-	defer func() { r.took = time.Since(r.source.FirstRequest()) }()
 	created := &corev1.Pod{}
 	created.Namespace, created.Name, created.ResourceVersion = "later", "created", eventVersion(0)
-	return r.feed(ctx, stream, []watch.Event{{Type: watch.Added, Object: created}})
+	err = i.feed(ctx, stream, []watch.Event{{Type: watch.Added, Object: created}})
+	return time.Since(i.source.FirstRequest()), err
 }

@@ -67,7 +67,7 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 	if s.status == nil {
 		o := &spread{}
 		for _, generation := range all {
-			if err := o.start(ctx, newInformer(s, source.New(generation, source.Options{}), 0), generation.Len()); err != nil {
+			if err := o.start(ctx, newInformer(s, source.New(generation, source.Options{})), generation.Len()); err != nil {
 				return o, err
 			}
 		}
@@ -87,7 +87,7 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 // start runs one more informer whose handler awaits the given number of objects.
 func (o *spread) start(ctx context.Context, i *informer, objects int) error {
 	o.informers = append(o.informers, i)
-	if err := i.addHandler(0, &counter{}); err != nil {
+	if err := i.addHandlers(1); err != nil {
 		return err
 	}
 	if i.expect(objects); objects == 0 {
@@ -135,12 +135,7 @@ func idleNamespaces(ctx context.Context, s side, all []*source.Generation) (outc
 	if err != nil {
 		return outcome{}, err
 	}
-	after, each := readIdleUsage(), 1/float64(len(all))
-	return outcome{samples: []sample{
-		{"goroutines", "per namespace", (after.goroutines - before.goroutines) * each},
-		{"heap", "B/namespace", (after.heap - before.heap) * each},
-		{"stacks", "B/namespace", max(0, (after.stacks-before.stacks)*each)},
-	}}, nil
+	return outcome{samples: readIdleUsage().since(before, len(all), "namespace")}, nil
 }
 
 func listNamespaces(ctx context.Context, e *env, s side, all []*source.Generation) (outcome, error) {
@@ -198,7 +193,7 @@ func replaceTrial(ctx context.Context, e *env) (trial, error) {
 		from := source.New(second, source.Options{})
 		usage, err := e.measure(func() error {
 			if o.set == nil {
-				if err := o.start(ctx, newInformer(s, from, 0), e.n); err != nil {
+				if err := o.start(ctx, newInformer(s, from), e.n); err != nil {
 					return err
 				}
 				defer o.informers[0].stop()

@@ -247,13 +247,13 @@ func (s sized) contents(p *workload.Population) [2]contents {
 			lists[1] = append(lists[1], s.other(p, i))
 		}
 	}
-	return [2]contents{contentsOf(lists[0], batchSize), contentsOf(lists[1], batchSize)}
+	return [2]contents{contentsOf(lists[0]), contentsOf(lists[1])}
 }
 
 // contentsOf returns contents of list whose updates are those of its first objects.
-func contentsOf(list []any, updates int) contents {
+func contentsOf(list []any) contents {
 	c := contents{list: list}
-	for _, obj := range list[:min(len(list), updates)] {
+	for _, obj := range list[:min(len(list), batchSize)] {
 		c.updates = append(c.updates, clientgo.Transaction{Type: clientgo.TransactionTypeUpdate, Object: obj})
 	}
 	return c
@@ -319,16 +319,13 @@ func (s sized) round(e *env, targets []target, passes int) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if err != nil {
-		return outcome{}, err
-	}
 	operations := len(targets) * passes
 	if !s.paired {
 		operations *= len(s.phases)
 	}
-	cpuAndAllocations := perOp(usage, operations)
+	samples := per("op", usage, operations)
 	check, err := s.check(targets, reads)
-	return outcome{samples: []sample{cpuAndAllocations[0], cpuAndAllocations[2]}, check: check}, err
+	return outcome{samples: []sample{samples[0], samples[2]}, check: check}, err
 }
 
 // check returns the number of objects read and, if the method changes the store, the digest of the
