@@ -32,24 +32,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func TestDefaultsFollowModeAndMemory(t *testing.T) {
-	const gib = 1 << 30
+func TestDefaultsFollowMode(t *testing.T) {
 	tests := map[string]struct {
 		given                config
-		available            uint64
 		wantObjects, wantAll int
 	}{
-		"full":             {config{}, 64 * gib, 100_000, 5},
-		"quick":            {config{quick: true}, 64 * gib, 10_000, 3},
-		"unknown memory":   {config{}, 0, 100_000, 5},
-		"little memory":    {config{}, 4 * gib, 21_474, 5},
-		"hardly memory":    {config{}, 1 << 20, 1000, 5},
-		"what is said":     {config{n: 7, rounds: 2}, 64 * gib, 7, 2},
-		"said over memory": {config{n: 500_000}, 4 * gib, 500_000, 5},
+		"full":         {config{}, 100_000, 5},
+		"quick":        {config{quick: true}, 10_000, 3},
+		"what is said": {config{n: 7, rounds: 2}, 7, 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := test.given.withDefaults(test.available)
+			got := test.given.withDefaults()
 			assert.Equal(t, test.wantObjects, got.n)
 			assert.Equal(t, test.wantAll, got.rounds)
 		})

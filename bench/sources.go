@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/source"
 	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
@@ -48,24 +47,16 @@ func sourcesRows() []row {
 			}
 			return func(ctx context.Context, s side) (outcome, error) { return listNamespaces(ctx, e, s, all) }, nil
 		},
-	}, {
-		group: sourcesGroup, name: "sources/replace",
-		title: "another request in the place of one, which has 1 % of its objects in other versions",
-		setup: replaceTrial,
 	}}
 }
 
 // spread follows several sources, with one informer or with one per source.
-type spread struct {
-	informers []*informer
-	set       *sources.Set // nil: one for each
-}
+type spread []*informer
 
 // newSpread starts the informers, each with one handler, and blocks until they have the objects of
 // all sources.
-func newSpread(ctx context.Context, s side, all []*source.Generation, objects int) (*spread, error) {
+func newSpread(ctx context.Context, s side, all []*source.Generation, objects int) (o spread, err error) {
 	if s.status == nil {
-		o := &spread{}
 		for _, generation := range all {
 			if err := o.start(ctx, newInformer(s, source.New(generation, source.Options{})), generation.Len()); err != nil {
 				return o, err
@@ -77,7 +68,6 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 	for n, generation := range all {
 		set.Put(fmt.Sprint(n), source.New(generation, source.Options{}))
 	}
-	o := &spread{set: set}
 	if err := o.start(ctx, &informer{SharedIndexInformer: made, stopped: make(chan struct{})}, objects); err != nil {
 		return o, err
 	}
@@ -86,7 +76,7 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 
 // start runs one more informer whose handler awaits the given number of objects.
 func (o *spread) start(ctx context.Context, i *informer, objects int) error {
-	o.informers = append(o.informers, i)
+	*o = append(*o, i)
 	if err := i.addHandlers(1); err != nil {
 		return err
 	}
@@ -98,8 +88,8 @@ func (o *spread) start(ctx context.Context, i *informer, objects int) error {
 }
 
 // wait blocks until all informers have synced and their handlers have received the awaited objects.
-func (o *spread) wait(ctx context.Context) error {
-	for _, i := range o.informers {
+func (o spread) wait(ctx context.Context) error {
+	for _, i := range o {
 		select {
 		case <-i.HasSyncedChecker().Done():
 		case <-ctx.Done():
@@ -112,18 +102,18 @@ func (o *spread) wait(ctx context.Context) error {
 	return nil
 }
 
-func (o *spread) list() (all []any) {
-	if o.set != nil {
-		return o.informers[0].GetIndexer().List()
+func (o spread) list() (all []any) {
+	if len(o) == 1 { // without a copy
+		return o[0].GetIndexer().List()
 	}
-	for _, i := range o.informers {
+	for _, i := range o {
 		all = append(all, i.GetIndexer().List()...)
 	}
 	return all
 }
 
-func (o *spread) stop() {
-	for _, i := range o.informers {
+func (o spread) stop() {
+	for _, i := range o {
 		i.stop()
 	}
 }
@@ -165,62 +155,4 @@ func listNamespaces(ctx context.Context, e *env, s side, all []*source.Generatio
 		return outcome{}, err
 	}
 	return outcome{check: total, samples: []sample{{"CPU", "us/list", usage.CPU.Seconds() * 1e6 / float64(lists)}}}, nil
-}
-
-// replaceTrial replaces one request by another. With client-go, a new informer replaces the old
-// one, and its handlers are called for all objects.
-func replaceTrial(ctx context.Context, e *env) (trial, error) {
-	first, _, err := e.generations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	again, err := e.redecoded(ctx)
-	if err != nil {
-		return nil, err
-	}
-	next, changed := &workload.Population{Pods: slices.Clone(again.Pods)}, 0
-	for n := 0; n < len(next.Pods); n += 100 {
-		next.Pods[n] = workload.Version(next.Pods[n], eventVersion(n))
-		changed++
-	}
-	second := source.NewGeneration(next, listVersion(1))
-	return func(ctx context.Context, s side) (outcome, error) {
-		o, err := newSpread(ctx, s, []*source.Generation{first}, e.n)
-		defer o.stop()
-		if err != nil {
-			return outcome{}, err
-		}
-		from := source.New(second, source.Options{})
-		usage, err := e.measure(func() error {
-			if o.set == nil {
-				if err := o.start(ctx, newInformer(s, from), e.n); err != nil {
-					return err
-				}
-				defer o.informers[0].stop()
-				return o.wait(ctx)
-			}
-			o.informers[0].expect(changed)
-			o.set.Put("0", from)
-			return o.informers[0].wait(ctx)
-		})
-		return replaced(o, usage, changed, err)
-	}, nil
-}
-
-func replaced(o *spread, usage measure.Usage, changed int, err error) (outcome, error) {
-	if err != nil {
-		return outcome{}, err
-	}
-	o.stop()
-	last := o.informers[len(o.informers)-1]
-	state, err := stateOf(last.GetIndexer())
-	h := last.handlers[0]
-	calls := h.adds + h.updates + h.deletes
-	if o.set != nil {
-		calls -= int64(state.Objects) // of the first request
-	}
-	return outcome{check: state, samples: []sample{
-		{"CPU", "ms", usage.CPU.Seconds() * 1000},
-		{"handler calls", "per changed object", float64(calls) / float64(changed)},
-	}}, err
 }

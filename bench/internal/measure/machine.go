@@ -36,7 +36,7 @@ func ThisMachine() Machine {
 		CPU:         field("/proc/cpuinfo", "model name"),
 		Cores:       runtime.NumCPU(),
 		GOMAXPROCS:  runtime.GOMAXPROCS(0),
-		MemoryBytes: memory("MemTotal"),
+		MemoryBytes: memory(),
 		OS:          operatingSystem(),
 		Go:          runtime.Version(),
 	}
@@ -50,12 +50,8 @@ func operatingSystem() string {
 	return name
 }
 
-// AvailableMemory returns the number of bytes available to this process without swapping, or 0 if
-// unknown.
-func AvailableMemory() uint64 { return memory("MemAvailable") }
-
-func memory(name string) uint64 {
-	kib, err := strconv.ParseUint(strings.TrimSuffix(field("/proc/meminfo", name), " kB"), 10, 64)
+func memory() uint64 {
+	kib, err := strconv.ParseUint(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64)
 	if err != nil {
 		return 0
 	}

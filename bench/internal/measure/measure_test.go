@@ -51,7 +51,6 @@ func TestThisMachine(t *testing.T) {
 	assert.Contains(t, machine.OS, runtime.GOOS)
 	if runtime.GOOS == "linux" {
 		assert.NotZero(t, machine.MemoryBytes)
-		assert.NotZero(t, AvailableMemory())
 		text, _ := Load()
 		assert.NotEqual(t, "unknown", text)
 	}

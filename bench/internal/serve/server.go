@@ -76,9 +76,8 @@ type Notes struct {
 }
 
 // Lateness is the delay between the time when a change was due and the time when it was sent: P999
-// is the 99.9th percentile, Max the maximum, which both include waiting for slow clients. Plan is
-// the maximum delay with which a change was made.
-type Lateness struct{ Plan, P999, Max time.Duration }
+// is the 99.9th percentile, Max the maximum, which both include waiting for slow clients.
+type Lateness struct{ P999, Max time.Duration }
 
 type server struct {
 	config Config
@@ -256,8 +255,8 @@ func (s *server) lateness() Lateness {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := Lateness{
-		Plan: s.driver.lateness(), Max: time.Duration(s.mu.late.Max()) * time.Microsecond,
 		P999: time.Duration(s.mu.late.ValueAtQuantile(99.9)) * time.Microsecond,
+		Max:  time.Duration(s.mu.late.Max()) * time.Microsecond,
 	}
 	s.mu.late.Reset()
 	return l
@@ -273,7 +272,6 @@ type driver struct {
 		runs       bool
 		start      time.Time     // the time of the world's time 0; moves with each pause
 		elapsed    time.Duration // the world's time, while paused
-		late       time.Duration // the maximum delay of an action since the last call of lateness
 	}
 }
 
@@ -304,11 +302,9 @@ func (d *driver) advance() time.Duration {
 func (d *driver) advanceLocked() time.Duration {
 	for {
 		next := d.world.Advance(time.Since(d.mu.start))
-		wait := next - time.Since(d.mu.start)
-		if wait > 0 {
+		if wait := next - time.Since(d.mu.start); wait > 0 {
 			return wait
 		}
-		d.mu.late = max(d.mu.late, -wait)
 	}
 }
 
@@ -335,15 +331,6 @@ func (d *driver) pause() {
 		d.advanceLocked()
 		d.mu.runs, d.mu.elapsed = false, time.Since(d.mu.start)
 	}
-}
-
-// lateness returns the maximum delay of an action since the last call.
-func (d *driver) lateness() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	late := d.mu.late
-	d.mu.late = 0
-	return late
 }
 
 // Config returns a client configuration. If decodes, informers decode directly.
