@@ -5,16 +5,16 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
@@ -97,23 +97,18 @@ func (p *program) use() (u cputime.Process, err error) {
 
 // goroutines returns the number of goroutines from the program's metrics.
 func (p *program) goroutines(ctx context.Context) (float64, error) {
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.port), nil)
+	address := fmt.Sprintf("https://127.0.0.1:%d", p.port)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: address, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		return 0, err
 	}
-	response, err := client.Do(request)
+	text, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
 	_, behind, found := strings.Cut(string(text), "\ngo_goroutines ")
-	if err == nil && !found {
-		err = fmt.Errorf("%s: %s has no go_goroutines", response.Status, request.URL)
-	}
-	if err != nil {
-		return 0, err
+	if !found {
+		return 0, fmt.Errorf("%s/metrics has no go_goroutines", address)
 	}
 	value, _, _ := strings.Cut(behind, "\n")
 	return strconv.ParseFloat(value, 64)
