@@ -13,7 +13,7 @@
 //	 *_test.go      names of     tests that    + shims
 //	                kinformer    cannot compile
 //
-// Tests that create a Reflector run a second time with a type of this project instead, which drives
+// Functions that create a Reflector create a type of this project instead, the rig, which drives
 // kinformer's reflector (shims/shims.go).
 //
 // The command prints how many tests were kept and passed, and why each other test was dropped. The exit
@@ -61,28 +61,19 @@ func main() {
 // suite is the tests of a package of client-go.
 type suite struct {
 	path  string // relative to client-go's root
-	rig   bool   // runs the tests that create a Reflector, with the rig instead
 	floor int    // the number of tests to be kept: fewer mean that an exported name was lost
 }
 
 // floors are the floors of the suites, by the minor version of client-go.
-var floors = map[string][4]int{
-	"v0.37": {106, 21, 10, 2},
-	"v0.36": {91, 21, 10, 2},
+var floors = map[string][3]int{
+	"v0.37": {116, 10, 2},
+	"v0.36": {101, 10, 2},
 }[minor.Of]
 
 var suites = []suite{
 	{path: "tools/cache", floor: floors[0]},
-	{path: "tools/cache", rig: true, floor: floors[1]},
-	{path: "tools/cache/synctrack", floor: floors[2]},
-	{path: "tools/cache/testing", floor: floors[3]},
-}
-
-func (s suite) String() string {
-	if s.rig {
-		return s.path + " (rig)"
-	}
-	return s.path
+	{path: "tools/cache/synctrack", floor: floors[1]},
+	{path: "tools/cache/testing", floor: floors[2]},
 }
 
 // run runs all suites. It must be called inside the conformance module.
@@ -107,7 +98,7 @@ func run(ctx context.Context, keep, only string, out io.Writer) (err error) {
 	var failed []error
 	for _, s := range suites {
 		if err := s.run(ctx, w, filter, out); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", s, err))
+			failed = append(failed, fmt.Errorf("%s: %w", s.path, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -116,14 +107,14 @@ func run(ctx context.Context, keep, only string, out io.Writer) (err error) {
 // run writes the tests of a suite into the workspace, prints why others were dropped, and runs the
 // selected ones.
 func (s suite) run(ctx context.Context, w *workspace, filter *regexp.Regexp, out io.Writer) error {
-	folder, kept, drops, total, err := w.add(ctx, s)
+	kept, drops, total, err := w.add(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, d := range drops {
 		fmt.Fprintf(out, "    dropped %-60s %s:%d: %s\n", d.name, d.file, d.line, d.why)
 	}
-	fmt.Fprintf(out, "%s: %d of %d tests kept\n", s, len(kept), total)
+	fmt.Fprintf(out, "%s: %d of %d tests kept\n", s.path, len(kept), total)
 	if len(kept) < s.floor {
 		return fmt.Errorf("only %d tests were kept where %d can be", len(kept), s.floor)
 	}
@@ -136,14 +127,14 @@ func (s suite) run(ctx context.Context, w *workspace, filter *regexp.Regexp, out
 	if len(selected) == 0 {
 		return nil
 	}
-	ended, err := w.test(ctx, folder, selected, out)
+	ended, err := w.test(ctx, s.path, selected, out)
 	for n := 1; n < timedRuns && len(ended["fail"]) > 0 && isSubset(ended["fail"], timed); n++ {
 		var again map[string][]string
-		again, err = w.test(ctx, folder, ended["fail"], out)
+		again, err = w.test(ctx, s.path, ended["fail"], out)
 		ended["pass"], ended["fail"] = append(ended["pass"], again["pass"]...), again["fail"]
 	}
 	passed, skipped := len(ended["pass"]), len(ended["skip"])
-	fmt.Fprintf(out, "%s: passed %d, skipped %d, failed %d\n", s, passed, skipped, len(ended["fail"]))
+	fmt.Fprintf(out, "%s: passed %d, skipped %d, failed %d\n", s.path, passed, skipped, len(ended["fail"]))
 	if err == nil && passed+skipped != len(selected) {
 		err = fmt.Errorf("%d tests did not end", len(selected)-passed-skipped)
 	}
@@ -225,48 +216,34 @@ func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 	return &workspace{dir, roots[2]}, err
 }
 
-// add rewrites and prunes the tests of a suite, and writes them into a folder. total is the number of
-// tests or, with the rig, of tests that create a Reflector.
-func (w *workspace) add(ctx context.Context, s suite) (folder string, kept []string, drops []drop, total int, err error) {
+// add rewrites and prunes the tests of a suite, and writes them into the folder of its path. It returns
+// the tests kept and the number of all.
+func (w *workspace) add(ctx context.Context, s suite) (kept []string, drops []drop, total int, err error) {
 	original, err := w.testFiles(s.path)
 	if err != nil {
-		return "", nil, nil, 0, err
+		return nil, nil, 0, err
 	}
-	files, rigged, err := rewriteAll(original, path.Join(ours, s.path[len("tools/cache"):]), s.rig)
+	files, err := rewriteAll(original, path.Join(ours, s.path[len("tools/cache"):]))
 	if err != nil {
-		return "", nil, nil, 0, err
+		return nil, nil, 0, err
 	}
-	wanted := testsIn(files)
-	if s.rig {
-		wanted = reaching(files, rigged, wanted)
-	}
+	total = len(testsIn(files))
 	var added []file
-	if folder = path.Join(s.path, "alias"); s.rig {
-		folder = path.Join(s.path, "rig")
-	}
 	if s.path == "tools/cache" {
 		shim, err := parseFile("shims_test.go", bytes.Replace(shims, []byte("package shims"), []byte("package cache"), 1))
 		if err != nil {
-			return "", nil, nil, 0, err
+			return nil, nil, 0, err
 		}
 		added = append(added, shim)
 	}
 	imp, err := w.importerFor(ctx, append(slices.Clone(files), added...))
 	if err != nil {
-		return "", nil, nil, 0, err
+		return nil, nil, 0, err
 	}
 	if files, drops, err = prune(files, added, imp); err != nil {
-		return "", nil, nil, 0, err
+		return nil, nil, 0, err
 	}
-	for _, test := range testsIn(files) {
-		if slices.Contains(wanted, test) {
-			kept = append(kept, test)
-		}
-	}
-	if s.rig { // the others are reported by the suite without the rig
-		drops = slices.DeleteFunc(drops, func(d drop) bool { return !slices.Contains(wanted, d.name) })
-	}
-	return folder, kept, drops, len(wanted), w.write(folder, append(files, added...))
+	return testsIn(files), drops, total, w.write(s.path, append(files, added...))
 }
 
 func (w *workspace) write(folder string, files []file) error {

@@ -62,9 +62,8 @@ var ofRig = map[string]string{
 }
 
 // rewriteAll makes the tests of a package test the package tested. Tests inside the package get a dot
-// import of it, so that the same names refer to it. If rig is set, the rig replaces reflectors, and
-// rigged names the changed functions.
-func rewriteAll(files []file, tested string, rig bool) (rewritten []file, rigged []string, err error) {
+// import of it, so that the same names refer to it. The rig replaces reflectors.
+func rewriteAll(files []file, tested string) (rewritten []file, err error) {
 	for _, f := range files {
 		var edits []edit
 		if !strings.HasSuffix(f.tree.Name.Name, "_test") { // external tests import it by its path
@@ -84,16 +83,16 @@ func rewriteAll(files []file, tested string, rig bool) (rewritten []file, rigged
 			return true
 		})
 		for _, decl := range f.tree.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && rig && makesReflector(fn) {
-				edits, rigged = append(edits, rigEdits(fn)...), append(rigged, fn.Name.Name)
+			if fn, ok := decl.(*ast.FuncDecl); ok && makesReflector(fn) {
+				edits = append(edits, rigEdits(fn)...)
 			}
 		}
 		if f, err = f.edited(edits); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		rewritten = append(rewritten, f)
 	}
-	return rewritten, rigged, nil
+	return rewritten, nil
 }
 
 // nameOf returns the name of an identifier, "" for other expressions.
@@ -137,33 +136,4 @@ func rigEdits(fn *ast.FuncDecl) (edits []edit) {
 		return true
 	})
 	return edits
-}
-
-// reaching returns the tests that mention one of the functions, directly or through other functions.
-func reaching(files []file, functions, tests []string) (some []string) {
-	reached := map[string]bool{}
-	for _, name := range functions {
-		reached[name] = true
-	}
-	for changed := true; changed; {
-		changed = false
-		for _, f := range files {
-			for _, decl := range f.tree.Decls {
-				fn, ok := decl.(*ast.FuncDecl)
-				if ok && fn.Recv == nil && !reached[fn.Name.Name] && mentions(fn, reached) {
-					reached[fn.Name.Name], changed = true, true
-				}
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(tests), func(test string) bool { return !reached[test] })
-}
-
-func mentions(fn *ast.FuncDecl, names map[string]bool) (found bool) {
-	ast.Inspect(fn, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		found = found || ok && names[id.Name]
-		return !found
-	})
-	return found
 }
