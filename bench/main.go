@@ -87,7 +87,7 @@ func commandOf(c config, args []string) string {
 }
 
 // readFloors reads the floors of ratios from a file. It returns nil if path is empty.
-func readFloors(path string) (*report.Floors, error) {
+func readFloors(path string) (report.Floors, error) {
 	if path == "" {
 		return nil, nil
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/measure"
@@ -304,17 +306,12 @@ const poll = 100 * time.Millisecond
 
 // until calls is every poll until it returns true or an error. After patience, until returns an error
 // that contains what.
-func until(ctx context.Context, what string, is func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("after %s: %s", patience, what))
-	defer cancel()
-	for {
-		if so, err := is(); so || err != nil {
-			return err
-		}
-		if err := pause(ctx, poll); err != nil {
-			return err
-		}
+func until(ctx context.Context, what string, is wait.ConditionWithContextFunc) error {
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, is)
+	if wait.Interrupted(err) {
+		return fmt.Errorf("after %s: %s: %w", patience, what, err)
 	}
+	return err
 }
 
 // pause sleeps for d, or until ctx ends, and then returns its cause.
@@ -338,7 +335,7 @@ func (t *trial) caughtUp(ctx context.Context, before notes, more ...world.Resour
 			least++
 		}
 		what := fmt.Sprintf("the watch of %s is not open, not up to date, or has listed too few times", of)
-		err := until(ctx, what, func() (bool, error) {
+		err := until(ctx, what, func(ctx context.Context) (bool, error) {
 			now, err := t.notes(ctx)
 			n := now[of]
 			return n.Open == 1 && n.Lag == 0 && n.Lists >= least, errors.Join(err, t.client.Ended())

@@ -21,26 +21,21 @@ var (
 	ErrUnknown = errors.New("the benchmark has no such row or measure")
 	// ErrMissing is the error of a row with a floor that was not run.
 	ErrMissing = errors.New("the row has a floor and was not run")
-	// ErrUnguarded is the error of a row of a quick run that the floors do not list.
-	ErrUnguarded = errors.New("the row has no floor; list it, with a dash for none")
+	// ErrUnguarded is the error of a row of a quick run that has no floor.
+	ErrUnguarded = errors.New("the row has no floor")
 )
 
 // Floors are the lowest ratios that pass. They are kept in a file, so that a change that makes a
 // workload much slower fails a check.
-type Floors struct {
-	ratios map[place]float64
-	// rows are all listed rows, also those without a floor.
-	rows map[string]bool
-}
+type Floors map[place]float64
 
 // place is a measure of a row, in the form "name, unit".
 type place struct{ row, measure string }
 
-// ParseFloors parses floors, one in a line: "row | measure, unit | ratio", or "row | -" for a row
-// without a floor. A row may be a pattern of path.Match for rows of a quick run. Empty lines and
-// lines that begin with # are ignored.
-func ParseFloors(text string) (*Floors, error) {
-	f := &Floors{ratios: map[place]float64{}, rows: map[string]bool{}}
+// ParseFloors parses floors, one in a line: "row | measure, unit | ratio". A row may be a pattern of
+// path.Match for rows of a quick run. Empty lines and lines that begin with # are ignored.
+func ParseFloors(text string) (Floors, error) {
+	f := Floors{}
 	for number, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -53,35 +48,28 @@ func ParseFloors(text string) (*Floors, error) {
 	return f, nil
 }
 
-func (f *Floors) add(line string) error {
+func (f Floors) add(line string) error {
 	fields := strings.Split(line, "|")
-	for i := range fields {
-		fields[i] = strings.TrimSpace(fields[i])
-	}
-	if len(fields) == 2 && fields[1] == "-" {
-		f.rows[fields[0]] = true
-		return nil
-	}
 	if len(fields) != 3 {
 		return fmt.Errorf("%q is not \"row | measure, unit | ratio\"", line)
 	}
-	ratio, err := strconv.ParseFloat(fields[2], 64)
+	ratio, err := strconv.ParseFloat(strings.TrimSpace(fields[2]), 64)
 	if err != nil {
 		return fmt.Errorf("ratio: %w", err)
 	}
-	at := place{fields[0], fields[1]}
-	if _, twice := f.ratios[at]; twice {
+	at := place{strings.TrimSpace(fields[0]), strings.TrimSpace(fields[1])}
+	if _, twice := f[at]; twice {
 		return fmt.Errorf("a second floor for %s, %s", at.row, at.measure)
 	}
-	f.ratios[at], f.rows[at.row] = ratio, true
+	f[at] = ratio
 	return nil
 }
 
 // Check returns an error for each floor that the results do not reach or do not contain, and for
-// each row of a quick run that the floors do not list. The keys of known are all rows; a value
-// reports whether a quick run has the row. Nil Floors accept all results. A noisy measure is below
-// its floor only if its best ratio is.
-func (f *Floors) Check(results []Row, known map[string]bool) error {
+// each row of a quick run without a floor. The keys of known are all rows; a value reports whether a
+// quick run has the row. Nil Floors accept all results. A noisy measure is below its floor only if its
+// best ratio is.
+func (f Floors) Check(results []Row, known map[string]bool) error {
 	if f == nil {
 		return nil
 	}
@@ -90,24 +78,20 @@ func (f *Floors) Check(results []Row, known map[string]bool) error {
 		ran[results[i].Name] = &results[i]
 	}
 	var found []error
-	listed := map[string]bool{}
-	for pattern := range f.rows {
-		names := matching(pattern, known)
+	guarded := map[string]bool{}
+	for at, floor := range f {
+		names := matching(at.row, known)
 		if len(names) == 0 {
-			found = append(found, fmt.Errorf("%s: %w", pattern, ErrUnknown))
+			found = append(found, fmt.Errorf("%s: %w", at.row, ErrUnknown))
 		}
 		for _, name := range names {
-			listed[name] = true
+			guarded[name] = true
+			found = append(found, place{name, at.measure}.check(ran[name], floor))
 		}
 	}
 	for name, quick := range known {
-		if quick && !listed[name] {
+		if quick && !guarded[name] {
 			found = append(found, fmt.Errorf("%s: %w", name, ErrUnguarded))
-		}
-	}
-	for at, floor := range f.ratios {
-		for _, name := range matching(at.row, known) {
-			found = append(found, place{name, at.measure}.check(ran[name], floor))
 		}
 	}
 	slices.SortFunc(found, func(a, b error) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })

@@ -14,6 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
 	"github.com/kinformer/cache/bench/internal/measure"
 )
 
@@ -283,6 +286,8 @@ func Percentile(sorted []float64, p float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
+var english = message.NewPrinter(language.English)
+
 // Format formats a figure with three significant digits; from 1000 on, as a whole number with
 // commas between thousands.
 func Format(x float64) string {
@@ -292,28 +297,11 @@ func Format(x float64) string {
 	case x == 0:
 		return "0"
 	case math.Abs(x) >= 999.5:
-		return thousands(strconv.FormatFloat(x, 'f', 0, 64))
+		return english.Sprintf("%.0f", x)
 	}
 	digits := 2 - int(math.Floor(math.Log10(math.Abs(x))))
 	if digits > 4 {
 		return strconv.FormatFloat(x, 'g', 2, 64)
 	}
 	return strconv.FormatFloat(x, 'f', max(digits, 0), 64)
-}
-
-// thousands inserts commas into a whole number.
-func thousands(number string) string {
-	sign, digits := "", number
-	if strings.HasPrefix(number, "-") {
-		sign, digits = "-", number[1:]
-	}
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, digit := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
-	}
-	return b.String()
 }

@@ -144,16 +144,15 @@ func TestCheck(t *testing.T) {
 		"no ratio":            {"store/get | allocations, allocs/op | 1", ErrBelow},
 		"noisy, reached":      {"store/get | wall, ns/op | 3", nil},
 		"noisy, below":        {"store/get | wall, ns/op | 3.1", ErrBelow},
-		"unknown row":         {"store/get | -\nstore/got | CPU, ns/op | 1", ErrUnknown},
-		"unknown row, a dash": {"store/get | -\nstore/got | -", ErrUnknown},
+		"unknown row":         {"store/get | CPU, ns/op | 1\nstore/got | CPU, ns/op | 1", ErrUnknown},
 		"unknown measure":     {"store/get | CPU, us/op | 1", ErrUnknown},
-		"not run":             {"store/get | -\nstore/slow | CPU, ns/op | 1", ErrMissing},
+		"not run":             {"store/get | CPU, ns/op | 1\nstore/slow | CPU, ns/op | 1", ErrMissing},
 		"without a floor":     {"# nothing", ErrUnguarded},
-		"with a dash":         {"store/get | -\n\n# more", nil},
+		"with empty lines":    {"store/get | CPU, ns/op | 1\n\n# more", nil},
 		"a pattern, reached":  {"store/* | CPU, ns/op | 1.5", nil},
 		"a pattern, below":    {"store/* | CPU, ns/op | 2.1", ErrBelow},
-		"a pattern of none":   {"store/get | -\nother/* | -", ErrUnknown},
-		"a pattern of a slow": {"store/get | -\nstore/s* | -", ErrUnknown},
+		"a pattern of none":   {"store/get | CPU, ns/op | 1\nother/* | CPU, ns/op | 1", ErrUnknown},
+		"a pattern of a slow": {"store/get | CPU, ns/op | 1\nstore/s* | CPU, ns/op | 1", ErrUnknown},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +179,7 @@ func TestEveryFindingIsNamed(t *testing.T) {
 }
 
 func TestMalformedFloors(t *testing.T) {
-	for _, text := range []string{"store/get", "store/get | CPU | x", "a | b | 1 | 2", "a | b | 1\na | b | 2"} {
+	for _, text := range []string{"store/get", "store/get | -", "store/get | CPU | x", "a | b | 1 | 2", "a | b | 1\na | b | 2"} {
 		_, err := ParseFloors(text)
 		assert.Error(t, err, text)
 		assert.ErrorContains(t, err, "line")

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
@@ -59,6 +60,7 @@ func (g *Generation) Len() int { return len(g.pods) }
 
 // Source is a ListerWatcherWithContext.
 type Source struct {
+	*clientgo.ListWatch
 	options  Options
 	selected atomic.Pointer[Generation]
 	asked    atomic.Pointer[time.Time]
@@ -72,6 +74,7 @@ const maxStreams = 64
 // New makes a source that serves the generation.
 func New(generation *Generation, options Options) *Source {
 	s := &Source{options: options, streams: make(chan *Stream, maxStreams)}
+	s.ListWatch = &clientgo.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 	s.Select(generation)
 	return s
 }
@@ -103,8 +106,8 @@ func (s *Source) ask() *Generation {
 // name is defined by client-go.
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
 
-// ListWithContext answers with the selected generation's list.
-func (s *Source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
+// list answers with the selected generation's list.
+func (s *Source) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	generation := s.ask()
 	items := generation.list()
 	list := &corev1.PodList{Items: items[:len(items):len(items)]}
@@ -112,14 +115,9 @@ func (s *Source) ListWithContext(context.Context, metav1.ListOptions) (runtime.O
 	return list, nil
 }
 
-// List is ListWithContext without a context.
-func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), options)
-}
-
-// WatchWithContext opens a stream. If the options request initial events, the stream begins with the
+// watch opens a stream. If the options request initial events, the stream begins with the
 // selected generation and the bookmark that ends it.
-func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	stream := newStream(s.options.ChannelCapacity)
 	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
 		return stream, s.announce(stream)
@@ -131,11 +129,6 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 		}
 	}()
 	return stream, nil
-}
-
-// Watch is WatchWithContext without a context.
-func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), options)
 }
 
 func (s *Source) announce(stream *Stream) error {
