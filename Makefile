@@ -214,7 +214,7 @@ interleave: ## the same with one preemption more; ends with a table of configura
 	@$(call BY_SCHEDULES,-schedules.all)
 
 mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong
-	@cd tools && $(GO) run ./mutants $(MUTANTS_FLAGS)
+	@GO=$(GO) tools/mutants/run $(MUTANTS)
 
 api: ## the exported names beside those of version BASELINE: in a patch none may be gone or have changed
 	@if [ $(BASELINE) = none ]; then tags=$$(git tag --list 'v*'); [ -z "$$tags" ] || { echo "BASELINE is none, and there is a tag: $$tags"; exit 1; }; \

@@ -7,14 +7,14 @@
 //	cd .. && go test -overlay /tmp/points/overlay.json -tags interleave ./internal/table
 //
 // The command writes instrumented copies of the packages' files to a folder, with an overlay that
-// replaces the files.
+// replaces the files. The imports of sync, sync/atomic, hash/maphash and time are replaced by packages of
+// internal/interleave, and so are go statements and runtime.Gosched. All lines keep their numbers. Tests
+// without the build tag "interleave" are omitted.
 package main
 
 import (
 	"flag"
 	"log"
-
-	"github.com/kinformer/cache/tools/interleave/overlay"
 )
 
 func main() {
@@ -26,7 +26,7 @@ func main() {
 	if *out == "" || flag.NArg() == 0 {
 		log.Fatal("-o and packages are needed")
 	}
-	if _, err := overlay.Write(*out, *root, flag.Args()...); err != nil {
+	if err := write(*out, *root, flag.Args()...); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -1,11 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overlay instruments packages with points. Their imports of sync, sync/atomic,
-// hash/maphash and time are replaced by packages of internal/interleave, and so are go statements
-// and runtime.Gosched. All lines keep their numbers. Tests without the build tag "interleave" are
-// omitted.
-package overlay
+package main
 
 import (
 	"bytes"
@@ -34,21 +30,20 @@ var substitutes = map[string]string{
 	"time":         interleave + "/time",
 }
 
-// Write writes the overlay of packages to the folder out, and returns the overlay's file. packages
-// are the paths of their folders in root.
-func Write(out, root string, packages ...string) (file string, err error) {
+// write writes the instrumented copies of packages to the folder out, with overlay.json. packages are
+// the paths of their folders in root.
+func write(out, root string, packages ...string) error {
 	replaced := map[string]string{}
 	for _, pkg := range packages {
 		if err := writePackage(filepath.Join(out, pkg), filepath.Join(root, pkg), replaced); err != nil {
-			return "", err
+			return err
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"Replace": replaced}, "", "\t")
 	if err != nil {
-		return "", err
+		return err
 	}
-	file = filepath.Join(out, "overlay.json")
-	return file, os.WriteFile(file, text, 0o666)
+	return os.WriteFile(filepath.Join(out, "overlay.json"), text, 0o666)
 }
 
 // writePackage instruments a package, and adds the copies of its files to replaced.
@@ -84,7 +79,7 @@ func writeFile(out, file string, replaced map[string]string) error {
 		}
 		return fromErr
 	}
-	with, err := WithPoints(file, text)
+	with, err := withPoints(file, text)
 	if err != nil {
 		return err
 	}
@@ -98,8 +93,8 @@ type edit struct {
 	by       string
 }
 
-// WithPoints returns the text of a file instrumented with points.
-func WithPoints(name string, text []byte) ([]byte, error) {
+// withPoints returns the text of a file instrumented with points.
+func withPoints(name string, text []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
 	if err != nil {

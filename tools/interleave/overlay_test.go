@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package overlay
+package main
 
 import (
 	"encoding/json"
@@ -31,13 +31,13 @@ func TestWithPoints(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := WithPoints("p.go", []byte(c.text))
+			got, err := withPoints("p.go", []byte(c.text))
 			if err != nil || string(got) != c.want {
 				t.Errorf("%v\n%s\ninstead of\n%s", err, got, c.want)
 			}
 		})
 	}
-	if _, err := WithPoints("p.go", []byte("package")); err == nil {
+	if _, err := withPoints("p.go", []byte("package")); err == nil {
 		t.Error("no error for a text that is not a Go file")
 	}
 }
@@ -55,11 +55,10 @@ func TestWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := Write(out, root, ".")
-	if err != nil {
+	if err := write(out, root, "."); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(filepath.Join(out, "overlay.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +74,7 @@ func TestWrite(t *testing.T) {
 	if kept || len(got.Replace) != 3 || got.Replace[filepath.Join(root, "a_test.go")] != "" {
 		t.Errorf("%v", got.Replace)
 	}
-	if _, err := Write(out, root, "nowhere"); err == nil {
+	if err := write(out, root, "nowhere"); err == nil {
 		t.Error("no error for a folder without a package")
 	}
 }

@@ -1,48 +1,38 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package mutants checks the patches that the script run applies.
+package mutants
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 )
 
-// TestPatchesApply checks that the mutants' patches apply to the code, but not that the tests kill
-// them.
-func TestPatchesApply(t *testing.T) {
-	mutants, err := readMutants("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range mutants {
-		if err := (packageCopy{"../.."}).do(t.Context(), "git", "apply", "--check", m.patch); err != nil {
-			t.Errorf("%s: %v: make the change again by hand, and write the patch by git diff", m.name, err)
-		}
-	}
-}
+// head matches the first two lines of a patch: the fault, and the tests that must fail if no schedule does.
+var head = regexp.MustCompile(`^.+\nTests: .+\n`)
 
-func TestAMutantNeedsItsTwoLines(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing":  "",
-		"no tests": "It is wrong.\ndiff --git\n",
-		"no words": "\nTests: TestX\n",
-	} {
-		file := filepath.Join(t.TempDir(), "m.patch")
-		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
+// TestPatchesApply checks that the mutants' patches apply to the code and begin with the two lines, but not that
+// the tests kill them.
+func TestPatchesApply(t *testing.T) {
+	for _, pkg := range []string{"table", "eventlog", "fanout"} {
+		patches, err := filepath.Glob("../../internal/" + pkg + "/testdata/mutants/*.patch")
+		if err != nil || len(patches) == 0 {
+			t.Fatal(pkg, patches, err)
 		}
-		if m, err := readMutant(file); err == nil {
-			t.Errorf("%s: %+v", name, m)
+		for _, patch := range patches {
+			text, err := os.ReadFile(patch)
+			if err != nil || !head.Match(text) {
+				t.Errorf("%s, %v: the first line must say what is wrong, the second one \"Tests: \" and a regexp", patch, err)
+			}
+			check := exec.CommandContext(t.Context(), "git", "apply", "--check", "tools/mutants/"+patch)
+			check.Dir = "../.."
+			if output, err := check.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v: make the change again by hand, and write the patch by git diff\n%s", patch, err, output)
+			}
 		}
-	}
-	file := filepath.Join(t.TempDir(), "m.patch")
-	if err := os.WriteFile(file, []byte("It is wrong.\nTests: TestX/y\ndiff\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	m, err := readMutant(file)
-	if err != nil || m.name != "m" || m.wrong != "It is wrong." || m.tests != "TestX/y" {
-		t.Errorf("%+v, %v", m, err)
 	}
 }
