@@ -31,7 +31,7 @@ type env struct {
 	profile string // prefix of profile file names; if empty, no profiles are written
 	region  string // name of the next measured region in profile file names
 
-	kind kind
+	light bool // whether the objects are light
 	// atEnd are called when the row is done.
 	atEnd []func() error
 	// first and second are two generations of the same population, decoded independently. They are
@@ -39,39 +39,13 @@ type env struct {
 	first, second *workload.Population
 }
 
-// kind are the properties by which populations differ.
-type kind struct {
-	full bool // not light
-	n    int
-}
-
-// compare orders light objects before full ones, then by number.
-func (k kind) compare(other kind) int {
-	switch {
-	case k.full == other.full:
-		return k.n - other.n
-	case other.full:
-		return -1
-	}
-	return 1
-}
-
-// kindOf returns the kind of population of a row: the kind of the run, limited to w.objects if set.
-func (e *env) kindOf(w row) kind {
-	k := kind{full: !w.light, n: e.n}
-	if w.objects > 0 {
-		k.n = min(e.n, w.objects)
-	}
-	return k
-}
-
-// use prepares the environment for a population of kind k. Objects of another kind are dropped, so
-// at most one kind is in memory.
-func (e *env) use(k kind) {
-	if e.kind != k {
+// use prepares the environment for light or full objects. Objects of the other kind are dropped, so at
+// most one kind is in memory.
+func (e *env) use(light bool) {
+	if e.light != light {
 		e.drop()
 	}
-	e.kind = k
+	e.light = light
 }
 
 // drop drops the objects. They are created again when next requested.
@@ -102,7 +76,7 @@ func (e *env) generate(ctx context.Context, made **workload.Population) (*worklo
 	if *made != nil {
 		return *made, nil
 	}
-	population, err := workload.New(ctx, workload.Config{N: e.kind.n, Seed: e.seed, Light: !e.kind.full})
+	population, err := workload.New(ctx, workload.Config{N: e.n, Seed: e.seed, Light: e.light})
 	if err != nil {
 		return nil, fmt.Errorf("make objects: %w", err)
 	}

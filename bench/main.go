@@ -66,7 +66,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, more: cfg.more, quick: cfg.quick && !cfg.named, progress: stderr}
-	if document.Rows, err = r.run(ctx, rows(), cfg.pattern); err != nil {
+	all := rows(cfg.n)
+	if document.Rows, err = r.run(ctx, all, cfg.pattern); err != nil {
 		return err
 	}
 	if len(document.Rows) == 0 {
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	document.Took = time.Since(document.Started)
 	document.LoadAfter, _ = measure.Load()
-	return errors.Join(document.WriteMarkdown(stdout), floors.Check(document.Rows, rowNames(rows())))
+	return errors.Join(document.WriteMarkdown(stdout), floors.Check(document.Rows, names(all)))
 }
 
 // commandOf returns the command that produces the same document. It includes the arguments if -run
@@ -98,19 +99,16 @@ func readFloors(path string) (report.Floors, error) {
 	return report.ParseFloors(string(content))
 }
 
-// rows returns all workloads in the order of the report.
-func rows() []row {
+// rows returns all workloads in the order of the report, for stores of n objects.
+func rows(n int) []row {
 	return slices.Concat(
-		stallRows(), storeMemoryRows(), sizeRows(), fanoutRows(), idleRows(), sourcesRows(),
-		syncRows(), httpRows(),
+		stallRows(), storeMemoryRows(), sizeRows(n), fanoutRows(), idleRows(), sourcesRows(), syncRows(), httpRows(),
 	)
 }
 
-// rowNames maps the name of each row to whether a quick run includes it.
-func rowNames(all []row) map[string]bool {
-	names := map[string]bool{}
+func names(all []row) (names []string) {
 	for _, r := range all {
-		names[r.name] = !r.slow
+		names = append(names, r.name)
 	}
 	return names
 }
@@ -160,7 +158,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	flags.IntVar(&c.n, "n", 0, "number of `objects` (default 100000, for which a run needs 10 GB of memory; 10000 with -quick)")
 	flags.IntVar(&c.rounds, "rounds", 0, "rounds of each row (default 5, and 21 where the sides are within 15 % of each other; 3 with -quick)")
 	flags.Uint64Var(&c.seed, "seed", 1, "seed of the objects")
-	flags.BoolVar(&c.quick, "quick", false, "fewer objects, rounds and rows: under three minutes in total")
+	flags.BoolVar(&c.quick, "quick", false, "fewer objects and rounds: under three minutes in total")
 	flags.BoolVar(&c.control, "control", false, "client-go on both sides: shows which ratios are noise")
 	pattern := flags.String("run", "", "run only the rows whose name matches this `regexp`")
 	flags.StringVar(&c.check, "check", "", "fail when a ratio is below its floor in this `file`")

@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 func TestFloorsNameRowsThatAQuickRunHas(t *testing.T) {
 	floors, err := readFloors("floors.txt")
 	require.NoError(t, err)
-	err = floors.Check(nil, rowNames(rows()))
+	err = floors.Check(nil, names(rows(quickObjects)))
 	assert.NotErrorIs(t, err, report.ErrUnknown)
 	assert.NotErrorIs(t, err, report.ErrUnguarded)
 	_, err = readFloors("no such file")

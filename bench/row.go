@@ -23,11 +23,6 @@ type row struct {
 	title string // a short description
 	// light selects light objects (workload.Config.Light).
 	light bool
-	// slow excludes the row from a quick run, unless -run selects rows.
-	slow bool
-	// objects is the number of objects of the row, if it differs from the number of the run. A run
-	// with fewer objects omits the row.
-	objects int
 	// waits reports whether a round mostly waits for a backoff or a period. A quick run has only
 	// two rounds of such a row.
 	waits bool

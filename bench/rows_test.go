@@ -22,14 +22,7 @@ func TestEveryRow(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // rows that measure the heap change it concurrently
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	all := rows()
-	for _, m := range methods() { // the rows themselves use more objects
-		all = append(all, sized{m, tinyObjects / 2, m.indexes[len(m.indexes)-1], !m.whole}.row())
-	}
-	for _, w := range all {
-		if w.objects > tinyObjects {
-			continue
-		}
+	for _, w := range rows(tinyObjects) {
 		try := func() { t.Run(w.name, func(t *testing.T) { tryTiny(t, w) }) }
 		if w.waits {
 			waiting.Go(try)
@@ -39,8 +32,7 @@ func TestEveryRow(t *testing.T) {
 	}
 }
 
-// tinyObjects is the population of the smallest rows among those that differ only in the number of
-// objects.
+// tinyObjects is the population of the rows.
 const tinyObjects = 200
 
 func tryTiny(t *testing.T, w row) {
@@ -60,7 +52,7 @@ func tryTiny(t *testing.T, w row) {
 
 func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
 	names := map[string]bool{}
-	for _, w := range rows() {
+	for _, w := range rows(tinyObjects) {
 		assert.NotEmpty(t, w.group, w.name)
 		assert.NotEmpty(t, w.title, w.name)
 		assert.False(t, names[w.name], "two rows are called %s", w.name)

@@ -29,29 +29,27 @@ type runner struct {
 	sides    [2]side
 	rounds   int
 	more     int       // rounds of a row whose sides are close, if more than rounds
-	quick    bool      // leaves slow rows out
+	quick    bool      // fewer rounds of rows that wait
 	progress io.Writer // one line for each row that is done
 }
 
-// run runs the rows that the pattern selects, those with equal populations one after the other and
-// light objects first, and returns the results in the order of the rows.
+// run runs the rows that the pattern selects, those with light objects first, and returns the results
+// in the order of the rows.
 func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]report.Row, error) {
-	var order []int
-	for i, w := range all {
-		if !(w.slow && r.quick) && w.objects <= r.env.n && pattern.MatchString(w.name) {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return r.env.kindOf(all[a]).compare(r.env.kindOf(all[b])) })
 	results := make([]report.Row, len(all))
-	for _, i := range order {
-		start := time.Now()
-		var err error
-		if results[i], err = r.runRow(ctx, all[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", all[i].name, err)
-		}
-		if err := r.report(results[i], time.Since(start)); err != nil {
-			return nil, err
+	for _, light := range []bool{true, false} {
+		for i, w := range all {
+			if w.light != light || !pattern.MatchString(w.name) {
+				continue
+			}
+			start := time.Now()
+			var err error
+			if results[i], err = r.runRow(ctx, w); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.name, err)
+			}
+			if err := r.report(results[i], time.Since(start)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return slices.DeleteFunc(results, func(r report.Row) bool { return len(r.Measures) == 0 }), nil
@@ -59,7 +57,7 @@ func (r *runner) run(ctx context.Context, all []row, pattern *regexp.Regexp) ([]
 
 func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err error) {
 	result = report.Row{Group: w.group, Name: w.name, Title: w.title}
-	r.env.use(r.env.kindOf(w))
+	r.env.use(w.light)
 	defer func() { err = errors.Join(err, r.env.release()) }()
 	try, err := w.setup(ctx, r.env)
 	if err != nil {

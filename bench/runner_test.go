@@ -83,7 +83,7 @@ func TestResultsKeepTheOrderOfTheRowsAndThePatternChooses(t *testing.T) {
 
 func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 	e := &env{n: 10, seed: 1}
-	e.use(e.kindOf(row{}))
+	e.use(false)
 	full, err := e.population(t.Context())
 	require.NoError(t, err)
 	again, err := e.population(t.Context())
@@ -94,22 +94,14 @@ func TestOnlyOneKindOfObjectsIsKept(t *testing.T) {
 	assert.NotSame(t, full.Pods[0], redecoded.Pods[0])
 	assert.Equal(t, full.Pods[0], redecoded.Pods[0])
 
-	e.use(e.kindOf(row{light: true}))
+	e.use(true)
 	assert.Nil(t, e.first)
 	assert.Nil(t, e.second)
 	light, err := e.population(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, light.Pods[0].Spec.Containers)
-	e.use(e.kindOf(row{light: true}))
+	e.use(true)
 	assert.NotNil(t, e.first)
-}
-
-func TestRowsAboutFewObjectsHaveASmallPopulation(t *testing.T) {
-	e := &env{n: 1_000_000}
-	assert.Equal(t, kind{n: 1000}, e.kindOf(row{light: true, objects: 1000}))
-	assert.Equal(t, kind{full: true, n: 1_000_000}, e.kindOf(row{}))
-	e.n = 500
-	assert.Equal(t, kind{n: 500}, e.kindOf(row{light: true, objects: 1000}))
 }
 
 func TestCloseSidesGetMoreRounds(t *testing.T) {

@@ -165,17 +165,14 @@ type sized struct {
 	cold bool
 }
 
-// sizeRows measure the methods of Indexer in stores of two sizes. A quick run has only the smaller
-// one.
-func sizeRows() []row {
+// sizeRows measure the methods of Indexer in stores of n objects.
+func sizeRows(n int) []row {
 	var all []row
 	for _, m := range methods() {
-		for _, objects := range []int{quickObjects, fullObjects} {
-			for _, indexes := range m.indexes {
-				all = append(all, sized{m, objects, indexes, false}.row())
-				if !m.whole {
-					all = append(all, sized{m, objects, indexes, true}.row())
-				}
+		for _, indexes := range m.indexes {
+			all = append(all, sized{m, n, indexes, false}.row())
+			if !m.whole {
+				all = append(all, sized{m, n, indexes, true}.row())
 			}
 		}
 	}
@@ -190,8 +187,7 @@ func (s sized) row() row {
 	return row{
 		group: "By number of objects: " + s.title, name: fmt.Sprintf("size/%d-%d/%s-%s", s.objects, s.indexes, s.name, heat),
 		title: fmt.Sprintf("objects: %d, indexes: %d, %s", s.objects, s.indexes, how),
-		light: true, slow: s.objects > quickObjects, objects: s.objects,
-		setup: s.trial,
+		light: true, setup: s.trial,
 	}
 }
 
@@ -237,17 +233,16 @@ func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, 
 	return all, nil
 }
 
-// contents returns the initial contents of the store and the contents in which s.other replaces
-// every object.
+// contents returns the initial contents of the store and, for a method with whole set, the contents in
+// which s.other replaces every object.
 func (s sized) contents(p *workload.Population) [2]contents {
-	var lists [2][]any
-	for i := range s.objects {
-		lists[0] = append(lists[0], p.Pods[i])
+	var others []any
+	for i := range p.Pods {
 		if s.whole && s.other != nil {
-			lists[1] = append(lists[1], s.other(p, i))
+			others = append(others, s.other(p, i))
 		}
 	}
-	return [2]contents{contentsOf(lists[0]), contentsOf(lists[1])}
+	return [2]contents{contentsOf(objects(p)), contentsOf(others)}
 }
 
 // contentsOf returns contents of list whose updates are those of its first objects.

@@ -21,7 +21,7 @@ var (
 	ErrUnknown = errors.New("the benchmark has no such row or measure")
 	// ErrMissing is the error of a row with a floor that was not run.
 	ErrMissing = errors.New("the row has a floor and was not run")
-	// ErrUnguarded is the error of a row of a quick run that has no floor.
+	// ErrUnguarded is the error of a row without a floor.
 	ErrUnguarded = errors.New("the row has no floor")
 )
 
@@ -33,7 +33,7 @@ type Floors map[place]float64
 type place struct{ row, measure string }
 
 // ParseFloors parses floors, one in a line: "row | measure, unit | ratio". A row may be a pattern of
-// path.Match for rows of a quick run. Empty lines and lines that begin with # are ignored.
+// path.Match. Empty lines and lines that begin with # are ignored.
 func ParseFloors(text string) (Floors, error) {
 	f := Floors{}
 	for number, line := range strings.Split(text, "\n") {
@@ -66,10 +66,9 @@ func (f Floors) add(line string) error {
 }
 
 // Check returns an error for each floor that the results do not reach or do not contain, and for
-// each row of a quick run without a floor. The keys of known are all rows; a value reports whether a
-// quick run has the row. Nil Floors accept all results. A noisy measure is below its floor only if its
-// best ratio is.
-func (f Floors) Check(results []Row, known map[string]bool) error {
+// each row without a floor. known are the names of all rows. Nil Floors accept all results. A noisy
+// measure is below its floor only if its best ratio is.
+func (f Floors) Check(results []Row, known []string) error {
 	if f == nil {
 		return nil
 	}
@@ -89,8 +88,8 @@ func (f Floors) Check(results []Row, known map[string]bool) error {
 			found = append(found, place{name, at.measure}.check(ran[name], floor))
 		}
 	}
-	for name, quick := range known {
-		if quick && !guarded[name] {
+	for _, name := range known {
+		if !guarded[name] {
 			found = append(found, fmt.Errorf("%s: %w", name, ErrUnguarded))
 		}
 	}
@@ -98,18 +97,14 @@ func (f Floors) Check(results []Row, known map[string]bool) error {
 	return errors.Join(slices.CompactFunc(found, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })...)
 }
 
-// matching returns the row named pattern if it exists, or else the rows of a quick run that the
-// pattern matches.
-func matching(pattern string, known map[string]bool) (names []string) {
-	if _, there := known[pattern]; there {
-		return []string{pattern}
-	}
-	for name, quick := range known {
-		if matches, err := path.Match(pattern, name); quick && matches && err == nil {
-			names = append(names, name)
+// matching returns the names that a pattern matches.
+func matching(pattern string, names []string) (matched []string) {
+	for _, name := range names {
+		if matches, err := path.Match(pattern, name); matches && err == nil {
+			matched = append(matched, name)
 		}
 	}
-	return names
+	return matched
 }
 
 // check compares one measure. The row is nil if it was not run.
