@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"runtime"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,16 +101,15 @@ func (e *env) generations(ctx context.Context) (first, second *source.Generation
 // ops scales the number of operations of a full run to this run.
 func (e *env) ops(full int) int { return max(1, int(float64(full)*e.scale)) }
 
-// measure runs do as a measured region after the garbage collector has settled, and writes a
-// profile if requested.
-func (e *env) measure(do func() error) (measure.Usage, error) {
-	measure.Settle()
+// measure runs do as a measured region, and writes a profile if requested. Earlier garbage is collected
+// before, with its sweep.
+func (e *env) measure(do func() error) (usage measure.Usage, err error) {
+	runtime.GC()
 	path := ""
 	if e.profile != "" {
 		path = e.profile + e.region + ".cpu.pprof"
 	}
-	var usage measure.Usage
-	err := measure.Profiled(path, func() (failed error) {
+	err = measure.Profiled(path, func() (failed error) {
 		usage, failed = measure.Region(do)
 		return failed
 	})

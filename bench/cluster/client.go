@@ -224,17 +224,24 @@ type clientStatus struct {
 	LastLate int64
 }
 
-func (m *manager) status() clientStatus {
-	s := clientStatus{Collected: measure.GC()}
+// each calls do with each handler, while no call of the handler is counted.
+func (m *manager) each(do func(h *handler)) {
 	for _, i := range m.informers {
 		for _, h := range i.handlers {
 			h.mu.Lock()
-			if h.group != slow {
-				s.LastLate = max(s.LastLate, h.lastLate)
-			}
+			do(h)
 			h.mu.Unlock()
 		}
 	}
+}
+
+func (m *manager) status() clientStatus {
+	s := clientStatus{Collected: measure.GC()}
+	m.each(func(h *handler) {
+		if h.group != slow {
+			s.LastLate = max(s.LastLate, h.lastLate)
+		}
+	})
 	return s
 }
 
@@ -252,25 +259,17 @@ func (m *manager) report() report {
 		r.Phases[p.name] = map[group]latency{}
 		for _, g := range []group{prompt, slow, late} {
 			all := newLatencies()
-			for _, i := range m.informers {
-				for _, h := range i.handlers {
-					h.mu.Lock()
-					if h.group == g {
-						all.merge(h.latencies[p.name])
-					}
-					h.mu.Unlock()
+			m.each(func(h *handler) {
+				if h.group == g {
+					all.merge(h.latencies[p.name])
 				}
-			}
+			})
 			r.Phases[p.name][g] = all.summary()
 		}
 	}
-	for _, i := range m.informers {
-		for _, h := range i.handlers {
-			h.mu.Lock()
-			r.Faulty, r.Faults = r.Faulty+h.faulty, append(r.Faults, h.faults...)
-			h.mu.Unlock()
-		}
-	}
+	m.each(func(h *handler) {
+		r.Faulty, r.Faults = r.Faulty+h.faulty, append(r.Faults, h.faults...)
+	})
 	return r
 }
 

@@ -27,34 +27,23 @@ type Usage struct {
 	Allocs, Bytes uint64
 }
 
-// Settle completes a garbage collection, including its sweep, so that earlier garbage is not
-// charged to the next region.
-func Settle() { runtime.GC() }
-
 // Region runs do and returns its usage. An error of do is returned unchanged.
-func Region(do func() error) (Usage, error) {
+func Region(do func() error) (u Usage, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, err := cputime.Used()
 	if err != nil {
-		return Usage{}, err
+		return u, err
 	}
 	start := time.Now()
 	if err := do(); err != nil {
-		return Usage{}, err
+		return u, err
 	}
-	wall := time.Since(start)
+	u.Wall = time.Since(start)
 	end, err := cputime.Used()
-	if err != nil {
-		return Usage{}, err
-	}
 	runtime.ReadMemStats(&after)
-	return Usage{
-		CPU:    end - cpu,
-		Wall:   wall,
-		Allocs: after.Mallocs - before.Mallocs,
-		Bytes:  after.TotalAlloc - before.TotalAlloc,
-	}, nil
+	u.CPU, u.Allocs, u.Bytes = end-cpu, after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
+	return u, err
 }
 
 // LiveHeap collects garbage and returns the bytes that live objects take.
