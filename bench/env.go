@@ -17,7 +17,6 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/bench/internal/measure"
-	"github.com/kinformer/cache/bench/internal/source"
 	"github.com/kinformer/cache/internal/testkit/workload"
 )
 
@@ -67,8 +66,8 @@ func (e *env) population(ctx context.Context) (*workload.Population, error) {
 	return e.generate(ctx, &e.first)
 }
 
-// redecoded returns copies of the objects of population with the same resource versions, as a
-// relist returns them if nothing changed.
+// redecoded returns copies of the objects of population with the same resource versions, as a list
+// returns them if nothing changed.
 func (e *env) redecoded(ctx context.Context) (*workload.Population, error) {
 	return e.generate(ctx, &e.second)
 }
@@ -83,19 +82,6 @@ func (e *env) generate(ctx context.Context, made **workload.Population) (*worklo
 	}
 	*made = population
 	return population, nil
-}
-
-// generations returns both generations for a source.
-func (e *env) generations(ctx context.Context) (first, second *source.Generation, err error) {
-	initial, err := e.population(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	again, err := e.redecoded(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return source.NewGeneration(initial, listVersion(0)), source.NewGeneration(again, listVersion(1)), nil
 }
 
 // ops scales the number of operations of a full run to this run.

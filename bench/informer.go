@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -173,15 +172,25 @@ func (c *counter) OnDelete(any) {
 	c.called()
 }
 
-// syncRows measure the start of an informer until its handler has received all objects, and then a
-// relist of unchanged objects after a 410 until the handler has received an object created after
-// it.
+// syncRows measure the start of an informer with all three indexes until its handler has received all
+// objects.
 func syncRows() []row {
 	syncRow := func(name, title string, options source.Options) row {
 		return row{
-			group: "Initial sync and relist", name: "sync/" + name, waits: true,
-			title: "start, then relist of unchanged objects decoded anew, " + title,
-			setup: func(ctx context.Context, e *env) (trial, error) { return syncTrial(ctx, e, options) },
+			group: "Initial sync", name: "sync/" + name, title: "start, " + title,
+			setup: func(ctx context.Context, e *env) (trial, error) {
+				population, err := e.population(ctx)
+				if err != nil {
+					return nil, err
+				}
+				generation := source.NewGeneration(population, listVersion(0))
+				return func(ctx context.Context, s side) (outcome, error) {
+					src := source.New(generation, options)
+					i := newInformerOf(s, src, &corev1.Pod{}, indexers(3))
+					i.source = src
+					return syncRound(ctx, e, i)
+				}, nil
+			},
 		}
 	}
 	return []row{
@@ -190,68 +199,23 @@ func syncRows() []row {
 	}
 }
 
-func syncTrial(ctx context.Context, e *env, options source.Options) (trial, error) {
-	first, second, err := e.generations(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, s side) (outcome, error) {
-		src := source.New(first, options)
-		i := newInformerOf(s, src, &corev1.Pod{}, indexers(3))
-		i.source = src
-		return syncRound(ctx, e, i, second)
-	}, nil
-}
-
-// syncRound starts an informer, and lets it relist with the generation next.
-func syncRound(ctx context.Context, e *env, i *informer, next *source.Generation) (out outcome, err error) {
+func syncRound(ctx context.Context, e *env, i *informer) (out outcome, err error) {
 	defer i.stop()
 	if err := i.addHandlers(1); err != nil {
 		return out, err
 	}
-	var stream *source.Stream
-	start, err := e.measure(func() (err error) {
-		stream, err = i.startSynced(ctx, e.n)
+	usage, err := e.measure(func() error {
+		_, err := i.startSynced(ctx, e.n)
 		return err
 	})
 	if err != nil {
-		return out, fmt.Errorf("start: %w", err)
+		return out, err
 	}
-	i.source.Select(next)
-	i.expect(e.n + 1)
-	var took time.Duration
-	relist, err := e.measure(func() (err error) {
-		took, err = i.relist(ctx, stream)
-		return err
-	})
-	if err != nil {
-		return out, fmt.Errorf("relist: %w", err)
-	}
-	n := float64(e.n)
 	out.samples = []sample{
-		{"start, CPU", "ms", start.CPU.Seconds() * 1000},
-		{"start, wall", "ms", start.Wall.Seconds() * 1000},
-		{"start, allocated", "B/object", float64(start.Bytes) / n},
-		{"relist, CPU", "ms", relist.CPU.Seconds() * 1000},
-		{"relist, allocated", "B/object", float64(relist.Bytes) / n},
-		{"relist, wall without the backoff", "ms", took.Seconds() * 1000},
+		{"start, CPU", "ms", usage.CPU.Seconds() * 1000},
+		{"start, wall", "ms", usage.Wall.Seconds() * 1000},
+		{"start, allocated", "B/object", float64(usage.Bytes) / float64(e.n)},
 	}
 	out.check, err = i.finish()
 	return out, err
-}
-
-// relist expires the watch and blocks until the handler has received an update for every listed
-// object and one new object through the next watch. It returns the time since the first request, because
-// the reflector waits for its backoff of about a second before.
-func (i *informer) relist(ctx context.Context, stream *source.Stream) (took time.Duration, err error) {
-	if err := stream.Expire(ctx); err != nil {
-		return 0, err
-	}
-	if stream, err = i.source.Next(ctx); err != nil {
-		return 0, err
-	}
-	created := &corev1.Pod{}
-	created.Namespace, created.Name, created.ResourceVersion = "later", "created", eventVersion(0)
-	err = i.feed(ctx, stream, []watch.Event{{Type: watch.Added, Object: created}})
-	return time.Since(i.source.FirstRequest()), err
 }

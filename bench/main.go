@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, more: cfg.more, quick: cfg.quick && !cfg.named, progress: stderr}
+	r := runner{env: cfg.env(), sides: cfg.sides(), rounds: cfg.rounds, more: cfg.more, progress: stderr}
 	all := rows(cfg.n)
 	if document.Rows, err = r.run(ctx, all, cfg.pattern); err != nil {
 		return err

@@ -23,9 +23,6 @@ type row struct {
 	title string // a short description
 	// light selects light objects (workload.Config.Light).
 	light bool
-	// waits reports whether a round mostly waits for a backoff or a period. A quick run has only
-	// two rounds of such a row.
-	waits bool
 	// rounds limits the number of rounds of the row; 0 means no limit.
 	rounds int
 	// setup creates the objects, events and full stores that both sides share.

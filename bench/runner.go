@@ -16,7 +16,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/report"
 )
 
-// roundLimit bounds one round of one side, including relists and resyncs of a million objects. If
+// roundLimit bounds one round of one side, including the start with a million objects. If
 // an event is lost, the round fails at this limit instead of hanging.
 const roundLimit = 10 * time.Minute
 
@@ -29,7 +29,6 @@ type runner struct {
 	sides    [2]side
 	rounds   int
 	more     int       // rounds of a row whose sides are close, if more than rounds
-	quick    bool      // fewer rounds of rows that wait
 	progress io.Writer // one line for each row that is done
 }
 
@@ -63,7 +62,11 @@ func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err erro
 	if err != nil {
 		return result, fmt.Errorf("setup: %w", err)
 	}
-	for round := range r.roundsOf(w) {
+	rounds := r.rounds
+	if w.rounds > 0 {
+		rounds = min(rounds, w.rounds)
+	}
+	for round := range rounds {
 		if err := r.runRound(ctx, try, round, &result); err != nil {
 			return result, err
 		}
@@ -76,9 +79,9 @@ func (r *runner) runRow(ctx context.Context, w row) (result report.Row, err erro
 const moreTime = time.Minute
 
 // runMore runs additional rounds if the first measure shows the sides close to each other. It does
-// nothing for rows that mostly wait or that limit their rounds.
+// nothing for rows that limit their rounds.
 func (r *runner) runMore(ctx context.Context, w row, try trial, result *report.Row) error {
-	if w.waits || w.rounds > 0 || !result.Measures[0].Verdict().Close() {
+	if w.rounds > 0 || !result.Measures[0].Verdict().Close() {
 		return nil
 	}
 	start := time.Now()
@@ -88,17 +91,6 @@ func (r *runner) runMore(ctx context.Context, w row, try trial, result *report.R
 		}
 	}
 	return nil
-}
-
-func (r *runner) roundsOf(w row) int {
-	rounds := r.rounds
-	if w.rounds > 0 {
-		rounds = min(rounds, w.rounds)
-	}
-	if r.quick && w.waits {
-		rounds = min(rounds, 2)
-	}
-	return rounds
 }
 
 // runRound runs both sides once. The side that begins alternates from round to round.

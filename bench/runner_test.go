@@ -121,6 +121,5 @@ func TestCloseSidesGetMoreRounds(t *testing.T) {
 	assert.Equal(t, 7, rounds(row{}, 0.9))
 	assert.Equal(t, 3, rounds(row{}, 1.2))
 	assert.Equal(t, 3, rounds(row{}, 0.8))
-	assert.Equal(t, 3, rounds(row{waits: true}, 1))
 	assert.Equal(t, 2, rounds(row{rounds: 2}, 1))
 }

@@ -5,9 +5,8 @@
 // list, a watch-list and a watch at the lowest cost. The log and the goroutine per stream of
 // cachetest would be measured, too.
 //
-// A source serves generations of one population. Select sets the generation that the next list or
-// watch-list returns, so that a relist receives different objects, as if decoded again. Lists are
-// built by Select, so that neither side is charged for them.
+// A source serves a generation of a population. Its list is built by New, so that neither side is
+// charged for it.
 //
 // Every watch is a Stream, which Next returns after the initial events, if any. Methods of Source and
 // Stream may be called concurrently.
@@ -17,8 +16,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,70 +58,47 @@ func (g *Generation) Len() int { return len(g.pods) }
 // Source is a ListerWatcherWithContext.
 type Source struct {
 	*clientgo.ListWatch
-	options  Options
-	selected atomic.Pointer[Generation]
-	asked    atomic.Pointer[time.Time]
-	streams  chan *Stream
+	options    Options
+	generation *Generation
+	streams    chan *Stream
 }
 
 // maxStreams is the maximum number of streams that Next has not returned yet. More would mean that
 // a reflector reconnects in a loop.
 const maxStreams = 64
 
-// New makes a source that serves the generation.
+// New makes a source that serves the generation. Without WatchList, it also builds the list that all
+// requests share.
 func New(generation *Generation, options Options) *Source {
-	s := &Source{options: options, streams: make(chan *Stream, maxStreams)}
+	s := &Source{options: options, generation: generation, streams: make(chan *Stream, maxStreams)}
 	s.ListWatch = &clientgo.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
-	s.Select(generation)
-	return s
-}
-
-// Select sets the generation that the next list or watch-list returns. Without WatchList, it also
-// builds the list that all requests share.
-func (s *Source) Select(generation *Generation) {
-	if !s.options.WatchList {
+	if !options.WatchList {
 		generation.list()
 	}
-	s.asked.Store(&time.Time{})
-	s.selected.Store(generation)
-}
-
-// FirstRequest returns the time of the first request for the selected generation, or the zero time if
-// there was none.
-func (s *Source) FirstRequest() time.Time { return *s.asked.Load() }
-
-// ask returns the generation for a request, and records the time of the first request.
-func (s *Source) ask() *Generation {
-	if s.FirstRequest().IsZero() {
-		now := time.Now()
-		s.asked.Store(&now)
-	}
-	return s.selected.Load()
+	return s
 }
 
 // IsWatchListSemanticsUnSupported reports whether a reflector must list instead of streaming. Its
 // name is defined by client-go.
 func (s *Source) IsWatchListSemanticsUnSupported() bool { return !s.options.WatchList }
 
-// list answers with the selected generation's list.
+// list answers with the generation's list.
 func (s *Source) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	generation := s.ask()
-	items := generation.list()
+	items := s.generation.list()
 	list := &corev1.PodList{Items: items[:len(items):len(items)]}
-	list.ResourceVersion = generation.resourceVersion
+	list.ResourceVersion = s.generation.resourceVersion
 	return list, nil
 }
 
 // watch opens a stream. If the options request initial events, the stream begins with the
-// selected generation and the bookmark that ends it.
+// generation and the bookmark that ends it.
 func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	stream := newStream(s.options.ChannelCapacity)
 	if options.SendInitialEvents == nil || !*options.SendInitialEvents {
 		return stream, s.announce(stream)
 	}
-	generation := s.ask()
 	go func() {
-		if stream.sendInitial(ctx, generation) == nil && s.announce(stream) != nil {
+		if stream.sendInitial(ctx, s.generation) == nil && s.announce(stream) != nil {
 			stream.Stop()
 		}
 	}()
@@ -210,15 +184,6 @@ func (s *Stream) during(ctx context.Context, send func()) error {
 	case <-ctx.Done():
 		return fmt.Errorf("source: sending: %w", context.Cause(ctx))
 	}
-}
-
-// Expire sends the error that the resource version is too old (410), after which the receiver lists
-// again.
-func (s *Stream) Expire(ctx context.Context) error {
-	return s.Send(ctx, watch.Event{Type: watch.Error, Object: &metav1.Status{
-		Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
-		Message: "too old resource version",
-	}})
 }
 
 // sendInitial sends a generation, and the bookmark that ends the initial events.

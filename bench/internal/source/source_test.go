@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -40,13 +39,10 @@ func TestWatchListSupportIsAnnounced(t *testing.T) {
 	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(New(g, Options{WatchList: true})))
 }
 
-func TestListAnswersWithTheSelectedGeneration(t *testing.T) {
+func TestListAnswersWithTheGeneration(t *testing.T) {
 	s := New(generation(t, 3, "10"), Options{})
 	assert.Equal(t, "10", listed(t, s).ResourceVersion)
 	assert.Len(t, listed(t, s).Items, 3)
-	s.Select(generation(t, 5, "20"))
-	assert.Equal(t, "20", listed(t, s).ResourceVersion)
-	assert.Len(t, listed(t, s).Items, 5)
 }
 
 func listed(t *testing.T, s *Source) *corev1.PodList {
@@ -98,14 +94,6 @@ func TestWaitsEndWithTheContext(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, newStream(0).Send(ctx, watch.Event{}), context.Canceled)
 	assert.ErrorIs(t, newStream(0).SendAll(ctx, make([]watch.Event, 3)), context.Canceled)
-}
-
-func TestExpireIsA410(t *testing.T) {
-	stream := newStream(1)
-	require.NoError(t, stream.Expire(t.Context()))
-	event := <-stream.ResultChan()
-	assert.Equal(t, watch.Error, event.Type)
-	assert.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)))
 }
 
 func TestUnfedWatchesAreAnError(t *testing.T) {
