@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -17,24 +18,16 @@ const (
 	coldOperations = 1000
 )
 
-// evictor evicts a store from a core's private caches by reading other memory.
-type evictor struct {
-	memory []byte
-	sum    byte // prevents the compiler from removing the loads
-}
+var evicted byte
 
-func newEvictor() *evictor {
-	e := &evictor{memory: make([]byte, evictedBytes)}
-	for i := range e.memory {
-		e.memory[i] = byte(i) // the kernel maps all pages that were never written to one page of zeros
+// evict evicts a store from a core's private caches by reading other memory, which was written before:
+// the kernel maps all pages that were never written to one page of zeros. The sum prevents the compiler
+// from removing the loads.
+func evict(other []byte) (sum byte) {
+	for i := 0; i < len(other); i += cacheLine {
+		sum += other[i]
 	}
-	return e
-}
-
-func (e *evictor) evict() {
-	for i := 0; i < len(e.memory); i += cacheLine {
-		e.sum += e.memory[i]
-	}
+	return sum
 }
 
 // coldRound measures single operations, each after evicting the store, the objects and the code
@@ -46,10 +39,10 @@ func (s sized) coldRound(e *env, targets []target) (outcome, error) {
 	took := make([]time.Duration, len(targets))
 	var reads int64
 	var total time.Duration
-	other, target := newEvictor(), new(target)
+	other, target := bytes.Repeat([]byte{1}, evictedBytes), new(target)
 	for _, do := range s.phases {
 		for i := range targets {
-			other.evict()
+			evicted += evict(other)
 			*target = targets[i]
 			start := time.Now()
 			n, err := do(target)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/bench/internal/measure"
@@ -71,7 +70,7 @@ func repeated(events []watch.Event, n int) []watch.Event {
 	return all
 }
 
-// updates returns a small population and n MODIFIED events for it, each with
+// updates returns a small population and n MODIFIED events for it, one pod after the other, each with
 // an own object and a higher resource version than the one before.
 func updates(ctx context.Context, e *env, n int) (*source.Generation, []watch.Event, error) {
 	all, err := e.population(ctx)
@@ -79,16 +78,11 @@ func updates(ctx context.Context, e *env, n int) (*source.Generation, []watch.Ev
 		return nil, nil, err
 	}
 	few := &workload.Population{Pods: all.Pods[:min(fanoutObjects, len(all.Pods))]}
-	return source.NewGeneration(few, listVersion(0)), updatesOf(few.Pods, n), nil
-}
-
-// updatesOf returns n MODIFIED events of pods, one after the other.
-func updatesOf(pods []*corev1.Pod, n int) []watch.Event {
 	events := make([]watch.Event, n)
 	for i := range events {
-		events[i] = watch.Event{Type: watch.Modified, Object: workload.Version(pods[i%len(pods)], eventVersion(i))}
+		events[i] = watch.Event{Type: watch.Modified, Object: workload.Version(few.Pods[i%len(few.Pods)], eventVersion(i))}
 	}
-	return events
+	return source.NewGeneration(few, listVersion(0)), events, nil
 }
 
 func fanoutRound(ctx context.Context, e *env, i *informer, handlers int, events []watch.Event) (outcome, error) {

@@ -16,16 +16,13 @@ import (
 	"github.com/kinformer/cache/sources"
 )
 
-const (
-	sourcesGroup   = "Several sources"
-	namespaceCount = 500
-)
+const namespaceCount = 500
 
 // sourcesRows compare one informer of several sources with the equivalent in client-go: an informer
 // for each source.
 func sourcesRows() []row {
 	return []row{{
-		group: sourcesGroup, name: "sources/idle", light: true,
+		group: "Several sources", name: "sources/idle", light: true,
 		title: fmt.Sprintf("%d namespaces without objects, followed with a handler, nothing happens", namespaceCount),
 		setup: func(context.Context, *env) (trial, error) {
 			empty := source.NewGeneration(&workload.Population{}, listVersion(0))
@@ -34,7 +31,7 @@ func sourcesRows() []row {
 			}, nil
 		},
 	}, {
-		group: sourcesGroup, name: "sources/list", light: true,
+		group: "Several sources", name: "sources/list", light: true,
 		title: fmt.Sprintf("list of all objects of %d namespaces", namespaceCount),
 		setup: func(ctx context.Context, e *env) (trial, error) {
 			population, err := e.population(ctx)

@@ -68,21 +68,14 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.bin, "bin", "../bin/kubernetes", "the `folder` with the programs; logs are in its folder run")
 	flags.IntVar(&o.nodes, "nodes", 100, "number of nodes, 10 to 1000")
 	flags.IntVar(&o.pods, "pods", 2000, "number of pods, 5 to 50 for each node")
-	flags.IntVar(&o.rounds, "rounds", 1, "how often each variant runs")
+	flags.IntVar(&o.rounds, "rounds", 1, "how often each variant runs, at least once")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the scenario")
 	chosen := flags.String("variants", "client-go,shared", "which `variants` of client-go, ours, direct, shared")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return o, fmt.Errorf("%q: there are flags only, see -h", flags.Arg(0))
-	case o.nodes < 10 || o.nodes > 1000:
-		return o, fmt.Errorf("-nodes %d: give it 10 to 1000", o.nodes)
-	case o.pods < 5*o.nodes || o.pods > 50*o.nodes:
-		return o, fmt.Errorf("-pods %d: for %d nodes give it %d to %d", o.pods, o.nodes, 5*o.nodes, 50*o.nodes)
-	case o.rounds < 1:
-		return o, fmt.Errorf("-rounds %d: give it at least 1", o.rounds)
+	if flags.NArg() > 0 || o.nodes < 10 || o.nodes > 1000 || o.pods < 5*o.nodes || o.pods > 50*o.nodes || o.rounds < 1 {
+		return o, errors.New("there are only flags, in their ranges: see -h")
 	}
 	for name := range strings.SplitSeq(*chosen, ",") {
 		i := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
