@@ -141,7 +141,7 @@ var mayUse = map[string][]string{
 	"kinformer": {"", "inspect", "internal/beside", "internal/door", "internal/event", "internal/fanout", "internal/reflector",
 		"internal/store", "internal/table", "internal/tap"},
 	"view":      {"internal/beside", "internal/door", "internal/event", "internal/table"},
-	"factory":   {"", "direct", "internal/door", "internal/sources", "kinformer"},
+	"factory":   {"", "direct", "inspect", "internal/door", "internal/sources", "kinformer"},
 	"sources":   {"", "internal/door", "internal/event", "internal/reflector", "internal/sources", "kinformer"},
 	"synctrack": {},
 	"trim":      {"internal/decode"},
