@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
-	"golang.org/x/mod/zip"
 )
 
 // modules parses the tracked go.mod files, the root's first.
@@ -163,15 +161,15 @@ func (r *release) install(ctx context.Context, dir string, env []string, command
 	return err
 }
 
-// published makes a module proxy in a folder, with the committed modules of this repository, which need no
-// tags for it. It returns an environment with that proxy and an empty module cache.
+// published makes a clone of this repository with the tags. It returns an environment in which the go
+// command takes the modules of this repository from the clone, and has an empty module cache.
 func (r *release) published(ctx context.Context, dir string) (env []string, err error) {
-	repository := filepath.Join(dir, "repository") // a clone: package zip does not support worktrees
-	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", ".", repository); err != nil {
+	clone := filepath.Join(dir, "repository")
+	if _, err := output(ctx, r.dir, nil, "git", "clone", "--quiet", "--no-tags", ".", clone); err != nil {
 		return nil, err
 	}
-	for _, folder := range r.folders() {
-		if err := r.publish(repository, filepath.Join(dir, "proxy"), folder); err != nil {
+	for _, tag := range r.tags() {
+		if _, err := output(ctx, clone, nil, "git", "tag", tag); err != nil {
 			return nil, err
 		}
 	}
@@ -180,37 +178,8 @@ func (r *release) published(ctx context.Context, dir string) (env []string, err 
 		return nil, err
 	}
 	others, proxies, _ := strings.Cut(strings.TrimSpace(cache), "\n")
-	files := "file://" + filepath.ToSlash(dir) + "/proxy,file://" + filepath.ToSlash(others) + "/cache/download"
-	return []string{"GOPROXY=" + files + "," + proxies, "GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
-		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off", "GONOPROXY=none", "GOPRIVATE="}, nil
-}
-
-// publish writes to proxy the files of a module proxy for the module in a folder of the repository.
-func (r *release) publish(repository, proxy, folder string) error {
-	m := r.module(folder)
-	dir := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	requirements, err := os.ReadFile(filepath.Join(repository, folder, "go.mod"))
-	if err != nil {
-		return err
-	}
-	info := fmt.Sprintf(`{"Version": %q}`, m.Version)
-	for name, content := range map[string]string{"list": m.Version + "\n", m.Version + ".info": info, m.Version + ".mod": string(requirements)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			return err
-		}
-	}
-	return writeFile(filepath.Join(dir, m.Version+".zip"), func(w io.Writer) error {
-		return zip.CreateFromVCS(w, m, repository, "HEAD", folder)
-	})
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
+	return []string{"GOPROXY=file://" + filepath.ToSlash(others) + "/cache/download," + proxies, "GONOPROXY=" + r.root, "GOPRIVATE=",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + clone + ".insteadOf", "GIT_CONFIG_VALUE_0=https://" + r.root,
+		"GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"),
+		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOWORK=off"}, nil
 }
