@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -18,11 +19,9 @@ const (
 	coldOperations = 1000
 )
 
-var evicted byte
-
 // evict evicts a store from a core's private caches by reading other memory, which was written before:
-// the kernel maps all pages that were never written to one page of zeros. The sum prevents the compiler
-// from removing the loads.
+// the kernel maps all pages that were never written to one page of zeros. A caller that keeps the sum
+// keeps the compiler from removing the loads.
 func evict(other []byte) (sum byte) {
 	for i := 0; i < len(other); i += cacheLine {
 		sum += other[i]
@@ -42,7 +41,7 @@ func (s sized) coldRound(e *env, targets []target) (outcome, error) {
 	other, target := bytes.Repeat([]byte{1}, evictedBytes), new(target)
 	for _, do := range s.phases {
 		for i := range targets {
-			evicted += evict(other)
+			runtime.KeepAlive(evict(other))
 			*target = targets[i]
 			start := time.Now()
 			n, err := do(target)

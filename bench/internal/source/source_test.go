@@ -47,7 +47,7 @@ func TestListAnswersWithTheGeneration(t *testing.T) {
 
 func listed(t *testing.T, s *Source) *corev1.PodList {
 	t.Helper()
-	list, err := s.List(metav1.ListOptions{})
+	list, err := s.ListWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	return list.(*corev1.PodList)
 }
@@ -74,7 +74,7 @@ func TestWatchListStreamsThePodsThenTheBookmark(t *testing.T) {
 
 func TestSendFollowsTheChannelsCapacity(t *testing.T) {
 	s := New(generation(t, 1, "1"), Options{ChannelCapacity: 2})
-	w, err := s.Watch(metav1.ListOptions{})
+	w, err := s.WatchWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	stream, err := s.Next(t.Context())
 	require.NoError(t, err)
@@ -99,9 +99,9 @@ func TestWaitsEndWithTheContext(t *testing.T) {
 func TestUnfedWatchesAreAnError(t *testing.T) {
 	s := New(generation(t, 1, "1"), Options{})
 	for range maxStreams {
-		_, err := s.Watch(metav1.ListOptions{})
+		_, err := s.WatchWithContext(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
 	}
-	_, err := s.Watch(metav1.ListOptions{})
+	_, err := s.WatchWithContext(t.Context(), metav1.ListOptions{})
 	assert.ErrorContains(t, err, "nobody feeds them")
 }
