@@ -146,32 +146,6 @@ func TestPartsMutatedOnRead(t *testing.T) {
 	assert.NotSame(t, &a.Spec.Containers[0], &b.Spec.Containers[0], "zero is written to as well")
 }
 
-// TestSecretsHaveNoParts checks that no part contains data of a secret, whatever type it is decoded
-// into.
-func TestSecretsHaveNoParts(t *testing.T) {
-	const secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","labels":{"app":"some application"},
-		"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":{\"password\":\"aHVudGVyMg==\"}}"}},
-		"data":{"password":"aHVudGVyMg==","another":"aHVudGVyMg=="},"stringData":{"plain":"hunter2 and more","list":"hunter2"}}`
-	table := NewParts(0)
-	twoOf[corev1.Secret](t, table, []byte(secret), 5)
-	twoOf[metav1.PartialObjectMetadata](t, table, []byte(secret), 5)
-	for range 5 {
-		_, err := Unstructured([]byte(secret), Options{Share: NewSharing(table)})
-		require.NoError(t, err)
-	}
-	var object corev1.Secret
-	require.NoError(t, json.Unmarshal([]byte(secret), &object))
-	data, err := object.Marshal()
-	require.NoError(t, err)
-	twoMessages[corev1.Secret](t, table, data, 5)
-	twoMessages[metav1.PartialObjectMetadata](t, table, data, 5)
-	assert.NotEmpty(t, raws(table), "labels are shared")
-	for _, raw := range raws(table) {
-		assert.NotContains(t, string(raw), "hunter2")
-		assert.NotContains(t, string(raw), "aHVudGVyMg")
-	}
-}
-
 // walk calls f for v and for all values in it.
 func walk(v reflect.Value, f func(reflect.Value)) {
 	f(v)
@@ -323,7 +297,7 @@ const base64OfHidden = "aHVudGVyMiBodW50ZXIy" // twice hunter2
 
 // secretsEverywhere are objects that contain secrets.
 var secretsEverywhere = map[string]string{
-	"secret":            `{"apiVersion":"v1","kind":"Secret","metadata":{"annotations":{"of/someone":"{\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}},"data":{"a":"` + base64OfHidden + `","b":"eA=="},"stringData":{"a":"` + base64OfHidden + `"}}`,
+	"secret":            `{"apiVersion":"v1","kind":"Secret","type":"` + base64OfHidden + `","metadata":{"labels":{"app":"some application"},"annotations":{"of/someone":"{\"data\":{\"a\":\"` + base64OfHidden + `\"}}"}},"data":{"a":"` + base64OfHidden + `","b":"eA=="},"stringData":{"a":"` + base64OfHidden + `"}}`,
 	"list":              `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","data":{"a":"` + base64OfHidden + `"},"kind":"Secret"}]}`,
 	"manifests":         `{"apiVersion":"a/v1","kind":"A","spec":{"manifests":[{"apiVersion":"v1","data":{"a":"` + base64OfHidden + `"},"kind":"Secret"}]}}`,
 	"template":          `{"apiVersion":"a/v1","kind":"A","spec":{"template":{"stringData":{"a":"` + base64OfHidden + `"},"type":"Opaque"}}}`,
@@ -366,15 +340,27 @@ func TestNoSecretsInTables(t *testing.T) {
 		require.NoError(t, planOf(t, reflect.TypeFor[secretsWithin]()).JSON([]byte(within), new(secretsWithin), share()))
 		require.NoError(t, planOf(t, reflect.TypeFor[corev1.SecretList]()).JSON([]byte(`{"items":[`+secret+`]}`), new(corev1.SecretList), share()))
 	}
+	applied := []byte(strings.ReplaceAll(secret, "of/someone", "kubectl.kubernetes.io/last-applied-configuration"))
 	var object corev1.Secret
-	require.NoError(t, json.Unmarshal([]byte(secret), &object))
-	data, err := (&corev1.SecretList{Items: []corev1.Secret{object}}).Marshal()
+	require.NoError(t, json.Unmarshal(applied, &object))
+	one, err := object.Marshal()
 	require.NoError(t, err)
-	twoMessages[corev1.SecretList](t, table, data, 4)
+	list, err := (&corev1.SecretList{Items: []corev1.Secret{object}}).Marshal()
+	require.NoError(t, err)
+	for range 4 {
+		for _, of := range []reflect.Type{reflect.TypeFor[corev1.Secret](), reflect.TypeFor[metav1.PartialObjectMetadata]()} {
+			parts := Options{Share: NewSharing(table)}
+			require.NoError(t, planOf(t, of).JSON(applied, reflect.New(of).Interface(), parts))
+			require.NoError(t, planOf(t, of).Protobuf(one, reflect.New(of).Interface(), parts))
+		}
+		require.NoError(t, planOf(t, reflect.TypeFor[corev1.SecretList]()).Protobuf(list, new(corev1.SecretList), share()))
+	}
+	assert.NotEmpty(t, raws(table), "labels are shared")
 	for _, raw := range raws(table) {
 		assert.NotContains(t, string(raw), base64OfHidden[:8])
 		assert.NotContains(t, string(raw), "hunter2")
 	}
+	assert.NotEmpty(t, slices.Collect(texts.All()))
 	for _, text := range slices.Collect(texts.All()) {
 		assert.NotContains(t, text, base64OfHidden[:8])
 	}
@@ -541,6 +527,9 @@ func TestChecksFindWriters(t *testing.T) {
 					break
 				}
 			}
+			for range 4 {
+				require.Equal(t, right, w.decode(o), "smaller parts of it have left the table, too")
+			}
 			require.Len(t, found, 1)
 			assert.Greater(t, checks, 0)
 			assert.Equal(t, w.in, found[0].In)
@@ -604,34 +593,6 @@ func untilUnchecked(t *testing.T, test func(*watched) (unchecked bool)) {
 	}
 }
 
-// TestWrittenStaysAway checks that, after a modified part was found, no new object has the
-// modification, although smaller parts contain it too.
-func TestWrittenStaysAway(t *testing.T) {
-	for _, w := range writersOf(t) {
-		t.Run(w.name, func(t *testing.T) {
-			untilUnchecked(t, func(o *watched) bool {
-				right := w.decode(Options{})
-				for range 4 {
-					require.Equal(t, right, w.decode(o.plain))
-				}
-				w.write(w.decode(o.plain))
-				if same := reflect.DeepEqual(right, w.decode(o.plain)); o.written > 0 {
-					return false
-				} else if same {
-					require.Fail(t, "the part is not shared")
-				}
-				require.Equal(t, right, w.decode(o.checking))
-				for range 4 {
-					require.Equal(t, right, w.decode(o.plain))
-				}
-				require.Equal(t, 1, o.written)
-				require.NoError(t, o.table.Check())
-				return true
-			})
-		})
-	}
-}
-
 // commandOf decodes a pod of the given name, in JSON or protobuf, and returns the command of its
 // container. Pods share the command, but not the list of containers.
 func commandOf(t *testing.T, name string, wire bool, o Options) []string {
@@ -649,8 +610,8 @@ func commandOf(t *testing.T, name string, wire bool, o Options) []string {
 	return pod.Spec.Containers[0].Command
 }
 
-// TestWrittenStaysAwayFromOthers checks the same for an object in which the modified part is in a
-// larger part.
+// TestWrittenStaysAwayFromOthers checks that, after a modified part was found, no new object has the
+// modification, also not those in which the part is in a larger part.
 func TestWrittenStaysAwayFromOthers(t *testing.T) {
 	for _, wire := range []bool{false, true} {
 		untilUnchecked(t, func(o *watched) bool {
@@ -752,24 +713,6 @@ func TestQuantityOfAMapProtobuf(t *testing.T) {
 			assert.Zero(t, wanted.Cmp(other), "%s is %s in another object", quantity, &other)
 		}
 	}
-}
-
-// TestQuantitiesTogether checks that goroutines may do so at the same time, each with its own
-// object.
-func TestQuantitiesTogether(t *testing.T) {
-	o, plan := Options{Share: NewSharing(roomyParts())}, planOf(t, reflect.TypeFor[measured]())
-	var workers sync.WaitGroup
-	for range 20 {
-		object := new(measured)
-		require.NoError(t, plan.JSON(measuredOf("1.5Gi"), object, o))
-		workers.Go(func() {
-			for at, q := range object.quantitiesOf() {
-				q.Sub(resource.MustParse("512Mi"))
-				assert.Equal(t, "1Gi", q.String(), at)
-			}
-		})
-	}
-	workers.Wait()
 }
 
 // TestShortQuantitiesAreShared checks that a map of quantities whose copies are independent is
@@ -935,19 +878,6 @@ func tableOfSecrets(t *testing.T, data []byte, known bool) *Intern {
 		sameDocument(t, data, Options{Intern: table})
 	}
 	return table
-}
-
-// TestSecretsWithin checks the same for secrets in a list, and for strings of a secret outside its
-// data.
-func TestSecretsWithin(t *testing.T) {
-	table := NewIntern(0)
-	data := `{"metadata":{"annotations":{"applied":"hunter2"}},"data":{"key-hunter2":"aHVudGVyMg=="},"type":"hunter2"}`
-	list := []byte(`{"metadata":{"continue":"label-1"},"items":[` + data + `,` + data + `,` + data + `]}`)
-	for range 3 {
-		require.True(t, sameJSON(t, reflect.TypeFor[corev1.Secret](), []byte(data), Options{Intern: table}))
-		require.True(t, sameJSON(t, reflect.TypeFor[corev1.SecretList](), list, Options{Intern: table}))
-	}
-	assert.Equal(t, []string{"label-1"}, slices.Collect(table.All()))
 }
 
 // TestTogether checks that goroutines may use the plan of a new type at the same time.

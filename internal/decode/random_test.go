@@ -43,57 +43,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestOddDocuments checks documents with one or many odd values.
-func TestOddDocuments(t *testing.T) {
-	table := NewIntern(1 << 20)
-	for _, odd := range []int{1000, 200, 30, 5} {
-		decoded, total := 0, 0
-		for i, kind := range slices.Concat(kinds(), oddTypes) {
-			r := rand.New(rand.NewPCG(uint64(odd), uint64(i)))
-			n := 3
-			if slices.Contains(oddTypes, kind) {
-				n = 100
-			}
-			for range n {
-				total++
-				if sameJSON(t, kind, randomDocument(r, kind, odd), Options{Intern: table}) {
-					decoded++
-				}
-			}
-		}
-		t.Logf("one in %d odd: %d of %d decoded", odd, decoded, total)
-		assert.Greater(t, decoded, total/20)
-	}
-}
-
-// TestUnstructuredDocuments checks unstructured objects, without and with odd values.
-func TestUnstructuredDocuments(t *testing.T) {
-	table := NewIntern(1 << 20)
-	for _, odd := range []int{0, 300, 20} {
-		decoded := 0
-		for i := range uint64(500 * rounds()) {
-			a := &author{r: rand.New(rand.NewPCG(i, uint64(odd))), odd: odd}
-			a.WriteString(`{"kind":"Widget","apiVersion":"v1",`)
-			a.space()
-			a.WriteString(`"spec":`)
-			a.mapping(reflect.TypeFor[map[string]any](), 0)
-			a.WriteString(`,"data":`)
-			a.anything(4)
-			if a.oddly() {
-				a.WriteString(`,`)
-				a.pick(oddKinds...)
-			}
-			a.WriteString(`}`)
-			if sameDocument(t, a.Bytes(), Options{Intern: table}) {
-				decoded++
-			} else {
-				require.NotZero(t, odd, "%s", a.Bytes())
-			}
-		}
-		assert.Greater(t, decoded, 100)
-	}
-}
-
 const damage = "{}[]\",:\\ \n0-.eEntfu/\x00\x7f\x80\xff"
 
 // damaged changes a document in the given number of places.
@@ -150,11 +99,7 @@ func FuzzJSONObject(f *testing.F) {
 func FuzzUnstructured(f *testing.F) {
 	f.Add(readFile(f, "testdata/pod.json"))
 	for seed := range uint64(20) {
-		a := &author{r: rand.New(rand.NewPCG(seed, 9)), odd: 30}
-		a.WriteString(`{"kind":"A","apiVersion":"v1","spec":`)
-		a.anything(5)
-		a.WriteString(`}`)
-		f.Add(a.Bytes())
+		f.Add(randomObject(rand.New(rand.NewPCG(seed, 9)), 30))
 	}
 	table := NewIntern(1 << 20)
 	f.Fuzz(func(t *testing.T, data []byte) { sameDocument(t, data, Options{Intern: table}) })
@@ -208,17 +153,31 @@ func documentSamples(fill filler, r *rand.Rand) (list []sample) {
 			list = append(list, sample{kind, data, true})
 		}
 	}
-	for _, kind := range slices.Concat(kinds(), oddTypes) {
-		list = append(list, sample{kind, randomDocument(r, kind, 100), false}, sample{kind, randomDocument(r, kind, 0), !slices.Contains(oddTypes, kind)})
+	for _, kind := range kinds() {
+		odd := []int{1000, 200, 100, 30, 5}[r.IntN(5)]
+		list = append(list, sample{kind, randomDocument(r, kind, odd), false}, sample{kind, randomDocument(r, kind, 0), true})
+	}
+	for _, kind := range oddTypes {
+		for range 20 {
+			for _, odd := range []int{0, 1000, 200, 30, 5} {
+				list = append(list, sample{kind, randomDocument(r, kind, odd), false})
+			}
+		}
 	}
 	return list
 }
 
 func objectSamples(fill filler, r *rand.Rand) []sample {
-	list := documentSamples(fill, r)
+	ofOddTypes := func(s sample) bool { return slices.Contains(oddTypes, s.kind) }
+	list := slices.DeleteFunc(documentSamples(fill, r), ofOddTypes)
 	for i, s := range list {
 		if s.mustDecode {
 			list[i].data = asObject(s.kind, s.data)
+		}
+	}
+	for range 500 {
+		for _, odd := range []int{0, 300, 20} {
+			list = append(list, sample{reflect.TypeFor[any](), randomObject(r, odd), odd == 0})
 		}
 	}
 	return list
@@ -671,6 +630,23 @@ func (a *author) space() {
 func randomDocument(r *rand.Rand, t reflect.Type, odd int) []byte {
 	a := &author{r: r, odd: odd}
 	a.value(t, 0)
+	return a.Bytes()
+}
+
+// randomObject returns an unstructured object.
+func randomObject(r *rand.Rand, odd int) []byte {
+	a := &author{r: r, odd: odd}
+	a.WriteString(`{"kind":"Widget","apiVersion":"v1",`)
+	a.space()
+	a.WriteString(`"spec":`)
+	a.mapping(reflect.TypeFor[map[string]any](), 0)
+	a.WriteString(`,"data":`)
+	a.anything(4)
+	if a.oddly() {
+		a.WriteString(`,`)
+		a.pick(oddKinds...)
+	}
+	a.WriteString(`}`)
 	return a.Bytes()
 }
 

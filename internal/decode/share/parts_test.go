@@ -4,13 +4,11 @@
 package share
 
 import (
-	"flag"
 	"fmt"
 	"reflect"
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -98,25 +96,6 @@ func TestSharingIdles(t *testing.T) {
 	looked(5000, 120)
 	assert.Less(t, looked(1600, 120), 200)
 	assert.Nil(t, (*Sharing)(nil).parts(false))
-}
-
-var partsFlag = flag.Int("decode.parts", 200_000, "how many parts, no two of which are the same, TestManyParts asks for")
-
-// TestManyParts checks that a table stays within its limit, and still shares frequent parts, among
-// parts that occur twice and never again.
-func TestManyParts(t *testing.T) {
-	table, hits, begun := NewParts(4<<20), 0, time.Now()
-	for i := range *partsFlag {
-		raw := fmt.Sprintf("%016x", i)
-		table.ask(1, raw)
-		table.ask(1, raw)
-		if i%8 == 0 && table.ask(1, fmt.Sprintf("often %016x", i/8%100)) != nil {
-			hits++
-		}
-	}
-	require.NoError(t, table.Check())
-	t.Logf("%v for each, %+v", time.Since(begun)/time.Duration(*partsFlag), table.Status())
-	assert.Greater(t, hits, *partsFlag/8*9/10)
 }
 
 // TestWidensBesideUsers checks that goroutines find the right parts while the table grows, and that

@@ -5,7 +5,6 @@ package stream
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -16,30 +15,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
-
-// TestExtentsAgree checks that extent finds the end of a value where encoding/json does.
-func TestExtentsAgree(t *testing.T) {
-	values := rapid.SampledFrom([]string{`{}`, `[]`, `{"a":"}"}`, `{"\"}":[{},"\\"]}`, `[[1,2],{"b":null}]`})
-	rapid.Check(t, func(t *rapid.T) {
-		first := values.Draw(t, "first")
-		data := []byte(first + values.Draw(t, "second"))
-		at := rapid.IntRange(0, len(first)-1).Draw(t, "cut")
-		var e extent
-		n, done := e.end(data[:at])
-		require.Equal(t, at, n)
-		require.False(t, done)
-		n, done = e.end(data[at:])
-		require.True(t, done)
-		assert.Equal(t, first, string(data[:at+n]))
-		assert.True(t, json.Valid(data[:at+n]))
-	})
-}
 
 // TestLongFramesGiveBack checks that the memory of a long frame is released.
 func TestLongFramesGiveBack(t *testing.T) {
