@@ -35,9 +35,18 @@ import (
 // everyKind runs a test with clients of each kind, HTTP/1.1 and HTTP/2, decoders of package taptest and those of
 // package tap.
 func everyKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
+	everyKindWith(t, test, false, true)
+}
+
+// everyOwnKind is everyKind with the decoders of package tap only.
+func everyOwnKind(t *testing.T, test func(t *testing.T, k kind, http2 bool)) {
+	everyKindWith(t, test, true)
+}
+
+func everyKindWith(t *testing.T, test func(t *testing.T, k kind, http2 bool), own ...bool) {
 	for _, k := range kinds {
 		for _, http2 := range []bool{false, true} {
-			for _, k.own = range []bool{false, true} {
+			for _, k.own = range own {
 				t.Run(fmt.Sprintf("%s, http2 %v, own %v", k.name, http2, k.own), func(t *testing.T) { test(t, k, http2) })
 			}
 		}
@@ -232,31 +241,13 @@ func TestEveryLength(t *testing.T) {
 	assert.EqualValues(t, len(frames), source.ledger.State().Verified)
 }
 
-// TestNoLineEnd checks that an event is returned as soon as it is received, even without a newline.
-func TestNoLineEnd(t *testing.T) {
-	f := jsonFrames(20)
-	server := newServer(t, false, nil, []answer{stream(true, runtime.ContentTypeJSON, f...)})
-	source := tappedOf(kinds[1].make(t, server.config(transport)), kinds[1].example, nil)
-	assert.Len(t, follow(t, source, firstWatch, 20).Events, 20)
-	assert.EqualValues(t, 12, source.ledger.State().Decoded)
-}
-
 // TestStarvedClient checks that a transport outside of direct.Transport that waits for more than a
 // frame gets more, and that the tap does not wait for an event that cannot follow.
 func TestStarvedClient(t *testing.T) {
-	hoards := func(rt http.RoundTripper) http.RoundTripper {
-		ours := transport(rt)
-		return trip(func(r *http.Request) (*http.Response, error) {
-			resp, err := ours.RoundTrip(r)
-			if err == nil {
-				resp.Body = &hoard{resp.Body, nil}
-			}
-			return resp, err
-		})
-	}
+	hoards := bodies(func(body io.ReadCloser) io.ReadCloser { return &hoard{body, nil} })
 	for _, k := range podClients {
 		server := newServer(t, false, nil, []answer{events(false, manyEvents()...)})
-		source := tappedOf(k.make(t, server.config(hoards)), k.example, nil)
+		source := tappedOf(k.make(t, server.config(transport, hoards)), k.example, nil)
 		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
 		assert.Zero(t, source.ledger.State().Decoded)
 	}
@@ -319,18 +310,20 @@ func cutOff(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestBrokenList checks that a list whose connection breaks returns that error, and that later
-// lists are decoded directly.
+// TestBrokenList checks that a list whose connection breaks returns that error, that later lists are
+// decoded directly, and that the sample of the broken list is repeated in the next one.
 func TestBrokenList(t *testing.T) {
 	for _, k := range podClients {
 		answers := []answer{cutOff, list("5", pods(20, "4")...)}
 		plain := ask(t, k.make(t, newServer(t, false, answers, nil).config()), firstList)
 		require.Contains(t, plain.Err, "unexpected EOF")
-		k.own = true
-		source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, k.decoders)
+		source := tappedOf(k.make(t, newServer(t, false, answers, nil).config(transport)), k.example, func(o *tap.Options) {
+			o.Make, o.Start = nil, 4 // the 12th
+		})
 		assert.Equal(t, plain, ask(t, source, firstList))
 		assert.Len(t, ask(t, source, firstList).Items, 20)
 		assert.True(t, source.ledger.State().On)
+		assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 	}
 }
 
@@ -779,28 +772,6 @@ func TestKindOfItems(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfKind checks that an event with an unusual spelling of kind is left to client-go,
-// which accepts any spelling.
-func TestSpellingsOfKind(t *testing.T) {
-	for _, odd := range []string{
-		`"Kind":"Widget"`, `"KIND":"Pod"`, `"KIND":1`, `"APIVersion":"v2"`, `"apiversion":{}`, `"\u212aind":"Widget"`, "\"\u212aind\":\"Widget\"",
-		"\"apiVer\u017fion\":\"v2\"", `"kinds":1`,
-	} {
-		for _, k := range []kind{kinds[1], kinds[4]} {
-			k.own = true
-			frames := jsonFrames(20)
-			frames = append(frames, gadgetFrame(watch.Added, `{"kind":"Pod","apiVersion":"v1",`+odd+`,"metadata":{"name":"odd"}}`), frames[0])
-			for i := range frames {
-				frames[i] = append(frames[i], '\n')
-			}
-			plain, direct, _ := plainAndTapped(t, k, false, nil, []answer{stream(false, runtime.ContentTypeJSON, frames...)},
-				func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return follow(t, lw, firstWatch, 0) })
-			require.Greater(t, len(plain.Events), 20)
-			assert.Equal(t, plain, direct, "%s: %s", k.name, odd)
-		}
-	}
-}
-
 // sampleStart is where the sample of most tests starts: both decode the 8th, the 24th and the 40th
 // object, which are among the first many.
 const sampleStart = 40
@@ -852,20 +823,6 @@ func TestSampleSeesTheLast(t *testing.T) {
 	}
 }
 
-// TestSampleSeesTheLastOfPages checks the same for each page of a list.
-func TestSampleSeesTheLastOfPages(t *testing.T) {
-	k := podClients[0]
-	pages := []answer{
-		page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...),
-		page(metav1.ListMeta{ResourceVersion: "5"}, pods(12, "4")...),
-	}
-	source := tappedOf(k.make(t, newServer(t, false, pages, nil).config(transport)), k.example, damage("p11"))
-	first := ask(t, source, firstList)
-	require.Len(t, first.Items, 20)
-	_, err := source.ListWithContext(t.Context(), metav1.ListOptions{Limit: 500, Continue: first.Meta.Continue})
-	isDoubt(t, err)
-}
-
 // bothWaysOf returns the indexes of the items of a list of n items that both decode.
 func bothWaysOf(t *testing.T, n int, change func(*tap.Options)) (places []int) {
 	k := podClients[0]
@@ -905,18 +862,6 @@ func TestSampleStartsAnywhere(t *testing.T) {
 		seen[places[8]] = true
 	}
 	assert.Greater(t, len(seen), 1)
-}
-
-// TestSampleOfABrokenList checks that the sample of a list that fails is repeated in the next one.
-func TestSampleOfABrokenList(t *testing.T) {
-	k := podClients[0]
-	server := newServer(t, false, []answer{cutOff, list("5", pods(20, "4")...)}, nil)
-	source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) {
-		o.Make, o.Start = taptest.Decoders(nil, nil), 4 // the 12th
-	})
-	assert.NotEmpty(t, ask(t, source, firstList).Err)
-	assert.Len(t, ask(t, source, firstList).Items, 20)
-	assert.EqualValues(t, 8+1+1, source.ledger.State().Verified)
 }
 
 // TestSampleOfABrokenPage checks that, if a page fails, the sample is repeated from the first page.

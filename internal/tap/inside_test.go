@@ -97,28 +97,6 @@ func TestItemsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRowsForgets checks that few rows remain of many objects that are gone.
-func TestRowsForgets(t *testing.T) {
-	r := newRows(nil)
-	alive := make([]kruntime.Object, 1000)
-	for i := range 100_000 {
-		obj := &v1.Pod{}
-		data := bytesOf(i, leastRow)
-		_, p := r.seen(podForm, data)
-		require.NotZero(t, p.key)
-		r.add(p, obj, nil)
-		alive[i%len(alive)] = obj
-		if i%1000 == 999 {
-			runtime.GC()
-		}
-	}
-	assert.Less(t, len(r.mu.objects), 4*len(alive))
-	for i := range alive {
-		obj, _ := r.seen(podForm, bytesOf(99_000+i, leastRow))
-		require.Same(t, alive[i], obj)
-	}
-}
-
 // TestRowsModel checks that find returns the object that was last added for the same bytes and
 // form, as long as it is referenced. The same bytes in another form, such as another decoder or
 // location, are another object.

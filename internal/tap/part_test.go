@@ -22,10 +22,7 @@ import (
 // TestPart checks that objects of other shards are not decoded, except those that both decode, and
 // that the remaining objects equal those of client-go in the shard.
 func TestPart(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others leave nothing out")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		all := pods(40, "4")
 		for i := range all {
 			all[i].UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name))))
@@ -81,10 +78,7 @@ func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
 func TestPartEmpty(t *testing.T) {
 	part, err := shard.RangeOf(0, 1<<40)
 	require.NoError(t, err)
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others leave nothing out")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		server := newServer(t, http2, []answer{list("5", pods(3, "4")...), list("6")}, nil)
 		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make, o.Part = nil, part })
 		for _, version := range []string{"5", "6"} {

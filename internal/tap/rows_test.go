@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -84,10 +83,7 @@ const bothWays, bothWatched = 9, 8
 // TestListAgain checks that a repeated list returns former objects, except those that changed and
 // the first, which both always decode, and that its content equals that of client-go.
 func TestListAgain(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others remember nothing")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		first, second := largePods(20, "4"), largePods(20, "4")
 		second[15] = *pod("p15", "30")
 		server := func() *server { return newServer(t, http2, []answer{list("5", first...), list("40", second...)}, nil) }
@@ -111,10 +107,7 @@ func TestListAgain(t *testing.T) {
 
 // TestWatchListAgain is TestListAgain for watch-lists. The final bookmark is decoded each time.
 func TestWatchListAgain(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others remember nothing")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		first, second := largePods(20, "4"), largePods(20, "4")
 		second[15] = *pod("p15", "30")
 		server := func() *server {
@@ -177,10 +170,7 @@ func changing(n, changes int) (script []event) {
 // TestUpdatesAreEqual checks that objects decoded from their former versions equal those of
 // client-go.
 func TestUpdatesAreEqual(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others remember nothing")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		server := func() *server { return newServer(t, http2, nil, []answer{events(false, changing(5, 200)...)}) }
 		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
 		want, got := follow(t, k.make(t, server().config()), firstWatch, 0), follow(t, source, firstWatch, 0)
@@ -188,30 +178,6 @@ func TestUpdatesAreEqual(t *testing.T) {
 		assert.Equal(t, want, got)
 		assert.Zero(t, source.ledger.State().Differences)
 	})
-}
-
-// TestUpdatesTakeOver checks that updates share unchanged parts with the former version, even if it
-// is from a list.
-func TestUpdatesTakeOver(t *testing.T) {
-	k, listed := kinds[0], largePods(20, "4")
-	var script []event
-	for i := range listed {
-		next := listed[i].DeepCopy()
-		next.ResourceVersion = "6"
-		script = append(script, event{watch.Modified, next})
-	}
-	server := newServer(t, false, []answer{list("5", listed...)}, []answer{events(false, script...)})
-	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-	before, after := ask(t, source, firstList).Items, objectsOf(follow(t, source, firstWatch, 0))
-	shared := 0
-	for i := range before {
-		was, is := before[i].(*v1.Pod), after[i].(*v1.Pod)
-		require.Equal(t, "6", is.ResourceVersion)
-		if &was.Spec.Containers[0] == &is.Spec.Containers[0] {
-			shared++
-		}
-	}
-	assert.Greater(t, shared, 5, "those that both ways have made go the client's")
 }
 
 // TestTrimmedBesideUpdates checks that metadata is dropped before the next version is decoded, so
@@ -374,10 +340,7 @@ func TestChecksDecodeEach(t *testing.T) {
 // TestListsAndWatchesInTurn checks that the content of lists and watches of one informer equals
 // that of client-go, although rows from the other are used.
 func TestListsAndWatchesInTurn(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		if !k.own {
-			t.Skip("others remember nothing")
-		}
+	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		items := largePods(20, "4")
 		server := func() *server {
 			return newServer(t, http2, []answer{list("5", items...)}, []answer{events(false, added(items)...)})
@@ -407,23 +370,18 @@ func TestItemsOfOtherLists(t *testing.T) {
 		body := fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, strings.Join(items, ","))
 		return func(w http.ResponseWriter, r *http.Request) { reply(w, r, apiruntime.ContentTypeJSON, []byte(body)) }
 	}
-	for _, k := range kinds {
-		if k.name != "dynamic" {
-			continue
+	server := newServer(t, false, []answer{listOf("One"), listOf("Other"), listOf("One")}, nil)
+	source := tappedOf(dynamicJSON.make(t, server.config(transport)), dynamicJSON.example, remembers)
+	var kept []outcome
+	for _, kind := range []string{"One", "Other", "One"} {
+		got := ask(t, source, firstList)
+		require.Len(t, got.Items, 20)
+		for _, item := range got.Items {
+			require.Equal(t, kind, item.GetObjectKind().GroupVersionKind().Kind)
 		}
-		server := newServer(t, false, []answer{listOf("One"), listOf("Other"), listOf("One")}, nil)
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-		var kept []outcome
-		for _, kind := range []string{"One", "Other", "One"} {
-			got := ask(t, source, firstList)
-			require.Len(t, got.Items, 20)
-			for _, item := range got.Items {
-				require.Equal(t, kind, item.GetObjectKind().GroupVersionKind().Kind)
-			}
-			kept = append(kept, got)
-		}
-		assert.Equal(t, 20-bothWays-1, same(kept[0].Items, kept[2].Items))
+		kept = append(kept, got)
 	}
+	assert.Equal(t, 20-bothWays-1, same(kept[0].Items, kept[2].Items))
 }
 
 // TestWrittenIsNoFault checks that an item which both decode is decoded again even if it has a row,
@@ -464,16 +422,6 @@ func turns(answers ...answer) []answer {
 	}}
 }
 
-// cutList sends half of the bytes of a list of 20 pods.
-func cutList(w http.ResponseWriter, r *http.Request) {
-	body := taptest.Encoded(podList("5"), mediaOf(r))
-	w.Header().Set("Content-Type", mediaOf(r))
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body[:len(body)/2])
-	w.(http.Flusher).Flush()
-	panic(http.ErrAbortHandler)
-}
-
 // cutWatch ends within its second event.
 func cutWatch(w http.ResponseWriter, r *http.Request) {
 	frame := taptest.Frame(watch.Modified, pod("p1", "9"), mediaOf(r))
@@ -485,7 +433,7 @@ func cutWatch(w http.ResponseWriter, r *http.Request) {
 func failing(t testing.TB, k kind) tapped {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	server := newServer(t, false,
-		turns(list("5", pods(20, "4")...), status(500, metav1.StatusReasonInternalError), cutList, status(410, metav1.StatusReasonExpired)),
+		turns(list("5", pods(20, "4")...), status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)),
 		turns(events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), events(true, manyEvents()...)))
 	return tappedOf(k.make(t, server.config(transport)), k.example, sharesParts)
 }
@@ -562,8 +510,14 @@ func TestTablesAreGarbage(t *testing.T) {
 	var kept []tapped
 	for range 3 {
 		endFirst, endSecond := first.Begin(), second.Begin()
+		assert.Nil(t, tap.SharedTexts(), "nobody decodes yet")
 		first.goWrong(t)
 		second.goWrong(t)
+		shared := first.ledger.State().Texts
+		assert.Greater(t, shared.Count, int64(5))
+		assert.Greater(t, shared.Bytes, int64(0))
+		assert.EqualValues(t, 256<<10, shared.Limit, "of those that cache next to nothing")
+		assert.Equal(t, shared, second.ledger.State().Texts)
 		kept = append(kept, breakDown(t)...)
 		textsThere, textsFreed := lifeOf(t, tap.SharedTexts())
 		partsThere, partsFreed := lifeOf(t, tap.SharedParts())
@@ -574,6 +528,7 @@ func TestTablesAreGarbage(t *testing.T) {
 		}
 		assert.True(t, textsThere())
 		assert.True(t, partsThere())
+		assert.Zero(t, first.ledger.State().Texts)
 		assert.NotZero(t, second.ledger.State().Parts.Count, "the same tables")
 		second.goWrong(t)
 		endSecond()
@@ -606,37 +561,6 @@ func noTable(t *testing.T) {
 		}
 	}
 	require.Fail(t, "the table is still there")
-}
-
-// TestTextsEndWithTheirUsers checks that running informers share one table, from their first
-// decoder on, and that it is freed with the last of them, although decoded objects are still
-// referenced.
-func TestTextsEndWithTheirUsers(t *testing.T) {
-	noTable(t)
-	first, second := listing(t), listing(t)
-	endFirst, endSecond := first.Begin(), second.Begin()
-	assert.Zero(t, first.ledger.State().Texts)
-	assert.Nil(t, tap.SharedTexts(), "nobody decodes yet")
-	got := ask(t, first, firstList)
-	runtime.GC()
-	assert.Zero(t, second.ledger.State().Texts)
-	ask(t, second, firstList)
-	texts := first.ledger.State().Texts
-	assert.Greater(t, texts.Count, int64(5))
-	assert.Greater(t, texts.Bytes, int64(0))
-	assert.EqualValues(t, 256<<10, texts.Limit, "of one that caches next to nothing")
-	assert.Equal(t, texts, second.ledger.State().Texts)
-
-	endFirst()
-	runtime.GC()
-	assert.Zero(t, first.ledger.State().Texts)
-	assert.Equal(t, texts, second.ledger.State().Texts)
-	endSecond()
-	assert.Zero(t, second.ledger.State().Texts)
-	noTable(t)
-	assert.Len(t, got.Items, 20)
-	runtime.KeepAlive(first)
-	runtime.KeepAlive(second)
 }
 
 // TestTextsWithoutAnEnd checks that no table is kept by requests before Begin or after its end, nor
