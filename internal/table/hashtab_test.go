@@ -6,9 +6,7 @@ package table
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"runtime"
-	"slices"
 	"strconv"
 	"testing"
 	"unsafe"
@@ -205,117 +203,6 @@ func TestSlotChangesHands(t *testing.T) {
 	}
 }
 
-// TestRecordChangesHands checks a slot that leads to a record given to another key, in a generation
-// newer than the reader's. The answer comes from a later state.
-func TestRecordChangesHands(t *testing.T) {
-	table := newValueTable()
-	put(table, "a", &half{count: 1})
-	c := table.core.Load()
-	slot := c.slotOf("a")
-	key, r := slot.load()
-	gen := c.published.Load()
-	del(table, "a")
-	put(table, "b", &half{count: 2})
-	require.Equal(t, "b", r.key(), "the record is used again")
-
-	// A stale slot, as loaded by a reader before the deletion.
-	late := c.slotOf("b")
-	late.key = key
-	obj, ok := table.Get("b")
-	require.True(t, ok)
-	require.Equal(t, &half{count: 2}, obj)
-	obj, ok = table.search(c, gen, "b", c.hash("b"))
-	require.True(t, ok, "a reader from before the change looks again")
-	require.Equal(t, &half{count: 2}, obj)
-	_, ok = table.Get("a")
-	require.False(t, ok)
-	late.key = r.keyData
-}
-
-// members returns the members of a leaf for a reader with a pin at gen.
-func (l *leaf) members(gen uint64) []uint32 {
-	if l == nil {
-		return nil
-	}
-	var buf [leafLen]uint32
-	if n, unchanged := l.read(gen, &buf); unchanged {
-		return slices.Clone(buf[:n])
-	}
-	return slices.Clone(l.before(gen, &buf))
-}
-
-// TestLeafHistory changes a posting of one leaf in batches of any size, with pins at some
-// generations. After each change every pinned reader finds the members of its generation, also in
-// the leaf from before a resize.
-func TestLeafHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		log := &changes{}
-		p := &posting{value: "v", index: &index{indexer: &indexer{}, log: log}}
-		states := map[uint64][]uint32{1: nil}
-		var now []uint32
-		limbo, pinned := &limbo{arriving: whileArriving}, []uint64{}
-		for gen := uint64(2); gen < 12; gen++ {
-			if rapid.Bool().Draw(t, "pin") {
-				pinned = append(pinned, gen-1)
-				limbo.settled(gen - 1)
-			}
-			stale := p.first.Load()
-			for range rapid.IntRange(0, 2*maxNotes).Draw(t, "changes") {
-				if len(now) > 0 && rapid.Bool().Draw(t, "remove") {
-					pos := rapid.IntRange(0, len(now)-1).Draw(t, "pos")
-					moved, ok := p.remove(gen, uint32(pos))
-					last := now[len(now)-1]
-					require.Equal(t, pos != len(now)-1, ok)
-					if ok {
-						require.Equal(t, last, moved)
-					}
-					now[pos] = last
-					now = now[:len(now)-1]
-				} else if len(now) < leafLen {
-					id := rapid.Uint32().Draw(t, "id")
-					require.Equal(t, uint32(len(now)), p.add(gen, id))
-					now = append(now, id)
-				}
-				// A reader at the published generation has a pin that the writer has not seen yet,
-				// and must be served nevertheless.
-				for _, at := range append(pinned, gen-1) {
-					require.Equal(t, states[at], p.first.Load().members(at), "at %d", at)
-					if stale != nil {
-						require.Equal(t, states[at], stale.members(at), "in the former leaf at %d", at)
-					}
-				}
-			}
-			states[gen] = slices.Clone(now)
-			if l := p.first.Load(); l != nil {
-				l.retire(gen, limbo)
-				_, err := l.verify(gen)
-				require.NoError(t, err)
-			}
-			log.reset(limbo.unpinned())
-			for _, at := range append(pinned, gen) {
-				require.Equal(t, states[at], p.first.Load().members(at), "settled, at %d", at)
-			}
-		}
-	})
-}
-
-// TestMetaRing checks that an overwritten meta is not taken for a consistent one.
-func TestMetaRing(t *testing.T) {
-	c := newCore(maphash.MakeSeed(), nil, 1, 0)
-	for gen := uint64(1); gen < 10; gen++ {
-		c.n = int(gen)
-		c.publish(gen, modelKey(int(gen)))
-		require.Equal(t, meta{modelKey(int(gen)), int(gen)}, c.meta())
-		for back := range min(gen, 6) {
-			m, ok := c.metas.at(gen-back, &c.published)
-			require.Equal(t, back < metasLen-1, ok)
-			if ok {
-				require.Equal(t, meta{modelKey(int(gen - back)), int(gen - back)}, m)
-			}
-		}
-	}
-}
-
 // TestWarmTakesAnything checks that Warm accepts any value and reads only the object's memory.
 func TestWarmTakesAnything(t *testing.T) {
 	var small struct{ b byte }
@@ -497,39 +384,5 @@ func TestOneValueIsTakenWithoutAllocation(t *testing.T) {
 			values, _ := table.compute(ixs, ops)
 			require.Equal(t, []indexValues{{"a"}, {"b"}}, values)
 		})
-	}
-}
-
-// TestLargeBatch has keys that occur twice, are added and deleted, and are deleted and added, in
-// one block of changes and in different ones.
-func TestLargeBatch(t *testing.T) {
-	table := newValueTable()
-	table.Fill(0, "1", func(add func(string, any)) error {
-		for i := range 2 * BlockLen {
-			add(fmt.Sprint(i), &half{count: i, value: fmt.Sprint(i % 3)})
-		}
-		return nil
-	})
-	want := map[string]*half{}
-	for i := range 2 * BlockLen {
-		want[fmt.Sprint(i)] = nil
-	}
-	var ops []Op
-	for i := range 5*BlockLen + 3 {
-		key := fmt.Sprint(i * 7 % (3 * BlockLen))
-		h := &half{count: i, value: fmt.Sprint(i % 5)}
-		ops = append(ops, Op{Key: key, Object: h}, Op{Key: fmt.Sprint(i % BlockLen), Delete: true})
-		want[key] = h
-		delete(want, fmt.Sprint(i%BlockLen))
-	}
-	table.Apply(ops, nil)
-	require.NoError(t, table.verify())
-	require.Equal(t, len(want), table.Len())
-	for key, h := range want {
-		obj, ok := table.Get(key)
-		require.True(t, ok, key)
-		if h != nil {
-			require.Same(t, h, obj, key)
-		}
 	}
 }

@@ -291,7 +291,8 @@ func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
 	}
 }
 
-// Bulk puts or deletes a long run of keys, so that postings have many leaves.
+// Bulk puts or deletes a long run of keys, so that postings have many leaves, and then changes some
+// of them again in the same batch.
 func (x *machine) Bulk(t *rapid.T) {
 	before := maps.Clone(x.model.objects)
 	from := rapid.IntRange(0, modelKeys).Draw(t, "from")
@@ -313,6 +314,9 @@ func (x *machine) Bulk(t *rapid.T) {
 		it := &item{key: key, serial: x.serial, values: values}
 		x.model.objects[key] = it
 		ops = append(ops, Op{Key: key, Object: it})
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "again") {
+		ops = append(ops, x.op(t, modelKeys-1))
 	}
 	x.apply(t, ops, before)
 }
@@ -447,28 +451,6 @@ func newMachine(t *rapid.T, indexes int) *machine {
 	return x
 }
 
-func TestModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := newMachine(t, rapid.IntRange(0, 2).Draw(t, "indexes"))
-		t.Repeat(map[string]func(*rapid.T){
-			"transaction":  x.Transaction,
-			"transaction2": x.Transaction,
-			"transaction3": x.Transaction,
-			"bulk":         x.Bulk,
-			"replace":      x.Replace,
-			"addIndexers":  x.AddIndexers,
-			"hold":         x.Hold,
-			"release":      x.Release,
-			"union":        x.Union,
-			"":             x.Check,
-		})
-		for _, h := range x.held {
-			h.snapshot.Close()
-		}
-		requireNothingKept(t, x.table)
-	})
-}
-
 // Draft fills a draft in blocks, with removals, while the table may be written, and installs it.
 func (x *machine) Draft(t *rapid.T) {
 	d := x.table.Draft(rapid.IntRange(0, 30).Draw(t, "size"))
@@ -586,18 +568,22 @@ func (x *machine) finish(t *rapid.T, d *Draft, want, began map[string]*item, ind
 	x.table.Install(d, x.model.rv)
 }
 
-func TestDraftModel(t *testing.T) {
+func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newMachine(t, rapid.IntRange(0, 3).Draw(t, "indexes"))
 		t.Repeat(map[string]func(*rapid.T){
-			"transaction": x.Transaction,
-			"bulk":        x.Bulk,
-			"draft":       x.Draft,
-			"draft2":      x.Draft,
-			"addIndexers": x.AddIndexers,
-			"hold":        x.Hold,
-			"release":     x.Release,
-			"":            x.Check,
+			"transaction":  x.Transaction,
+			"transaction2": x.Transaction,
+			"transaction3": x.Transaction,
+			"bulk":         x.Bulk,
+			"replace":      x.Replace,
+			"draft":        x.Draft,
+			"draft2":       x.Draft,
+			"addIndexers":  x.AddIndexers,
+			"hold":         x.Hold,
+			"release":      x.Release,
+			"union":        x.Union,
+			"":             x.Check,
 		})
 		for _, h := range x.held {
 			h.snapshot.Close()

@@ -5,64 +5,16 @@ package table
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
-
-// TestDraftIsInvisible runs a write step by step: before the store that publishes it every answer
-// is the old one, and right after it every answer is the new one, before any version is dropped.
-func TestDraftIsInvisible(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := newMachine(t, 2)
-		for range rapid.IntRange(1, 6).Draw(t, "writes") {
-			old := x.model.clone()
-			ops := make([]Op, rapid.IntRange(1, 4).Draw(t, "ops"))
-			for i := range ops {
-				ops[i] = x.op(t, 6)
-			}
-			x.model.rv += "+"
-			held := x.table.Snapshot()
-			x.stepwise(t, old, ops)
-			requireSame(t, old, held)
-			held.Close()
-			x.Check(t)
-		}
-	})
-}
-
-func (x *machine) stepwise(t *rapid.T, old *modelState, ops []Op) {
-	x.table.w.Lock()
-	defer x.table.w.Unlock()
-	c := x.table.core.Load()
-	ixs := *c.indexes.Load()
-	values, failures := x.table.compute(ixs, ops)
-	gen := c.published.Load() + 1
-	for i := range ops {
-		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
-		requireSame(t, old, x.table)
-	}
-	c.describe(gen, x.model.rv)
-	requireSame(t, old, x.table)
-	held := x.table.Snapshot()
-	requireSame(t, old, held)
-	c.publish(gen, x.model.rv)
-	requireSame(t, x.model, x.table)
-	requireSame(t, old, held)
-	held.Close()
-	x.table.settle(len(ops))
-	requireSame(t, x.model, x.table)
-	x.table.report(failures)
-}
 
 // TestLeavesOfReadersAreNotOverwritten checks that a posting that shrinks and grows again does not
 // write to a longer list of leaves that a reader may hold.
@@ -273,36 +225,6 @@ func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
 			require.Equal(t, n, count)
 		})
 	}
-}
-
-// TestIndexFunctionsNeedNotBeSafe runs writers and drafts concurrently with index functions that
-// are not safe for concurrent use. It is for the race detector.
-func TestIndexFunctionsNeedNotBeSafe(t *testing.T) {
-	calls := map[string]int{}
-	counting := func(obj any) ([]string, error) {
-		calls[obj.(*item).key]++
-		return itemIndex("first")(obj)
-	}
-	table := New(map[string]IndexFunc{"first": counting}, Options{})
-	var running sync.WaitGroup
-	for i := range 3 {
-		running.Go(func() {
-			for range 20 {
-				table.Apply(opsOf(someItems(2*BlockLen)), nil)
-			}
-		})
-		running.Go(func() {
-			for range 20 {
-				table.Install(draftOf(table, someItems(2*BlockLen), func(*Draft) {}), "1")
-			}
-		})
-		running.Go(func() {
-			require.NoError(t, table.AddIndexers(map[string]IndexFunc{fmt.Sprint("added", i): counting}))
-			table.Replace(maps.All(someItems(BlockLen)), 0, "2")
-		})
-	}
-	running.Wait()
-	require.Len(t, calls, 2*BlockLen)
 }
 
 func TestTryApplyWaitsForNoWriter(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,40 +196,4 @@ func TestShrink(t *testing.T) {
 	require.Len(t, keys, n)
 	require.NoError(t, table.verify())
 	require.Equal(t, "1", table.RV())
-}
-
-// TestReleasedPinsKeepNothing checks that pins released while a writer or the janitor looks at them
-// leave no versions behind, although no other write follows.
-func TestReleasedPinsKeepNothing(t *testing.T) {
-	for objects, rounds := range map[int]int{20: 10_000, 3 * tidyStep: 1000} {
-		t.Run(strconv.Itoa(objects), func(t *testing.T) {
-			jostle(t)
-			table := newValueTable()
-			var ops []Op
-			for i := range objects {
-				ops = append(ops, Op{Key: strconv.Itoa(i), Object: &half{value: "v"}})
-			}
-			for range fewer(rounds) {
-				leave := []func(){
-					table.Snapshot().Close,
-					func() { table.ListKeys() },
-					func() { table.Snapshot().Close() },
-					func() {
-						for range table.All() {
-							break
-						}
-					},
-				}
-				table.Apply(ops, nil)
-				leave = append(leave, table.Snapshot().Close)
-				var wg sync.WaitGroup
-				wg.Go(func() { table.Apply(ops, nil) })
-				for _, f := range leave {
-					wg.Go(f)
-				}
-				wg.Wait()
-				requireNothingKept(t, table)
-			}
-		})
-	}
 }
