@@ -242,15 +242,20 @@ func controllerWatchTimeout(t *testing.T, s *stage) {
 	for minimum, bounds := range map[time.Duration][2]int64{
 		0: {300, 600}, time.Minute: {300, 600}, 20 * time.Minute: {1200, 2400},
 	} {
-		config := s.config(newAtomic(s.impl), &processed{})
-		config.MinWatchTimeout = minimum
-		r := s.start(s.impl.informers.controller(config))
-		requests := s.source.takeRequests()
-		watched := requests[len(requests)-1].opts
-		assert.GreaterOrEqual(t, *watched.TimeoutSeconds, bounds[0])
-		assert.LessOrEqual(t, *watched.TimeoutSeconds, bounds[1])
-		assert.True(t, watched.AllowWatchBookmarks)
-		r.stop()
+		drawn := map[int64]bool{}
+		for range 20 {
+			config := s.config(newAtomic(s.impl), &processed{})
+			config.MinWatchTimeout = minimum
+			r := s.start(s.impl.informers.controller(config))
+			requests := s.source.takeRequests()
+			watched := requests[len(requests)-1].opts
+			assert.GreaterOrEqual(t, *watched.TimeoutSeconds, bounds[0])
+			assert.LessOrEqual(t, *watched.TimeoutSeconds, bounds[1])
+			assert.True(t, watched.AllowWatchBookmarks)
+			drawn[*watched.TimeoutSeconds] = true
+			r.stop()
+		}
+		assert.Greater(t, len(drawn), 2, "drawn from the range")
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -189,35 +186,6 @@ func TestListItemWithoutObject(t *testing.T) {
 	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
 	assert.Equal(t, []string{"replace 3: a@1 b@2"}, store.Entries())
 	assert.Len(t, reported(), 1)
-}
-
-// TestListPanics: a panic in the ListerWatcher is repeated in the goroutine of the reflector with
-// its value.
-func TestListPanics(t *testing.T) {
-	type oops struct{ code int }
-	server := &testkit.Server{OnList: func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) { panic(oops{42}) }}
-	r := listOnly(server, &testkit.StoreLog{})
-	assert.PanicsWithValue(t, oops{42}, func() { _ = r.ListAndWatch(t.Context()) })
-}
-
-// TestSurvivedPanic: if the process is configured to survive panics, another round follows after
-// the backoff.
-func TestSurvivedPanic(t *testing.T) {
-	utilruntime.ReallyCrash = false
-	defer func() { utilruntime.ReallyCrash = true }()
-	synctest.Test(t, func(t *testing.T) {
-		store := &testkit.StoreLog{}
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-			if n == 1 {
-				panic("once")
-			}
-			return testkit.PodList("5"), nil
-		}}
-		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(store)}).Run)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Equal(t, []string{"replace 5:"}, store.Entries())
-	})
 }
 
 // TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, causes an

@@ -64,12 +64,6 @@ func TestDefaultBackoff(t *testing.T) {
 	})
 }
 
-// TestNameByDefault: the default name is file:line of the caller.
-func TestNameByDefault(t *testing.T) {
-	assert.Regexp(t, `options_test\.go:\d+$`, New(Options{ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
-	assert.Equal(t, "n", New(Options{Name: "n", ListerWatcher: &clientgo.ListWatch{}, Sink: Foreign(&testkit.StoreLog{})}).state.reader.options.Name)
-}
-
 // TestIsOwn: default names skip the root package and its engines, wherever the module is, and no
 // other package.
 func TestIsOwn(t *testing.T) {

@@ -17,53 +17,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-func resyncs(store *testkit.StoreLog) (count int) {
-	for _, entry := range store.Entries() {
-		if entry == "resync" {
-			count++
-		}
-	}
-	return count
-}
-
-// TestResyncBetweenEvents: a resync runs between events, and also while the reflector backs off
-// from a watch and across the end of a watch.
-func TestResyncBetweenEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, store := testkit.NewScriptedWatch(0), &testkit.StoreLog{}
-		backoff := testkit.Second()
-		backoff.Duration = 30 * time.Second
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w, testkit.ErrRefused)}
-		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(store), ResyncPeriod: 10 * time.Second, Backoff: backoff}).Run)()
-		time.Sleep(5 * time.Second)
-		w.Events <- testkit.Added("a", "6")
-		time.Sleep(10 * time.Second)
-		w.Events <- testkit.Added("b", "7")
-		close(w.Events) // the next watch gets no connection
-		time.Sleep(18 * time.Second)
-		synctest.Wait()
-		assert.Equal(t, []string{"replace 5:", "add a@6", "resync", "add b@7", "resync", "resync"}, store.Entries())
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=7"}, server.Requests())
-	})
-}
-
-// TestResyncOnlyWhileWatching: the period starts when the state is in the store, and starts again
-// in each round.
-func TestResyncOnlyWhileWatching(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := &testkit.StoreLog{}
-		server := newDeafServer(25*time.Second, 0, testkit.ErrForbidden).streamless()
-		stop := testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(store), ResyncPeriod: 10 * time.Second, Backoff: testkit.Second()}).Run)
-		time.Sleep(52 * time.Second) // a list up to 25 s, refused, and a list from 26 s to 51 s
-		synctest.Wait()
-		assert.Zero(t, resyncs(store))
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		assert.Equal(t, 1, resyncs(store))
-		stop()
-	})
-}
-
 // TestResyncByTheClock: the period uses the reflector's clock.
 func TestResyncByTheClock(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())

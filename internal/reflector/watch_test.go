@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -91,56 +90,6 @@ func TestWatchStoreErrors(t *testing.T) {
 	assert.Contains(t, reported()[0], "ns/b")
 }
 
-// TestWatchOptions: bookmarks are allowed, and the timeout is drawn from 5 to 10 minutes, or from a
-// longer range.
-func TestWatchOptions(t *testing.T) {
-	for least, want := range map[time.Duration][2]int64{
-		0:                {300, 600},
-		time.Second:      {300, 600},
-		30 * time.Minute: {1800, 3600},
-	} {
-		drawn := map[int64]bool{}
-		for range 50 {
-			var got metav1.ListOptions
-			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				got = o
-				return nil, testkit.ErrForbidden
-			}}
-			r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), MinWatchTimeout: least})
-			require.Error(t, r.ListAndWatch(t.Context()))
-			assert.GreaterOrEqual(t, *got.TimeoutSeconds, want[0])
-			assert.LessOrEqual(t, *got.TimeoutSeconds, want[1])
-			assert.True(t, got.AllowWatchBookmarks)
-			assert.Nil(t, got.SendInitialEvents)
-			drawn[*got.TimeoutSeconds] = true
-		}
-		assert.Greater(t, len(drawn), 5, "jitter")
-	}
-}
-
-// TestWatchSyntheticEvents: a watch without a version begins with Added events in any order of
-// versions, which must not become the position; the first other event ends them.
-func TestWatchSyntheticEvents(t *testing.T) {
-	for _, listVersion := range []string{"", "0"} {
-		store := &fullStoreLog{}
-		synctest.Test(t, func(t *testing.T) {
-			w := testkit.NewScriptedWatch(5)
-			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList(listVersion)), OnWatch: testkit.Watches(w)}
-			r := New(Options{ListerWatcher: server, Sink: Foreign(store)})
-			defer testkit.InBackground(t, r.Run)()
-			w.Events <- testkit.Added("b", "9")
-			w.Events <- testkit.Added("a", "3")
-			synctest.Wait()
-			assert.Equal(t, listVersion, r.state.Version())
-			w.Events <- testkit.Modified("a", "10")
-			w.Events <- testkit.Added("c", "11")
-			synctest.Wait()
-			assert.Equal(t, "11", r.state.Version())
-		})
-		assert.Equal(t, []string{"replace " + listVersion + ":", "add b@9", "add a@3", "update a@10", "version 10", "add c@11", "version 11"}, store.Entries())
-	}
-}
-
 // TestWatchOfNothing: a nil watch without an error ends the round, and OnError is called.
 func TestWatchOfNothing(t *testing.T) {
 	got := watchedFor(t, nil, (*testkit.ScriptedWatch)(nil))
@@ -170,21 +119,6 @@ func TestWatchDelays(t *testing.T) {
 		assert.Less(t, at[4]-at[3], time.Second, "at once")
 		assert.Equal(t, 4*time.Second, at[5]-at[4])
 	})
-}
-
-// TestWatchRetriesInternalErrors: internal errors lead to another watch for the configured time,
-// counted from the first error of a series, and then to another round.
-func TestWatchRetriesInternalErrors(t *testing.T) {
-	clock := testingclock.NewFakeClock(time.Now())
-	opened := 0
-	server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-		opened++
-		clock.Step(time.Second)
-		return testkit.Sent(testkit.FailedWith(testkit.ErrInternal)).Open(), nil
-	}}
-	r := New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Clock: clock, MaxInternalErrorRetry: 10 * time.Second})
-	require.NoError(t, r.ListAndWatch(t.Context()))
-	assert.Equal(t, 12, opened, "0 to 10 s after the first, and the one that was too late")
 }
 
 // TestWatchContext: the context of a watch request ends with the watch.

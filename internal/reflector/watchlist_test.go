@@ -5,7 +5,6 @@ package reflector
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,35 +44,6 @@ func streamed(t *testing.T, change func(*Options), answers ...any) (asked, store
 		assert.Empty(t, handler.Errors(), "the handler hears of no failed watch-list")
 	})
 	return asked, stored
-}
-
-// TestStreamedState: the store gets one Replace with the state at the end mark, then the events of
-// the same stream.
-func TestStreamedState(t *testing.T) {
-	asked, stored := streamed(t, nil, testkit.Sent(
-		testkit.Added("a", "1"), testkit.Added("b", "2"), testkit.Added("c", "3"), testkit.Added("gone", "4"),
-		testkit.Modified("b", "6"), testkit.Deleted("a", "7"), testkit.Deleted("gone", "8"), testkit.Deleted("unknown", "8"), testkit.Added("a", "9"), testkit.Bookmark("9"),
-		testkit.EndMark("10"), testkit.Modified("c", "11"), testkit.Added("d", "12"), testkit.Deleted("b", "13"),
-	))
-	assert.Equal(t, []string{"stream rv="}, asked)
-	assert.Equal(t, []string{"replace 10: b@6 c@3 a@9", "update c@11", "add d@12", "delete b@13"}, stored)
-}
-
-// TestStreamOptions: the options of a watch-list request other than the version.
-func TestStreamOptions(t *testing.T) {
-	var got metav1.ListOptions
-	server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: func(n int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		if n == 1 {
-			got = o
-		}
-		return nil, testkit.ErrForbidden
-	}}
-	require.Error(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).ListAndWatch(t.Context()))
-	assert.True(t, *got.SendInitialEvents)
-	assert.True(t, got.AllowWatchBookmarks)
-	assert.Equal(t, metav1.ResourceVersionMatchNotOlderThan, got.ResourceVersionMatch)
-	assert.GreaterOrEqual(t, *got.TimeoutSeconds, int64(300))
-	assert.Zero(t, got.Limit)
 }
 
 // TestStreamOnlyIfAgreed: a watch-list needs the gate, at the time of construction, and the support
@@ -120,58 +90,6 @@ func TestStreamEndMark(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"replace 6: a@2"}, store.Entries())
 		assert.Equal(t, "6", r.state.Version())
-	})
-}
-
-// TestStreamRetries: retries without a scenario.
-func TestStreamRetries(t *testing.T) {
-	asked, stored := streamed(t, nil, testkit.Sent(testkit.Added("lost", "1"), testkit.FailedWith(testkit.ErrTooManyRequests)), testkit.Sent(testkit.Added("a", "8"), testkit.EndMark("9")))
-	assert.Equal(t, []string{"stream rv=", "stream rv="}, asked)
-	assert.Equal(t, []string{"replace 9: a@8"}, stored)
-
-	asked, _ = streamed(t, nil, testkit.ErrExpired)
-	assert.Equal(t, []string{"stream rv=", "list rv= limit=500", "watch rv=50"}, asked, "the newest is refused, too")
-
-	asked, _ = streamed(t, nil, testkit.Sent(testkit.EndMark("9"), testkit.FailedWith(testkit.ErrExpired)), testkit.ErrExpired,
-		testkit.Sent(testkit.EndMark("21"), testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("22")))
-	assert.Equal(t, []string{"stream rv=", "stream rv=9", "stream rv=", "stream rv=21"}, asked, "a success clears the refusal")
-
-	asked, _ = streamed(t, nil, testkit.Sent(testkit.Added("a", "1"), testkit.EndMark("9"), testkit.Closed))
-	assert.Equal(t, []string{"stream rv=", "watch rv=9"}, asked, "it is a watch from its end mark on")
-}
-
-// TestStreamStrikesPerRound: each round has three attempts.
-func TestStreamStrikesPerRound(t *testing.T) {
-	broken := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
-	asked, _ := streamed(t, nil, broken, broken, testkit.ErrForbidden, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), broken, broken, testkit.Sent(testkit.EndMark("60")))
-	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50",
-		"stream rv=50", "stream rv=50", "stream rv=50"}, asked)
-}
-
-// TestStreamsThatAreClosedAtOnce: watch-lists that a busy server closes at once do not lead to ten
-// minutes of lists.
-func TestStreamsThatAreClosedAtOnce(t *testing.T) {
-	cut := testkit.Sent(testkit.Added("lost", "1"), testkit.Closed)
-	asked, _ := streamed(t, nil, cut, cut, cut, testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.Sent(testkit.EndMark("60")))
-	assert.Equal(t, []string{"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=50", "stream rv=50"}, asked)
-}
-
-// TestStreamSilence: two minutes without an event end the stream, and LIST replaces it; events keep
-// it open.
-func TestStreamSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(1)
-		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("50")), OnWatch: testkit.Watches(w)}
-		defer testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)()
-		for n := range 5 {
-			w.Events <- testkit.Added(fmt.Sprint("p", n), "1")
-			time.Sleep(streamSilenceLimit - 2*streamSilenceStep)
-		}
-		assert.Len(t, server.Requests(), 1)
-		time.Sleep(3 * streamSilenceStep) // the step of the last event does not count
-		synctest.Wait()
-		assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, server.Requests())
-		assert.Len(t, w.Stopped, 1)
 	})
 }
 

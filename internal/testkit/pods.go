@@ -89,7 +89,7 @@ func FailureNamed(t *testing.T, name string) error {
 		"429": cachetest.TooManyRequests(0), "410": cachetest.Expired(), "500": cachetest.InternalError(), "refused": cachetest.ConnectionRefused(),
 		"403": ErrForbidden, "401": apierrors.NewUnauthorized("no"), "404": apierrors.NewNotFound(corev1.Resource("pods"), ""),
 		"too-large": cachetest.TooLargeResourceVersion(99, 1), "timeout": context.DeadlineExceeded, "none": nil,
-		"429-after-30s": cachetest.TooManyRequests(30 * time.Second),
+		"429-after-30s": cachetest.TooManyRequests(30 * time.Second), "429-after-years": cachetest.TooManyRequests(1 << 30 * time.Second),
 	}
 	require.Contains(t, failures, name)
 	return failures[name]
