@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	clientfeatures "k8s.io/client-go/features"
-	clientfeaturestesting "k8s.io/client-go/features/testing"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
@@ -31,163 +28,38 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestListMode: the informer's Mode takes precedence over the feature gate and over the client's own
-// choice.
-func TestListMode(t *testing.T) {
-	for name, tc := range map[string]struct {
-		mode     kinformer.ListMode
-		gate     bool
-		noStream bool
-		first    string
-	}{
-		"auto":                           {kinformer.ListMode(""), true, false, "stream rv="},
-		"auto, gate off":                 {kinformer.ListMode(""), false, false, "list rv=0 limit=500"},
-		"auto, client denies":            {kinformer.ListMode(""), true, true, "list rv=0 limit=500"},
-		"list":                           {kinformer.ListModeList, true, false, "list rv=0 limit=500"},
-		"watch-list, gate off":           {kinformer.ListModeWatchList, false, false, "stream rv="},
-		"watch-list, client of old ways": {kinformer.ListModeWatchList, true, true, "stream rv="},
-	} {
-		t.Run(name, func(t *testing.T) {
-			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
-			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{NoStream: tc.noStream, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-				stop := informers.Run(t, informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Mode: tc.mode}}))
-				synctest.Wait()
-				stop()
-				assert.Equal(t, tc.first, server.Requests()[0])
-			})
-		})
-	}
-}
-
-// TestListPreference: after three streams that stay open and end without their end mark the informer
-// lists, for ten minutes. With ListModeWatchList it does not.
-func TestListPreference(t *testing.T) {
-	for mode, want := range map[kinformer.ListMode][]string{
-		kinformer.ListMode(""): {
-			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5", // forbidden, immediately
-			"list rv=5 limit=0", "watch rv=5", // forbidden, after eleven minutes
-			"stream rv=5",
-		},
-		kinformer.ListModeWatchList: {
-			"stream rv=", "stream rv=", "stream rv=", "list rv=0 limit=500", "watch rv=5",
-			"stream rv=5",
-		},
-	} {
+// TestStreamSilence: an informer whose watch-list stays silent lists, and goes on to list, unless
+// watch-lists are wanted. The scenarios of internal/reflector have the requests in all other cases.
+func TestStreamSilence(t *testing.T) {
+	for mode, prefersLists := range map[kinformer.ListMode]bool{"": true, kinformer.ListModeWatchList: false} {
 		synctest.Test(t, func(t *testing.T) {
-			server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5"))}
-			next := testkit.Watches(nil, nil, nil, testkit.ErrForbidden)
-			server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				if n <= 3 {
-					w := testkit.NewScriptedWatch(1)
-					w.Events <- testkit.Added("a", "1")
-					time.AfterFunc(time.Second, func() { close(w.Events) })
-					return w, nil
-				}
-				if o.SendInitialEvents == nil && n == 5 {
-					time.Sleep(11 * time.Minute)
-					return nil, testkit.ErrForbidden
-				}
-				return next(n, ctx, o)
-			}
-			informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
-			testkit.Reports(t)
-			stop := informers.Run(t, informer)
-			time.Sleep(5 * time.Second)
-			status := informers.Status(t, informer)
-			if mode == kinformer.ListMode("") {
-				assert.Contains(t, status.String(), "LIST instead of watch-list until")
-			}
-			time.Sleep(12 * time.Minute)
-			stop()
-			testkit.FirstCalls(t, want, server.Requests())
-		})
-	}
-}
-
-// TestStreamSilenceOption: the informer uses the limit of the options.
-func TestStreamSilenceOption(t *testing.T) {
-	for limit, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, 3 * time.Second: 3 * time.Second, 25 * time.Second: 30 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			informer := informers.Of(&testkit.Server{OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}, kinformer.Options{Requests: kinformer.Requests{StreamSilence: limit}})
+			server := &testkit.Server{NoStream: !prefersLists, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
+			informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Mode: mode, StreamSilence: 3 * time.Second}})
 			defer informers.Run(t, informer)()
 			began := time.Now()
 			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
-			assert.Equal(t, want, time.Since(began), "in whole steps")
+			assert.Equal(t, 3*time.Second, time.Since(began))
+			status := informers.Status(t, informer)
+			assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=5"}, server.Requests())
+			assert.Equal(t, prefersLists, strings.Contains(status.String(), "LIST instead of watch-list until"))
 		})
 	}
 }
 
-// TestIdleTimeout: a silent watch is reopened at its last version, but only on a server that sends
-// bookmarks.
+// TestIdleTimeout: the status says that a silent watch was opened anew.
 func TestIdleTimeout(t *testing.T) {
-	for name, tc := range map[string]struct {
-		event watch.Event
-		idle  time.Duration
-		want  []string
-	}{
-		"after a bookmark": {testkit.Bookmark("8"), 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}},
-		"no bookmark":      {testkit.Added("a", "8"), 4 * time.Minute, []string{"list rv=0 limit=500", "watch rv=5"}},
-		"off":              {testkit.Bookmark("8"), 0, []string{"list rv=0 limit=500", "watch rv=5"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := testkit.NewScriptedWatch(0)
-				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-				informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: tc.idle}})
-				stop := informers.Run(t, informer)
-				time.Sleep(time.Hour)
-				w.Events <- tc.event
-				for range 20 { // the watch stays open while events arrive within the limit
-					time.Sleep(max(0, tc.idle-time.Second))
-					w.Events <- tc.event
-				}
-				assert.Len(t, server.Requests(), 2)
-				time.Sleep(tc.idle * 3 / 2)
-				synctest.Wait()
-				assert.Equal(t, tc.want, server.Requests())
-				status := informers.Status(t, informer)
-				assert.Equal(t, len(tc.want) == 3, slices.Contains(informers.Texts(status), "the watch was silent and was opened anew"), "%v", status)
-				stop()
-				assert.Len(t, w.Stopped, 1)
-			})
-		})
-	}
-}
-
-// TestRetryAfter: a Retry-After of the server takes precedence over a shorter backoff, up to a limit.
-func TestRetryAfter(t *testing.T) {
-	for name, tc := range map[string]struct {
-		seconds int
-		want    time.Duration
-	}{
-		"longer":  {30, 30 * time.Second},
-		"shorter": {0, time.Second},
-		"absurd":  {1 << 30, 5 * time.Minute},
-	} {
-		for _, watchFails := range []bool{true, false} {
-			t.Run(name, func(t *testing.T) {
-				testkit.Reports(t)
-				synctest.Test(t, func(t *testing.T) {
-					server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-					if busy := apierrors.NewTooManyRequests("later", tc.seconds); watchFails {
-						server.OnWatch = testkit.Watches(busy)
-					} else {
-						server.OnList = informers.ListsThen(testkit.PodList("5"), busy)
-					}
-					defer informers.Run(t, informers.Of(server, kinformer.Options{}))()
-					synctest.Wait()
-					before := len(server.Requests())
-					time.Sleep(tc.want - time.Nanosecond)
-					synctest.Wait()
-					assert.Len(t, server.Requests(), before)
-					time.Sleep(time.Nanosecond)
-					synctest.Wait()
-					assert.Greater(t, len(server.Requests()), before)
-				})
-			})
-		}
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := testkit.NewScriptedWatch(1)
+		w.Events <- testkit.Bookmark("8")
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
+		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 4 * time.Minute}})
+		defer informers.Run(t, informer)()
+		time.Sleep(6 * time.Minute)
+		status := informers.Status(t, informer)
+		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, server.Requests())
+		assert.Contains(t, informers.Texts(status), "the watch was silent and was opened anew")
+		assert.Len(t, w.Stopped, 1)
+	})
 }
 
 // TestBackoffAndPageSize: the reflector uses Backoff and PageSize of the options. Without Steps the
