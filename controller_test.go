@@ -143,127 +143,35 @@ func (h *lookingHandler) OnDelete(obj any) {
 	assert.False(h.t, exists)
 }
 
-// randomServer lists some of a few pods, and then sends enough events for them to reach the store in
-// one batch.
-type randomServer struct {
-	*testkit.Server
-	rng     *rand.Rand
-	version int
-	live    map[string]*corev1.Pod
-}
-
-func newRandomServer(seed uint64) *randomServer {
-	s := &randomServer{rng: rand.New(rand.NewPCG(seed, 0)), live: map[string]*corev1.Pod{}}
-	s.Server = &testkit.Server{NoStream: true, OnList: s.listed, OnWatch: s.watched}
-	return s
-}
-
-func (s *randomServer) next(name string) *corev1.Pod {
-	s.version++
-	return testkit.PodAt(name, fmt.Sprint(s.version))
-}
-
-func (s *randomServer) event() watch.Event {
-	name := string(rune('a' + s.rng.IntN(4)))
-	obj, kind := s.next(name), watch.Modified
-	switch {
-	case s.rng.IntN(5) == 0:
-		return testkit.Bookmark(obj.ResourceVersion)
-	case s.live[name] == nil:
-		s.live[name], kind = obj, watch.Added
-	case s.rng.IntN(3) == 0:
-		s.live[name], kind = nil, watch.Deleted
-	default:
-		s.live[name] = obj
-	}
-	return watch.Event{Type: kind, Object: obj}
-}
-
-// listed returns the state after some events that were not sent.
-func (s *randomServer) listed(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-	for range s.rng.IntN(5) {
-		s.event()
-	}
-	list := testkit.PodList(fmt.Sprint(s.version))
-	for _, pod := range s.live {
-		if pod != nil {
-			list.Items = append(list.Items, *pod)
-		}
-	}
-	return list, nil
-}
-
-// watched sends events, and then two errors that the watch is too old.
-func (s *randomServer) watched(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-	var events []watch.Event
-	for range s.rng.IntN(20) {
-		events = append(events, s.event())
-	}
-	if n < 3 {
-		events = append(events, testkit.FailedWith(testkit.ErrExpired))
-	}
-	return testkit.Sent(events...).Open(), nil
-}
-
 // TestStoreOfNewInformerIsWhereTheHandlerIs: regardless of the length of the queue, the store has
 // exactly the object of the call during that call.
 func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			server, handler := newRandomServer(seed), &lookingHandler{t: t}
-			store, c := cache.NewInformer(server, &corev1.Pod{}, 7*time.Second, handler)
+			random, source, handler := rand.New(rand.NewPCG(seed, 0)), testkit.NewPods(), &lookingHandler{t: t}
+			store, c := cache.NewInformer(source, &corev1.Pod{}, 7*time.Second, handler)
 			handler.store = store
 			runController(t, c)
+			for range 100 {
+				switch name := string(rune('a' + random.IntN(4))); random.IntN(12) {
+				case 0:
+					source.Bookmark()
+				case 1:
+					source.Expire()
+				case 2:
+					time.Sleep(time.Second) // until here all is one batch
+				case 3, 4, 5:
+					source.Remove(name)
+				default:
+					source.Put(testkit.Pod(name, "1"))
+				}
+			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			assert.NotZero(t, handler.calls)
 			if t.Failed() {
 				t.Log("seed", seed)
 			}
-		})
-	}
-}
-
-// TestTheNewestStateComesInPages: a list of the newest state is read from the server's storage, and
-// therefore requested in pages, as client-go does, also after a list that was not. If collections are
-// streamed, it is streamed.
-func TestTheNewestStateComesInPages(t *testing.T) {
-	for name, tc := range map[string]struct {
-		noStream bool
-		want     []string
-	}{
-		"listed": {true, []string{
-			"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "list rv= limit=500", "watch rv=9",
-		}},
-		"streamed, once streams work": {false, []string{
-			"stream rv=", "list rv=0 limit=500", "watch rv=5", "stream rv=5", "list rv=5 limit=0", "watch rv=5", "stream rv=",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{NoStream: tc.noStream}
-				server.OnList = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					if o.ResourceVersion == "" {
-						return testkit.PodList("9"), nil
-					}
-					return testkit.PodList("5"), nil
-				}
-				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					switch {
-					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
-						return nil, testkit.ErrExpired
-					case o.SendInitialEvents != nil && n < 5:
-						return nil, testkit.ErrForbidden
-					case o.SendInitialEvents != nil:
-						return testkit.Sent(testkit.EndMark("9")).Open(), nil
-					}
-					return watch.NewFake(), nil
-				}
-				stop := informers.Run(t, informers.Of(server, kinformer.Options{}))
-				time.Sleep(time.Minute)
-				stop()
-				assert.Equal(t, tc.want, server.Requests())
-			})
 		})
 	}
 }
@@ -290,36 +198,6 @@ func TestRoomForAShortPage(t *testing.T) {
 		assert.Len(t, server.Requests(), 2)
 	})
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
-}
-
-// TestStatusOfForeignObjects: the status reports dropped objects until a list has none; the count
-// stays.
-func TestStatusOfForeignObjects(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		other := testkit.PodIn("other", "b", "2")
-		w := testkit.NewScriptedWatch(2)
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(w), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodIn("ns", "a", "1"), other, other))}
-		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
-		stop := informers.Run(t, informer)
-		defer stop()
-		status := func() inspect.Status {
-			synctest.Wait()
-			s := informers.Status(t, informer)
-			return s
-		}
-		assert.EqualValues(t, 2, status().Dropped)
-		w.Events <- watch.Event{Type: watch.Added, Object: other}
-		assert.EqualValues(t, 3, status().Dropped)
-		assert.Equal(t, []string{`3 objects of another type or namespace left out: object is of namespace "other", not "ns"`}, informers.Texts(status()))
-		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
-
-		server.OnList = testkit.ListOf(testkit.PodList("8", testkit.PodIn("ns", "a", "1")))
-		w.Events <- testkit.FailedWith(testkit.ErrExpired)
-		time.Sleep(2 * time.Second) // longer than the backoff
-		assert.EqualValues(t, 3, status().Dropped)
-		assert.Empty(t, informers.Texts(status()))
-	})
 }
 
 // anError is an error, and its report.

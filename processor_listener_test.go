@@ -32,7 +32,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
@@ -154,30 +153,6 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 		said := lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
-	})
-}
-
-// TestStuckHandlerThatHoldsTheWatch: a stuck handler that blocks the watch is logged, although no event
-// arrives.
-func TestStuckHandlerThatHoldsTheWatch(t *testing.T) {
-	informers.InBubble(t, func(e *informers.Exact) {
-		handler, release := informers.Stuck("b")
-		_, lines := addLoud(e, handler, kinformer.Delivery{Name: "stone", Overflow: kinformer.OverflowBlock, Max: 2})
-		for round := range 3 {
-			e.Change(fmt.Sprint("b", round), 10)
-			time.Sleep(16 * time.Second)
-			if round == 0 {
-				said := lines.Take()
-				require.Len(t, said, 1)
-				assert.Contains(t, said[0], isStuck)
-				assert.Contains(t, said[0], `"call"="10s" "pendingNotifications"=2 "oldest"="10s"`)
-				close(release)
-				synctest.Wait()
-				require.Len(t, lines.Take(), 1)
-			}
-		}
-		time.Sleep(time.Hour)
-		assert.Empty(t, lines.Take())
 	})
 }
 
@@ -361,43 +336,6 @@ func (foreignRegistration) HasSyncedChecker() cache.DoneChecker { return foreign
 func (foreignRegistration) Name() string { return "foreign" }
 
 func (foreignRegistration) Done() <-chan struct{} { return nil }
-
-var everyDelivery = map[string]kinformer.Delivery{
-	"lossless":          {},
-	"lossless parallel": {Parallel: 3},
-	"block":             {Overflow: kinformer.OverflowBlock, Max: 1000},
-	"coalesce":          {Overflow: kinformer.OverflowCoalesce},
-	"coalesce parallel": {Overflow: kinformer.OverflowCoalesce, Parallel: 3},
-	"disconnect":        {Overflow: kinformer.OverflowDisconnect, Max: 1000},
-}
-
-// TestStuckHandlerHasOneResyncOutstanding: after any number of resync periods, the store has one
-// snapshot open for a stuck handler. When the handler continues, it receives all objects once.
-func TestStuckHandlerHasOneResyncOutstanding(t *testing.T) {
-	for name, delivery := range everyDelivery {
-		t.Run(name, func(t *testing.T) {
-			informers.InResyncedBubble(t, time.Second, func(e *informers.Exact) {
-				e.Source.Put(testkit.Pod("b", "1"))
-				release := make(chan struct{})
-				handler := &testkit.Journal{On: func(string) { <-release }}
-				_, err := e.Informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Second)
-				require.NoError(t, err)
-				synctest.Wait()
-				for range 100 {
-					time.Sleep(time.Second)
-					e.Source.Put(testkit.Pod("a", "2"))
-					synctest.Wait()
-				}
-				stats := beside.TableOf(e.Informer).Snapshots()
-				assert.LessOrEqual(t, stats.Open, 1)
-				handler.Take()
-				close(release)
-				synctest.Wait()
-				assert.Contains(t, strings.Join(handler.Take(), "\n")+"\n", " b1\n")
-			})
-		})
-	}
-}
 
 // endsSlowly stops run and closes release after hold. It returns the log lines until just before the
 // patience ends, and those until run returns.
@@ -808,25 +746,6 @@ func TestStatistics(t *testing.T) {
 		assert.Equal(t, []uint64{0: 1, 3: 2, 5: 1, 6: 0}, counts)
 		require.NoError(t, e.Informer.RemoveEventHandler(handle))
 		assert.Equal(t, "removed", informers.Stats(handle).State)
-	})
-}
-
-func TestStatisticsOfSeveralGoroutines(t *testing.T) {
-	informers.InBubble(t, func(e *informers.Exact) {
-		release := make(chan struct{})
-		handle := e.Add(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Parallel: 8, Overflow: kinformer.OverflowCoalesce})
-		for _, name := range []string{"b", "c", "d", "e"} {
-			e.Change(name, 2)
-		}
-		time.Sleep(time.Second)
-		statistics := informers.Stats(handle)
-		assert.GreaterOrEqual(t, statistics.Pending, 5)
-		assert.Equal(t, time.Second, statistics.Calling)
-		close(release)
-		synctest.Wait()
-		statistics = informers.Stats(handle)
-		assert.Equal(t, uint64(9), statistics.Delivered+statistics.Coalesced)
-		assert.Equal(t, "idle", statistics.State)
 	})
 }
 

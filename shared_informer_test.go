@@ -77,22 +77,36 @@ func TestScarcity(t *testing.T) {
 	assert.True(t, store.MemoryIsScarce())
 }
 
-// TestNamesOfInformers: an informer, its handlers and its queue are named by the resource if that is
-// known. The type does not distinguish informers of unstructured objects.
+// TestNamesOfInformers: an informer, its handlers, its queue and its reflector are named by the
+// resource if that is known, as errors such as that of a very short watch have no other information.
+// The type does not distinguish informers of unstructured objects.
 func TestNamesOfInformers(t *testing.T) {
-	pods := (*InformerName)(nil).WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
-	widget := &unstructured.Unstructured{}
+	nobody, widget := (*InformerName)(nil), &unstructured.Unstructured{}
+	pods := nobody.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+	widgets := nobody.WithResource(schema.GroupVersionResource{Group: "g.example", Version: "v2", Resource: "widgets"})
 	widget.SetGroupVersionKind(schema.GroupVersionKind{Group: "g.example", Version: "v2", Kind: "Widget"})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	named := func(t *testing.T, want string, c *controller) {
+		c.RunWithContext(ended)
+		assert.Regexp(t, "FIFO "+regexp.QuoteMeta(want)+"$", c.HasSyncedChecker().Name())
+		assert.Regexp(t, "^"+regexp.QuoteMeta(want)+` \(.*shared_informer_test\.go:\d+\)$`, c.mu.reflector.Name())
+	}
+	queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, Name: "FIFO *v1.Pod"})
+	named(t, "*v1.Pod", New(&Config{Queue: queue, ListerWatcher: &testkit.Server{}, ObjectType: &corev1.Pod{}}).(*controller))
+	_, simple := NewInformerWithOptions(InformerOptions{ListerWatcher: &testkit.Server{}, ObjectType: &corev1.Pod{}, Identifier: pods})
+	named(t, "pods.v1", simple.(*controller))
 	for name, tc := range map[string]struct {
 		want    string
 		example runtime.Object
 		options SharedIndexInformerOptions
 	}{
-		"by resource":      {"pods.v1", &unstructured.Unstructured{}, SharedIndexInformerOptions{Identifier: pods, ObjectDescription: "d"}},
-		"by description":   {"d", &unstructured.Unstructured{}, SharedIndexInformerOptions{ObjectDescription: "d"}},
-		"by kind":          {"g.example/v2, Kind=Widget", widget, SharedIndexInformerOptions{}},
-		"by type":          {"*v1.Pod", &corev1.Pod{}, SharedIndexInformerOptions{}},
-		"without anything": {"<unspecified>", nil, SharedIndexInformerOptions{}},
+		"by resource":        {"pods.v1", &unstructured.Unstructured{}, SharedIndexInformerOptions{Identifier: pods, ObjectDescription: "d"}},
+		"by resource, group": {"widgets.v2.g.example", &corev1.Pod{}, SharedIndexInformerOptions{Identifier: widgets}},
+		"by description":     {"d", &unstructured.Unstructured{}, SharedIndexInformerOptions{ObjectDescription: "d"}},
+		"by kind":            {"g.example/v2, Kind=Widget", widget, SharedIndexInformerOptions{}},
+		"by type":            {"*v1.Pod", &corev1.Pod{}, SharedIndexInformerOptions{}},
+		"without anything":   {"<unspecified>", nil, SharedIndexInformerOptions{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := NewSharedIndexInformerWithOptions(&testkit.Server{}, tc.example, tc.options).(*sharedIndexInformer)
@@ -100,10 +114,8 @@ func TestNamesOfInformers(t *testing.T) {
 			registration, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 			require.NoError(t, err)
 			assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer "+tc.want+" + event handler ")
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			informer.RunWithContext(ctx)
-			assert.Regexp(t, "FIFO "+regexp.QuoteMeta(tc.want)+"$", informer.life.controller.HasSyncedChecker().Name())
+			informer.RunWithContext(ended)
+			named(t, tc.want, informer.life.controller)
 		})
 	}
 }
@@ -236,68 +248,6 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 	})
 }
 
-// TestReflectorServesOthersWhileItIsHeldBack: neither a handler with OverflowBlock nor a full queue
-// keeps the reflector from its resyncs, its idle timeout and the end of its context.
-func TestReflectorServesOthersWhileItIsHeldBack(t *testing.T) {
-	for name, hold := range map[string]struct {
-		limit    int
-		delivery fanout.Options
-	}{
-		"a handler with OverflowBlock": {delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
-		"a full queue":                 {limit: 1, delivery: fanout.Options{Overflow: fanout.Block, Max: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				stream := testkit.NewScriptedWatch(0)
-				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "5"))), OnWatch: testkit.Watches(stream)}
-				informer := NewSharedIndexInformer(server, &corev1.Pod{}, time.Minute, nil).(*sharedIndexInformer)
-				informer.config.Limit = hold.limit
-				release, resyncs := make(chan struct{}), 0
-				_, err := informer.AddEventHandler(fanout.Delivered{Options: hold.delivery, ResourceEventHandler: ResourceEventHandlerFuncs{
-					UpdateFunc: func(_, obj any) {
-						if testkit.NameAt(obj) == "a@6" {
-							<-release
-						}
-					},
-				}})
-				require.NoError(t, err)
-				_, err = informer.AddEventHandler(ResourceEventHandlerFuncs{
-					UpdateFunc: func(old, obj any) {
-						if old == obj {
-							resyncs++
-						}
-					},
-				})
-				require.NoError(t, err)
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					informer.RunWithContext(ctx)
-				}()
-				synctest.Wait()
-				stream.Events <- testkit.Modified("a", "6")
-				synctest.Wait()
-				select {
-				case stream.Events <- testkit.Modified("a", "7"):
-					t.Error("the watch is read although the handler has no room")
-				case <-time.After(time.Second):
-				}
-				time.Sleep(3 * time.Minute)
-				synctest.Wait()
-				assert.GreaterOrEqual(t, resyncs, 2)
-				cancel()
-				time.AfterFunc(time.Minute, func() { close(release) })
-				synctest.Wait()
-				status, err := inspect.StatusOf(informer)
-				require.NoError(t, err)
-				assert.Equal(t, inspect.PhaseStopped, status.Phase, "the end of the context is noticed at once")
-				<-ended
-			})
-		})
-	}
-}
-
 // TestAddIndexersHoldsNoLockOfTheInformer: an index function that AddIndexers calls may call the
 // informer, and other callers of the informer need not wait for it.
 func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
@@ -314,14 +264,6 @@ func TestAddIndexersHoldsNoLockOfTheInformer(t *testing.T) {
 		return nil, nil
 	}}))
 	assert.Equal(t, 1, asked)
-}
-
-func TestProducerAppliesWhileTheConsumerIsIdle(t *testing.T) {
-	s, q := informerAndQueue()
-	require.Empty(t, q.PutBatch(updatesOf(3)))
-	assert.Zero(t, q.Waiting.Len())
-	assert.Len(t, s.store.List(), 3)
-	assert.True(t, q.HasSynced())
 }
 
 // TestProducerHandsOverWhatCannotBeDoneAtOnce: the producer leaves a batch to the consumer if an item
@@ -344,24 +286,6 @@ func TestProducerHandsOverWhatCannotBeDoneAtOnce(t *testing.T) {
 		require.NoError(t, q.PopAll(s.pipeline.Handle), name)
 		assert.Len(t, s.store.List(), test.waiting, name)
 	}
-}
-
-// panickingDetector is a mutation detector that panics.
-type panickingDetector struct{ MutationDetector }
-
-func (panickingDetector) AddObject(any) { panic("cannot take it") }
-
-// TestPanicInTheProducer: the panic is reported as in the consumer, and both locks are released.
-func TestPanicInTheProducer(t *testing.T) {
-	panics := testkit.QuietPanics(t)
-	s, q := informerAndQueue()
-	good := s.mutations.detector
-	s.mutations.detector = panickingDetector{}
-	require.Empty(t, q.PutBatch(updatesOf(1)))
-	assert.Equal(t, 1, panics())
-	s.mutations.detector = good
-	require.Empty(t, q.PutBatch(updatesOf(2)))
-	assert.Len(t, s.store.List(), 2)
 }
 
 // updatesOf returns updates of n pods in the form that a reflector collects.
@@ -435,28 +359,5 @@ func TestUsualKeys(t *testing.T) {
 		key, err := r.KeyOf(Deltas{{Type: Added, Object: testkit.PodAt("a", "1")}, {Type: Deleted, Object: DeletedFinalStateUnknown{Key: "ns/b"}}}, true)
 		require.NoError(t, err)
 		assert.Equal(t, "ns/b", key)
-	}
-}
-
-// TestKnownKeysAreTheStores: an event for a stored object allocates no key.
-func TestKnownKeysAreTheStores(t *testing.T) {
-	s := newStore(MetaNamespaceKeyFunc, nil)
-	long := testkit.PodAt(strings.Repeat("x", 256), "1")
-	require.NoError(t, s.Add(testkit.PodAt("a", "1")))
-	require.NoError(t, s.Add(long))
-	r := readerOf(nil)
-	r.Known = s.table
-	var event any = testkit.PodAt("a", "2")
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if key, err := r.KeyOf(event, true); key != "ns/a" || err != nil {
-			panic(key)
-		}
-	}))
-	for _, obj := range []any{long, testkit.PodAt("unknown", "1")} {
-		want, err := MetaNamespaceKeyFunc(obj)
-		require.NoError(t, err)
-		got, err := r.KeyOf(obj, true)
-		require.NoError(t, err)
-		assert.Equal(t, want, got)
 	}
 }

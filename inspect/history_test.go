@@ -170,13 +170,14 @@ func (tc reasonsCase) checkRequests(t *testing.T, all inspect.Inspection) {
 	assert.Equal(t, tc.ends, ends)
 }
 
-// TestInspectDrops: left-out objects are counted by reason.
+// TestInspectDrops: left-out objects are counted by reason, and are a problem until a list has none.
 func TestInspectDrops(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		list := testkit.PodList("5", testkit.PodAt("a", "1"), testkit.PodIn("other", "b", "2"), testkit.PodIn("other", "c", "3"))
 		w := testkit.NewScriptedWatch(8)
-		informer := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(w)}
+		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 			if obj.(*v1.Pod).Name == "bad" {
 				return nil, errors.New("no")
@@ -195,6 +196,13 @@ func TestInspectDrops(t *testing.T) {
 		assert.Equal(t, int64(6), all.Status.Dropped)
 		assert.Equal(t, int64(6), all.Events)
 		assert.Equal(t, 2, all.Status.Objects)
+		assert.Contains(t, informers.Texts(all.Status), `6 objects of another type or namespace left out: object is of namespace "other", not "ns"`)
+		server.OnList = testkit.ListOf(testkit.PodList("10", testkit.PodAt("a", "1")))
+		w.Events <- testkit.FailedWith(testkit.ErrExpired)
+		time.Sleep(2 * time.Second) // longer than the backoff
+		all = informers.Inspected(t, informer)
+		assert.Equal(t, int64(6), all.Status.Dropped)
+		assert.Empty(t, informers.Texts(all.Status), "until a list has none of them")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		widget := func(kind string) *unstructured.Unstructured {
