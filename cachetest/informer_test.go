@@ -147,59 +147,6 @@ func TestInformerOfUnstructuredObjects(t *testing.T) {
 	}
 }
 
-func TestInformerPages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.New(cachetest.Options{NewList: podList, Objects: pods("a", "b", "c", "d", "e"), NoWatchCache: true})
-		store := clientgo.NewStore(clientgo.MetaNamespaceKeyFunc)
-		reflector := clientgo.NewReflector(listOnly{src}, &corev1.Pod{}, store, 0)
-		reflector.WatchListPageSize = 2
-		run(t, reflector.RunWithContext)
-		require.NoError(t, src.WaitWatching(t.Context(), 1))
-		require.Len(t, store.List(), 5)
-		require.Equal(t, []string{
-			`list rv="0" limit=2`, `list rv="" limit=2 continue`, `list rv="" limit=2 continue`, `watch rv="6" bookmarks`,
-		}, requests(src))
-	})
-}
-
-// listOnly is a source on which client-go does not use watch-list.
-type listOnly struct{ *cachetest.Source }
-
-func (listOnly) IsWatchListSemanticsUnSupported() bool { return true }
-
-func TestInformerRelistsAfterCompaction(t *testing.T) {
-	for _, failAtStart := range []bool{false, true} {
-		for _, mode := range modes {
-			synctest.Test(t, func(t *testing.T) {
-				src, _, recorder := started(t, cachetest.Options{WatchList: mode.mode, FailAtStart: failAtStart})
-				<-time.After(time.Minute) // otherwise client-go treats the watch as "very short"
-
-				heal := src.Partition()
-				relabel(src, "a", "1")
-				src.Delete("default", "b")
-				src.Compact(src.ResourceVersion())
-				heal()
-				settle(t, src)
-				require.Equal(t, []string{"delete default/b 3 unknown", "update default/a 2 -> 4"}, recorder.Take())
-				require.Equal(t, `watch rv="3" bookmarks`, requests(src)[len(mode.start)])
-			})
-		}
-	}
-}
-
-func TestInformerGoesOnWithoutTheEndOfItsInitialEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pods("a")...)
-		src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: cachetest.StreamScript{
-			OmitInitialEventsEnd: true, Cut: true, CutAfter: 1}})
-		var recorder cachetest.Recorder
-		startPods(t, src, &recorder)
-		settle(t, src)
-		require.Equal(t, []string{"add default/a 2 initial"}, recorder.Events())
-		require.Len(t, src.Requests(), 2)
-	})
-}
-
 // unsettled returns Settle's error after all goroutines are idle. In a bubble only.
 func unsettled(t *testing.T, src *cachetest.Source) string {
 	t.Helper()

@@ -5,40 +5,23 @@ package cachetest_test
 
 import (
 	"context"
-	"flag"
-	"io"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
-func TestMain(m *testing.M) {
-	silenceKlog()
-	goleak.VerifyTestMain(m)
-}
-
-// silenceKlog drops client-go's log lines about scripted faults.
-func silenceKlog() {
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	if err := flags.Set("stderrthreshold", "FATAL"); err != nil {
-		panic(err)
-	}
-}
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
