@@ -5,25 +5,19 @@ package factory_test
 
 import (
 	"context"
-	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -56,43 +50,14 @@ func TestMain(m *testing.M) {
 			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
 		},
 	}
-	flag.Parse()
-	klog.SetLogger(funcr.New(processLog.write, funcr.Options{}))
-	goleak.VerifyTestMain(m)
+	testkit.RunTests(m)
 }
 
-// processLog receives the log of klog, at V(0). The logger is never replaced, because remaining
-// goroutines of a fake client may use it. -v prints the log.
-var processLog tap
-
-type tap struct {
-	mu    sync.Mutex
-	lines []string // nil: lines are not recorded
-}
-
-func (l *tap) write(prefix, args string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if testing.Verbose() {
-		fmt.Fprintln(os.Stderr, prefix, args)
-	}
-	if l.lines != nil {
-		l.lines = append(l.lines, args)
-	}
-}
-
-// about returns the lines that contain text and are logged while do runs.
-func (l *tap) about(text string, do func()) []string {
-	l.listen([]string{})
+// logged returns the lines that contain text and are logged while do runs.
+func logged(t *testing.T, text string, do func()) []string {
+	lines := testkit.CaptureLog(t)
 	do()
-	return slices.DeleteFunc(l.listen(nil), func(line string) bool { return !strings.Contains(line, text) })
-}
-
-func (l *tap) listen(next []string) (before []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, l.lines = l.lines, next
-	return before
+	return testkit.About(text, lines.Take())
 }
 
 // isOurs reports whether the informer's store is one of kinformer's. Generated accessors hide the

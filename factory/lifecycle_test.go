@@ -350,7 +350,7 @@ func TestInformerWhoseContextEnded(t *testing.T) {
 		synctest.Wait()
 		end()
 		synctest.Wait()
-		assert.Empty(t, processLog.about("runs only once", func() { f.StartWithContext(ctx); synctest.Wait() }))
+		assert.Empty(t, logged(t, "runs only once", func() { f.StartWithContext(ctx); synctest.Wait() }))
 	})
 }
 
@@ -619,10 +619,10 @@ func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
 
 // wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and the lines that
 // Wrap logs.
-func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, logged []string) {
+func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, lines []string) {
 	t.Helper()
 	var f informers.SharedInformerFactory
-	logged = processLog.about("factory.Wrap", func() { f = factory.Wrap(inner, options...) })
+	lines = logged(t, "factory.Wrap", func() { f = factory.Wrap(inner, options...) })
 	informer := f.Core().V1().Pods().Informer()
 	ctx, cancel := context.WithCancel(boundedContext(t))
 	f.StartWithContext(ctx)
@@ -630,7 +630,7 @@ func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ..
 	cancel()
 	f.Shutdown()
 	require.NoError(t, synced.AsError())
-	return informer.GetStore().ListKeys(), logged
+	return informer.GetStore().ListKeys(), lines
 }
 
 func twoNamespaces() *fake.Clientset {

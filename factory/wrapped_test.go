@@ -44,12 +44,12 @@ func TestForeign(t *testing.T) {
 				f.InformerFor(&corev1.Pod{}, clientGos)
 			}
 			wrapped := factory.Wrap(f)
-			logged := processLog.about("of another package", func() {
+			lines := logged(t, "of another package", func() {
 				wrapped.Core().V1().Pods().Informer()
 				wrapped.Core().V1().Pods().Lister()
 				wrapped.Core().V1().Nodes().Informer()
 			})
-			assert.Len(t, logged, c.logged)
+			assert.Len(t, lines, c.logged)
 			ctx, cancel := context.WithCancel(t.Context())
 			wrapped.StartWithContext(ctx)
 			defer wrapped.Shutdown()
