@@ -139,6 +139,7 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 			e.Change(fmt.Sprint("b", i), 1)
 		}
 		time.Sleep(time.Minute)
+		assert.Equal(t, time.Minute, informers.Stats(handle).Calling)
 		e.Source.Bookmark()
 		synctest.Wait()
 		require.Len(t, lines.Take(), 1)

@@ -577,7 +577,7 @@ func requireRight(r *informers.Relisting, t *testing.T, behind int) {
 	if behind == 0 {
 		require.Empty(t, informers.Texts(seen.Status))
 	} else {
-		require.Len(t, informers.Texts(seen.Status), 1)
+		require.Equal(t, []string{fmt.Sprint(behind, " objects are not as on the server: the transform function refused them")}, informers.Texts(seen.Status))
 	}
 	require.Equal(t, fmt.Sprint(r.ResourceVersion()), r.LastSyncResourceVersion())
 }
