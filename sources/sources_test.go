@@ -715,6 +715,8 @@ func TestSums(t *testing.T) {
 		synctest.Wait()
 		all, c := of(r.informer), of(r.set.Source("c"))
 		assert.Equal(r, 3, all.Sources)
+		assert.Len(r, all.Handlers, 1)
+		assert.Equal(r, 2, of(r.set.Source("a")).Status.Objects)
 		assert.Equal(r, 1, all.UnsyncedSources)
 		assert.Equal(r, 2+c.Lists.Ended, all.Lists.Ended)
 		assert.Equal(r, c.Lists.Ended, all.Lists.Failed)
@@ -763,23 +765,6 @@ func TestReady(t *testing.T) {
 		require.ErrorContains(r, ready.Check(nil), "requests fail")
 		require.NoError(r, r.set.Remove("b"))
 		require.NoError(r, ready.Check(nil))
-	})
-}
-
-// TestDoors: functions that accept informers accept a source as well, or return an error.
-func TestDoors(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
-		r.run()
-		all, err := inspect.Of(r.informer)
-		require.NoError(r, err)
-		assert.Len(r, all.Handlers, 1)
-		one, err := inspect.Of(r.set.Source("a"))
-		require.NoError(r, err)
-		assert.Equal(r, 1, one.Status.Objects)
-		assert.EqualValues(r, 1, one.Lists.Ended)
 	})
 }
 
@@ -877,6 +862,11 @@ func testShards(r *rig, serves bool) {
 	}
 	require.Len(r, r.stored(), 60)
 	assert.Equal(r, 60, parts(3))
+	for _, source := range r.set.All() {
+		one, err := inspect.Of(source)
+		require.NoError(r, err)
+		assert.EqualValues(r, lenOf(source), one.Lists.Objects+one.Streams.Objects, "history counts the objects of the part")
+	}
 	r.handler.take()
 	for i := range 2 {
 		r.set.Put(fmt.Sprint(i), r.sharded(i, 2, serves))
@@ -894,9 +884,10 @@ func testShards(r *rig, serves bool) {
 	assert.Equal(r, 59, parts(2))
 }
 
-// TestShardOfNothing: an error reports a shard that does not exist, and a part may be empty.
+// TestShardOfNothing: an error reports a shard that does not exist, and a part may be empty: a stream
+// with only objects of other shards is a complete state.
 func TestShardOfNothing(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
+	inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.set.Put("bad", r.sharded(3, 3, true))
 		r.set.Put("nil", sources.Shard(nil, 0, 1))
@@ -913,6 +904,7 @@ func TestShardOfNothing(t *testing.T) {
 		for name, source := range r.set.All() {
 			if name != "bad" && name != "nil" {
 				assert.True(r, source.HasSynced(), name)
+				assert.NoError(r, statusOf(source).LastError, name)
 			}
 		}
 		assert.NotContains(r, statusOf(r.set.Source("all")).String(), "does not shard", "it need not")
@@ -977,22 +969,6 @@ func TestAuditReplaced(t *testing.T) {
 	}
 }
 
-// TestShardCounts: history counts the objects of the part, with lists and with streams.
-func TestShardCounts(t *testing.T) {
-	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
-		inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) {
-			for i := range 60 {
-				r.write("a", fmt.Sprint(i), "x")
-			}
-			r.set.Put("0", r.sharded(0, 3, false))
-			r.run()
-			one, err := inspect.Of(r.set.Source("0"))
-			require.NoError(r, err)
-			assert.EqualValues(r, one.Status.Objects, one.Lists.Objects+one.Streams.Objects)
-		})
-	}
-}
-
 // TestShardServed: the status describes the server of the last request.
 func TestShardServed(t *testing.T) {
 	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
@@ -1014,22 +990,6 @@ func TestShardServed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestShardStreamOfOthers: a stream with only objects of other shards is a complete, empty state.
-func TestShardStreamOfOthers(t *testing.T) {
-	inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}, func(r *rig) {
-		r.write("a", "1", "x")
-		for i := range 8 {
-			r.set.Put(fmt.Sprint(i), r.sharded(i, 8, false))
-		}
-		r.run()
-		assert.Equal(r, []string{"a/1"}, r.stored())
-		for name, source := range r.set.All() {
-			assert.True(r, source.HasSynced(), name)
-			assert.NoError(r, statusOf(source).LastError, name)
-		}
-	})
 }
 
 // TestChangesNameTheirSource: changes have the name of their source, and deletions with their source
