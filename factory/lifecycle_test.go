@@ -238,27 +238,6 @@ func TestLastOptionCounts(t *testing.T) {
 		}))
 }
 
-// TestFactoryWithDelivery: handlers of the informers of a factory are called according to its Delivery
-// option.
-func TestFactoryWithDelivery(t *testing.T) {
-	why := make(chan error, 1)
-	option := factory.WithInformerOptions(kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, OnDisconnect: func(err error) { why <- err }}})
-	ofEachKind(t, func(t *testing.T, pods followed) {
-		release := make(chan struct{})
-		defer close(release)
-		handle, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }})
-		require.NoError(t, err)
-		for i := range 3 {
-			pods.create(fmt.Sprint("p", i))
-			synctest.Wait()
-		}
-		of, err := inspect.HandlerOf(handle)
-		require.NoError(t, err)
-		assert.Equal(t, inspect.HandlerDisconnected, of.State)
-		assert.ErrorIs(t, <-why, kinformer.ErrDisconnected)
-	}, option)
-}
-
 // TestObjectsOfAnotherTypeAreLeftOut: readers of the stores of these factories may rely on the type of
 // the objects.
 func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
