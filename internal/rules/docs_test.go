@@ -13,8 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -222,95 +220,6 @@ func TestMigrationCommand(t *testing.T) {
 
 	run(migrationCommand(t, "Going back to client-go"))
 	assert.Equal(t, before, readTree(t, dir), "packages of ours alone stay imported")
-}
-
-// plainProgram uses only package cache. moreProgram also uses packages beside it, in the lines
-// marked ours.
-const (
-	plainProgram = `package p
-
-import (
-	"context"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kinformer/cache"
-)
-
-func follow(ctx context.Context, lw cache.ListerWatcher) error {
-	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}})
-	if err != nil {
-		return err
-	}
-	go informer.RunWithContext(ctx)
-	cache.WaitFor(ctx, "pods", handle.HasSyncedChecker())
-	return informer.RemoveEventHandler(handle)
-}
-`
-	moreProgram = `package p
-
-import (
-	"context"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/kinformer"
-)
-
-func follow(ctx context.Context, lw cache.ListerWatcher) error {
-	informer := kinformer.New(lw, &corev1.Pod{}, kinformer.Options{}) // ours
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
-	if _, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{})); err != nil { // ours
-		return err
-	}
-	go informer.RunWithContext(ctx)
-	for other := range inspect.All() { // ours
-		cache.WaitFor(ctx, "another", other.HasSyncedChecker())
-	}
-	return kinformer.WaitForSync(ctx, informer) // ours
-}
-`
-)
-
-// TestTheWayBack: a program that uses only package cache compiles with either library after a
-// change of imports. For a program that uses more, the compiler names exactly the lines that do.
-func TestTheWayBack(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the go command: at night")
-	}
-	dir, err := os.MkdirTemp("testdata", "back")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	complained := func(name, program string) (lines []int) {
-		folder := filepath.Join(dir, name)
-		require.NoError(t, os.MkdirAll(folder, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "p.go"), []byte(program), 0o644))
-		out, _ := exec.Command("go", "build", "-gcflags=-e", "./"+filepath.ToSlash(folder)).CombinedOutput()
-		for _, number := range found(out, `(?m)p\.go:(\d+):`) {
-			line, err := strconv.Atoi(number)
-			require.NoError(t, err)
-			lines = append(lines, line)
-		}
-		require.Equal(t, len(out) > 0, len(lines) > 0, "%s", out)
-		return slices.Compact(lines)
-	}
-	back := func(program string) string {
-		program = strings.ReplaceAll(program, `"`+modulePath+`"`, `"k8s.io/client-go/tools/cache"`)
-		return regexp.MustCompile(`\t"`+modulePath+`/\w+"\n`).ReplaceAllString(program, "\n")
-	}
-	assert.Empty(t, complained("plain", plainProgram))
-	assert.Empty(t, complained("plain", back(plainProgram)))
-	assert.Empty(t, complained("more", moreProgram))
-	var ours []int
-	for i, line := range strings.Split(moreProgram, "\n") {
-		if strings.HasSuffix(line, "// ours") {
-			ours = append(ours, i+1)
-		}
-	}
-	assert.Equal(t, ours, complained("more", back(moreProgram)))
 }
 
 func readTree(t *testing.T, dir string) map[string]string {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/constant"
@@ -43,32 +42,21 @@ const (
 	ourModule   = "github.com/kinformer/cache"
 	theirModule = "k8s.io/client-go/tools/cache"
 
-	missingFile   = "testdata/surface/missing.txt"
 	differentFile = "testdata/surface/different.txt"
 	besideFile    = "testdata/surface/beside.txt"
 )
 
-var updateSurface = flag.Bool("surface.update", false,
-	"take names that are there now off "+missingFile)
-
 // TestSurface: this package and its mirrors export the names of client-go, at the version in
-// go.mod, and no others. Two lists have the exceptions, and every line of them must be true:
-// missing.txt has the names that are missing, of which there are none; different.txt has the types
-// that this module declares itself. In the tree of an earlier minor, package minor declares types, too.
+// go.mod, and no others. different.txt lists the types that this module declares itself, and every line
+// of it must be true. In the tree of an earlier minor, package minor declares types, too.
 func TestSurface(t *testing.T) {
-	missing, different := readNameList(t, missingFile), readNameList(t, differentFile)
-	assert.Empty(t, missing.names(), "a drop-in has every name of client-go")
+	different := readNameList(t, differentFile)
 	total := totalSurface(t, different)
 	if minor.Own {
 		total.extra = without(total.extra, prefixed("cache.", namesOf(t, ourModule+"/internal/minor")))
 	}
 
-	if *updateSurface {
-		missing.remove(func(name string) bool { return !slices.Contains(total.missing, name) })
-		missing.write(t)
-	}
-	t.Logf("missing of client-go's names (%d): %s", len(total.missing), strings.Join(total.missing, " "))
-	for _, fault := range judgeSurface(total, missing, different) {
+	for _, fault := range judgeSurface(total, different) {
 		t.Error(fault)
 	}
 }
@@ -98,22 +86,19 @@ func totalSurface(t *testing.T, different *nameList) surfaceReport {
 	return total
 }
 
-// judgeSurface returns every fault of the report, and every difference between a list and the
+// judgeSurface returns every fault of the report, and every difference between the list and the
 // report.
-func judgeSurface(report surfaceReport, missing, different *nameList) []string {
+func judgeSurface(report surfaceReport, different *nameList) []string {
 	faults := slices.Clone(report.faults)
 	complain := func(names []string, text string) {
 		for _, name := range names {
 			faults = append(faults, name+": "+text)
 		}
 	}
-	complain(without(report.missing, missing.names()), "is missing, and not listed in "+missing.path)
-	complain(without(missing.names(), report.missing), "is not missing: take it off "+missing.path)
+	complain(report.missing, "is missing")
 	complain(without(report.different, different.names()), "is another type than theirs, and not listed in "+different.path)
-	complain(without(different.names(), slices.Concat(report.different, report.missing)),
-		"is no type of our own: take it off "+different.path)
+	complain(without(different.names(), report.different), "is no type of our own: take it off "+different.path)
 	complain(report.extra, "is no name of client-go: its place is in a package beside this one")
-	complain(missing.withoutReason(), "has no reason in "+missing.path)
 	complain(different.withoutReason(), "has no reason in "+different.path)
 	return faults
 }
@@ -164,15 +149,6 @@ func (l *nameList) withoutReason() (names []string) {
 		}
 	}
 	return names
-}
-
-func (l *nameList) remove(gone func(name string) bool) {
-	l.lines = slices.DeleteFunc(l.lines, func(line string) bool { return !isComment(line) && gone(name(line)) })
-}
-
-func (l *nameList) write(t *testing.T) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(l.path, []byte(strings.Join(l.lines, "\n")+"\n"), 0o644))
 }
 
 func prefixed(prefix string, names []string) []string {
