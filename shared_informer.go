@@ -175,6 +175,9 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	if s.life.phase != phaseNew {
 		return nil
 	}
+	if s.config.Transform != nil {
+		s.life.transform = s.config.Transform
+	}
 	logger := klog.FromContext(ctx)
 	s.pipeline.Open(s.report.Name(), s.options.InformerMetricsProvider, queue.Options{
 		Logger: &logger, Transform: s.life.transform, Identifier: s.options.Identifier, KeepCached: s.config.KeepCached,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
+	"github.com/kinformer/cache/bench/internal/measure"
 	"github.com/kinformer/cache/bench/internal/serve"
 	"github.com/kinformer/cache/bench/internal/world"
 	"github.com/kinformer/cache/internal/testkit/workload"
@@ -53,6 +54,8 @@ var (
 	httpList      = httpKind{"list", "start by list", false, false}
 	httpWatchList = httpKind{"watch-list", "start by watch-list", true, false}
 	httpWatch     = httpKind{"watch", "one update of each object through the watch", false, true}
+	// httpPeak measures the heap during a list. It uses longer lists, for which peaks matter.
+	httpPeak = httpKind{"list-peak", "start by list, the heap", false, false}
 )
 
 // The number of objects of a full run.
@@ -61,6 +64,7 @@ const (
 	httpObjectsProtobuf = 5000
 	httpObjectsUntyped  = 1200
 	httpObjectsSmall    = 6000
+	httpObjectsPeak     = 6000
 )
 
 func httpRows() []row {
@@ -80,6 +84,9 @@ func httpRows() []row {
 	of(httpRow{encoding: "unstructured", of: world.Pods, alone: true, objects: httpObjectsUntyped}, httpWatch)
 	of(httpRow{encoding: "json", of: world.Pods, tls: true, objects: httpObjectsJSON}, httpWatch)
 	of(httpRow{encoding: "protobuf", of: world.Pods, tls: true, objects: httpObjectsProtobuf}, httpWatch)
+	of(httpRow{encoding: "json", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
+	of(httpRow{encoding: "protobuf", of: world.Pods, objects: httpObjectsPeak}, httpPeak)
+	of(httpRow{encoding: "unstructured", of: world.Pods, objects: httpObjectsPeak / 4}, httpPeak)
 	return all
 }
 
@@ -154,7 +161,9 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 		return nil, err
 	}
 	e.atEnd = append(e.atEnd, h.server.Stop)
-	h.rest = make([]byte, h.objects*restOf[h.media])
+	if r.kind != httpPeak {
+		h.rest = make([]byte, h.objects*restOf[h.media])
+	}
 	return h.round, nil
 }
 
@@ -237,7 +246,11 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		}
 		do = feed
 	}
-	if out.samples, err = h.cpu(do); err != nil {
+	figures := h.cpu
+	if h.row.kind == httpPeak {
+		figures = h.heap
+	}
+	if out.samples, err = figures(do); err != nil {
 		return out, err
 	}
 	if !h.row.kind.updates {
@@ -260,6 +273,21 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 	u, err := h.env.measure(do)
 	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)},
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
+}
+
+// peakGCPercent is a compromise: garbage is at most this percentage of the live heap, and the
+// collector leaves CPU time for the program.
+const peakGCPercent = 10
+
+// heap returns the peak of the heap while start runs, and the growth of the live heap.
+func (h *httpStage) heap(start func() error) ([]sample, error) {
+	base := measure.LiveHeap()
+	peak, err := measure.PeakHeap(base, peakGCPercent, start)
+	kept := float64(measure.LiveHeap()) - float64(base)
+	return []sample{
+		{"peak", "B/object", float64(peak) / float64(h.objects)},
+		{"kept", "B/object", kept / float64(h.objects)},
+	}, err
 }
 
 // engaged returns an error if kinformer's informer did not decode the objects directly, except for

@@ -233,7 +233,6 @@ func TestTransformOfOptions(t *testing.T) {
 	pods := f.Core().V1().Pods()
 	pods.Informer()
 	run(t, boundedContext(t), f)
-	pods.Informer() // does not set the transform of a running informer
 	got, err := pods.Lister().Pods("ns").Get("a")
 	require.NoError(t, err)
 	assert.Equal(t, "options", got.Annotations["seen"])

@@ -6,13 +6,11 @@ package factory
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
@@ -71,28 +69,18 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	informer := kinformer.Constructor(c.optionsOf(r))(listWatch(c.namespace), r.example, r.resync, indexers)
-	door.Of(informer).Configure(func(config *door.Config) {
+	own := door.Of(informer)
+	own.Configure(func(config *door.Config) {
 		config.Bad = append(config.Bad, c.bad...)
+		config.Transform = c.transform
 		if c.options.Identifier == (cache.InformerNameAndResource{}) {
 			config.Resource = r.gvr
 		}
 	})
-	c.setTransform(informer, r.example)
-	if c.namespaces != nil {
+	if c.namespaces != nil && own.Report.Status().Unfit == nil {
 		return c.namespaces.join(informer, r.example, listWatch)
 	}
 	return informer
-}
-
-// setTransform sets the transform of the options, if they have one. For an informer of another factory
-// it must be called again when the factory has set its own.
-func (c config) setTransform(informer cache.SharedIndexInformer, example runtime.Object) {
-	if c.transform == nil {
-		return
-	}
-	if err := informer.SetTransform(c.transform); err != nil {
-		utilruntime.HandleError(fmt.Errorf("setting the transform of an informer for %T: %w", example, err))
-	}
 }
 
 // optionsOf returns the user's options of an informer, with the factory's values for empty fields.

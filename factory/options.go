@@ -65,8 +65,8 @@ func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 	return func(c *config) { c.tweak, c.given.tweak = tweak, true }
 }
 
-// WithTransform sets the transform of all informers. For Wrap and Take it replaces that of the other
-// factory.
+// WithTransform sets the transform of all informers, which replaces that of the other factory and of
+// SetTransform. Nil means none of the options', as without the option.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(c *config) { c.transform = transform }
 }

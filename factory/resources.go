@@ -195,13 +195,13 @@ func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[
 	return waitForSync(ctx, f.started())
 }
 
-func (f *ResourceFactory) started() map[schema.GroupVersionResource]started {
+func (f *ResourceFactory) started() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	informers := make(map[schema.GroupVersionResource]started, len(f.mu.members))
+	informers := make(map[schema.GroupVersionResource]cache.SharedIndexInformer, len(f.mu.members))
 	for gvr, m := range f.mu.members {
 		if m.stop != nil {
-			informers[gvr] = started{m.informer, m.ended}
+			informers[gvr] = m.informer
 		}
 	}
 	return informers

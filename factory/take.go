@@ -42,6 +42,5 @@ func Take[C any, A api[L], L runtime.Object, F ~func(C, time.Duration) cache.Sha
 			identity: func() (none cache.InformerNameAndResource) { return none },
 		})
 	})
-	config.setTransform(informer, example) // f has replaced it with its own, which older generated factories set even if it is nil
 	return informer
 }

@@ -72,10 +72,10 @@ func (f *typedFactory) WaitForCacheSyncWithContext(ctx context.Context) cache.Sy
 }
 
 // started returns the informers that the wrapped factory has started.
-func (f *typedFactory) started() map[reflect.Type]started {
-	informers := map[reflect.Type]started{}
+func (f *typedFactory) started() map[reflect.Type]cache.SharedIndexInformer {
+	informers := map[reflect.Type]cache.SharedIndexInformer{}
 	for t, informer := range startedOf(f.SharedInformerFactory) {
-		informers[t] = started{informer, context.Background()}
+		informers[t] = informer
 	}
 	return informers
 }
@@ -116,9 +116,7 @@ func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.
 }
 
 func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
-	made := false
 	informer := a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		made = true
 		return a.newInformer(request{
 			client:   client,
 			lw:       func(namespace string) *cache.ListWatch { return kind.listWatch(client, namespace) },
@@ -128,9 +126,6 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 			resync:   resync,
 		})
 	})
-	if made {
-		a.setTransform(informer, kind.example) // the wrapped factory has replaced it with its own
-	}
 	a.warnOfForeign(informer, kind.example)
 	return informer
 }

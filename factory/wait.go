@@ -15,21 +15,15 @@ import (
 // errStopped is the cause of a wait that ended because all informers that have not synced have stopped.
 var errStopped = errors.New("an informer has stopped before it had synced")
 
-// started is an informer that is or was running.
-type started struct {
-	cache.SharedIndexInformer
-	ended context.Context // done once its run has returned; never done if the end is not known
-}
-
 // waitForSync waits until each informer has synced or stopped, or ctx ends. If one of them has not
 // synced then, the error joins the cause of ctx, or errStopped, with the reasons of each of these
 // informers.
-func waitForSync[K comparable](ctx context.Context, informers map[K]started) (synced map[K]bool, err error) {
+func waitForSync[K comparable](ctx context.Context, informers map[K]cache.SharedIndexInformer) (synced map[K]bool, err error) {
 	var waits sync.WaitGroup
 	all := make([]interface{ HasSyncedChecker() cache.DoneChecker }, 0, len(informers))
 	for _, informer := range informers {
 		all = append(all, informer)
-		waits.Go(func() { awaitOne(ctx, informer) })
+		waits.Go(func() { _ = kinformer.WaitForSync(ctx, informer) }) // the error is obtained below
 	}
 	waits.Wait()
 	over, cancel := context.WithCancelCause(ctx)
@@ -42,12 +36,4 @@ func waitForSync[K comparable](ctx context.Context, informers map[K]started) (sy
 		synced[key] = informer.HasSynced()
 	}
 	return synced, err
-}
-
-// awaitOne returns when the informer has synced or stopped, or ctx has ended.
-func awaitOne(ctx context.Context, informer started) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(informer.ended, cancel)()
-	_ = kinformer.WaitForSync(ctx, informer) // waitForSync obtains the error at the end
 }

@@ -92,6 +92,19 @@ func TestTraces(t *testing.T) {
 	})
 }
 
+// TestTracesOfAStream: a watch-list has a span of its own name.
+func TestTracesOfAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from := time.Now()
+		spans, end := tracing(t)
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "4"), testkit.EndMark("5")))}
+		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		stop()
+		end()
+		assert.Contains(t, lines(spans, from), "kinformer.watch_list 0-0 of kinformer.sync resource=pods objects=1")
+	})
+}
+
 // TestTracesWithoutSync: an informer that stops before its first list, after more failures than are
 // kept.
 func TestTracesWithoutSync(t *testing.T) {

@@ -64,7 +64,9 @@ const (
 
 // check returns the first fault of the policy or of fn, or nil.
 func (p Policy) check(fn cache.ProcessFunc) error {
-	switch b := p.Backoff; {
+	b := p.Backoff
+	b.Steps = 0
+	switch {
 	case fn == nil:
 		return errors.New("retry.Process: the function is nil: give the one that processes an item")
 	case p.MaxAttempts < 0:
@@ -84,7 +86,7 @@ func (p Policy) withDefaults() Policy {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = defaultAttempts
 	}
-	if p.Backoff == (wait.Backoff{}) {
+	if p.Backoff.Duration == 0 {
 		p.Backoff = wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: retryJitter, Cap: retryCap}
 	}
 	p.Backoff.Steps = p.MaxAttempts + 1

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -308,10 +309,10 @@ const poll = 100 * time.Millisecond
 // that contains what.
 func until(ctx context.Context, what string, is wait.ConditionWithContextFunc) error {
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, is)
-	if wait.Interrupted(err) {
+	if wait.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("after %s: %s: %w", patience, what, err)
 	}
-	return err
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // pause sleeps for d, or until ctx ends, and then returns its cause.

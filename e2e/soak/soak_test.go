@@ -31,6 +31,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -38,6 +39,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,7 +85,9 @@ func TestNothingLostNothingInvented(t *testing.T) {
 	t.Logf("soak of %s, seed %d, %v", *library, *seed, *duration)
 	compareLeaks := watchLeaks(r.report)
 	restore := captureProcess(r.report)
-	assert.NoError(t, r.inCluster(t.Context()))
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	assert.NoError(t, r.inCluster(ctx))
 	compareLeaks()
 	restore()
 	t.Logf("slowest comparison %v\n%v", r.slowest, r.report)
@@ -188,6 +192,9 @@ func (r *run) rounds(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return r.compare(ctx)
 }

@@ -29,6 +29,7 @@ type Config struct {
 	OnProcessError func(ctx context.Context, err error)
 
 	OnIndexFailure  func(table.IndexFailure) // called for each failure, after the write and without a lock
+	Transform       clientgo.TransformFunc   // replaces that of SetTransform, unless it is nil
 	TransformCopies bool                     // whether the transform function copies the parts that it changes, which objects may share
 
 	Standard fanout.Delivered // how handlers that are not Delivered are served

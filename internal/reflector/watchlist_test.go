@@ -46,24 +46,27 @@ func streamed(t *testing.T, change func(*Options), answers ...any) (asked, store
 	return asked, stored
 }
 
-// TestStreamOnlyIfAgreed: a watch-list needs the gate, at the time of construction, and the support
-// of the ListerWatcher.
+// TestStreamOnlyIfAgreed: without a Mode, a watch-list needs the gate, at the time of construction, and
+// the support of the ListerWatcher.
 func TestStreamOnlyIfAgreed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gate bool
+		mode Mode
 		lw   clientgo.ListerWatcher
 		want Phase
 	}{
-		"agreed":             {true, &testkit.Server{}, Streaming},
-		"gate off":           {false, &testkit.Server{}, Listing},
-		"denied":             {true, &testkit.Server{NoStream: true}, Listing},
-		"says nothing":       {true, &clientgo.ListWatch{}, Streaming},
-		"says nothing, off":  {false, &clientgo.ListWatch{}, Listing},
-		"wrapped and denied": {true, clientgo.ToListWatcherWithWatchListSemantics(&clientgo.ListWatch{}, &testkit.Server{NoStream: true}), Listing},
+		"agreed":             {true, ByChoice, &testkit.Server{}, Streaming},
+		"gate off":           {false, ByChoice, &testkit.Server{}, Listing},
+		"denied":             {true, ByChoice, &testkit.Server{NoStream: true}, Listing},
+		"says nothing":       {true, ByChoice, &clientgo.ListWatch{}, Streaming},
+		"says nothing, off":  {false, ByChoice, &clientgo.ListWatch{}, Listing},
+		"wrapped and denied": {true, ByChoice, clientgo.ToListWatcherWithWatchListSemantics(&clientgo.ListWatch{}, &testkit.Server{NoStream: true}), Listing},
+		"asked for, off":     {false, ByWatchList, &testkit.Server{}, Streaming},
+		"asked for a list":   {true, ByList, &testkit.Server{}, Listing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, tc.gate)
-			r := New(Options{ListerWatcher: tc.lw, Sink: Foreign(&testkit.StoreLog{})})
+			r := New(Options{ListerWatcher: tc.lw, Mode: tc.mode, Sink: Foreign(&testkit.StoreLog{})})
 			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, !tc.gate)
 			assert.Equal(t, tc.want, r.state.opening)
 		})

@@ -17,7 +17,7 @@ import (
 //	pass   1       2              3              4 and more, for each index
 //	       hash    load groups    store records  call function, load values and postings, file
 //
-// Measured with 10^5 pods and three indexes: see docs/benchmarks, row store/replace.
+// Measured with 10^5 pods and three indexes: see docs/benchmarks, row size/100000-3/replace-hot.
 type builder struct {
 	core   *core
 	gen    uint64

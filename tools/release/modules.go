@@ -169,7 +169,7 @@ func (r *release) published(ctx context.Context, dir string) (env []string, err 
 		return nil, err
 	}
 	for _, tag := range r.tags() {
-		if _, err := output(ctx, clone, nil, "git", "tag", tag); err != nil {
+		if _, err := output(ctx, clone, nil, "git", "-c", "tag.gpgSign=false", "tag", tag); err != nil {
 			return nil, err
 		}
 	}

@@ -44,6 +44,19 @@ func TestRegionPassesTheErrorOn(t *testing.T) {
 	assert.ErrorIs(t, err, broken)
 }
 
+func TestPeakHeapSeesMemoryThatIsGoneAfterwards(t *testing.T) {
+	const size = 32 << 20
+	peak, err := PeakHeap(LiveHeap(), 1, func() error {
+		held := make([]byte, size)
+		runtime.GC()
+		runtime.KeepAlive(held)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, float64(peak), float64(size)*0.9)
+	assert.Less(t, peak, uint64(size)*2)
+}
+
 func TestThisMachine(t *testing.T) {
 	machine := ThisMachine()
 	assert.Equal(t, runtime.NumCPU(), machine.Cores)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
 	"time"
@@ -50,9 +51,40 @@ func Region(do func() error) (u Usage, err error) {
 func LiveHeap() uint64 {
 	runtime.GC()
 	runtime.GC() // a second cycle empties sync.Pools
+	return heapObjects()
+}
+
+// heapObjects is the memory of all heap objects, live or not yet swept.
+func heapObjects() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
+}
+
+// peakInterval is the time between two readings of the heap.
+const peakInterval = 200 * time.Microsecond
+
+// PeakHeap runs do, with gcPercent as the percentage of debug.SetGCPercent, and returns by how many
+// bytes the heap exceeded base at most.
+func PeakHeap(base uint64, gcPercent int, do func() error) (beyond uint64, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
+	finish, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		most, ticks := base, time.NewTicker(peakInterval)
+		defer ticks.Stop()
+		for ended := false; !ended; {
+			select {
+			case <-ticks.C:
+			case <-finish:
+				ended = true
+			}
+			most = max(most, heapObjects())
+		}
+		peak <- most
+	}()
+	err = do()
+	close(finish)
+	return <-peak - base, err
 }
 
 // Profiled runs do and writes a CPU profile of it to a file, unless path is empty.
