@@ -6,6 +6,7 @@ package tap_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -76,7 +77,7 @@ func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
 // TestPartEmpty checks that a list with objects of other shards only, and an empty list, result in
 // an empty list without a doubt.
 func TestPartEmpty(t *testing.T) {
-	part, err := shard.RangeOf(0, 1<<40)
+	part, err := shard.RangeOf(0, math.MaxInt)
 	require.NoError(t, err)
 	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
 		server := newServer(t, http2, []answer{list("5", pods(3, "4")...), list("6")}, nil)
