@@ -246,11 +246,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 		}
 		do = feed
 	}
-	figures := h.cpu
-	if h.row.kind == httpPeak {
-		figures = h.heap
-	}
-	if out.samples, err = figures(do); err != nil {
+	if out.samples, err = h.figures(do); err != nil {
 		return out, err
 	}
 	if !h.row.kind.updates {
@@ -273,6 +269,14 @@ func (h *httpStage) cpu(do func() error) ([]sample, error) {
 	u, err := h.env.measure(do)
 	return []sample{{"CPU", "us/object", h.each(u.CPU)}, {"wall", "us/object", h.each(u.Wall)},
 		{"allocated", "B/object", float64(u.Bytes) / float64(h.objects)}}, err
+}
+
+// figures runs do, and returns the figures of the row.
+func (h *httpStage) figures(do func() error) ([]sample, error) {
+	if h.row.kind == httpPeak {
+		return h.heap(do)
+	}
+	return h.cpu(do)
 }
 
 // peakGCPercent is a compromise: garbage is at most this percentage of the live heap, and the

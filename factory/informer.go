@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -77,10 +78,10 @@ func (c config) newInformer(r request) cache.SharedIndexInformer {
 			config.Resource = r.gvr
 		}
 	})
-	if c.namespaces != nil && own.Report.Status().Unfit == nil {
-		return c.namespaces.join(informer, r.example, listWatch)
+	if status, _ := inspect.StatusOf(informer); c.namespaces == nil || status.LastError != nil {
+		return informer // with invalid options it will never run
 	}
-	return informer
+	return c.namespaces.join(informer, r.example, listWatch)
 }
 
 // optionsOf returns the user's options of an informer, with the factory's values for empty fields.
