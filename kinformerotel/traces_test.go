@@ -99,6 +99,8 @@ func TestTracesOfAStream(t *testing.T) {
 		spans, end := tracing(t)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "4"), testkit.EndMark("5")))}
 		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		time.Sleep(15 * time.Second) // until after a poll
+		synctest.Wait()
 		stop()
 		end()
 		assert.Contains(t, lines(spans, from), "kinformer.watch_list 0-0 of kinformer.sync resource=pods objects=1")
