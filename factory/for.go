@@ -64,15 +64,19 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 	}
 	gvr := gvk.GroupVersion().WithResource(resource.Name)
 	example := reflect.New(t.Elem()).Interface().(runtime.Object)
-	informer := c.newInformer(request{
+	r := request{
 		example: example, gvr: gvr, resync: c.options.ResyncPeriod,
 		lw: func(namespace string) *cache.ListWatch {
 			return direct.NewListWatch(client, example, resource.Name, namespace, nil)
 		},
 		identity: func() cache.InformerNameAndResource { return c.informerName.WithResource(gvr) },
-	})
+	}
+	informer := c.unjoined(r)
 	status, err := inspect.StatusOf(informer)
-	return informer, errors.Join(err, status.LastError) // faults of the options
+	if err = errors.Join(err, status.LastError); err != nil { // a fault of the options
+		return nil, err
+	}
+	return c.join(informer, r), nil
 }
 
 // kindOf returns the kind of a registered type.

@@ -81,8 +81,11 @@ func TestForRefuses(t *testing.T) {
 	require.EqualError(t, err, "factory.For[*v1.Node]: nodes have no namespace: leave out WithNamespace and WithNamespaces")
 	_, err = factory.For[*corev1.Node](t.Context(), config, factory.WithNamespaces(&factory.Namespaces{}))
 	require.ErrorContains(t, err, "nodes have no namespace")
-	_, err = factory.For[*corev1.Node](t.Context(), config, nil)
-	require.ErrorContains(t, err, "option 1 of 1 is nil")
+	var namespaces factory.Namespaces
+	namespaces.Add("web")
+	_, err = factory.For[*corev1.Pod](t.Context(), podServer(t), nil, factory.WithNamespaces(&namespaces))
+	require.ErrorContains(t, err, "option 1 of 2 is nil")
+	require.NoError(t, namespaces.WaitForSync(t.Context(), "web"), "the informer that was refused is not waited for")
 	_, err = factory.For[*corev1.Secret](t.Context(), config)
 	require.EqualError(t, err, "factory.For[*v1.Secret]: the server has no resource of kind Secret in v1")
 	_, err = factory.For[*unstructured.Unstructured](t.Context(), config)

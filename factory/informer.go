@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -62,26 +61,33 @@ type request struct {
 	resync   time.Duration
 }
 
-// newInformer makes an informer according to the options, with an index by namespace as in client-go's
-// factories.
-func (c config) newInformer(r request) cache.SharedIndexInformer {
-	listWatch := func(namespace string) cache.ListerWatcher {
-		return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
+// newInformer makes an informer according to the options, which follows their Namespaces.
+func (c config) newInformer(r request) cache.SharedIndexInformer { return c.join(c.unjoined(r), r) }
+
+// join makes the informer follow the Namespaces of the options, if they have any.
+func (c config) join(informer cache.SharedIndexInformer, r request) cache.SharedIndexInformer {
+	if c.namespaces == nil {
+		return informer
 	}
+	return c.namespaces.join(informer, r.example, func(namespace string) cache.ListerWatcher { return c.listWatch(r, namespace) })
+}
+
+func (c config) listWatch(r request, namespace string) cache.ListerWatcher {
+	return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
+}
+
+// unjoined makes an informer with an index by namespace, as in client-go's factories.
+func (c config) unjoined(r request) cache.SharedIndexInformer {
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	informer := kinformer.Constructor(c.optionsOf(r))(listWatch(c.namespace), r.example, r.resync, indexers)
-	own := door.Of(informer)
-	own.Configure(func(config *door.Config) {
+	informer := kinformer.Constructor(c.optionsOf(r))(c.listWatch(r, c.namespace), r.example, r.resync, indexers)
+	door.Of(informer).Configure(func(config *door.Config) {
 		config.Bad = append(config.Bad, c.bad...)
 		config.Transform = c.transform
 		if c.options.Identifier == (cache.InformerNameAndResource{}) {
 			config.Resource = r.gvr
 		}
 	})
-	if status, _ := inspect.StatusOf(informer); c.namespaces == nil || status.LastError != nil {
-		return informer // with invalid options it will never run
-	}
-	return c.namespaces.join(informer, r.example, listWatch)
+	return informer
 }
 
 // optionsOf returns the user's options of an informer, with the factory's values for empty fields.

@@ -66,7 +66,7 @@ func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 }
 
 // WithTransform sets the transform of all informers, which replaces that of the other factory and of
-// SetTransform. Nil means none of the options', as without the option.
+// SetTransform. Nil leaves these as they are.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(c *config) { c.transform = transform }
 }
