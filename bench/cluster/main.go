@@ -64,7 +64,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags.Uint64Var(&s.Seed, "seed", 1, "seed of the plan")
 	flags.Float64Var(&s.Churn, "churn", 1, "factor of the rate of changes of pods and nodes")
 	flags.StringVar(&c.state, "state", "", "store results in this `folder`, as JSON")
-	flags.BoolVar(&c.resume, "resume", false, "use the results in -state, and continue after a failed run")
+	flags.BoolVar(&c.resume, "resume", false, "use the results in -state, continue after a failed run, and report all results in -state of the same -speed, -steady, -churn and -seed")
 	flags.StringVar(&c.command, "command", "go run ./cluster", "the `command` that the report names")
 	flags.StringVar(&c.profile, "profile", "", "write profiles of the steady phase to files with this `prefix`")
 	if err := flags.Parse(args); err != nil {
@@ -105,6 +105,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("%d nodes, %s, %s: %w", s.Nodes, s.Encoding, s.Side, err)
 		}
 		made = append(made, r)
+	}
+	if c.resume {
+		if made, err = stored(c.state, c.specs[0]); err != nil {
+			return err
+		}
 	}
 	_, err = io.WriteString(stdout, page(made, c.command))
 	return err

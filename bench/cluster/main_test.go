@@ -72,6 +72,25 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// TestStoredResults checks that a page has the results of a folder, except those of another speed.
+func TestStoredResults(t *testing.T) {
+	folder := t.TempDir()
+	at := func(nodes int, encoding, side string, speed float64) result {
+		return result{Spec: spec{Nodes: nodes, Encoding: encoding, Side: side, Speed: speed}}
+	}
+	want := []result{at(90, "json", "direct", 10), at(1000, "json", "client-go", 10), at(1000, "json", "shared", 10), at(1000, "protobuf", "direct", 10)}
+	for _, i := range []int{2, 0, 3, 1} {
+		require.NoError(t, keep(folder, want[i]))
+	}
+	require.NoError(t, keep(folder, at(2000, "json", "direct", 1)))
+	got, err := stored(folder, want[2].Spec)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "x.json"), nil, 0o644))
+	_, err = stored(folder, want[0].Spec)
+	assert.ErrorContains(t, err, "x.json")
+}
+
 func checkResult(t *testing.T, r result) {
 	assert.Positive(t, r.Sync)
 	assert.Positive(t, r.Join)

@@ -89,17 +89,42 @@ func keep(folder string, r result) error {
 
 // kept reads the result of a spec from a folder, and reports whether it exists.
 func kept(folder string, s spec) (r result, there bool, err error) {
-	content, err := os.ReadFile(s.file(folder))
+	r, err = read(s.file(folder))
 	if errors.Is(err, os.ErrNotExist) {
 		return r, false, nil
 	}
+	return r, err == nil && r.Spec == s, err
+}
+
+// stored returns the results in a folder whose specs differ from s in Nodes, Side and Encoding only, in this
+// order: by nodes, encoding and side.
+func stored(folder string, s spec) (all []result, err error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("find the results: %w", err)
+	}
+	for _, path := range paths {
+		r, err := read(path)
+		if err != nil {
+			return nil, err
+		}
+		s.Nodes, s.Side, s.Encoding = r.Spec.Nodes, r.Spec.Side, r.Spec.Encoding
+		if r.Spec == s {
+			all = append(all, r)
+		}
+	}
+	return all, nil
+}
+
+func read(path string) (r result, err error) {
+	content, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("read the result: %w", err)
+		return r, fmt.Errorf("read the result %s: %w", path, err)
 	}
-	return r, r.Spec == s, nil
+	return r, nil
 }
 
 // column is a column of a table.

@@ -83,10 +83,10 @@ func TestNothingLostNothingInvented(t *testing.T) {
 	require.Contains(t, libraries, *library)
 	r := &run{report: newReport(t), selected: regexp.MustCompile(*faults)}
 	t.Logf("soak of %s, seed %d, %v", *library, *seed, *duration)
-	compareLeaks := watchLeaks(r.report)
-	restore := captureProcess(r.report)
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	compareLeaks := watchLeaks(r.report)
+	restore := captureProcess(r.report)
 	assert.NoError(t, r.inCluster(ctx))
 	compareLeaks()
 	restore()
