@@ -16,7 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // TestHotEntriesStay checks that frequent entries stay in a table that is full of entries which
 // occur a few times only.
@@ -92,28 +96,37 @@ func (m *cacheModel) add(e Part, emptied int64) {
 	}
 }
 
-// check compares the entries and counters of the table with the model.
-func (m *cacheModel) check(t require.TestingT) {
-	slots, bytes, entries := *m.table.slots.Load(), int64(0), int64(0)
+// recount returns the entries of the table. It returns an error unless each is found, and thus in
+// the table once, is not too large, and the counters are correct, with surplus in the bytes.
+func (t *Parts) recount(surplus int64) (entries []*Part, err error) {
+	slots, limit := *t.slots.Load(), t.limit.Load()
+	bytes := surplus + int64(len(slots))*slotBytes
 	for i := range slots {
 		e := slots[i].entry.Load()
 		if e == nil {
 			continue
 		}
-		bytes += e.size()
-		entries++
-		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.boxed)
-		_, found := m.table.find(e.of, e.raw)
-		require.Same(t, e, found, "in a slot where it is found, and once")
-		require.LessOrEqual(t, e.size(), m.table.limit.Load()/largestShare)
+		if _, found := t.find(e.of, e.raw); found != e || e.size() > limit/largestShare {
+			return nil, fmt.Errorf("%q of %d bytes is where it is not found, twice, or too large", e.raw, e.size())
+		}
+		entries, bytes = append(entries, e), bytes+e.size()
 	}
-	n := int64(len(slots))
-	limit := m.table.limit.Load()
-	require.Zero(t, n&(n-1))
-	require.Equal(t, bytes+n*slotBytes, m.table.bytes.Load())
-	require.Equal(t, entries, m.table.entries.Load())
-	require.LessOrEqual(t, bytes+n*slotBytes, limit)
-	require.Equal(t, limit/bytesPerPart, n)
+	if bytes != t.bytes.Load() || int64(len(entries)) != t.entries.Load() || bytes > limit {
+		return nil, fmt.Errorf("%d bytes of %d and %d entries, not %d and %d", t.bytes.Load(), limit, t.entries.Load(), bytes, len(entries))
+	}
+	return entries, nil
+}
+
+// check compares the table with the model.
+func (m *cacheModel) check(t require.TestingT) {
+	entries, err := m.table.recount(0)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.boxed)
+	}
+	slots := int64(len(*m.table.slots.Load()))
+	require.Zero(t, slots&(slots-1))
+	require.Equal(t, m.table.limit.Load()/bytesPerPart, slots)
 }
 
 // TestTableModel checks, for random operations, sizes and colliding hashes, that the table holds
@@ -235,12 +248,10 @@ func TestEmptiedBesideUsers(t *testing.T) {
 	assert.Greater(t, table.entered.Load(), int64(50))
 }
 
-// all returns the strings in a table.
-func (t *Intern) all() []string { return slices.Collect(t.All()) }
-
 func TestSizesOfEntries(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(cacheSlot[interned]{}), uintptr(slotBytes))
 	assert.LessOrEqual(t, unsafe.Sizeof(interned{})+unsafe.Sizeof(""), uintptr(entryBytes))
+	assert.LessOrEqual(t, unsafe.Sizeof(Part{}), uintptr(partBytes))
 }
 
 // TestIntern checks that equal strings are shared from the second one on, and that private and long
@@ -266,7 +277,7 @@ func TestIntern(t *testing.T) {
 		assert.Equal(t, string(long), d.Intern(long))
 		assert.Equal(t, string(long), d.InternAny(long))
 	}
-	assert.Equal(t, []string{"text"}, table.all())
+	assert.Equal(t, []string{"text"}, slices.Collect(table.All()))
 	d.Leave(0)
 	status := table.Status()
 	assert.Equal(t, Status{
@@ -294,7 +305,7 @@ func TestInternInTurns(t *testing.T) {
 				require.Equal(t, text, d.Intern([]byte(text)))
 			}
 		}
-		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, table.all())
+		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, slices.Collect(table.All()))
 		d.Leave(0)
 	}
 }
