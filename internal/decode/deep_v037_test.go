@@ -15,12 +15,6 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 )
 
-// bytesField encodes a field of type bytes.
-func bytesField(number uint64, data []byte) []byte {
-	field := binary.AppendUvarint(binary.AppendUvarint(nil, number<<3|scan.WireBytes), uint64(len(data)))
-	return append(field, data...)
-}
-
 // TestDepthOfMessages checks that messages beyond the limit of depth are given up, also if they have
 // shared parts.
 func TestDepthOfMessages(t *testing.T) {
@@ -29,7 +23,8 @@ func TestDepthOfMessages(t *testing.T) {
 	for depth := 1; depth < 3*scan.Deepest; depth++ {
 		decoded := inProtobuf.same(t, reflect.TypeFor[schedulingv1beta1.CompositePodGroupTemplate](), data, Options{})
 		require.Equal(t, depth <= scan.Deepest, decoded, depth)
-		data = bytesField(9, data)
+		field := binary.AppendUvarint(binary.AppendUvarint(nil, 9<<3|scan.WireBytes), uint64(len(data)))
+		data = append(field, data...)
 	}
 	assert.Greater(t, partsOfTests.Status().Hits, hits)
 }

@@ -124,6 +124,8 @@ type sample struct {
 	mustDecode bool // it must not be given up
 }
 
+func (s sample) isLarge() bool { return len(s.data) > largestSample }
+
 // format is a decoder of this package, and its inputs.
 type format struct {
 	name    string
@@ -139,9 +141,9 @@ type format struct {
 type decoder func(data []byte, o Options) (any, error)
 
 var (
-	inJSON      = format{"json", "json", documentSamples, damagedDocument, ofJSON, jsonOfClients}
+	inJSON      = format{"json", "json", documentSamples, damagedDocument, ofPlan((*Plan).JSON), jsonOfClients}
 	inDocuments = format{"unstructured", "json", objectSamples, damagedDocument, ofDocuments, documentOfClients}
-	inProtobuf  = format{"protobuf", "pb", messageSamples, brokenMessage, ofProtobuf, protobufOfClients}
+	inProtobuf  = format{"protobuf", "pb", messageSamples, brokenMessage, ofPlan((*Plan).Protobuf), protobufOfClients}
 )
 
 func damagedDocument(r *rand.Rand, data []byte) []byte { return damaged(r, data, 1+r.IntN(2)) }
@@ -220,11 +222,9 @@ func (d format) corpusSamples(t testing.TB) (list []sample) {
 	return list
 }
 
-// block returns the samples of the inputs from n on.
-func (d format) block(seed uint64, n int64, always []sample) []sample {
-	number := uint64(n / perBlock)
-	made := d.samples(newFiller(int64(seed+number)), rand.New(rand.NewPCG(seed, number)))
-	return slices.DeleteFunc(append(made, always...), func(s sample) bool { return len(s.data) > largestSample })
+// all returns the samples of a block of inputs.
+func (d format) all(seed, block uint64, always []sample) []sample {
+	return append(d.samples(newFiller(int64(seed+block)), rand.New(rand.NewPCG(seed, block))), always...)
 }
 
 // tally is the result so far.
@@ -238,7 +238,7 @@ type tally struct {
 
 // compareWhole compares all samples, of any size, without damage.
 func (d format) compareWhole(t testing.TB, seed uint64, always []sample, table *Intern) {
-	all := append(d.samples(newFiller(int64(seed)), rand.New(rand.NewPCG(seed, 0))), always...)
+	all := d.all(seed, 0, always)
 	require.Greater(t, len(all), 250)
 	for _, s := range all {
 		d.compareSample(t, s, table)
@@ -289,7 +289,7 @@ func TestInputs(t *testing.T) {
 			for c.Inputs < *inputsFlag {
 				if samples == nil || c.Inputs%perBlock == 0 {
 					c.save(t, d.name)
-					samples = d.block(c.Seed, c.Inputs, always)
+					samples = slices.DeleteFunc(d.all(c.Seed, uint64(c.Inputs/perBlock), always), sample.isLarge)
 				}
 				d.compare(t, &c, samples, table)
 			}
@@ -417,23 +417,15 @@ func planOf(t testing.TB, of reflect.Type) *Plan {
 	return plan
 }
 
-// ofJSON returns the decoder of documents into a type.
-func ofJSON(t testing.TB, of reflect.Type) decoder {
-	t.Helper()
-	plan := planOf(t, of)
-	return func(data []byte, o Options) (any, error) {
-		into := reflect.New(of).Interface()
-		return into, plan.JSON(data, into, o)
-	}
-}
-
-// ofProtobuf returns the decoder of messages into a type.
-func ofProtobuf(t testing.TB, of reflect.Type) decoder {
-	t.Helper()
-	plan := planOf(t, of)
-	return func(data []byte, o Options) (any, error) {
-		into := reflect.New(of).Interface()
-		return into, plan.Protobuf(data, into, o)
+// ofPlan returns the decoders by a method of plans.
+func ofPlan(read func(*Plan, []byte, any, Options) error) func(testing.TB, reflect.Type) decoder {
+	return func(t testing.TB, of reflect.Type) decoder {
+		t.Helper()
+		plan := planOf(t, of)
+		return func(data []byte, o Options) (any, error) {
+			into := reflect.New(of).Interface()
+			return into, read(plan, data, into, o)
+		}
 	}
 }
 

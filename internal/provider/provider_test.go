@@ -42,6 +42,8 @@ func saidOnce(t *testing.T, lines *testkit.Logged, why string) {
 	}
 }
 
+// TestNameWithoutAProviderIsLoggedOnce: a nil provider, which client-go accepts, and which makes its
+// next named informer panic, is none.
 func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
@@ -50,6 +52,7 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 		depth, latency := OfQueue(id, nil)
 		assert.Nil(t, depth)
 		assert.Nil(t, latency)
+		Set(nil)
 	}
 	saidOnce(t, lines, "no provider is set")
 }
@@ -127,13 +130,6 @@ func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	assert.Same(t, &provider.Latencies, latency)
 	version, _ := hiddenField[clientgo.GaugeMetric](store, "metrics", "storeResourceVersion")
 	assert.Same(t, &provider.Version, version)
-}
-
-// TestNilProviderIsNone: client-go accepts a nil provider, and panics at the next named informer.
-func TestNilProviderIsNone(t *testing.T) {
-	Set(nil)
-	id := nameInformers(t)("a")
-	assert.Nil(t, OfStore(id, nil))
 }
 
 func TestPublishedVersion(t *testing.T) {
