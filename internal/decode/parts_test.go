@@ -200,42 +200,6 @@ func TestListsOfPartsAreFull(t *testing.T) {
 	assert.Greater(t, lists, 2000)
 }
 
-// loose contains types whose zero values a read may modify.
-type loose struct {
-	Part *struct {
-		Text   string                        `json:"text"`
-		Absent struct{ Q resource.Quantity } `json:"absent"`
-	} `json:"part"`
-	List    []resource.Quantity             `json:"list"`
-	Structs []struct{ Q resource.Quantity } `json:"structs"`
-	Own     []ownLoose                      `json:"own"`
-	Inside  *struct {
-		Text string   `json:"text"`
-		Own  ownLoose `json:"own"`
-	} `json:"inside"`
-	Plain *struct {
-		Text string `json:"text"`
-	} `json:"plain"`
-}
-
-// ownLoose decodes itself, so a read may modify it.
-type ownLoose struct{ Text string }
-
-func (o *ownLoose) UnmarshalText(text []byte) error {
-	o.Text = string(text)
-	return nil
-}
-
-// TestZeroMutatesOnRead checks that values which a read may modify are not shared even if they are
-// zero because the document has no value for them.
-func TestZeroMutatesOnRead(t *testing.T) {
-	data := []byte(`{"part":{"text":"a text of some length"},"list":[null,null,null,null],"structs":[null,null,null,null],
-		"own":[null,null,null,null],"inside":{"text":"a text of some length"},"plain":{"text":"a text of some length"}}`)
-	a, b := twoOf[loose](t, inJSON, data)
-	assert.Equal(t, a, b)
-	assert.Equal(t, []string{".Plain"}, sharedBy(a, b))
-}
-
 // TestNilAndEmpty checks that shared parts distinguish [], {}, null and absent members.
 func TestNilAndEmpty(t *testing.T) {
 	for _, part := range []string{`null`, `[]`, `[null]`, `[null,""]`, `["",null]`} {
@@ -672,7 +636,16 @@ func (m *memo) count() int {
 	return m.matches
 }
 
-// remembers has memos in all positions.
+// ownText decodes itself, so a read may modify it.
+type ownText struct{ Text string }
+
+func (o *ownText) UnmarshalText(text []byte) error {
+	o.Text = string(text)
+	return nil
+}
+
+// remembers has values that a read may modify in all positions: memos, and values that are zero
+// because the document has none for them. Only Plain has no such value.
 type remembers struct {
 	Pointer *memo            `json:"pointer"`
 	List    []memo           `json:"list"`
@@ -702,6 +675,17 @@ type remembers struct {
 		Text string    `json:"text"`
 		Once sync.Once `json:"-"`
 	} `json:"once"`
+	NoQuantity *struct {
+		Text   string                        `json:"text"`
+		Absent struct{ Q resource.Quantity } `json:"absent"`
+	} `json:"noQuantity"`
+	Quantities []resource.Quantity             `json:"quantities"`
+	Structs    []struct{ Q resource.Quantity } `json:"structs"`
+	Own        []ownText                       `json:"own"`
+	NoOwn      *struct {
+		Text string  `json:"text"`
+		Own  ownText `json:"own"`
+	} `json:"noOwn"`
 	Plain *struct {
 		Text string `json:"text"`
 		shown
@@ -713,12 +697,13 @@ type shown struct {
 	Pattern string `json:"pattern"`
 }
 
-// TestMemoIsNotShared checks that no two objects share a struct with unexported fields, in which it
-// may cache results.
+// TestMemoIsNotShared checks that no two objects share a value that a read may modify, such as a
+// struct with unexported fields, in which it may cache results, even if the value is zero.
 func TestMemoIsNotShared(t *testing.T) {
-	const memo = `{"pattern":"some pattern","text":"some text"}`
+	const memo, text = `{"pattern":"some pattern","text":"some text"}`, `{"text":"some longer text"}`
 	data := fmt.Appendf(nil, `{"pointer":%[1]s,"list":[%[1]s],"points":[%[1]s],"map":{"some":%[1]s},"within":{"text":"some longer text","memo":%[1]s},
-		"absent":{"text":"some other text"},"embedded":%[1]s,"noName":%[1]s,"pointed":{"text":"some longer text"},"once":%[1]s,"plain":%[1]s}`, memo)
+		"absent":%[2]s,"embedded":%[1]s,"noName":%[1]s,"pointed":%[2]s,"once":%[1]s,"plain":%[1]s,"noQuantity":%[2]s,"noOwn":%[2]s,
+		"quantities":[null,null,null,null],"structs":[null,null,null,null],"own":[null,null,null,null]}`, memo, text)
 	a, b := twoOf[remembers](t, inJSON, data)
 	assert.Equal(t, a, b)
 	assert.Equal(t, []string{".Plain"}, sharedBy(a, b))

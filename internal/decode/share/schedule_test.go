@@ -76,34 +76,26 @@ func (r *tableRig) find(raw string) (hash uint64, found *cell) {
 // inner is not empty, the part contains the part of these bytes.
 func (r *tableRig) ask(raw, inner string) {
 	began, emptied := r.clock, r.table.emptied.Load()
-	hash, found := r.find(raw)
-	if found == nil {
-		found = &cell{raw: raw}
-		if inner != "" {
-			found.inner = r.part(inner, emptied)
-		}
-		r.enter(hash, found, emptied)
-	}
-	if found.goneBy(began) {
+	if r.part(raw, inner, emptied).goneBy(began) {
 		interleave.Fail(errors.New("begun after the table was emptied, it found what was written"))
 	}
 }
 
-// part is ask for the inner part.
-func (r *tableRig) part(raw string, emptied int64) *cell {
+// part is ask for a part or an inner part.
+func (r *tableRig) part(raw, inner string, emptied int64) *cell {
 	hash, found := r.find(raw)
-	if found == nil {
-		found = &cell{raw: raw}
-		r.enter(hash, found, emptied)
+	if found != nil {
+		return found
 	}
-	return found
-}
-
-func (r *tableRig) enter(hash uint64, c *cell, emptied int64) {
+	made := &cell{raw: raw}
+	if inner != "" {
+		made.inner = r.part(inner, "", emptied)
+	}
 	if r.table.again(hash) {
-		r.entered[c] = true
-		r.table.add(Part{of: cells, hash: hash, raw: []byte(c.raw), value: Value{boxed: c}}, emptied)
+		r.entered[made] = true
+		r.table.add(Part{of: cells, hash: hash, raw: []byte(raw), value: Value{boxed: made}}, emptied)
 	}
+	return made
 }
 
 // asks returns a thread that looks up parts in order.
