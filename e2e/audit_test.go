@@ -23,6 +23,7 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // audits audits f repeatedly, with each of options in turn, until stop is called. stop waits for enough
@@ -69,25 +70,22 @@ func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.L
 	require.NoError(t, err)
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	if r.Name == "crd-dynamic" {
-		resource = schema.GroupVersionResource{Group: follow.Widget.Group, Version: follow.Widget.Version, Resource: "widgets"}
+		resource = follow.Widget.Resource()
 	}
-	return &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(resource).Namespace(follow.Namespace).List(ctx, o)
-	}}
+	return follow.ListWatchOf(client.Resource(resource).Namespace(follow.Namespace))
 }
 
 // TestAudit checks that audits find nothing during writes, restarts and expired versions, and that they
 // find and repair later corruption.
 func TestAudit(t *testing.T) {
 	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
-		w := startWriters(ctx, r, 4)
-		f := startFollowing(t, ctx, r, m)
+		w := startWriters(ctx, 4, writesTo(r))
+		f := startFollowing(t, ctx, r, m, kinformer.Options{})
 		stop := audits(ctx, f, audit.Options{}, audit.Options{Content: true})
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
 		_, err := srv.Compact(ctx)
 		require.NoError(t, err)
-		require.NoError(t, srv.Kill())
-		require.NoError(t, srv.Restart(ctx))
+		restart(t, ctx, srv)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
 		assert.Empty(t, stop(t, 4))
 		w.finish()

@@ -12,25 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/kinformer"
 )
-
-// behind returns the resource of the kind, read through the gate.
-func behind(t *testing.T, srv *apiserver.Server, kind string, gate *follow.Gate) *follow.Resource {
-	t.Helper()
-	writer, err := dynamic.NewForConfig(srv.Config())
-	require.NoError(t, err)
-	read := srv.Config()
-	read.Wrap(gate.Wrap)
-	r, err := follow.Kinds()[kind](follow.Clients{Read: read, Write: writer})
-	require.NoError(t, err)
-	t.Cleanup(r.Close)
-	return r
-}
 
 // refusals refuses the first request of each kind and records the times of requests.
 type refusals struct {
@@ -77,7 +63,7 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after = 2
 	ctx := patientContext(t)
-	srv := startServer(t, ctx)
+	srv := startServer(t, ctx, apiserver.Options{})
 	type refused struct {
 		*followed
 		refusals
@@ -89,10 +75,12 @@ func TestInformersHonorRetryAfter(t *testing.T) {
 		created(t, ctx, resourceOf(t, srv, kind), "retry-after")
 		for mode, first := range map[follow.Mode]string{follow.ListMode: "list", follow.WatchListMode: "stream"} {
 			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
-			f.resource = behind(t, srv, kind, &follow.Gate{Refuse: f.refuse})
+			read := srv.Config()
+			read.Wrap((&follow.Gate{Refuse: f.refuse}).Wrap)
+			f.resource = resourceOver(t, srv, kind, read)
 			f.followed = newFollowed(f.resource, mode, kinformer.Options{})
 			f.source.WatchSeconds = func() int64 { return 2 } // a watch soon follows the watch-list
-			f.start(t, ctx)
+			f.start(t)
 			all = append(all, f)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
@@ -67,10 +70,9 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 func TestPermissionsLapse(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
-	srv := startServer(t, ctx)
+	srv := startServer(t, ctx, apiserver.Options{})
 	r := resourceOf(t, srv, "pods-protobuf")
-	_, err := r.Create(ctx, "before", "1")
-	require.NoError(t, err)
+	created(t, ctx, r, "before")
 	for name, policy := range map[string]kinformer.ErrorPolicy{
 		"stop-on-forbidden": kinformer.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": kinformer.ExpectNotFound(time.Second),
 	} {
@@ -86,10 +88,8 @@ func TestPermissionsLapse(t *testing.T) {
 			for kind, informer := range all {
 				require.NoError(t, until(ctx, func() bool { return forbidden(t, informer) }), kind)
 			}
-			_, err := r.Create(ctx, "meanwhile-"+name, "1")
-			require.NoError(t, err)
-			want, err := r.Listed(ctx)
-			require.NoError(t, err)
+			created(t, ctx, r, "meanwhile-"+name)
+			want := listed(t, ctx, r)
 			permission.Restore()
 			for kind, informer := range all {
 				require.NoError(t, awaitVersions(ctx, informer, want), kind)
@@ -111,7 +111,7 @@ func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
 func TestPermissionsMissing(t *testing.T) {
 	t.Parallel()
 	ctx := patientContext(t)
-	srv := startServer(t, ctx)
+	srv := startServer(t, ctx, apiserver.Options{})
 	var permission follow.Gate
 	permission.Withdraw()
 	config := srv.ProtobufConfig()
@@ -133,4 +133,38 @@ func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want
 		return err
 	}
 	return r.AwaitEqual(ctx, want)
+}
+
+// TestRoleIsBoundLater checks that informers of a user without a role are forbidden, and sync once a
+// role is bound to the user.
+func TestRoleIsBoundLater(t *testing.T) {
+	t.Parallel()
+	ctx := patientContext(t)
+	srv := startServer(t, ctx, apiserver.Options{RBAC: true})
+	r := resourceOf(t, srv, "pods-protobuf")
+	created(t, ctx, r, "one")
+	want := listed(t, ctx, r)
+	config := srv.ProtobufConfig()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "bob"}
+	all := podInformers(t, ctx, config, kinformer.Options{})
+	for kind, informer := range all {
+		require.NoError(t, until(ctx, func() bool { return forbidden(t, informer) }), kind)
+		assert.False(t, informer.HasSynced(), kind)
+	}
+
+	admin, err := kubernetes.NewForConfig(srv.Config())
+	require.NoError(t, err)
+	name := metav1.ObjectMeta{Name: "follow-pods"}
+	_, err = admin.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"pods"}},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: name, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "bob"}}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: name.Name},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for kind, informer := range all {
+		require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()), kind)
+		require.NoError(t, awaitVersions(ctx, informer, want), kind)
+	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/e2e/apiserver"
@@ -22,59 +21,35 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
-// restart kills the server, calls change with etcd's folder, and starts the server again at the same
-// address.
-func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, change func(etcd string)) {
-	t.Helper()
-	require.NoError(t, srv.Kill())
-	change(filepath.Join(srv.DataDir(), "etcd"))
-	require.NoError(t, srv.Restart(ctx))
-}
-
-// impatient removes the Retry-After header, with which client-go would retry a request at a
-// resourceVersion unknown to the server for 43 s.
-type impatient struct{ next http.RoundTripper }
-
-func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
-
-func (i impatient) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := i.next.RoundTrip(request)
-	if err == nil {
-		response.Header.Del("Retry-After")
-	}
-	return response, err
-}
-
-// shorterAheadPause shortens audits of a cache that is ahead. It changes a global variable, so that the
-// test must not be parallel.
-func shorterAheadPause(t *testing.T) {
-	usual := beside.AheadPause
-	beside.AheadPause = time.Second
-	t.Cleanup(func() { beside.AheadPause = usual })
-}
-
 // TestAuditOfARestoredServer restores a backup of etcd. Informers keep objects that no longer exist, and
-// receive no event. An audit finds that the cache is ahead and repairs it.
+// receive no event. An audit finds that the cache is ahead and repairs it. The test shortens the pause of
+// such an audit, a global variable, and must not be parallel.
 func TestAuditOfARestoredServer(t *testing.T) {
-	shorterAheadPause(t)
+	defer func(usual time.Duration) { beside.AheadPause = usual }(beside.AheadPause)
+	beside.AheadPause = time.Second
 	ctx := patientContext(t)
-	srv := startServer(t, ctx)
-	writer, err := dynamic.NewForConfig(srv.Config())
-	require.NoError(t, err)
+	srv := startServer(t, ctx, apiserver.Options{})
 	config := srv.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
-	r, err := follow.Pods(follow.Clients{Read: config, Write: writer})
-	require.NoError(t, err)
-	t.Cleanup(r.Close)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return hooked{next, func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if err == nil {
+				response.Header.Del("Retry-After") // client-go would retry a request at a resourceVersion unknown to the server for 43 s
+			}
+			return response, err
+		}}
+	})
+	r := resourceOver(t, srv, "pods-protobuf", config)
 	created(t, ctx, r, "old")
-	backup := filepath.Join(t.TempDir(), "backup")
-	restart(t, ctx, srv, func(etcd string) { require.NoError(t, os.CopyFS(backup, os.DirFS(etcd))) })
+	etcd, backup := filepath.Join(srv.DataDir(), "etcd"), filepath.Join(t.TempDir(), "backup")
+	restart(t, ctx, srv, func() { require.NoError(t, os.CopyFS(backup, os.DirFS(etcd))) })
 
 	followers := map[follow.Mode]*followed{}
 	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
-		followers[m] = startFollowing(t, ctx, r, m)
+		followers[m] = startFollowing(t, ctx, r, m, kinformer.Options{})
 	}
 	for i := range 200 { // more than a server itself writes until the audit
 		created(t, ctx, r, fmt.Sprintf("new-%d", i))
@@ -82,7 +57,7 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	for _, f := range followers {
 		f.check(t, ctx, r)
 	}
-	restart(t, ctx, srv, func(etcd string) {
+	restart(t, ctx, srv, func() {
 		require.NoError(t, os.RemoveAll(etcd))
 		require.NoError(t, os.CopyFS(etcd, os.DirFS(backup)))
 	})
