@@ -113,8 +113,12 @@ func TestRolesAreObeyed(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestWithoutRBACAllIsAllowed(t *testing.T) {
+func TestWithoutRBACOnlyStrangersAreRefused(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
 	_, err := impersonate(t, srv, "bob").CoreV1().Secrets("").List(ctx, metav1.ListOptions{})
 	assert.NoError(t, err)
+	anonymous := srv.Config()
+	anonymous.BearerToken = ""
+	_, err = clientFor(t, anonymous).CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
 }

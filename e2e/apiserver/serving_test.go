@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/e2e/apiserver"
@@ -94,34 +92,4 @@ func TestSelectorsStatusAndFinalizers(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, held.DeletionTimestamp)
 	assert.Equal(t, []string{"example.com/hold"}, held.Finalizers)
-}
-
-func TestCustomResource(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
-	widget := apiserver.CustomResource{Group: "example.com", Version: "v1", Kind: "Widget"}
-	require.NoError(t, srv.InstallCRD(ctx, widget))
-	require.NoError(t, srv.InstallCRD(ctx, widget), "a second time")
-	dyn, err := dynamic.NewForConfig(srv.Config())
-	require.NoError(t, err)
-	widgets := dyn.Resource(widget.Resource()).Namespace("ns")
-	w, err := widgets.Watch(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	defer w.Stop()
-
-	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": int64(3)},
-	}}
-	created, err := widgets.Create(ctx, obj, metav1.CreateOptions{})
-	require.NoError(t, err)
-	ev := next(t, ctx, w)
-	assert.Equal(t, watch.Added, ev.Type)
-	assert.Equal(t, created, ev.Object)
-
-	meta, err := metadata.NewForConfig(srv.ProtobufConfig())
-	require.NoError(t, err)
-	list, err := meta.Resource(widget.Resource()).List(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	assert.Equal(t, created.GetUID(), list.Items[0].UID)
 }
