@@ -4,6 +4,7 @@
 package controllerruntime
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +26,9 @@ import (
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-func TestTypedUnstructuredAndMetadata(t *testing.T) {
+// TestInformersOfACache checks lists and informers of objects of all types, and that an informer stops when
+// it is removed.
+func TestInformersOfACache(t *testing.T) {
 	ctx := patientContext(t)
 	s := newStage(t, ctx)
 	s.createPods(t, ctx, "default", 4)
@@ -56,6 +59,42 @@ func TestTypedUnstructuredAndMetadata(t *testing.T) {
 	informer, err := mgr.GetCache().GetInformer(ctx, partial)
 	require.NoError(t, err)
 	assert.True(t, isOurs(informer))
+
+	first, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
+	require.NoError(t, err)
+	require.True(t, isOurs(first))
+	checkHandedOut(t, ctx, first)
+	require.NoError(t, mgr.GetCache().RemoveInformer(ctx, &corev1.Pod{}))
+	require.Eventually(t, first.IsStopped, patience, pollEvery)
+	second, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
+	require.NoError(t, err)
+	assert.NotSame(t, first, second)
+	require.NoError(t, mgr.GetCache().List(ctx, &pods))
+	assert.Len(t, pods.Items, 4)
+}
+
+// checkHandedOut checks that status, queue, snapshot, handlers and readiness are available from an unchanged
+// cache's informer of four pods.
+func checkHandedOut(t *testing.T, ctx context.Context, informer ctrlcache.Informer) {
+	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+	inspection, err := inspect.Of(informer)
+	require.NoError(t, err)
+	assert.Equal(t, 4, inspection.Status.Objects)
+	assert.NotZero(t, inspection.ID)
+	assert.Empty(t, inspection.Handlers)
+	status, err := inspect.StatusOf(informer)
+	require.NoError(t, err)
+	assert.Equal(t, 4, status.Objects)
+	assert.NoError(t, kinformer.WaitForVersion(ctx, informer, status.ResourceVersion))
+	_, err = inspect.QueueOf(informer)
+	assert.NoError(t, err)
+	snapshot, err := view.Of(informer)
+	require.NoError(t, err)
+	defer snapshot.Close()
+	assert.Equal(t, 4, snapshot.Len())
+	assert.Equal(t, 1, beside.TableOf(informer).Snapshots().Open)
+	var check healthz.Checker = inspect.Ready(inspect.ReadyOptions{}, informer).Check
+	assert.NoError(t, check(nil))
 }
 
 func TestFieldIndex(t *testing.T) {
@@ -103,58 +142,4 @@ func TestSeveralNamespaces(t *testing.T) {
 		assert.NotEqual(t, "c", pod.Namespace)
 	}
 	assert.EqualValues(t, 2, ours.made.Load(), "an informer for each namespace")
-}
-
-func TestRemovalOfAnInformer(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
-	s.createPods(t, ctx, "default", 2)
-	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, nil)
-	first, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
-	require.NoError(t, err)
-	require.True(t, isOurs(first))
-	require.NoError(t, mgr.GetCache().RemoveInformer(ctx, &corev1.Pod{}))
-	require.Eventually(t, first.IsStopped, patience, pollEvery)
-
-	second, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
-	require.NoError(t, err)
-	assert.NotSame(t, first, second)
-	var pods corev1.PodList
-	require.NoError(t, mgr.GetCache().List(ctx, &pods))
-	assert.Len(t, pods.Items, 2)
-}
-
-// TestWhatTheCacheHandsOut checks that status, queue, snapshot, handlers and readiness are available
-// from an unchanged cache.
-func TestWhatTheCacheHandsOut(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
-	s.createPods(t, ctx, "default", 2)
-	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, nil)
-	informer, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
-	require.NoError(t, err)
-	require.NoError(t, kinformer.WaitForSync(ctx, informer))
-
-	status, err := inspect.StatusOf(informer)
-	require.NoError(t, err)
-	assert.Equal(t, 2, status.Objects)
-	assert.NoError(t, kinformer.WaitForVersion(ctx, informer, status.ResourceVersion))
-	_, err = inspect.QueueOf(informer)
-	assert.NoError(t, err)
-	snapshot, err := view.Of(informer)
-	require.NoError(t, err)
-	defer snapshot.Close()
-	assert.Equal(t, 2, snapshot.Len())
-	assert.Equal(t, 1, beside.TableOf(informer).Snapshots().Open)
-
-	inspection, err := inspect.Of(informer)
-	require.NoError(t, err)
-	assert.Equal(t, 2, inspection.Status.Objects)
-	assert.NotZero(t, inspection.ID)
-	all, err := inspect.Of(informer)
-	handlers := all.Handlers
-	require.NoError(t, err)
-	assert.Empty(t, handlers)
-	var check healthz.Checker = inspect.Ready(inspect.ReadyOptions{}, informer).Check
-	assert.NoError(t, check(nil))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,14 +87,10 @@ func startManager(t *testing.T, ctx context.Context, s stage, options ctrlcache.
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stopped := false
-	stop := func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			assert.NoError(t, <-ended)
-		}
-	}
+	stop := sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
 	t.Cleanup(stop)
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
 	return mgr, stop

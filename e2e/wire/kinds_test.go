@@ -5,7 +5,6 @@ package wire_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
 )
 
 // wireKind is an encoding of pods and a client that reads it.
@@ -56,6 +55,10 @@ func (k wireKind) encode(obj runtime.Object) ([]byte, error) {
 	if k.partial {
 		obj = partialOf(obj)
 	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil { // metadata has its kind
+		obj = obj.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(kinds[0])
+	}
 	if k.mime == runtime.ContentTypeJSON {
 		return json.Marshal(obj)
 	}
@@ -86,33 +89,20 @@ func partialOf(obj runtime.Object) runtime.Object {
 	}
 }
 
-// pods is the interface of a client for pods.
-type pods[L runtime.Object] interface {
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-	List(context.Context, metav1.ListOptions) (L, error)
-}
-
-func wireOf[L runtime.Object](of pods[L], client any) cache.ListerWatcher {
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
-		WatchFuncWithContext: of.Watch,
-	}, client)
-}
-
 func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return wireOf(client.CoreV1().Pods("ns"), client)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.CoreV1().Pods("ns")), client)
 }
 
 func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := dynamic.NewForConfig(c)
 	require.NoError(t, err)
-	return wireOf(client.Resource(podResource).Namespace("ns"), client)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }
 
 func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
-	return wireOf(client.Resource(podResource).Namespace("ns"), client)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }

@@ -16,6 +16,8 @@ import (
 	runtimeapi "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // allocates reports an error if following w allocates 64 MiB or more.
@@ -54,7 +56,7 @@ func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
 			continue
 		}
 		for _, claim := range []uint64{1 << 30, 1 << 40, 1<<63 - 1} {
-			body, err := kind.encode(podList("5"))
+			body, err := kind.encode(testkit.PodList("5"))
 			require.NoError(t, err)
 			envelope := runtimeapi.Unknown{}
 			require.NoError(t, envelope.Unmarshal(body[len(magic):]))

@@ -18,59 +18,35 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
-func podAt(name, version string) *v1.Pod {
-	return &v1.Pod{
-		TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version},
+// TestMain fails the run if goroutines remain. Reported errors are only logged, by the logger of the
+// context: apimachinery's own handlers sleep until a time outside the synctest bubble.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
+			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
+		},
 	}
-}
-
-func podList(version string, pods ...*v1.Pod) *v1.PodList {
-	list := &v1.PodList{
-		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
-		ListMeta: metav1.ListMeta{ResourceVersion: version},
-	}
-	for _, p := range pods {
-		list.Items = append(list.Items, *p)
-	}
-	return list
-}
-
-func event(kind watch.EventType, name, version string) watch.Event {
-	return watch.Event{Type: kind, Object: podAt(name, version)}
-}
-
-func added(name, version string) watch.Event    { return event(watch.Added, name, version) }
-func modified(name, version string) watch.Event { return event(watch.Modified, name, version) }
-func deleted(name, version string) watch.Event  { return event(watch.Deleted, name, version) }
-func bookmark(version string) watch.Event       { return event(watch.Bookmark, "", version) }
-
-// endMark returns the bookmark at the end of a watch-list.
-func endMark(version string) watch.Event {
-	mark := bookmark(version)
-	mark.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	return mark
-}
-
-func expired() watch.Event {
-	status := apierrors.NewResourceExpired("too old").ErrStatus
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return watch.Event{Type: watch.Error, Object: &status}
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
 }
 
 // wire answers HTTP requests. The first list and the first watch or watch-list get the given bytes, if
@@ -93,7 +69,7 @@ type wire struct {
 
 // final returns the state with which an informer must end.
 func (w *wire) final() *v1.PodList {
-	return podList("900", podAt("a", "801"), podAt("z", "802"))
+	return testkit.PodList("900", testkit.PodAt("a", "801"), testkit.PodAt("z", "802"))
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -111,8 +87,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	case w.mu.watches == 1 && w.frames != nil:
 		return w.given(r, w.frames), nil
 	case !w.mu.right || r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
-		status := apierrors.NewResourceExpired("too old").ErrStatus
-		return w.encoded(r, int(status.Code), &status)
+		return w.encoded(r, http.StatusGone, &testkit.ErrExpired.ErrStatus)
 	default:
 		select {
 		case <-w.settled:
@@ -220,9 +195,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		handler := presence{t, reflect.TypeOf(kind.example), map[string]any{}}
 		_, err := informer.AddEventHandler(handler)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { informer.RunWithContext(ctx); close(ended) }()
+		stop := testkit.InBackground(t, informer.RunWithContext)
 		select {
 		case <-w.settled:
 			synctest.Wait()
@@ -231,8 +204,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		}
 		w.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
-		cancel()
-		<-ended
+		stop()
 		checkFinal(t, informer.GetIndexer(), handler)
 	})
 }
@@ -254,10 +226,11 @@ func checkFinal(t *testing.T, indexer cache.Indexer, handler presence) {
 // FuzzWatchFrames sends arbitrary bytes as the first watch or watch-list to each kind of client.
 func FuzzWatchFrames(f *testing.F) {
 	for i, kind := range wireKinds {
-		f.Add(uint8(i), true, framesOf(f, kind, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
-		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), added("b", "901"), modified("c", ""), deleted("d", "x")))
-		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), endMark("18446744073709551616"), deleted("b", "-1")))
-		f.Add(uint8(i), true, framesOf(f, kind, expired(), added("", "905")))
+		b := testkit.Added("b", "901")
+		f.Add(uint8(i), true, framesOf(f, kind, b, testkit.Modified("a", "902"), testkit.Deleted("z", "903"), testkit.Bookmark("904")))
+		f.Add(uint8(i), false, framesOf(f, kind, b, b, testkit.Modified("c", ""), testkit.Deleted("d", "x")))
+		f.Add(uint8(i), false, framesOf(f, kind, b, testkit.EndMark("18446744073709551616"), testkit.Deleted("b", "-1")))
+		f.Add(uint8(i), true, framesOf(f, kind, testkit.FailedWith(testkit.ErrExpired), testkit.Added("", "905")))
 	}
 	f.Add(uint8(1), true, []byte{0xff, 0xff, 0xff, 0xff, 'k', '8', 's', 0})
 	f.Add(uint8(1), true, []byte{0, 0, 0, 0, 0, 0, 0, 5, 'k', '8', 's', 0, 0xff})
@@ -276,7 +249,8 @@ func FuzzWatchFrames(f *testing.F) {
 func FuzzListBody(f *testing.F) {
 	for i, kind := range wireKinds {
 		w := wire{}
-		for _, list := range []*v1.PodList{w.final(), podList("x"), podList("", podAt("a", ""), podAt("a", "7"), podAt("", "8"))} {
+		twice := testkit.PodList("", testkit.PodAt("a", ""), testkit.PodAt("a", "7"), testkit.PodAt("", "8"))
+		for _, list := range []*v1.PodList{w.final(), testkit.PodList("x"), twice} {
 			body, err := kind.encode(list)
 			require.NoError(f, err)
 			f.Add(uint8(i), body)
