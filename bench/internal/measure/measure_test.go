@@ -5,6 +5,7 @@ package measure
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -36,11 +37,8 @@ func TestRegionCountsTimeAndAllocations(t *testing.T) {
 	assert.GreaterOrEqual(t, usage.CPU, 20*time.Millisecond)
 	assert.GreaterOrEqual(t, usage.Allocs, uint64(100))
 	assert.GreaterOrEqual(t, usage.Bytes, uint64(1_000_000))
-}
-
-func TestRegionPassesTheErrorOn(t *testing.T) {
 	broken := errors.New("broken")
-	_, err := Region(func() error { return broken })
+	_, err = Region(func() error { return broken })
 	assert.ErrorIs(t, err, broken)
 }
 
@@ -62,11 +60,17 @@ func TestThisMachine(t *testing.T) {
 	assert.Equal(t, runtime.NumCPU(), machine.Cores)
 	assert.Equal(t, runtime.Version(), machine.Go)
 	assert.Contains(t, machine.OS, runtime.GOOS)
-	if runtime.GOOS == "linux" {
-		assert.NotZero(t, machine.MemoryBytes)
-		text, _ := Load()
-		assert.NotEqual(t, "unknown", text)
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc")
 	}
+	assert.NotZero(t, machine.MemoryBytes)
+	text, _ := Load()
+	assert.NotEqual(t, "unknown", text)
+	require.NoError(t, ForgetPeak(os.Getpid()))
+	cores, err := Cores()
+	require.NoError(t, err)
+	assert.Positive(t, cores.All)
+	assert.InDelta(t, 0.1, Ticks{All: 550, Stolen: 20}.StolenSince(Ticks{All: 450, Stolen: 10}), 1e-9)
 }
 
 // TestVersions checks that a module taken from a folder of the working directory has no version.
