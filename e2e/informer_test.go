@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,16 +76,10 @@ type followed struct {
 	source  *follow.Source
 	replica *checker.Replica
 	stop    func()
-
-	mu     sync.Mutex
-	faults []string // reported by the replica
+	faults  testkit.Journal // reported by the replica
 }
 
-func (f *followed) report(_, fault string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.faults = append(f.faults, fault)
-}
+func (f *followed) report(_, fault string) { f.faults.Note("%s", fault) }
 
 // startFollowing runs an informer of r and returns once its handler has the initial state.
 func startFollowing(t *testing.T, ctx context.Context, r *follow.Resource, m follow.Mode, options kinformer.Options) *followed {
@@ -128,9 +121,7 @@ func (f *followed) check(t *testing.T, ctx context.Context, r *follow.Resource) 
 	told, _ := f.replica.Notifications()
 	assert.True(t, f.HasSynced())
 	checkDecoding(t, f)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	assert.Empty(t, f.faults)
+	assert.Empty(t, f.faults.Take())
 	t.Logf("%d objects, %d notifications, %d lists, %d streams, %d watches", len(want), told,
 		f.source.Lists.Load(), f.source.Streams.Load(), f.source.Watches.Load())
 }

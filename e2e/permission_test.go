@@ -30,11 +30,6 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// stopOnAnything stops on every error before the first list.
-func stopOnAnything(_ context.Context, failure kinformer.Failure) kinformer.ErrorDecision {
-	return kinformer.ErrorDecision{Stop: !failure.Synced}
-}
-
 // podInformers starts an informer of pods from each factory, with the options and a backoff of 20 ms.
 func podInformers(t *testing.T, ctx context.Context, config *rest.Config, options kinformer.Options) map[string]cache.SharedIndexInformer {
 	t.Helper()
@@ -74,7 +69,10 @@ func TestPermissionsLapse(t *testing.T) {
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "before")
 	for name, policy := range map[string]kinformer.ErrorPolicy{
-		"stop-on-forbidden": kinformer.StopOnForbidden, "stop-on-anything": stopOnAnything, "wait-for-resource": kinformer.ExpectNotFound(time.Second),
+		"stop-on-forbidden": kinformer.StopOnForbidden, "wait-for-resource": kinformer.ExpectNotFound(time.Second),
+		"stop-on-anything": func(_ context.Context, failure kinformer.Failure) kinformer.ErrorDecision {
+			return kinformer.ErrorDecision{Stop: !failure.Synced}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var permission follow.Gate

@@ -113,9 +113,7 @@ func (s manySources) check(t *testing.T, ctx context.Context, want checker.Conte
 		require.NoError(t, err, name)
 		assert.True(t, report.Equal(), "%s: %v", name, report)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	assert.Empty(t, s.faults)
+	assert.Empty(t, s.faults.Take())
 }
 
 // TestSources checks that an informer of two namespaces and of two overlapping selectors has the

@@ -89,9 +89,7 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 		r.Close()
 		return network.open.Load() == 0
 	}), "connections are open")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	assert.Empty(t, f.faults)
+	assert.Empty(t, f.faults.Take())
 	return synced
 }
 
