@@ -123,8 +123,7 @@ func TestAudit(t *testing.T) {
 func TestAuditOfARestoredServer(t *testing.T) {
 	defer func(usual time.Duration) { beside.AheadPause = usual }(beside.AheadPause)
 	beside.AheadPause = time.Second
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{})
+	ctx, srv := startServer(t, apiserver.Options{})
 	config := srv.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return hooked{next, func(request *http.Request) (*http.Response, error) {

@@ -45,13 +45,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startServer starts a child process and stops it when the test ends.
-func startServer(t *testing.T, ctx context.Context, options apiserver.Options) *apiserver.Server {
+// startServer starts a child process, and stops it when the test ends. It returns a context that bounds the test.
+func startServer(t *testing.T, options apiserver.Options) (context.Context, *apiserver.Server) {
 	t.Helper()
-	srv, err := apiserver.StartChild(ctx, options)
+	srv, err := apiserver.StartChild(t.Context(), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	return srv
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx, srv
 }
 
 // restart kills the server, calls meanwhile, and starts the server again at the same address.
@@ -62,12 +64,6 @@ func restart(t *testing.T, ctx context.Context, srv *apiserver.Server, meanwhile
 		do()
 	}
 	require.NoError(t, srv.Restart(ctx))
-}
-
-func patientContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // followed is a running informer with a handler that maintains a replica.
@@ -189,8 +185,7 @@ func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *ap
 	for _, name := range []string{"pods-protobuf", "crd-dynamic"} {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(name+"/"+string(m), func(t *testing.T) {
-				ctx := patientContext(t)
-				srv := startServer(t, ctx, apiserver.Options{})
+				ctx, srv := startServer(t, apiserver.Options{})
 				test(t, ctx, srv, resourceOf(t, srv, name), m)
 			})
 		}
@@ -254,8 +249,7 @@ var paged = kinformer.Options{Requests: kinformer.Requests{PageSize: 2, Backoff:
 // list in pages at exactly that version: list and watch could repeat until etcd discards the version,
 // minutes later.
 func TestInformerWithPagesSurvivesARestart(t *testing.T) {
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{})
+	ctx, srv := startServer(t, apiserver.Options{})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "a", "b", "c")
 	f := startFollowing(t, ctx, r, follow.ListMode, paged)
@@ -285,8 +279,7 @@ func (h hooked) RoundTrip(request *http.Request) (*http.Response, error) { retur
 // by an event.
 func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	t.Parallel()
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{DisableWatchCache: true})
+	ctx, srv := startServer(t, apiserver.Options{DisableWatchCache: true})
 	var permission follow.Gate // ends watches
 	var compacted atomic.Bool
 	writes, config := resourceOver(t, srv, "pods-protobuf", srv.Config()), srv.Config()

@@ -138,7 +138,8 @@ func watchLeases(t *testing.T) (check func()) {
 				taken++
 				over := before.RenewTime.Add(time.Duration(*before.LeaseDurationSeconds) * time.Second)
 				if *after.HolderIdentity != "" {
-					assert.False(t, after.AcquireTime.Time.Before(over), "%s of %s taken by %s too early", name, *before.HolderIdentity, *after.HolderIdentity)
+					assert.False(t, after.AcquireTime.Time.Before(over), "%s of %s taken by %s too early",
+						name, *before.HolderIdentity, *after.HolderIdentity)
 				}
 			}
 		}

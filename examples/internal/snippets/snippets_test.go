@@ -32,8 +32,8 @@ import (
 // packages are the packages that snippets may use, by their names in snippets.
 var packages = func() map[string]string {
 	all := map[string]string{
-		"corev1": "k8s.io/api/core/v1", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "typedcorev1": "k8s.io/client-go/kubernetes/typed/core/v1",
-		"ctrl": "sigs.k8s.io/controller-runtime", "ctrlcache": "sigs.k8s.io/controller-runtime/pkg/cache",
+		"corev1": "k8s.io/api/core/v1", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "ctrl": "sigs.k8s.io/controller-runtime",
+		"ctrlcache": "sigs.k8s.io/controller-runtime/pkg/cache", "typedcorev1": "k8s.io/client-go/kubernetes/typed/core/v1",
 	}
 	for _, named := range []string{
 		"context", "flag", "fmt", "log", "net/http", "time", "github.com/prometheus/client_golang/prometheus",

@@ -5,6 +5,8 @@ package e2e_test
 
 import (
 	"context"
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,15 +50,14 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 	all := map[string]cache.SharedIndexInformer{
 		"typed": wrapped.Core().V1().Pods().Informer(), "dynamic": dyn.ForResource(pods).Informer(), "metadata": meta.ForResource(pods).Informer(),
 	}
-	wrapped.StartWithContext(ctx)
-	dyn.StartWithContext(ctx)
-	meta.StartWithContext(ctx)
-	t.Cleanup(func() {
-		stop()
-		wrapped.Shutdown()
-		dyn.Shutdown()
-		meta.Shutdown()
-	})
+	for _, f := range []interface {
+		StartWithContext(context.Context)
+		Shutdown()
+	}{wrapped, dyn, meta} {
+		f.StartWithContext(ctx)
+		t.Cleanup(f.Shutdown)
+	}
+	t.Cleanup(stop) // before all Shutdowns
 	return all
 }
 
@@ -64,8 +65,7 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 // policy, and then receive the state written meanwhile.
 func TestPermissionsLapse(t *testing.T) {
 	t.Parallel()
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{})
+	ctx, srv := startServer(t, apiserver.Options{})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "before")
 	for name, policy := range map[string]kinformer.ErrorPolicy{
@@ -108,8 +108,7 @@ func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
 // factories at once and reports the reason to WaitForSync and OnStop.
 func TestPermissionsMissing(t *testing.T) {
 	t.Parallel()
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{})
+	ctx, srv := startServer(t, apiserver.Options{})
 	var permission follow.Gate
 	permission.Withdraw()
 	config := srv.ProtobufConfig()
@@ -137,8 +136,7 @@ func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want
 // role is bound to the user.
 func TestRoleIsBoundLater(t *testing.T) {
 	t.Parallel()
-	ctx := patientContext(t)
-	srv := startServer(t, ctx, apiserver.Options{RBAC: true})
+	ctx, srv := startServer(t, apiserver.Options{RBAC: true})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "one")
 	want := listed(t, ctx, r)
@@ -164,5 +162,78 @@ func TestRoleIsBoundLater(t *testing.T) {
 	for kind, informer := range all {
 		require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()), kind)
 		require.NoError(t, awaitVersions(ctx, informer, want), kind)
+	}
+}
+
+// refusals refuses the first request of each kind and records the times of requests.
+type refusals struct {
+	after int // seconds
+
+	mu   sync.Mutex
+	came map[string][]time.Time
+}
+
+func (s *refusals) refuse(r *http.Request) (seconds int) {
+	query := r.URL.Query()
+	kind := "list"
+	switch {
+	case query.Get("sendInitialEvents") == "true":
+		kind = "stream"
+	case query.Get("watch") != "":
+		kind = "watch"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.came[kind] = append(s.came[kind], time.Now())
+	if len(s.came[kind]) == 1 {
+		return s.after
+	}
+	return 0
+}
+
+// check waits for the second request of the kind, and reports an error if it arrived too early.
+func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
+	t.Helper()
+	var came []time.Time
+	require.NoError(t, until(ctx, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		came = s.came[kind]
+		return len(came) >= 2
+	}), kind)
+	assert.GreaterOrEqual(t, came[1].Sub(came[0]), time.Duration(s.after)*time.Second, kind)
+}
+
+// TestInformersHonorRetryAfter checks that after a refusal with 429 the next request waits for the time
+// given by the server, which exceeds the first backoff, and that the informer catches up.
+func TestInformersHonorRetryAfter(t *testing.T) {
+	t.Parallel()
+	const after = 2
+	ctx, srv := startServer(t, apiserver.Options{})
+	type refused struct {
+		*followed
+		refusals
+		resource *follow.Resource
+		first    string // the kind of the first request
+	}
+	var all []*refused
+	for kind := range follow.Kinds() {
+		created(t, ctx, resourceOf(t, srv, kind), "retry-after")
+		for mode, first := range map[follow.Mode]string{follow.ListMode: "list", follow.WatchListMode: "stream"} {
+			f := &refused{first: first, refusals: refusals{after: after, came: map[string][]time.Time{}}}
+			read := srv.Config()
+			read.Wrap((&follow.Gate{Refuse: f.refuse}).Wrap)
+			f.resource = resourceOver(t, srv, kind, read)
+			f.followed = newFollowed(f.resource, mode, kinformer.Options{})
+			f.source.WatchSeconds = func() int64 { return 2 } // a watch soon follows the watch-list
+			f.start(t)
+			all = append(all, f)
+		}
+	}
+	for _, f := range all {
+		f.refusals.check(t, ctx, f.first)
+		f.refusals.check(t, ctx, "watch")
+		f.followed.check(t, ctx, f.resource)
+		assert.GreaterOrEqual(t, f.source.Throttled.Load(), int64(2), "no refusal was hidden from the informer")
 	}
 }
