@@ -98,7 +98,7 @@ func TestPermissionsLapse(t *testing.T) {
 	}
 }
 
-func forbidden(t *testing.T, informer cache.SharedIndexInformer) bool {
+func forbidden(t *testing.T, informer inspect.Syncer) bool {
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)

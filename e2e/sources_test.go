@@ -141,10 +141,7 @@ func TestSources(t *testing.T) {
 			require.NoError(t, kinformer.WaitForSync(ctx, s.SharedIndexInformer))
 
 			permission.Withdraw()
-			require.NoError(t, until(ctx, func() bool {
-				status, err := inspect.StatusOf(s.Source("b"))
-				return err == nil && status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
-			}))
+			require.NoError(t, until(ctx, func() bool { return forbidden(t, s.Source("b")) }))
 			events := func() int { told, _ := s.replica.Notifications(); return told }
 			before := events()
 			require.NoError(t, until(ctx, func() bool { return events() > before+100 }), "the others go on")

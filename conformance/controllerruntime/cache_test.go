@@ -38,8 +38,7 @@ var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 // TestInformersOfACache checks lists and informers of objects of all types, and that an informer stops when
 // it is removed.
 func TestInformersOfACache(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	s.createPods(t, ctx, "default", 4)
 	var ours counted
 	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{NewInformer: ours.newInformer}, nil)
@@ -107,8 +106,7 @@ func checkHandedOut(t *testing.T, ctx context.Context, informer ctrlcache.Inform
 }
 
 func TestFieldIndex(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	s.createPods(t, ctx, "default", 4)
 	s.createPods(t, ctx, "other", 2)
 	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, func(mgr ctrl.Manager) {
@@ -132,8 +130,7 @@ func TestFieldIndex(t *testing.T) {
 }
 
 func TestSeveralNamespaces(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	for _, namespace := range []string{"a", "b", "c"} {
 		s.createPods(t, ctx, namespace, 2)
 	}
@@ -156,8 +153,7 @@ func TestSeveralNamespaces(t *testing.T) {
 // TestNamesOfInformers checks that each informer of two namespaces has the same metrics series at each
 // start, whichever starts first, and that logs name it by resource and namespace.
 func TestNamesOfInformers(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	config := s.Config()
 	config.Wrap(direct.Transport)
 	server := strings.TrimPrefix(config.Host, "https://")
@@ -239,7 +235,9 @@ func cacheOf(example func() client.Object) func(context.Context, *rest.Config, *
 // TestMatrix is the test of package matrix for caches of controller-runtime. Metadata caches change the
 // results of lists and watches, and therefore do not decode directly.
 func TestMatrix(t *testing.T) {
-	matrix.Compare(t, patientContext(t),
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	matrix.Compare(t, ctx,
 		matrix.Client{Name: "typed", Encodings: []string{matrix.JSON, matrix.Protobuf}, Run: cacheOf(func() client.Object { return &corev1.Pod{} })},
 		matrix.Client{Name: "unstructured", Encodings: []string{matrix.JSON}, Run: cacheOf(func() client.Object {
 			u := &unstructured.Unstructured{}

@@ -70,8 +70,7 @@ func receive(t *testing.T, ctx context.Context, seen <-chan string) string {
 }
 
 func TestReconcilerOverStopAndRestart(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	s.createPods(t, ctx, "default", 4)
 	seen := make(chan string, 10)
 	_, stop := startManager(t, ctx, s, ctrlcache.Options{}, withReconciler(t, seen))
@@ -100,9 +99,10 @@ func TestReconcilerOverStopAndRestart(t *testing.T) {
 // are forbidden, ends at the first refusal by the server, with the reason, and not after controller-runtime's
 // two minutes.
 func TestStopHandlerEndsAManager(t *testing.T) {
-	ctx, stop := context.WithCancelCause(patientContext(t))
+	ctx, s := newStage(t)
+	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	config := newStage(t, ctx).Config()
+	config := s.Config()
 	var permission follow.Gate
 	config.Wrap(permission.Wrap)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{

@@ -42,11 +42,18 @@ func named(t *testing.T, name string) *cache.InformerName {
 	return n
 }
 
-// runSynced runs c until it has synced, and returns when it has ended.
-func runSynced(t *testing.T, c cache.Controller) {
+// published runs c until it has synced, checks the metrics of its queue and handlers, and returns the version of
+// its store.
+func published(t *testing.T, c cache.Controller, name string) string {
 	t.Helper()
-	defer testkit.InBackground(t, c.RunWithContext)()
+	stop := testkit.InBackground(t, c.RunWithContext)
 	require.True(t, cache.WaitFor(t.Context(), "", c.HasSyncedChecker()))
+	stop()
+	samples := scrape(t, name)
+	assert.Equal(t, "0", samples["informer_queued_items"])
+	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+	assert.Contains(t, samples, "informer_store_resource_version")
+	return samples["informer_store_resource_version"]
 }
 
 // scrape returns the samples that the process exposes for the informer's name, with the values by
@@ -86,11 +93,8 @@ func TestImportAlonePublishes(t *testing.T) {
 				t.Skip("client-go publishes the version of an informer's store since v0.37")
 			}
 			source := cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1"))
-			runSynced(t, make(source, named(t, name).WithResource(podsResource)))
-			samples := scrape(t, name)
-			assert.Equal(t, fmt.Sprint(source.ResourceVersion()), samples["informer_store_resource_version"])
-			assert.Equal(t, "0", samples["informer_queued_items"])
-			assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+			version := published(t, make(source, named(t, name).WithResource(podsResource)), name)
+			assert.Equal(t, fmt.Sprint(source.ResourceVersion()), version)
 		})
 	}
 }
@@ -98,11 +102,7 @@ func TestImportAlonePublishes(t *testing.T) {
 // TestFactoryPublishes passes the name to the wrapped factory only.
 func TestFactoryPublishes(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(testkit.Pod("a", "1")), 0, informers.WithInformerName(named(t, "factory"))))
-	runSynced(t, f.Core().V1().Pods().Informer())
-	samples := scrape(t, "factory")
-	assert.Contains(t, samples, "informer_store_resource_version")
-	assert.Equal(t, "0", samples["informer_queued_items"])
-	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+	published(t, f.Core().V1().Pods().Informer(), "factory")
 }
 
 // TestReleasedNamePublishesNothing relies on the gauge of the import to check the identity itself.

@@ -8,7 +8,6 @@ package wire_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"reflect"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -267,21 +265,14 @@ func FuzzListBody(f *testing.F) {
 
 // framesOf encodes events as a server does.
 func framesOf(f *testing.F, kind wireKind, events ...watch.Event) []byte {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), kind.mime)
 	var buf bytes.Buffer
+	w := info.StreamSerializer.NewFrameWriter(&buf)
 	for _, event := range events {
 		body, err := kind.encode(event.Object)
 		require.NoError(f, err)
 		frame := &metav1.WatchEvent{Type: string(event.Type), Object: runtime.RawExtension{Raw: body}}
-		if kind.mime == runtime.ContentTypeJSON {
-			text, err := json.Marshal(frame)
-			require.NoError(f, err)
-			buf.Write(text)
-			continue
-		}
-		var framed bytes.Buffer
-		require.NoError(f, protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme).Encode(frame, &framed))
-		_, err = protobuf.LengthDelimitedFramer.NewFrameWriter(&buf).Write(framed.Bytes())
-		require.NoError(f, err)
+		require.NoError(f, info.StreamSerializer.Encode(frame, w))
 	}
 	return buf.Bytes()
 }
