@@ -66,7 +66,9 @@ func clients() []Client {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	return []Client{
 		{"generated", both, follows(&corev1.Pod{}, newTyped,
-			func(c *kubernetes.Clientset) cache.ListerWatcher { return follow.ListWatchOf(c.CoreV1().Pods(Namespace)) })},
+			func(c *kubernetes.Clientset) cache.ListerWatcher {
+				return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
+			})},
 		{"ListWatch of a client", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
 		})},
@@ -74,9 +76,13 @@ func clients() []Client {
 			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
 		})},
 		{"dynamic", []string{JSON}, follows(&unstructured.Unstructured{}, dynamic.NewForConfigAndClient,
-			func(c *dynamic.DynamicClient) cache.ListerWatcher { return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace)) })},
+			func(c *dynamic.DynamicClient) cache.ListerWatcher {
+				return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+			})},
 		{"metadata", []string{Protobuf}, follows(&metav1.PartialObjectMetadata{}, metadata.NewForConfigAndClient,
-			func(c metadata.Interface) cache.ListerWatcher { return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace)) })},
+			func(c metadata.Interface) cache.ListerWatcher {
+				return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+			})},
 	}
 }
 
