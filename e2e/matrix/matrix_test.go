@@ -62,27 +62,24 @@ func pairsOf(cases []Case) map[string]bool {
 
 // clients returns the kinds of client-go and kinformer.
 func clients() []Client {
-	both, newTyped := []string{JSON, Protobuf}, kubernetes.NewForConfigAndClient
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	both, pods := []string{JSON, Protobuf}, corev1.SchemeGroupVersion.WithResource("pods")
+	newTyped, newDynamic, newMetadata := kubernetes.NewForConfigAndClient, dynamic.NewForConfigAndClient, metadata.NewForConfigAndClient
 	return []Client{
-		{"generated", both, follows(&corev1.Pod{}, newTyped,
-			func(c *kubernetes.Clientset) cache.ListerWatcher {
-				return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
-			})},
+		{"generated", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
+			return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
+		})},
 		{"ListWatch of a client", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
 		})},
 		{"direct.NewListWatch", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
 		})},
-		{"dynamic", []string{JSON}, follows(&unstructured.Unstructured{}, dynamic.NewForConfigAndClient,
-			func(c *dynamic.DynamicClient) cache.ListerWatcher {
-				return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
-			})},
-		{"metadata", []string{Protobuf}, follows(&metav1.PartialObjectMetadata{}, metadata.NewForConfigAndClient,
-			func(c metadata.Interface) cache.ListerWatcher {
-				return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
-			})},
+		{"dynamic", []string{JSON}, follows(&unstructured.Unstructured{}, newDynamic, func(c *dynamic.DynamicClient) cache.ListerWatcher {
+			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+		})},
+		{"metadata", []string{Protobuf}, follows(&metav1.PartialObjectMetadata{}, newMetadata, func(c metadata.Interface) cache.ListerWatcher {
+			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+		})},
 	}
 }
 

@@ -32,12 +32,9 @@ func TestWithPoints(t *testing.T) {
 			"package p; import interleave \"" + interleave + "\"\n\nimport \"runtime\"\n\nfunc f() { interleave.Yield() }\n\nvar _ = runtime.Gosched\n",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := withPoints("p.go", []byte(c.text))
-			if err != nil || string(got) != c.want {
-				t.Errorf("%v\n%s\ninstead of\n%s", err, got, c.want)
-			}
-		})
+		if got, err := withPoints("p.go", []byte(c.text)); err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n%s\ninstead of\n%s", name, err, got, c.want)
+		}
 	}
 	if _, err := withPoints("p.go", []byte("package")); err == nil {
 		t.Error("no error for a text that is not a Go file")
