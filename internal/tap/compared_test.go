@@ -17,7 +17,7 @@ import (
 )
 
 // alteredItem returns a change of the first item of each list.
-func alteredItem(change func(metav1.Object)) func(context.Context, clientgo.ListerWithContext, metav1.ListOptions) (runtime.Object, error) {
+func alteredItem(change func(metav1.Object)) listChange {
 	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
 		if err != nil {
@@ -54,15 +54,12 @@ func TestCompared(t *testing.T) {
 			".UID":             func(obj metav1.Object) { obj.SetUID("other") },
 			".ResourceVersion": func(obj metav1.Object) { obj.SetResourceVersion("1") },
 		} {
-			server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-			lw := altered{k.make(t, server.config(transport)), alteredItem(change), nil}
-			source := tappedOf(lw, k.example, unlabelled)
-			_, err := source.ListWithContext(t.Context(), firstList)
+			source := k.altering(alteredItem(change), nil).tapped(t, served{}, unlabelled)
 			if what == "" {
-				assert.NoError(t, err)
+				assert.Equal(t, "direct", asked(t, source, 1))
 				continue
 			}
-			isDoubt(t, err)
+			err := source.doubts(t)
 			if k.name != "dynamic" {
 				assert.ErrorContains(t, err, "differs at object.ObjectMeta"+what)
 			}

@@ -23,26 +23,23 @@ import (
 // TestPart checks that objects of other shards are not decoded, except those that both decode, and
 // that the remaining objects equal those of client-go in the shard.
 func TestPart(t *testing.T) {
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
+	everyOwnKind(t, func(t *testing.T, k kind) {
 		all := pods(40, "4")
 		for i := range all {
 			all[i].UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name))))
 		}
-		server := func() *server {
-			return newServer(t, http2, []answer{list("5", all...)}, []answer{events(false, added(all)...)})
-		}
-		plain := k.make(t, server().config())
-		items, script := ask(t, plain, firstList).Items, follow(t, plain, firstWatch, 0).Events
+		plain := k.plain(t, serving(all))
+		items, script := ask(t, plain, firstList).Items, watched(t, plain).Events
 		var listed, decoded int64
 		for i := range 2 {
 			part, err := shard.RangeOf(i, 2)
 			require.NoError(t, err)
-			source := tappedOf(k.make(t, server().config(transport)), k.example, func(o *tap.Options) { o.Make, o.Part = nil, part })
+			source := k.tapped(t, serving(all), func(o *tap.Options) { o.Part = part })
 			got := ask(t, source, firstList).Items
 			assert.Equal(t, of(part, items), of(part, got))
 			assert.Equal(t, got, of(part, got), "in lists nothing else comes")
 			listed += int64(len(got))
-			outcome := follow(t, source, firstWatch, 0).Events
+			outcome := watched(t, source).Events
 			assert.Equal(t, eventsOf(part, script), eventsOf(part, outcome))
 			assert.Less(t, len(outcome), len(script)-10)
 			state := source.ledger.State()
@@ -79,9 +76,9 @@ func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
 func TestPartEmpty(t *testing.T) {
 	part, err := shard.RangeOf(0, math.MaxInt)
 	require.NoError(t, err)
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
-		server := newServer(t, http2, []answer{list("5", pods(3, "4")...), list("6")}, nil)
-		source := tappedOf(k.make(t, server.config(transport)), k.example, func(o *tap.Options) { o.Make, o.Part = nil, part })
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		lists := []answer{list("5", pods(3, "4")...), list("6")}
+		source := k.tapped(t, served{lists: lists}, func(o *tap.Options) { o.Part = part })
 		for _, version := range []string{"5", "6"} {
 			got := ask(t, source, firstList)
 			assert.Empty(t, got.Err)

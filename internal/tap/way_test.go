@@ -28,9 +28,9 @@ func TestUpdates(t *testing.T) {
 		next.ResourceVersion, next.Status.Message = strconv.Itoa(30+i), strconv.Itoa(i)
 		script = append(script, event{watch.Modified, next})
 	}
-	server := newServer(t, true, nil, []answer{events(false, script...)})
-	source := tappedOf(kinds[0].make(t, server.config(transport)), kinds[0].example, remembers)
-	got := follow(t, source, firstWatch, 0).Events
+	k := kinds[0]
+	k.http2 = true
+	got := watched(t, k.tapped(t, served{watches: []answer{events(false, script...)}}, remembers)).Events
 	if assert.Len(t, got, len(script)) {
 		last, before := got[len(got)-1].Object.(*v1.Pod), got[len(got)-2].Object.(*v1.Pod)
 		assert.Same(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
