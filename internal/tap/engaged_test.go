@@ -6,7 +6,6 @@ package tap_test
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -41,27 +40,15 @@ type trip func(*http.Request) (*http.Response, error)
 
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// unzips returns a RoundTripper that requests compressed responses, outside of direct.Transport,
-// which therefore receives them compressed.
-func unzips(rt http.RoundTripper) http.RoundTripper {
-	ours := transport(rt)
-	return trip(func(r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Header.Set("Accept-Encoding", "gzip")
-		resp, err := ours.RoundTrip(r)
-		if err != nil || resp.Header.Get("Content-Encoding") == "" {
-			return resp, err
+// encoded returns a transport of package direct that receives responses with a content encoding.
+func encoded(rt http.RoundTripper) http.RoundTripper {
+	return transport(trip(func(r *http.Request) (*http.Response, error) {
+		resp, err := rt.RoundTrip(r)
+		if err == nil {
+			resp.Header.Set("Content-Encoding", "gzip")
 		}
-		z, err := gzip.NewReader(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{z, resp.Body}
-		return resp, nil
-	})
+		return resp, err
+	}))
 }
 
 // readBy is a body that a function reads.
@@ -136,7 +123,7 @@ func TestNotEngaged(t *testing.T) {
 		"option":        {why: "Decoding.Off says so", options: []func(*tap.Options){func(o *tap.Options) { o.Off = true }}},
 		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", kill: "off"},
 		"no decoder":    {why: "there is no decoder for the type in protobuf", options: []func(*tap.Options){noDecoders}},
-		"compressed":    {why: `content encoding "gzip"`, wraps: []wrapper{unzips}},
+		"compressed":    {why: `content encoding "gzip"`, wraps: []wrapper{encoded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(tap.KillSwitch, c.kill)
@@ -144,10 +131,8 @@ func TestNotEngaged(t *testing.T) {
 			assert.Len(t, ask(t, source, firstList).Items, 20)
 			assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
 			assert.Len(t, watched(t, source).Events, len(manyEvents()))
-			if name != "compressed" { // watches are not compressed
-				assert.False(t, source.ledger.State().On)
-				assert.Zero(t, source.ledger.State().Decoded)
-			}
+			assert.False(t, source.ledger.State().On)
+			assert.Zero(t, source.ledger.State().Decoded)
 		})
 	}
 }
@@ -407,52 +392,46 @@ func TestFilteredWatchAfterList(t *testing.T) {
 	}
 }
 
-// edits returns a change of lists of pods.
-func edits(f func(*v1.PodList) runtime.Object) listChange {
+// edits returns a change of lists.
+func edits[L runtime.Object](change func(L)) listChange {
 	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			change(list.(L))
 		}
-		return f(list.(*v1.PodList)), nil
+		return list, err
 	}
 }
 
 // changes are changes that a ListFunc may make.
 var changes = map[string]listChange{
-	"edits": edits(func(l *v1.PodList) runtime.Object {
+	"edits": edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			l.Items[i].Labels["edited"] = "yes"
 		}
-		return l
 	}),
-	"sets kinds": edits(func(l *v1.PodList) runtime.Object {
+	"sets kinds": edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			l.Items[i].APIVersion, l.Items[i].Kind = "v1", "Pod"
 		}
-		return l
 	}),
-	"drops one": edits(func(l *v1.PodList) runtime.Object {
-		l.Items = l.Items[:len(l.Items)-1]
-		return l
-	}),
-	"adds one": edits(func(l *v1.PodList) runtime.Object {
-		l.Items = append(l.Items, *pod("more", "4"))
-		return l
-	}),
-	"another list": edits(func(l *v1.PodList) runtime.Object {
-		return &metav1.List{ListMeta: l.ListMeta}
-	}),
-	"filters": edits(func(l *v1.PodList) runtime.Object {
+	"drops one": edits(func(l *v1.PodList) { l.Items = l.Items[:len(l.Items)-1] }),
+	"adds one":  edits(func(l *v1.PodList) { l.Items = append(l.Items, *pod("more", "4")) }),
+	"filters": edits(func(l *v1.PodList) {
 		l.Items = slices.DeleteFunc(l.Items, func(p v1.Pod) bool { return p.Labels["app"] == "" })
-		return l
 	}),
-	"defaults": edits(func(l *v1.PodList) runtime.Object {
+	"defaults": edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			l.Items[i].Labels["app"] = cmp.Or(l.Items[i].Labels["app"], "default")
 		}
-		return l
 	}),
+	"another list": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return &metav1.List{ListMeta: list.(*v1.PodList).ListMeta}, nil
+	},
 	"fails": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
 		if err == nil && len(list.(*v1.PodList).Items) != 20 {
@@ -465,13 +444,7 @@ var changes = map[string]listChange{
 		if err != nil {
 			return nil, err
 		}
-		b, err := plain.ListWithContext(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		both := a.(*v1.PodList)
-		both.Items = append(both.Items, b.(*v1.PodList).Items...)
-		return both, nil
+		return edits(func(b *v1.PodList) { b.Items = append(a.(*v1.PodList).Items, b.Items...) })(ctx, plain, o)
 	},
 }
 
@@ -507,7 +480,7 @@ func TestLateRequest(t *testing.T) {
 
 // TestReadLater checks that a body read after the call has returned is complete.
 func TestReadLater(t *testing.T) {
-	set := client(t, newServer(t, false, served{}).config(transport))
+	set := clients(t, newServer(t, false, served{}).config(transport)).RESTClient()
 	var body io.ReadCloser
 	source := tappedOf(altered{list: func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (_ runtime.Object, err error) {
 		body, err = set.Get().Resource("pods").VersionedParams(&o, metav1.ParameterCodec).Stream(context.WithoutCancel(ctx))
@@ -772,26 +745,22 @@ func TestReceivedNoMore(t *testing.T) {
 // TestHost checks that the ledger has the host of the last request, for a list or a watch, even
 // without a response.
 func TestHost(t *testing.T) {
-	sent := func(ctx context.Context, url string) error {
-		tap.From(ctx).Begin(httptest.NewRequest("GET", url, nil))
+	var host string
+	refused := func(ctx context.Context) error {
+		tap.From(ctx).Begin(httptest.NewRequest("GET", "https://"+host+"/api/v1/pods", nil))
 		return testkit.ErrRefused
 	}
-	var ledger tap.Ledger
-	source := tap.New(&clientgo.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			return nil, sent(ctx, "https://a:6443/api/v1/pods")
-		},
-		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			return nil, sent(ctx, "https://b:6443/api/v1/pods")
-		},
-	}, &v1.Pod{}, tap.Options{Ledger: &ledger})
-	assert.Empty(t, ledger.Host())
-	_, err := source.ListWithContext(t.Context(), metav1.ListOptions{})
-	assert.ErrorIs(t, err, testkit.ErrRefused)
-	assert.Equal(t, "a:6443", ledger.Host())
-	_, err = source.WatchWithContext(t.Context(), metav1.ListOptions{})
-	assert.ErrorIs(t, err, testkit.ErrRefused)
-	assert.Equal(t, "b:6443", ledger.Host())
+	source := tappedOf(&clientgo.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { return nil, refused(ctx) },
+		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) { return nil, refused(ctx) },
+	}, &v1.Pod{})
+	assert.Empty(t, source.ledger.Host())
+	host = "a:6443"
+	assert.Equal(t, testkit.ErrRefused.Error(), listed(t, source).Err)
+	assert.Equal(t, host, source.ledger.Host())
+	host = "b:6443"
+	assert.Equal(t, testkit.ErrRefused.Error(), watched(t, source).Err)
+	assert.Equal(t, host, source.ledger.Host())
 }
 
 // TestBytes checks that the counts are the bytes of lists and watches sent by the server, which RoundTrippers below

@@ -6,9 +6,11 @@ package tap_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,15 +20,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 )
@@ -69,9 +74,10 @@ func TestListsEqual(t *testing.T) {
 	first := metav1.ListMeta{ResourceVersion: "5", Continue: "more", RemainingItemCount: &remaining}
 	lists := []answer{page(first), page(first, pods(20, "4")...), list("5", pods(15, "3")...)}
 	everyKind(t, func(t *testing.T, k kind) {
-		plain, direct, state := plainAndTapped(t, k, served{lists: lists}, func(t testing.TB, lw clientgo.ListerWatcherWithContext) []outcome {
+		pages := func(t testing.TB, lw clientgo.ListerWatcherWithContext) []outcome {
 			return []outcome{listed(t, lw), listed(t, lw), ask(t, lw, metav1.ListOptions{Limit: 500, Continue: "more"})}
-		})
+		}
+		plain, direct, state := plainAndTapped(t, k, served{lists: lists}, pages)
 		for i, items := range []int{0, 20, 15} {
 			require.Len(t, direct[i].Items, items)
 			assert.Equal(t, "5", direct[i].Meta.ResourceVersion)
@@ -387,6 +393,43 @@ func TestDifferentItem(t *testing.T) {
 	})
 }
 
+// TestCompared checks that only the result of Compared is compared.
+func TestCompared(t *testing.T) {
+	unlabelled := func(o *tap.Options) {
+		o.Make = nil
+		o.Compared = func(obj runtime.Object) runtime.Object {
+			obj = obj.DeepCopyObject()
+			obj.(metav1.Object).SetLabels(nil)
+			return obj
+		}
+	}
+	for _, k := range kinds {
+		for what, change := range map[string]func(metav1.Object){
+			"":                 func(obj metav1.Object) { obj.SetLabels(nil) },
+			".Name":            func(obj metav1.Object) { obj.SetName("other") },
+			".Namespace":       func(obj metav1.Object) { obj.SetNamespace("other") },
+			".UID":             func(obj metav1.Object) { obj.SetUID("other") },
+			".ResourceVersion": func(obj metav1.Object) { obj.SetResourceVersion("1") },
+		} {
+			first := edits(func(list runtime.Object) {
+				items, err := meta.ExtractList(list)
+				require.NoError(t, err)
+				change(items[0].(metav1.Object))
+			})
+			source := k.altering(first, nil).tapped(t, served{}, unlabelled)
+			if what == "" {
+				assert.Equal(t, "direct", asked(t, source, 1))
+				continue
+			}
+			err := source.doubts(t)
+			if k.name != "dynamic" {
+				assert.ErrorContains(t, err, "differs at object.ObjectMeta"+what)
+			}
+			assert.Len(t, ask(t, source, firstList).Items, 20)
+		}
+	}
+}
+
 // inJSON answers with a body.
 func inJSON(body string) answer {
 	return func(w http.ResponseWriter, r *http.Request) { reply(w, r, runtime.ContentTypeJSON, []byte(body)) }
@@ -586,35 +629,27 @@ func gadgetFrame(event watch.EventType, object string) []byte {
 	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", event, object)
 }
 
-// TestKindOfEvents checks that an event of another version or kind ends the watch as without a tap.
-// If objects of the type do not retain kind and version, the client decodes the watch, and the
-// state contains the reason.
-func TestKindOfEvents(t *testing.T) {
+// TestOddKinds checks that an event of another version or kind ends the watch as without a tap, and that lists, in
+// which client-go ignores the kinds of items, are the same. If objects of the type do not retain kind and version, the
+// client decodes the watch, and the state contains the reason.
+func TestOddKinds(t *testing.T) {
 	for kind := range odds {
+		items := ""
+		var frames [][]byte
+		for i := range 20 {
+			item := gadgetOf(kind, "example.com/v1", fmt.Sprint("g", i))
+			items += item + ","
+			frames = append(frames, gadgetFrame(watch.Added, item))
+		}
 		for _, other := range [][2]string{{kind, "example.com/v2"}, {"Widget", "example.com/v1"}} {
-			var frames [][]byte
-			for i := range 20 {
-				frames = append(frames, gadgetFrame(watch.Added, gadgetOf(kind, "example.com/v1", fmt.Sprint("g", i))))
-			}
-			frames = append(frames, gadgetFrame(watch.Modified, gadgetOf(other[0], other[1], "g3")), frames[0])
-			watches := []answer{stream(false, runtime.ContentTypeJSON, frames...)}
+			pieces := append(slices.Clone(frames), gadgetFrame(watch.Modified, gadgetOf(other[0], other[1], "g3")), frames[0])
+			watches := []answer{stream(false, runtime.ContentTypeJSON, pieces...)}
 			plain, direct, state := plainAndTapped(t, ofGadgets(kind), served{watches: watches}, watched)
 			require.Equal(t, watch.Error, plain.Events[20].Type)
 			assert.Equal(t, plain, direct)
 			assert.Zero(t, state.Decoded)
 			assert.Equal(t, "objects of the type do not tell their kind", state.Why)
 			assert.Equal(t, map[string]int64{state.Why: 1}, state.GivenUp)
-		}
-	}
-}
-
-// TestKindOfItems checks that lists of such types are the same as without a tap. client-go ignores
-// the kinds of items.
-func TestKindOfItems(t *testing.T) {
-	for kind := range odds {
-		items := ""
-		for i := range 20 {
-			items += gadgetOf(kind, "example.com/v1", fmt.Sprint("g", i)) + ","
 		}
 		items += gadgetOf("Widget", "example.com/v2", "other")
 		body := fmt.Sprintf(`{"kind":"%sList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, items)
@@ -631,14 +666,13 @@ const sampleStart = 40
 
 // bothWaysOf returns the indexes of the items of a list of n items that both decode.
 func bothWaysOf(t *testing.T, n int, change func(*tap.Options)) (places []int) {
-	k := podClients[0].altering(edits(func(l *v1.PodList) runtime.Object {
+	k := podClients[0].altering(edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			var place int
 			_, err := fmt.Sscanf(l.Items[i].Name, "p%d", &place)
 			require.NoError(t, err)
 			places = append(places, place)
 		}
-		return l
 	}), nil)
 	source := k.tapped(t, served{lists: []answer{list("5", pods(n, "4")...)}}, change)
 	require.Len(t, ask(t, source, firstList).Items, n)
@@ -680,4 +714,73 @@ func TestSampleOfABrokenPage(t *testing.T) {
 		assert.Len(t, ask(t, source, metav1.ListOptions{Limit: 500, Continue: got.Meta.Continue}).Items, items)
 	}
 	assert.EqualValues(t, (8+1)+(8+1)+3, source.ledger.State().Verified)
+}
+
+// TestPart checks that objects of other shards are not decoded, except those that both decode, and
+// that the remaining objects equal those of client-go in the shard.
+func TestPart(t *testing.T) {
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		all := pods(40, "4")
+		for i := range all {
+			all[i].UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name))))
+		}
+		plain := k.plain(t, serving(all))
+		items, script := ask(t, plain, firstList).Items, watched(t, plain).Events
+		var listed, decoded int64
+		for i := range 2 {
+			part, err := shard.RangeOf(i, 2)
+			require.NoError(t, err)
+			source := k.tapped(t, serving(all), func(o *tap.Options) { o.Part = part })
+			got := ask(t, source, firstList).Items
+			assert.Equal(t, of(part, items), of(part, got))
+			assert.Equal(t, got, of(part, got), "in lists nothing else comes")
+			listed += int64(len(got))
+			outcome := watched(t, source).Events
+			assert.Equal(t, eventsOf(part, script), eventsOf(part, outcome))
+			assert.Less(t, len(outcome), len(script)-10)
+			state := source.ledger.State()
+			decoded += state.Decoded + state.Verified
+			assert.Empty(t, state.GivenUp)
+		}
+		assert.EqualValues(t, 40, listed)
+		assert.Less(t, decoded, int64(2*80-50))
+	})
+}
+
+// of returns the objects in a shard.
+func of(part *shard.Range, objects []runtime.Object) (own []runtime.Object) {
+	for _, obj := range objects {
+		if accessor, err := meta.Accessor(obj); err == nil && part.Has(accessor) {
+			own = append(own, obj)
+		}
+	}
+	return own
+}
+
+// eventsOf returns the events about objects in a shard, and the bookmarks.
+func eventsOf(part *shard.Range, all []watch.Event) (own []watch.Event) {
+	for _, e := range all {
+		if e.Type == watch.Bookmark || len(of(part, []runtime.Object{e.Object})) > 0 {
+			own = append(own, e)
+		}
+	}
+	return own
+}
+
+// TestPartEmpty checks that a list with objects of other shards only, and an empty list, result in
+// an empty list without a doubt.
+func TestPartEmpty(t *testing.T) {
+	part, err := shard.RangeOf(0, math.MaxInt)
+	require.NoError(t, err)
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		lists := []answer{list("5", pods(3, "4")...), list("6")}
+		source := k.tapped(t, served{lists: lists}, func(o *tap.Options) { o.Part = part })
+		for _, version := range []string{"5", "6"} {
+			got := ask(t, source, firstList)
+			assert.Empty(t, got.Err)
+			assert.Equal(t, version, got.Meta.ResourceVersion)
+			assert.Empty(t, got.Items)
+		}
+		assert.True(t, source.ledger.State().On)
+	})
 }

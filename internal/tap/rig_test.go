@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -85,16 +86,14 @@ func bothDecoders(t *testing.T, name string, k kind, test func(*testing.T, kind)
 	}
 }
 
-func client(t testing.TB, c *rest.Config) rest.Interface {
+func clients(t testing.TB, c *rest.Config) typed.CoreV1Interface {
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return set.CoreV1().RESTClient()
+	return set.CoreV1()
 }
 
 func generated(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return listWatchOf(set.CoreV1().Pods("space"))
+	return listWatchOf(clients(t, c).Pods("space"))
 }
 
 func generatedInJSON(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
@@ -104,13 +103,13 @@ func generatedInJSON(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithCon
 
 func listWatch(resource string) maker {
 	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		return clientgo.NewListWatchFromClient(client(t, c), resource, "space", fields.Everything())
+		return clientgo.NewListWatchFromClient(clients(t, c).RESTClient(), resource, "space", fields.Everything())
 	}
 }
 
 func directly(resource string, example runtime.Object) maker {
 	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		return direct.NewListWatch(client(t, c), example, resource, "space", nil)
+		return direct.NewListWatch(clients(t, c).RESTClient(), example, resource, "space", nil)
 	}
 }
 
@@ -215,11 +214,10 @@ func isDoubt(t testing.TB, err error) {
 
 // outcome is the result of a list or a watch.
 type outcome struct {
-	Items   []runtime.Object
-	Meta    metav1.ListMeta
-	Events  []watch.Event
-	Err     string
-	Version string
+	Items  []runtime.Object
+	Meta   metav1.ListMeta
+	Events []watch.Event
+	Err    string
 }
 
 // ask lists.
@@ -235,10 +233,6 @@ func ask(t testing.TB, lw clientgo.ListerWithContext, o metav1.ListOptions) outc
 		ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue(),
 		RemainingItemCount: accessor.GetRemainingItemCount(),
 	}}
-	if p, ok := list.(*tap.Page); ok {
-		got.Items = p.Items
-		return got
-	}
 	require.NoError(t, meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
 		got.Items = append(got.Items, item)
 		return nil

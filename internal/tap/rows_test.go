@@ -7,19 +7,19 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -166,6 +166,27 @@ func TestUpdatesAreEqual(t *testing.T) {
 	})
 }
 
+// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged
+// parts are copied. TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of
+// updates execute.
+func TestUpdates(t *testing.T) {
+	updates, _ := strconv.Atoi(os.Getenv("KINFORMER_UPDATES"))
+	list := largePods(20, "4")
+	script := added(list)[:20] // no bookmark
+	for i := range 6 + updates {
+		next := list[15].DeepCopy()
+		next.ResourceVersion, next.Status.Message = strconv.Itoa(30+i), strconv.Itoa(i)
+		script = append(script, event{watch.Modified, next})
+	}
+	k := kinds[0]
+	k.http2 = true
+	got := watched(t, k.tapped(t, served{watches: []answer{events(false, script...)}}, remembers)).Events
+	if assert.Len(t, got, len(script)) {
+		last, before := got[len(got)-1].Object.(*v1.Pod), got[len(got)-2].Object.(*v1.Pod)
+		assert.Same(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
+	}
+}
+
 // TestTrimmedBesideUpdates checks that metadata is dropped before the next version is decoded, so
 // that Trim does not write to an object that a handler has. It relies on the race detector.
 func TestTrimmedBesideUpdates(t *testing.T) {
@@ -274,16 +295,13 @@ func TestWrittenNeverComesBack(t *testing.T) {
 		for _, checked := range []func(){func() { watches() }, func() { ask(t, source, firstList) }} {
 			before := watches()
 			for _, obj := range before {
-				written, err := meta.Accessor(obj)
-				require.NoError(t, err)
-				written.SetGenerateName("against the rule")
+				obj.(metav1.Object).SetGenerateName("against the rule")
 			}
 			source.Check(true)
 			checked()
 			source.Check(false)
 			for _, obj := range watches() {
-				got, err := meta.Accessor(obj)
-				require.NoError(t, err)
+				got := obj.(metav1.Object)
 				assert.Empty(t, got.GetGenerateName(), "%s, %s", k.name, got.GetName())
 			}
 			runtime.KeepAlive(before)
@@ -346,7 +364,7 @@ func TestWrittenIsNoFault(t *testing.T) {
 		behind := append(slices.Clone(items[15:]), items[:15]...)
 		source := k.tapped(t, served{lists: []answer{list("5", items...), list("5", behind...)}}, remembers)
 		before := ask(t, source, firstList)
-		writeTo(t, before.Items[15])
+		writeTo(before.Items[15])
 		after := ask(t, source, firstList)
 		require.Empty(t, after.Err, k.name)
 		assert.NotSame(t, before.Items[15], after.Items[0], k.name)
@@ -357,22 +375,12 @@ func TestWrittenIsNoFault(t *testing.T) {
 
 // writeTo modifies a field that no other object shares. A random check of a shared part would find
 // the modification and cause everything to be decoded again.
-func writeTo(t *testing.T, obj apiruntime.Object) {
+func writeTo(obj apiruntime.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		u.Object["against"] = "the rule"
 		return
 	}
-	written, err := meta.Accessor(obj)
-	require.NoError(t, err)
-	written.SetGenerateName("against the rule")
-}
-
-// turns returns the answers in turn, repeatedly.
-func turns(answers ...answer) []answer {
-	var n atomic.Int64
-	return []answer{func(w http.ResponseWriter, r *http.Request) {
-		answers[int(n.Add(1)-1)%len(answers)](w, r)
-	}}
+	obj.(metav1.Object).SetGenerateName("against the rule")
 }
 
 // cutWatch ends within its second event.
@@ -385,10 +393,9 @@ func cutWatch(w http.ResponseWriter, r *http.Request) {
 // always.
 func failing(t testing.TB, k kind) tapped {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
-	return k.tapped(t, served{
-		lists:   turns(goodList, status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)),
-		watches: turns(events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), events(true, manyEvents()...)),
-	}, sharesParts)
+	lists := []answer{goodList, status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)}
+	watches := []answer{events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), heldWatch.watches[0]}
+	return k.tapped(t, served{lists: slices.Repeat(lists, 100), watches: slices.Repeat(watches, 100)}, sharesParts)
 }
 
 func sharesParts(o *tap.Options) { o.Make, o.Share = nil, true }
