@@ -17,9 +17,8 @@ import (
 // heavyPods returns pods of about 64 KiB.
 func heavyPods(n int) []v1.Pod { return podsOf(n, "4", 64<<10) }
 
-// TestTablesFollowTheCached checks that the limits of the tables follow the size of the objects
-// that informers cache, from lists in pages and from watches, and decrease when most objects are
-// deleted.
+// TestTablesFollowTheCached checks that the limits of the tables follow the size of the objects that informers cache,
+// from lists in pages and from watches, and decrease when most objects are deleted.
 func TestTablesFollowTheCached(t *testing.T) {
 	for _, k := range podClients {
 		many, two := heavyPods(48), heavyPods(2)

@@ -166,8 +166,7 @@ func TestLoggedBodies(t *testing.T) {
 	assert.Equal(t, tap.State{On: true, Encoding: tap.Protobuf, Decoded: 11, Verified: 9}, source.ledger.State())
 }
 
-// TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever
-// is between them.
+// TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever is between them.
 func TestWrappedTwice(t *testing.T) {
 	asIs := reading(func(body io.Reader, p []byte) (int, error) { return body.Read(p) })
 	for _, k := range podClients {
@@ -190,9 +189,8 @@ func TestStateIsReadBeforeTheBegin(t *testing.T) {
 	}
 }
 
-// TestSlowClient checks a client that returns an event before it has read all of its frame, because
-// white space follows the value. It must not see the next bytes in the same memory, which belong to
-// a frame that was not passed to it.
+// TestSlowClient checks a client that returns an event before it has read all of its frame, because white space follows
+// the value. It must not see the next bytes in the same memory, which belong to a frame that was not passed to it.
 func TestSlowClient(t *testing.T) {
 	const media, both = runtime.ContentTypeJSON, 8 // the number of frames that both decode
 	script := manyEvents()
@@ -247,8 +245,7 @@ type slowList struct {
 	sent   atomic.Int64
 }
 
-// newSlowList returns a client with a timeout and its server, which sends only half of its response
-// if it hangs.
+// newSlowList returns a client with a timeout and its server, which sends only half of its response if it hangs.
 func newSlowList(t *testing.T, kilobyte, timeout time.Duration, hangs bool) *slowList {
 	whole := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: pods(500, "4")}, runtime.ContentTypeJSON)
 	pieces := bytes.SplitAfter(whole, []byte("}"))
@@ -278,8 +275,7 @@ func TestTimeoutIsTheNetworks(t *testing.T) {
 	})
 }
 
-// TestBoundIsLifted checks that the limit is lifted after 20 s, and no sooner, if there is no
-// deadline.
+// TestBoundIsLifted checks that the limit is lifted after 20 s, and no sooner, if there is no deadline.
 func TestBoundIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/2, 0, false)
@@ -448,8 +444,7 @@ var changes = map[string]listChange{
 	},
 }
 
-// TestLateRequest checks that a request with the context of a call that has returned is not
-// touched.
+// TestLateRequest checks that a request with the context of a call that has returned is not touched.
 func TestLateRequest(t *testing.T) {
 	for _, k := range podClients {
 		var listing, watching context.Context
@@ -536,8 +531,7 @@ func TestAnotherRequestBefore(t *testing.T) {
 	}
 }
 
-// TestOtherObjects checks that an informer of nodes whose client lists pods gets pods, decoded by
-// client-go.
+// TestOtherObjects checks that an informer of nodes whose client lists pods gets pods, decoded by client-go.
 func TestOtherObjects(t *testing.T) {
 	refuses := func(o *tap.Options) { o.Make = taptest.Decoders(func(runtime.Object) bool { return true }, nil) }
 	for _, k := range podClients {
@@ -615,8 +609,7 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its
-// Doubt.
+// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its Doubt.
 func TestAbandonedDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := wire(protobufType, true, watchPieces(protobufType)...)
@@ -651,8 +644,7 @@ func TestListEnded(t *testing.T) {
 	}
 }
 
-// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets
-// the event.
+// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets the event.
 func TestReadBeforeReturned(t *testing.T) {
 	reads := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 		w, err := plain.WatchWithContext(ctx, o)
@@ -669,8 +661,7 @@ func TestReadBeforeReturned(t *testing.T) {
 	})
 }
 
-// TestPanickingCall checks that a ListerWatcher that panics after a request leaves a body that can
-// be read.
+// TestPanickingCall checks that a ListerWatcher that panics after a request leaves a body that can be read.
 func TestPanickingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened watch.Interface
@@ -742,8 +733,7 @@ func TestReceivedNoMore(t *testing.T) {
 	})
 }
 
-// TestHost checks that the ledger has the host of the last request, for a list or a watch, even
-// without a response.
+// TestHost checks that the ledger has the host of the last request, for a list or a watch, even without a response.
 func TestHost(t *testing.T) {
 	var host string
 	refused := func(ctx context.Context) error {

@@ -88,8 +88,7 @@ func TestListsEqual(t *testing.T) {
 	})
 }
 
-// TestErrorsEqual checks that errors of a server, in responses and streams, are the same as without
-// a tap.
+// TestErrorsEqual checks that errors of a server, in responses and streams, are the same as without a tap.
 func TestErrorsEqual(t *testing.T) {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	for name, answers := range map[string][]answer{
@@ -128,8 +127,7 @@ func frames(n int, media string) (all [][]byte) {
 	return all
 }
 
-// TestCutAnywhere checks that a watch which ends at any byte has the same events and error as
-// without a tap.
+// TestCutAnywhere checks that a watch which ends at any byte has the same events and error as without a tap.
 func TestCutAnywhere(t *testing.T) {
 	for _, k := range podClients {
 		k.own = true
@@ -283,8 +281,7 @@ func named(names ...string) func(runtime.Object) bool {
 	return func(obj runtime.Object) bool { return slices.Contains(names, obj.(metav1.Object).GetName()) }
 }
 
-// TestGivenUp checks that client-go decodes objects that the decoder gives up, in the same
-// position.
+// TestGivenUp checks that client-go decodes objects that the decoder gives up, in the same position.
 func TestGivenUp(t *testing.T) {
 	refuses := func(o *tap.Options) { o.Make = taptest.Decoders(named("p0", "p9", "p10", "p15", "p3"), nil) }
 	everyKind(t, func(t *testing.T, k kind) {
@@ -514,8 +511,7 @@ func TestThirdOddAnswer(t *testing.T) {
 	assert.False(t, source.ledger.State().On)
 }
 
-// TestSuspendedToTheLastPage checks that a complete list by the client ends a suspension, and a
-// canceled one does not.
+// TestSuspendedToTheLastPage checks that a complete list by the client ends a suspension, and a canceled one does not.
 func TestSuspendedToTheLastPage(t *testing.T) {
 	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
 	source := generatedJSON.tapped(t, served{lists: []answer{first, badItem, first, goodList}}, usesOwn)
@@ -527,8 +523,7 @@ func TestSuspendedToTheLastPage(t *testing.T) {
 	assert.Equal(t, "client client direct", asked(t, source, 3))
 }
 
-// TestSuspendedForSeveral checks that a doubt counts once, however many lists the client decodes
-// because of it.
+// TestSuspendedForSeveral checks that a doubt counts once, however many lists the client decodes because of it.
 func TestSuspendedForSeveral(t *testing.T) {
 	var requests, lists sync.WaitGroup
 	requests.Add(3)

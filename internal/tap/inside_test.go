@@ -101,9 +101,8 @@ func TestItemsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRowsModel checks that find returns the object that was last added for the same bytes and
-// form, as long as it is referenced. The same bytes in another form, such as another decoder or
-// location, are another object.
+// TestRowsModel checks that find returns the object that was last added for the same bytes and form, as long as it is
+// referenced. The same bytes in another form, such as another decoder or location, are another object.
 func TestRowsModel(t *testing.T) {
 	forms := []form{
 		podForm,
@@ -350,8 +349,7 @@ func podOf(n int) *v1.Pod {
 	return pod
 }
 
-// TestStreamTypesAreApart checks that watches whose client clears the kind and other watches do not
-// exchange objects.
+// TestStreamTypesAreApart checks that watches whose client clears the kind and other watches do not exchange objects.
 func TestStreamTypesAreApart(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		r, made := newRows(nil), map[bool]kruntime.Object{}
@@ -476,8 +474,7 @@ func TestAheadLetsTheBodyComeFirst(t *testing.T) {
 	}
 }
 
-// TestAheadDoesNotWaitTwice checks that, once the limit was reached, data is returned as it
-// arrives.
+// TestAheadDoesNotWaitTwice checks that, once the limit was reached, data is returned as it arrives.
 func TestAheadDoesNotWaitTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := readAhead(&parcels{every: longPause - 1, left: 100_000}, 10_000, longList)
@@ -503,8 +500,7 @@ func cut(t *rapid.T, data []byte) (pieces []io.Reader) {
 	return pieces
 }
 
-// TestWatchBodyWaits checks that a claimed body returns only frames passed by hand, and everything
-// after its release.
+// TestWatchBodyWaits checks that a claimed body returns only frames passed by hand, and everything after its release.
 func TestWatchBodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newWatchBody(io.NopCloser(strings.NewReader(" real")))
@@ -555,8 +551,7 @@ func TestWatchBodyPatience(t *testing.T) {
 	})
 }
 
-// TestWatchBodyClose checks that Close ends a waiting Read, closes the real body, and leaves no
-// timer.
+// TestWatchBodyClose checks that Close ends a waiting Read, closes the real body, and leaves no timer.
 func TestWatchBodyClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		real := &closes{}
@@ -642,8 +637,7 @@ func TestFormerIsFound(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestOtherKindsAreGivenUp checks that an object of another kind than the stream type is left to
-// the client.
+// TestOtherKindsAreGivenUp checks that an object of another kind than the stream type is left to the client.
 func TestOtherKindsAreGivenUp(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		for _, cleared := range []bool{false, true} {
@@ -675,8 +669,7 @@ func TestLimitFor(t *testing.T) {
 	assert.EqualValues(t, 512<<10, texts.limitFor(8<<20, 2<<20))
 }
 
-// TestCountOfGrownObjects checks that the count does not drift when objects are added small, grow,
-// and are deleted.
+// TestCountOfGrownObjects checks that the count does not drift when objects are added small, grow, and are deleted.
 func TestCountOfGrownObjects(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
@@ -735,8 +728,7 @@ func TestCountEnds(t *testing.T) {
 	assert.Zero(t, count())
 }
 
-// TestCountsTogether checks that the limits are correct in the end when informers begin, end and
-// count concurrently.
+// TestCountsTogether checks that the limits are correct in the end when informers begin, end and count concurrently.
 func TestCountsTogether(t *testing.T) {
 	a, b := new(cached), new(cached)
 	for range 100 {

@@ -321,8 +321,7 @@ type server struct {
 	requests []string // "list" or "watch", and the resource version
 }
 
-// newServer starts a server with HTTP/2 or HTTP/1.1. It is closed at the end of the test, after its
-// connections.
+// newServer starts a server with HTTP/2 or HTTP/1.1. It is closed at the end of the test, after its connections.
 func newServer(t testing.TB, http2 bool, script served) *server {
 	s := &server{t: t, served: script}
 	if s.lists == nil {
@@ -364,8 +363,7 @@ func (s *server) asked() []string {
 	return append([]string(nil), s.requests...)
 }
 
-// config returns a config for clients of the server. Their connections are closed at the end of the
-// test.
+// config returns a config for clients of the server. Their connections are closed at the end of the test.
 func (s *server) config(wraps ...wrapper) *rest.Config {
 	transport := s.Client().Transport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)

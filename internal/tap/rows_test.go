@@ -154,8 +154,7 @@ func changing(n, changes int) (script []event) {
 	return script
 }
 
-// TestUpdatesAreEqual checks that objects decoded from their former versions equal those of
-// client-go.
+// TestUpdatesAreEqual checks that objects decoded from their former versions equal those of client-go.
 func TestUpdatesAreEqual(t *testing.T) {
 	everyOwnKind(t, func(t *testing.T, k kind) {
 		watches := served{watches: []answer{events(false, changing(5, 200)...)}}
@@ -166,9 +165,8 @@ func TestUpdatesAreEqual(t *testing.T) {
 	})
 }
 
-// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged
-// parts are copied. TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of
-// updates execute.
+// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged parts are copied.
+// TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of updates execute.
 func TestUpdates(t *testing.T) {
 	updates, _ := strconv.Atoi(os.Getenv("KINFORMER_UPDATES"))
 	list := largePods(20, "4")
@@ -247,8 +245,7 @@ func TestChecksDecode(t *testing.T) {
 	}
 }
 
-// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if
-// objects are small.
+// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if objects are small.
 func TestRemembersIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
@@ -280,10 +277,9 @@ func TestRemembersNobodysObjects(t *testing.T) {
 	assert.Zero(t, same(before.Items, ask(t, source, firstList).Items))
 }
 
-// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before
-// are not returned later, although the test still references them: not if the client made the new
-// objects, as for the first frame of each watch, and not if the new objects have another form, as
-// items of a list.
+// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before are not returned
+// later, although the test still references them: not if the client made the new objects, as for the first frame of
+// each watch, and not if the new objects have another form, as items of a list.
 func TestWrittenNeverComesBack(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
@@ -389,8 +385,7 @@ func cutWatch(w http.ResponseWriter, r *http.Request) {
 	stream(false, mediaOf(r), frame, frame[:len(frame)/2])(w, r)
 }
 
-// failing returns a source with shared parts, whose lists and watches fail in several ways, but not
-// always.
+// failing returns a source with shared parts, whose lists and watches fail in several ways, but not always.
 func failing(t testing.TB, k kind) tapped {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
 	lists := []answer{goodList, status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)}
@@ -417,8 +412,7 @@ func (s tapped) goWrong(t testing.TB) {
 	assert.NotZero(t, seen)
 }
 
-// breakDown begins and ends two sources that fail: the lists of one are changed, the ListerWatcher
-// of the other panics.
+// breakDown begins and ends two sources that fail: the lists of one are changed, the ListerWatcher of the other panics.
 func breakDown(t testing.TB) (all []tapped) {
 	panics := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (apiruntime.Object, error) {
 		_, _ = plain.ListWithContext(ctx, o)
@@ -436,9 +430,8 @@ func breakDown(t testing.TB) (all []tapped) {
 	return all
 }
 
-// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them
-// ends, and no sooner, although the informers are still referenced, after any failures, and each
-// time they begin again.
+// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them ends, and no sooner,
+// although the informers are still referenced, after any failures, and each time they begin again.
 func TestTablesAreGarbage(t *testing.T) {
 	noTable(t)
 	first, second := failing(t, kinds[0]), failing(t, kinds[1])
