@@ -72,7 +72,7 @@ func TestWatchesEqual(t *testing.T) {
 func TestListsEqual(t *testing.T) {
 	remaining := int64(15)
 	first := metav1.ListMeta{ResourceVersion: "5", Continue: "more", RemainingItemCount: &remaining}
-	lists := []answer{page(first), page(first, pods(20, "4")...), list("5", pods(15, "3")...)}
+	lists := []answer{page(first, pods(0, "4")...), page(first, pods(20, "4")...), list("5", pods(15, "3")...)}
 	everyKind(t, func(t *testing.T, k kind) {
 		pages := func(t testing.TB, lw clientgo.ListerWatcherWithContext) []outcome {
 			return []outcome{listed(t, lw), listed(t, lw), ask(t, lw, metav1.ListOptions{Limit: 500, Continue: "more"})}
@@ -470,7 +470,8 @@ func asked(t *testing.T, source tapped, times int) string {
 // pages does not end a suspension, and the client also decodes the list that the pager requests instead.
 func TestOddAnswers(t *testing.T) {
 	const once = "suspended: client direct direct"
-	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},"items":[{"metadata":{"name":"a"}},null]}`)
+	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},` +
+		`"items":[{"metadata":{"name":"a"}},null]}`)
 	for name, c := range map[string]struct {
 		k       kind
 		answers []answer
