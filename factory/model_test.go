@@ -172,7 +172,7 @@ func TestResourceFactoryAgainstModel(t *testing.T) {
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-			refusePods(client)
+			refusePods(&client.Fake)
 			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modeled{}, nil, false}
 			for _, step := range steps {
 				m.play(step)
