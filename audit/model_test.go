@@ -188,7 +188,7 @@ func (w *world) differences(content bool) (lines []string) {
 
 // audited audits when all effects have occurred.
 func (w *world) audited() {
-	w.calm()
+	w.Calm()
 	for _, content := range []bool{false, true} {
 		report := w.once(w.t(), audit.Options{Content: content})
 		w.assert.ElementsMatch(w.differences(content), found(report))
