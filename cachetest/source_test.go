@@ -231,12 +231,7 @@ func isTooLarge(err error) bool {
 }
 
 func TestListTypes(t *testing.T) {
-	widget := &unstructured.Unstructured{}
-	widget.SetAPIVersion("example.com/v1")
-	widget.SetKind("Widget")
-	widget.SetName("w")
-
-	list, err := cachetest.Of(widget).List(metav1.ListOptions{})
+	list, err := cachetest.Of(widget()).List(metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "WidgetList", list.(*unstructured.UnstructuredList).GetKind())
 	require.Equal(t, "example.com/v1", list.(*unstructured.UnstructuredList).GetAPIVersion())
@@ -250,7 +245,7 @@ func TestListTypes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a", list.(*corev1.PodList).Items[0].Name)
 
-	_, err = cachetest.New(cachetest.Options{NewList: podList, Objects: []runtime.Object{widget}}).List(metav1.ListOptions{})
+	_, err = cachetest.New(cachetest.Options{NewList: podList, Objects: []runtime.Object{widget()}}).List(metav1.ListOptions{})
 	require.ErrorContains(t, err, "do not fit into *v1.PodList")
 }
 
@@ -317,25 +312,19 @@ func TestWatchesSelect(t *testing.T) {
 	}
 }
 
-// TestWhatLeavesASelection: an object that leaves a selection is deleted in its previous state, at the
-// version of the write.
-func TestWhatLeavesASelection(t *testing.T) {
-	src := labeled(t)
-	w := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
-	relabel(src, "a", "z")
-	event := <-w.ResultChan()
-	require.Equal(t, "DELETED a 8", line(event))
-	require.Equal(t, "x", event.Object.(*corev1.Pod).Labels["l"])
-	require.Equal(t, "z", src.Get("default", "a").(*corev1.Pod).Labels["l"])
-}
-
-// TestScriptsAndSelections: resent events are delivered only to streams that select them, injected
-// events to all.
+// TestScriptsAndSelections: an object that leaves a selection is deleted in its previous state, at the
+// version of the write. Resent events are delivered only to streams that select them, injected events to
+// all.
 func TestScriptsAndSelections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := labeled(t)
 		x := open(t, src, metav1.ListOptions{LabelSelector: "l=x", ResourceVersion: "7"})
 		y := open(t, src, metav1.ListOptions{LabelSelector: "l=y", ResourceVersion: "7"})
+		relabel(src, "a", "z")
+		left := <-x.ResultChan()
+		require.Equal(t, "DELETED a 8", line(left))
+		require.Equal(t, "x", left.Object.(*corev1.Pod).Labels["l"])
+		require.Equal(t, "z", src.Get("default", "a").(*corev1.Pod).Labels["l"])
 		src.Resend(6)
 		require.Equal(t, []string{"ADDED a 6"}, take(t, x, 1))
 		require.Equal(t, []string{"DELETED a 6"}, take(t, y, 1))

@@ -6,6 +6,7 @@ package cachetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -116,9 +117,6 @@ func TestWatchListModes(t *testing.T) {
 }
 
 func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
-	widget := &unstructured.Unstructured{}
-	widget.SetAPIVersion("example.com/v1")
-	widget.SetKind("Widget")
 	widgetList := func() runtime.Object {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("example.com/v1")
@@ -131,8 +129,8 @@ func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
 	}{
 		{cachetest.Options{NewList: podList}, &corev1.Pod{}},
 		{cachetest.Options{Example: pod("a")}, &corev1.Pod{}},
-		{cachetest.Options{NewList: widgetList}, widget},
-		{cachetest.Options{Example: widget}, widget},
+		{cachetest.Options{NewList: widgetList}, widget()},
+		{cachetest.Options{Example: widget()}, widget()},
 	} {
 		w := open(t, cachetest.New(c.opts), watchListFrom(""))
 		event := <-w.ResultChan()
@@ -210,7 +208,7 @@ func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 func TestManyWatches(t *testing.T) {
 	src := cachetest.Of(pods("a", "b", "c", "d")...)
 	const writes = 200
-	last := formatLast(src.ResourceVersion() + 2*writes)
+	last := fmt.Sprint(src.ResourceVersion() + 2*writes)
 	var group sync.WaitGroup
 	replicas := make([]map[string]string, 20)
 	for i := range replicas {
@@ -294,7 +292,7 @@ func (m *watchModel) write(t *rapid.T) {
 // watch opens a stream from any version after 0.
 func (m *watchModel) watch(t *rapid.T) {
 	from := rapid.Uint64Range(1, m.src.ResourceVersion()).Draw(t, "from")
-	opened, err := m.src.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: formatLast(from)})
+	opened, err := m.src.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: fmt.Sprint(from)})
 	require.NoError(t, err)
 	w := &watched{Interface: opened}
 	if from < m.compacted {
@@ -355,9 +353,7 @@ func TestErrorsAreTheOnesClientsLookFor(t *testing.T) {
 	require.True(t, isTooLarge(cachetest.TooLargeResourceVersion(2, 1)))
 	require.True(t, apierrors.IsInternalError(cachetest.InternalError()))
 	require.True(t, utilnet.IsConnectionRefused(cachetest.ConnectionRefused()))
-}
 
-func TestErrorEventCarriesTheStatus(t *testing.T) {
 	event := cachetest.ErrorEvent(cachetest.Expired())
 	require.Equal(t, watch.Error, event.Type)
 	require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)))
@@ -365,26 +361,23 @@ func TestErrorEventCarriesTheStatus(t *testing.T) {
 	require.True(t, apierrors.IsInternalError(apierrors.FromObject(event.Object)))
 }
 
-func TestFailNextTakesOneRequestEach(t *testing.T) {
+func TestFaultsTakeOneRequestOfTheirVerbEach(t *testing.T) {
 	src := cachetest.Of(pod("a"))
 	first, third := errors.New("first"), errors.New("third")
 	src.FailNext(cachetest.VerbList, first, nil, third)
+	src.FailNext(cachetest.VerbWatchList, first)
+	src.Script(cachetest.VerbList, cachetest.Fault{}, cachetest.Fault{Panic: "boom"})
+	open(t, src, bookmarksFrom("2"))
 	for _, want := range []error{first, nil, third, nil} {
 		_, err := src.List(metav1.ListOptions{})
 		require.ErrorIs(t, err, want)
 	}
-}
-
-func TestFaultsBelongToTheirVerb(t *testing.T) {
-	src := cachetest.Of(pod("a"))
-	boom := errors.New("boom")
-	src.FailNext(cachetest.VerbWatchList, boom)
-	open(t, src, bookmarksFrom("2"))
-	_, err := src.List(metav1.ListOptions{})
-	require.NoError(t, err)
-	_, err = src.Watch(watchListFrom(""))
-	require.ErrorIs(t, err, boom)
+	_, err := src.Watch(watchListFrom(""))
+	require.ErrorIs(t, err, first)
 	open(t, src, watchListFrom(""))
+	require.PanicsWithValue(t, "boom", func() { _, _ = src.List(metav1.ListOptions{}) })
+	_, err = src.List(metav1.ListOptions{})
+	require.NoError(t, err)
 }
 
 func TestHeldRequestEndsWithItsContext(t *testing.T) {
@@ -432,14 +425,6 @@ func TestLateAnswers(t *testing.T) {
 		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
 		w.Stop()
 	})
-}
-
-func TestPanicInsideList(t *testing.T) {
-	src := cachetest.Of()
-	src.Script(cachetest.VerbList, cachetest.Fault{Panic: "boom"})
-	require.PanicsWithValue(t, "boom", func() { _, _ = src.List(metav1.ListOptions{}) })
-	_, err := src.List(metav1.ListOptions{})
-	require.NoError(t, err)
 }
 
 func TestOutage(t *testing.T) {
@@ -546,9 +531,6 @@ func TestGarbageIsDeliveredAsItIs(t *testing.T) {
 	for _, want := range garbage {
 		require.Equal(t, want, <-w.ResultChan())
 	}
-}
-
-func TestGarbageForMetadataInformers(t *testing.T) {
 	require.Len(t, cachetest.Garbage(&metav1.PartialObjectMetadata{}), len(cachetest.Garbage(pod("a")))-1)
 }
 
@@ -560,18 +542,6 @@ func TestResend(t *testing.T) {
 	src.Resend(4, 2, 3)
 	require.Equal(t, []string{"DELETED a 4", "ADDED a 2", "MODIFIED a 3"}, take(t, w, 3))
 	require.Panics(t, func() { src.Resend(9) })
-}
-
-func TestCutComesAfterWhatWasWritten(t *testing.T) {
-	src := cachetest.Of(pod("a"))
-	w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
-	relabel(src, "a", "1")
-	src.Cut()
-	relabel(src, "a", "2")
-	require.Equal(t, []string{"MODIFIED a 3"}, take(t, w, 1))
-	requireEnd(t, w)
-	next := open(t, src, metav1.ListOptions{ResourceVersion: "3"})
-	require.Equal(t, []string{"MODIFIED a 4"}, take(t, next, 1))
 }
 
 func TestBreakLosesWhatWasNotDelivered(t *testing.T) {
