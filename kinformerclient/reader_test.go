@@ -42,15 +42,8 @@ type rig struct {
 
 type newInformer = func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 
-// ours returns an informer of this module.
-func ours(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-	return kinformer.New(lw, example, kinformer.Options{ResyncPeriod: resync, Indexers: indexers})
-}
-
-// theirs returns an informer of client-go.
-func theirs(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-	return clientgo.NewSharedIndexInformer(lw, example, resync, indexers)
-}
+// ours makes informers of this module.
+var ours = kinformer.Constructor(kinformer.Options{})
 
 // inBubble runs a test with a cache of 200 random pods, indexed by their nodes and phases.
 func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
@@ -314,7 +307,7 @@ func TestListRefused(t *testing.T) {
 
 // TestOtherInformers: for other informers List and Get are the cache's.
 func TestOtherInformers(t *testing.T) {
-	inBubble(t, theirs, func(r *rig) {
+	inBubble(t, clientgo.NewSharedIndexInformer, func(r *rig) {
 		names, _ := r.names(r.reader, client.MatchingFields{"spec.nodeName": "n1"})
 		want, _ := r.names(r.cache, client.MatchingFields{"spec.nodeName": "n1"})
 		slices.Sort(names)

@@ -6,7 +6,7 @@ package kinformerotel
 import (
 	"context"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +18,44 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// follow runs an informer, and waits until all goroutines are idle.
+func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (stop func()) {
+	t.Helper()
+	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if setUp != nil {
+		setUp(informer)
+	}
+	end := testkit.InBackground(t, informer.RunWithContext)
+	synctest.Wait()
+	return func() { end(); synctest.Wait() }
+}
+
+func serving(pods ...*corev1.Pod) *testkit.Server {
+	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
+}
+
+// failingFirst makes the lists of a server take the given time, and the first ones fail.
+func failingFirst(server *testkit.Server, takes time.Duration, failures int) *testkit.Server {
+	then := server.OnList
+	server.OnList = func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		time.Sleep(takes)
+		if n <= failures {
+			return nil, testkit.ErrForbidden
+		}
+		return then(n, ctx, o)
+	}
+	return server
+}
 
 // tracing runs RunTraces.
 func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
@@ -142,7 +175,7 @@ func TestTracesKeepNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Len(t, spans.GetSpans(), 3)
-		runtime.GC()
+		goruntime.GC()
 		assert.Nil(t, pod.Value())
 		end()
 	})

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,16 +46,13 @@ func TestMain(m *testing.M) {
 }
 
 // follow runs an informer until the test ends.
-func follow(t testing.TB, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), options kinformer.Options) {
+func follow(t *testing.T, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), o kinformer.Options) {
 	t.Helper()
-	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, indexers)
+	informer := kinformer.Constructor(o)(server, &corev1.Pod{}, 0, indexers)
 	if setUp != nil {
 		setUp(informer)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() { informer.RunWithContext(ctx) })
-	t.Cleanup(func() { cancel(); group.Wait() })
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
 
 func serving(pods ...*corev1.Pod) *testkit.Server {
