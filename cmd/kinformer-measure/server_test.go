@@ -152,8 +152,8 @@ func nodes(items ...string) string {
 func writeWidgets(w http.ResponseWriter, limit int) {
 	var items []string
 	for i := range min(30, limit) {
-		items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","size":3,`+
-			`"metadata":{"name":"%s%d","namespace":"n","uid":"u"}}`, testkit.Secret, i))
+		items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget",`+
+			`"metadata":{"name":"%s%d","namespace":"n","uid":"u"},"size":3}`, testkit.Secret, i))
 	}
 	fmt.Fprintf(w, `{"apiVersion":"example.com/v1","items":[%s],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}`+"\n", strings.Join(items, ","))
 }
