@@ -329,16 +329,6 @@ func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
 	})
 }
 
-func TestSettleOutsideABubble(t *testing.T) {
-	src := cachetest.Of(pods("a", "b")...)
-	var recorder cachetest.Recorder
-	startPods(t, src, &recorder)
-	for range 100 {
-		cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) { p.Generation++ })
-	}
-	require.NoError(t, src.Settle(t.Context()))
-}
-
 func versioned(name, rv string) *corev1.Pod {
 	p := pod(name)
 	p.ResourceVersion = rv

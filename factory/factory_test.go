@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -144,21 +143,6 @@ func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource)
 	return resources
 }
 
-func TestOnlyAccessedTypesAreListed(t *testing.T) {
-	client := fake.NewClientset(pod("ns", "a"))
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
-	lister := f.Core().V1().Pods().Lister()
-	_ = f.Core().V1().Nodes() // the accessor is called, but not its Informer method
-	run(t, f)
-	pods, err := lister.List(labels.Everything())
-	require.NoError(t, err)
-	assert.Len(t, pods, 1)
-	for _, action := range client.Actions() {
-		assert.Equal(t, "pods", action.GetResource().Resource)
-	}
-	assert.NotEmpty(t, client.Actions())
-}
-
 // TestObjectsOfAnotherNamespaceAreLeftOut: objects of another namespace than the factory's do not get
 // into the cache.
 func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
@@ -224,19 +208,12 @@ func TestResyncPeriodsOfTheWrappedFactory(t *testing.T) {
 }
 
 func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
-	inner := informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0)
+	inner := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	f := factory.Wrap(inner)
 	f.Core().V1().Pods().Informer()
 	assert.True(t, isOurs(inner.Core().V1().Pods().Informer()), "the old holder gets the informer that exists")
 	assert.False(t, isOurs(inner.Core().V1().Nodes().Informer()))
 	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "existing informers are kept")
-
-	generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
-	require.NoError(t, err)
-	assert.True(t, isOurs(generic.Informer()))
-	run(t, f)
-	_, err = generic.Lister().ByNamespace("ns").Get("a")
-	require.NoError(t, err)
 }
 
 func TestAConstructorOfTheUserIsUsed(t *testing.T) {

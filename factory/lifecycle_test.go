@@ -405,8 +405,8 @@ func TestWrapOfAWrapper(t *testing.T) {
 	assert.True(t, nodes.HasSynced(), "the outer one starts all")
 }
 
-// TestTypedFactoryConcurrently: there is one informer for each type, and all methods may be called
-// concurrently.
+// TestTypedFactoryConcurrently: there is one informer for each type whose informer or lister was
+// requested, and all methods may be called concurrently.
 func TestTypedFactoryConcurrently(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
 	ctx, cancel := context.WithCancel(boundedContext(t))
@@ -421,6 +421,7 @@ func TestTypedFactoryConcurrently(t *testing.T) {
 				stores[i] = generic.Informer().GetIndexer()
 			}
 			f.Apps().V1().Deployments().Lister()
+			_ = f.Core().V1().Nodes() // the accessor is called, but not its Informer method
 			f.StartWithContext(ctx)
 			assert.NoError(t, f.WaitForCacheSyncWithContext(ctx).Err)
 			assert.Equal(t, []string{"ns/a"}, stores[i].ListKeys())

@@ -43,46 +43,30 @@ const theirModule = "k8s.io/client-go/tools/cache"
 // go.mod, and no others. different.txt lists the types that this module declares itself, and every line
 // of it must be true. In the tree of an earlier minor, package minor declares types, too.
 func TestSurface(t *testing.T) {
-	different := readNameList(t, "testdata/surface/different.txt")
-	report := compareSurfaces(t, different.names)
+	listed := readNameList(t, "testdata/surface/different.txt")
+	assert.Empty(t, listed.withoutReason)
+	c := &comparison{own: listed.names}
 	if minor.Own {
-		declared := exportedOf(t, "internal/minor")
-		report.extra = slices.DeleteFunc(report.extra, func(name string) bool {
-			return slices.Contains(declared, strings.Replace(name, "cache.", "minor.", 1))
-		})
+		c.minor = exportedOf(t, "internal/minor")
 	}
-	complain := func(names []string, text string) {
-		for _, name := range names {
-			report.faults = append(report.faults, name+": "+text)
-		}
-	}
-	complain(report.missing, "is missing")
-	complain(without(report.different, different.names), "is another type than theirs, and not listed in different.txt")
-	complain(without(different.names, report.different), "is no type of our own: take it off different.txt")
-	complain(report.extra, "is no name of client-go: its place is in a package beside this one")
-	complain(different.withoutReason, "has no reason in different.txt")
-	for _, fault := range slices.Sorted(slices.Values(report.faults)) {
-		t.Error(fault)
-	}
-}
-
-// compareSurfaces compares the three packages. own are the names of our types that count as client-go's.
-func compareSurfaces(t *testing.T, own []string) *surfaceReport {
-	t.Helper()
 	folders := []string{"", "/synctrack", "/testing"}
 	var paths []string
 	for _, folder := range folders {
 		paths = append(paths, theirModule+folder, modulePath+folder)
 	}
 	surfaces := loadSurfaces(t, paths...)
-	report := &surfaceReport{}
 	for _, folder := range folders {
-		c := &comparison{surfaceReport: report, theirs: surfaces[theirModule+folder], ours: surfaces[modulePath+folder], own: own}
+		c.theirs, c.ours = surfaces[theirModule+folder], surfaces[modulePath+folder]
 		require.Equal(t, c.theirs.pkg.Name(), c.ours.pkg.Name())
 		c.prefix = c.theirs.pkg.Name() + "."
 		c.compare()
 	}
-	return report
+	for _, name := range listed.names {
+		assert.Contains(t, c.different, name, "it is no type of our own: take it off different.txt")
+	}
+	for _, fault := range slices.Sorted(slices.Values(c.faults)) {
+		t.Error(fault)
+	}
 }
 
 // nameList is a file with one name per line, followed by a reason. Lines that start with # are
@@ -106,16 +90,6 @@ func readNameList(t *testing.T, path string) (list nameList) {
 	return list
 }
 
-// without returns the names that are not in others.
-func without(names, others []string) (rest []string) {
-	for _, name := range names {
-		if !slices.Contains(others, name) {
-			rest = append(rest, name)
-		}
-	}
-	return rest
-}
-
 // surface is the exported names of a package, and which of them (or of their methods,
 // "Type.Method") are marked deprecated.
 type surface struct {
@@ -123,40 +97,42 @@ type surface struct {
 	deprecated map[string]bool
 }
 
-// surfaceReport is the difference between our surface and client-go's. Names have their package.
-type surfaceReport struct {
-	missing   []string // names that only client-go has
-	extra     []string // names that only we have; "Type.Member" for a member that only our type has
-	different []string // names of types that differ
-	faults    []string // differences that break a user's code, or change its meaning
-}
-
-// comparison compares two packages and adds to the report. A type of ours in own counts as client-go's
-// type of the same name.
+// comparison compares our packages with client-go's, one after the other. Names have their package. A
+// type of ours in own counts as client-go's type of the same name.
 type comparison struct {
-	*surfaceReport
 	theirs, ours surface
 	prefix       string // the name of both packages, with a dot
 	own          []string
+	minor        []string // names that package minor declares
+
+	different []string // names of types that differ
+	faults    []string // differences that break a user's code, or change its meaning
 }
 
 func (c *comparison) compare() {
 	for _, name := range exportedNames(c.theirs.pkg) {
 		if our := c.ours.pkg.Scope().Lookup(name); our == nil {
-			c.missing = append(c.missing, c.prefix+name)
+			c.faultf(name, "is missing")
 		} else {
 			c.compareObject(c.theirs.pkg.Scope().Lookup(name), our)
 		}
 	}
 	for _, name := range exportedNames(c.ours.pkg) {
 		if c.theirs.pkg.Scope().Lookup(name) == nil {
-			c.extra = append(c.extra, c.prefix+name)
+			c.extra(name)
 		}
 	}
 }
 
 func (c *comparison) faultf(name, format string, args ...any) {
 	c.faults = append(c.faults, c.prefix+name+": "+fmt.Sprintf(format, args...))
+}
+
+// extra reports a name that only we have, "Type.Member" for a member that only our type has.
+func (c *comparison) extra(name string) {
+	if !slices.Contains(c.minor, strings.Replace(c.prefix+name, "cache.", "minor.", 1)) {
+		c.faultf(name, "is no name of client-go: its place is in a package beside this one")
+	}
 }
 
 func (c *comparison) compareObject(their, our types.Object) {
@@ -203,6 +179,9 @@ func (c *comparison) compareType(their, our *types.TypeName) {
 	}
 	name := their.Name()
 	c.different = append(c.different, c.prefix+name)
+	if !slices.Contains(c.own, c.prefix+name) {
+		c.faultf(name, "is another type than theirs, and not listed in different.txt")
+	}
 	if t, o := shapeOf(their.Type()), shapeOf(our.Type()); t != o {
 		c.faultf(name, "is %s, theirs is %s", o, t)
 		return
@@ -225,7 +204,7 @@ func (c *comparison) compareMembers(owner string, theirs, ours map[string]types.
 	}
 	for member := range ours {
 		if _, ok := theirs[member]; !ok {
-			c.extra = append(c.extra, c.prefix+owner+"."+member)
+			c.extra(owner + "." + member)
 		}
 	}
 }
