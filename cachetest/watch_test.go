@@ -478,32 +478,34 @@ func TestPartition(t *testing.T) {
 }
 
 func TestStreamScripts(t *testing.T) {
-	scripted := func(t *testing.T, script cachetest.StreamScript, options metav1.ListOptions) watch.Interface {
-		src := cachetest.Of(pods("a", "b")...)
-		src.Script(cachetest.VerbWatch, cachetest.Fault{Stream: script})
-		src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: script})
-		return open(t, src, options)
-	}
-	t.Run("cut at once", func(t *testing.T) {
-		requireEnd(t, scripted(t, cachetest.StreamScript{Cut: true}, metav1.ListOptions{}))
-	})
-	t.Run("cut after one", func(t *testing.T) {
-		w := scripted(t, cachetest.StreamScript{Cut: true, CutAfter: 1}, metav1.ListOptions{})
-		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
-		requireEnd(t, w)
-	})
-	t.Run("first", func(t *testing.T) {
-		first := []watch.Event{cachetest.ErrorEvent(cachetest.InternalError()), {Type: watch.Added, Object: pod("x")}}
-		w := scripted(t, cachetest.StreamScript{First: first}, metav1.ListOptions{})
-		require.Equal(t, []string{"ERROR InternalError", "ADDED x ", "ADDED a 2"}, take(t, w, 3))
-	})
-	t.Run("no end of the initial events", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := scripted(t, cachetest.StreamScript{OmitInitialEventsEnd: true}, watchListFrom(""))
-			require.Equal(t, []string{"ADDED a 2", "ADDED b 3"}, take(t, w, 2))
-			requireSilent(t, w)
+	first := []watch.Event{cachetest.ErrorEvent(cachetest.InternalError()), {Type: watch.Added, Object: pod("x")}}
+	for name, c := range map[string]struct {
+		script  cachetest.StreamScript
+		options metav1.ListOptions
+		events  []string
+	}{
+		"cut at once":   {cachetest.StreamScript{Cut: true}, metav1.ListOptions{}, []string{}},
+		"cut after one": {cachetest.StreamScript{Cut: true, CutAfter: 1}, metav1.ListOptions{}, []string{"ADDED a 2"}},
+		"first": {cachetest.StreamScript{First: first}, metav1.ListOptions{},
+			[]string{"ERROR InternalError", "ADDED x ", "ADDED a 2", "ADDED b 3"}},
+		"no end of the initial events": {cachetest.StreamScript{OmitInitialEventsEnd: true}, watchListFrom(""),
+			[]string{"ADDED a 2", "ADDED b 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := cachetest.Of(pods("a", "b")...)
+				src.Script(cachetest.VerbWatch, cachetest.Fault{Stream: c.script})
+				src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: c.script})
+				w := open(t, src, c.options)
+				require.Equal(t, c.events, take(t, w, len(c.events)))
+				if c.script.Cut {
+					requireEnd(t, w)
+				} else {
+					requireSilent(t, w)
+				}
+			})
 		})
-	})
+	}
 }
 
 func TestInjectedEventsKeepTheirPlace(t *testing.T) {

@@ -60,22 +60,10 @@ type model struct {
 }
 
 func (m *model) play(step modelStep) {
-	switch step.op {
-	case "for":
-		m.ask(step.resource)
-	case "start":
-		m.start()
-	case "end":
-		if n := len(m.starts) - step.which; n > 0 {
-			m.end(n)
-		}
-	case "stop":
-		m.stop(step.resource)
-	case "wait":
-		m.wait()
-	case "shutdown":
-		m.shutDown()
-	}
+	map[string]func(){
+		"for": func() { m.ask(step.resource) }, "start": m.start, "end": func() { m.end(len(m.starts) - step.which) },
+		"stop": func() { m.stop(step.resource) }, "wait": m.wait, "shutdown": m.shutDown,
+	}[step.op]()
 	m.check()
 }
 
@@ -100,7 +88,11 @@ func (m *model) start() {
 	}
 }
 
+// end ends the context of the n-th start, if there is one.
 func (m *model) end(n int) {
+	if n < 1 {
+		return
+	}
 	m.starts[n-1]()
 	for _, known := range m.members {
 		known.stopped = known.stopped || known.start == n

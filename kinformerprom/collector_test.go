@@ -65,11 +65,9 @@ func handle(t testing.TB, informer cache.SharedIndexInformer, name string, takes
 	require.NoError(t, err)
 }
 
-func registered(t testing.TB, collectors ...prometheus.Collector) *prometheus.Registry {
+func registered(t testing.TB, collector prometheus.Collector) *prometheus.Registry {
 	registry := prometheus.NewPedanticRegistry()
-	for _, c := range collectors {
-		require.NoError(t, registry.Register(c))
-	}
+	require.NoError(t, registry.Register(collector))
 	return registry
 }
 
@@ -258,15 +256,8 @@ func TestInformerMetricsOfAnotherLife(t *testing.T) {
 
 // dashboard has the fields of the dashboard that the tests use.
 type dashboard struct {
-	Panels []struct {
-		ID                 int
-		Title, Description string
-		GridPos            struct{ X, Y, W, H int }
-		Targets            []struct{ Expr, LegendFormat string }
-	}
-	Templating struct {
-		List []struct{ Name, Definition string }
-	}
+	Panels     []struct{ Targets []struct{ Expr string } }
+	Templating struct{ List []struct{ Definition string } }
 }
 
 func readDashboard(t *testing.T) (d dashboard) {
