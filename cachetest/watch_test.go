@@ -24,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestWatchBeginsWithTheState(t *testing.T) {
@@ -203,44 +204,25 @@ func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 	})
 }
 
-// TestManyWatches has concurrent writers and readers: each reader, regardless of its first version,
-// must end with the source's state.
+// TestManyWatches has concurrent writers and informers, outside of a bubble: each informer, regardless of
+// its first version, must end with the source's state.
 func TestManyWatches(t *testing.T) {
 	src := cachetest.Of(pods("a", "b", "c", "d")...)
-	const writes = 200
-	last := fmt.Sprint(src.ResourceVersion() + 2*writes)
 	var group sync.WaitGroup
-	replicas := make([]map[string]string, 20)
-	for i := range replicas {
-		w := open(t, src, watchListFrom(""))
-		group.Go(func() { replicas[i] = replicate(w, last) })
-	}
 	for _, name := range []string{"a", "b"} {
 		group.Go(func() {
-			for range writes {
+			for range 200 {
 				cachetest.PatchAs(src, "default", name, func(p *corev1.Pod) { p.Generation++ })
 			}
 		})
 	}
+	for range 20 {
+		startPods(t, src, &cachetest.Recorder{})
+	}
 	group.Wait()
-	for _, replica := range replicas {
-		require.Equal(t, src.Versions(), replica)
-	}
-}
-
-// replicate applies events until the one with the last version.
-func replicate(w watch.Interface, last string) map[string]string {
-	replica := map[string]string{}
-	for event := range w.ResultChan() {
-		m := event.Object.(metav1.Object)
-		if event.Type != watch.Bookmark {
-			replica[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
-		}
-		if m.GetResourceVersion() == last {
-			break
-		}
-	}
-	return replica
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	require.NoError(t, src.Settle(ctx))
 }
 
 // watched is a stream of the model: the lines still to be delivered, and whether it ends after them.

@@ -202,29 +202,21 @@ func inspected(t *testing.T, pods followed) {
 	}
 }
 
-// TestTweakReachesEveryRequest: a watch needs the selector of its list, otherwise it returns objects
-// that the list has left out.
-func TestTweakReachesEveryRequest(t *testing.T) {
-	ofEachKind(t, func(t *testing.T, pods followed) {
-		list, watch := pods.asked(t)
-		assert.Equal(t, "app=a", list.LabelSelector)
-		assert.Equal(t, "app=a", watch.LabelSelector)
-	}, factory.WithTweakListOptions(selectA))
-}
-
 // TestLastOptionCounts: if an option is given more than once the last one applies, and takes precedence
-// over the factory's own values.
+// over the factory's own values. A watch has the selector of its list, otherwise it returns objects that
+// the list has left out.
 func TestLastOptionCounts(t *testing.T) {
 	var nobody *cache.InformerName
 	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
 	var limit atomic.Int64 // some clients do not keep the limit
 	ofEachKind(t, func(t *testing.T, pods followed) {
-		list, _ := pods.asked(t)
+		list, watch := pods.asked(t)
 		for _, action := range pods.Actions() {
 			assert.Equal(t, "ns", action.GetNamespace(), "the server need not send the others")
 		}
 		assert.EqualValues(t, 9, limit.Swap(0))
-		assert.Empty(t, list.LabelSelector)
+		assert.Equal(t, "app=a", list.LabelSelector)
+		assert.Equal(t, "app=a", watch.LabelSelector)
 		assert.Equal(t, "SharedIndexInformer others.v9 in namespace ns", pods.Informer().HasSyncedChecker().Name())
 		transformed, err := pods.Lister().ByNamespace("ns").Get("a")
 		require.NoError(t, err)
@@ -232,7 +224,11 @@ func TestLastOptionCounts(t *testing.T) {
 	},
 		factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 7}}), factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 9}, Identifier: others}),
 		factory.WithNamespace("other"), factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
+		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=none" }),
+		factory.WithTweakListOptions(func(o *metav1.ListOptions) {
+			selectA(o)
+			limit.CompareAndSwap(0, o.Limit)
+		}),
 		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(func(obj any) (any, error) {
 			obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
 			return obj, nil
@@ -562,12 +558,7 @@ func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ..
 	var f informers.SharedInformerFactory
 	lines = logged(t, "factory.Wrap", func() { f = factory.Wrap(inner, options...) })
 	informer := f.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	f.StartWithContext(ctx)
-	synced := f.WaitForCacheSyncWithContext(ctx)
-	cancel()
-	f.Shutdown()
-	require.NoError(t, synced.AsError())
+	run(t, f)
 	return informer.GetStore().ListKeys(), lines
 }
 

@@ -294,14 +294,7 @@ func identicalTypes(their, our types.Type) bool {
 }
 
 func exportedNames(pkg *types.Package) []string {
-	names := pkg.Scope().Names()
-	exported := names[:0:0]
-	for _, name := range names {
-		if token.IsExported(name) {
-			exported = append(exported, name)
-		}
-	}
-	return exported
+	return slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 }
 
 // kindOf returns the kind of an object or a type of package types, such as "func" or "slice".
