@@ -207,15 +207,6 @@ func TestResyncPeriodsOfTheWrappedFactory(t *testing.T) {
 	})
 }
 
-func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
-	inner := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	f := factory.Wrap(inner)
-	f.Core().V1().Pods().Informer()
-	assert.True(t, isOurs(inner.Core().V1().Pods().Informer()), "the old holder gets the informer that exists")
-	assert.False(t, isOurs(inner.Core().V1().Nodes().Informer()))
-	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "existing informers are kept")
-}
-
 func TestAConstructorOfTheUserIsUsed(t *testing.T) {
 	client := fake.NewClientset(pod("ns", "a"), pod("other", "a"))
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))

@@ -551,62 +551,8 @@ func TestFactoryWithBadOptions(t *testing.T) {
 
 func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
 
-// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and the lines that
-// Wrap logs.
-func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, lines []string) {
-	t.Helper()
-	var f informers.SharedInformerFactory
-	lines = logged(t, "factory.Wrap", func() { f = factory.Wrap(inner, options...) })
-	informer := f.Core().V1().Pods().Informer()
-	run(t, f)
-	return informer.GetStore().ListKeys(), lines
-}
-
 func twoNamespaces() *fake.Clientset {
 	return fake.NewClientset(pod("ns", "a"), pod("ns", "b"), pod("other", "a"))
-}
-
-func TestNamespaceOfTheWrappedFactory(t *testing.T) {
-	limited := func() informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns"))
-	}
-	all := []string{"ns/a", "ns/b", "other/a"}
-	for name, tc := range map[string]struct {
-		inner   informers.SharedInformerFactory
-		options []factory.Option
-		want    []string
-	}{
-		"is taken over":                  {limited(), nil, []string{"ns/a", "ns/b"}},
-		"also by a wrapper's wrapper":    {factory.Wrap(limited()), nil, []string{"ns/a", "ns/b"}},
-		"unless another one is given":    {limited(), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}},
-		"or all":                         {limited(), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all},
-		"where there is none, it is all": {informers.NewSharedInformerFactory(twoNamespaces(), 0), nil, all},
-	} {
-		t.Run(name, func(t *testing.T) {
-			keys, logged := wrappedPods(t, tc.inner, tc.options...)
-			assert.ElementsMatch(t, tc.want, keys)
-			assert.Empty(t, logged)
-		})
-	}
-}
-
-func TestTweakOfTheWrappedFactoryIsSaid(t *testing.T) {
-	tweaking := func() informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithTweakListOptions(selectA))
-	}
-	all := []string{"ns/a", "ns/b", "other/a"}
-	keys, logged := wrappedPods(t, tweaking())
-	assert.ElementsMatch(t, all, keys)
-	require.Len(t, logged, 1)
-	assert.Contains(t, logged[0], "factory.WithTweakListOptions")
-
-	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(selectA))
-	assert.ElementsMatch(t, []string{"ns/a", "other/a"}, keys)
-	assert.Empty(t, logged)
-
-	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(nil))
-	assert.ElementsMatch(t, all, keys)
-	assert.Empty(t, logged, "this is how to have it so")
 }
 
 // opaque is a factory whose accessors are not client-go's.
@@ -617,28 +563,54 @@ type opaque struct {
 
 func (o opaque) Core() core.Interface { return o.group }
 
-func TestWrapOfAFactoryThatCannotBeReadSaysSo(t *testing.T) {
+// TestLimitsOfTheWrappedFactory: its namespace is taken over unless the options have one. Its tweak of
+// list options is not, and the log says so; it also does for a factory that cannot be read.
+func TestLimitsOfTheWrappedFactory(t *testing.T) {
 	type otherFields struct {
 		core.Interface
 		namespace, tweakListOptions int
 	}
 	type noFields struct{ core.Interface }
-	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "none": nil} {
+	type limits struct {
+		inner   informers.SharedInformerFactory
+		options []factory.Option
+		keys    []string
+		says    []string // parts of the only line in the log; nil: there is none
+	}
+	made := func(options ...informers.SharedInformerOption) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, options...)
+	}
+	limited, tweaking := informers.WithNamespace("ns"), informers.WithTweakListOptions(selectA)
+	namespace, tweak := "factory.WithNamespace", "factory.WithTweakListOptions"
+	ns, all := []string{"ns/a", "ns/b"}, []string{"ns/a", "ns/b", "other/a"}
+	cases := map[string]limits{
+		"a namespace is taken over":   {made(limited), nil, ns, nil},
+		"also by a wrapper's wrapper": {factory.Wrap(made(limited)), nil, ns, nil},
+		"unless another one is given": {made(limited), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}, nil},
+		"or all":                      {made(limited), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all, nil},
+		"with none, it is all":        {made(), nil, all, nil},
+		"a tweak is not taken over":   {made(tweaking), nil, all, []string{tweak}},
+		"but may be given":            {made(tweaking), []factory.Option{factory.WithTweakListOptions(selectA)}, []string{"ns/a", "other/a"}, nil},
+		"or left out on purpose":      {made(tweaking), []factory.Option{factory.WithTweakListOptions(nil)}, all, nil},
+	}
+	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "no group": nil} {
+		unread := func() informers.SharedInformerFactory { return opaque{made(limited), group} }
+		given := []factory.Option{factory.WithNamespace("ns"), factory.WithTweakListOptions(nil)}
+		cases[name] = limits{unread(), nil, all, []string{namespace, tweak}}
+		cases[name+", with a namespace"] = limits{unread(), given[:1], ns, []string{tweak}}
+		cases[name+", with both"] = limits{unread(), given, ns, nil}
+	}
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			foreign := func() informers.SharedInformerFactory {
-				return opaque{informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns")), group}
+			var f informers.SharedInformerFactory
+			lines := logged(t, "factory.Wrap", func() { f = factory.Wrap(c.inner, c.options...) })
+			informer := f.Core().V1().Pods().Informer()
+			run(t, f)
+			assert.ElementsMatch(t, c.keys, informer.GetStore().ListKeys())
+			require.Len(t, lines, min(1, len(c.says)))
+			for _, part := range c.says {
+				assert.Contains(t, lines[0], part)
 			}
-			keys, logged := wrappedPods(t, foreign())
-			assert.Len(t, keys, 3)
-			require.Len(t, logged, 1)
-			assert.Contains(t, logged[0], "factory.WithNamespace")
-			assert.Contains(t, logged[0], "factory.WithTweakListOptions")
-
-			_, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"))
-			require.Len(t, logged, 1, "the list options are not known")
-			keys, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"), factory.WithTweakListOptions(nil))
-			assert.Len(t, keys, 2)
-			assert.Empty(t, logged)
 		})
 	}
 }
@@ -736,50 +708,34 @@ func (m metric) Set(float64) {
 	}
 }
 
-// TestInformerNameByOption: metrics have the name of the option, and the resource names of client-go's
-// informers.
-func TestInformerNameByOption(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-option")
+// TestMetrics: metrics have the name of the option, and the resource names of client-go's informers. The
+// next informer of a resource publishes under the name of the stopped one.
+func TestMetrics(t *testing.T) {
+	name, err := cache.NewInformerName("factory-test-metrics")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(boundedContext(t))
 	typed := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name))
 	typed.Networking().V1().NetworkPolicies().Informer()
-	generic := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme), 0, factory.WithInformerName(name))
-	generic.ForResource(podsResource)
 	typed.StartWithContext(ctx)
-	generic.StartWithContext(ctx)
 	synced := typed.WaitForCacheSyncWithContext(ctx)
 	require.NoError(t, synced.AsError())
-	_, err = generic.WaitForCacheSyncWithContext(ctx)
-	require.NoError(t, err)
-	cancel()
-	typed.Shutdown()
-	generic.Shutdown()
-	assert.True(t, askedFor.published("factory-test-option networkpolicys depth"))
-	assert.True(t, askedFor.published("factory-test-option pods depth"))
-	again, err := cache.NewInformerName("factory-test-option")
-	require.NoError(t, err, "Shutdown has released the name")
-	again.Release()
-}
-
-// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the name of the stopped
-// one.
-func TestMetricsGoOnAfterStop(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-stop")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithInformerName(name))
+	generic := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithInformerName(name))
 	for range 3 {
-		f.ForResource(podsResource)
-		f.ForResource(nodesResource)
-		f.StartWithContext(ctx)
-		_, err = f.WaitForCacheSyncWithContext(ctx)
+		generic.ForResource(podsResource)
+		generic.ForResource(nodesResource)
+		generic.StartWithContext(ctx)
+		_, err = generic.WaitForCacheSyncWithContext(ctx)
 		require.NoError(t, err)
-		assert.True(t, f.Stop(podsResource))
+		assert.True(t, generic.Stop(podsResource))
 		for _, metric := range []string{"depth", "latency", "version"} {
-			assert.True(t, askedFor.published("factory-test-stop pods "+metric), metric)
+			assert.True(t, askedFor.published("factory-test-metrics pods "+metric), metric)
 		}
 	}
 	cancel()
-	f.Shutdown()
+	typed.Shutdown()
+	generic.Shutdown()
+	assert.True(t, askedFor.published("factory-test-metrics networkpolicys depth"))
+	again, err := cache.NewInformerName("factory-test-metrics")
+	require.NoError(t, err, "Shutdown has released the name")
+	again.Release()
 }
