@@ -582,7 +582,7 @@ func TestLimitsOfTheWrappedFactory(t *testing.T) {
 	}
 	limited, tweaking := informers.WithNamespace("ns"), informers.WithTweakListOptions(selectA)
 	namespace, tweak := "factory.WithNamespace", "factory.WithTweakListOptions"
-	ns, all := []string{"ns/a", "ns/b"}, []string{"ns/a", "ns/b", "other/a"}
+	ns, a, all := []string{"ns/a", "ns/b"}, []string{"ns/a", "other/a"}, []string{"ns/a", "ns/b", "other/a"}
 	cases := map[string]limits{
 		"a namespace is taken over":   {made(limited), nil, ns, nil},
 		"also by a wrapper's wrapper": {factory.Wrap(made(limited)), nil, ns, nil},
@@ -590,7 +590,7 @@ func TestLimitsOfTheWrappedFactory(t *testing.T) {
 		"or all":                      {made(limited), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all, nil},
 		"with none, it is all":        {made(), nil, all, nil},
 		"a tweak is not taken over":   {made(tweaking), nil, all, []string{tweak}},
-		"but may be given":            {made(tweaking), []factory.Option{factory.WithTweakListOptions(selectA)}, []string{"ns/a", "other/a"}, nil},
+		"but may be given":            {made(tweaking), []factory.Option{factory.WithTweakListOptions(selectA)}, a, nil},
 		"or left out on purpose":      {made(tweaking), []factory.Option{factory.WithTweakListOptions(nil)}, all, nil},
 	}
 	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "no group": nil} {
