@@ -256,12 +256,12 @@ func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 }
 
 // TestStop: when Stop has returned, no call of a handler is running, and none follows. The next informer
-// begins with the current objects, for its own handlers.
+// begins with the current objects, for its own handlers. One whose context has ended is not run again.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
 		f := factory.Dynamic(client, 0)
-		ctx := bubbleContext(t, f)
+		ctx, end := context.WithCancel(bubbleContext(t, f))
 		var heard []string
 		follow := func(round string) {
 			kit.Handle(t, f.ForResource(podsResource).Informer(), cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -292,21 +292,9 @@ func TestStop(t *testing.T) {
 		require.ErrorContains(t, err, `"b" not found`, "a lister stays with its informer")
 		_, err = f.ForResource(podsResource).Lister().ByNamespace("ns").Get("b")
 		require.NoError(t, err)
-	})
-}
-
-// TestInformerWhoseContextEnded: an informer whose context has ended is not run again.
-func TestInformerWhoseContextEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
-		ctx := bubbleContext(t, f)
-		short, end := context.WithCancel(ctx)
-		f.ForResource(podsResource)
-		f.StartWithContext(short)
-		synctest.Wait()
 		end()
 		synctest.Wait()
-		assert.Empty(t, logged(t, "runs only once", func() { f.StartWithContext(ctx); synctest.Wait() }))
+		assert.Empty(t, logged(t, "runs only once", func() { f.StartWithContext(t.Context()); synctest.Wait() }))
 	})
 }
 
