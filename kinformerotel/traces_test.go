@@ -29,15 +29,12 @@ import (
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // follow runs an informer, and waits until all goroutines are idle.
-func follow(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInformer), options kinformer.Options) (stop func()) {
+func follow(t *testing.T, server *testkit.Server, options kinformer.Options) (informer cache.SharedIndexInformer, stop func()) {
 	t.Helper()
-	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if setUp != nil {
-		setUp(informer)
-	}
+	informer = kinformer.New(server, &corev1.Pod{}, options)
 	end := testkit.InBackground(t, informer.RunWithContext)
 	synctest.Wait()
-	return func() { end(); synctest.Wait() }
+	return informer, func() { end(); synctest.Wait() }
 }
 
 func serving(pods ...*corev1.Pod) *testkit.Server {
@@ -96,7 +93,7 @@ func TestTraces(t *testing.T) {
 		w := testkit.NewScriptedWatch(9)
 		server := failingFirst(serving(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), 2*time.Second, 1)
 		server.OnWatch = testkit.Watches(w)
-		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
+		_, stop := follow(t, server, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 		time.Sleep(5*time.Second - time.Since(from))
 		assert.Empty(t, lines(spans, from), "they come when they are looked at")
 		time.Sleep(5 * time.Second)
@@ -131,7 +128,7 @@ func TestTracesOfAStream(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "4"), testkit.EndMark("5")))}
-		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		_, stop := follow(t, server, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
 		time.Sleep(15 * time.Second) // until after a poll
 		synctest.Wait()
 		stop()
@@ -147,7 +144,7 @@ func TestTracesWithoutSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
-		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
+		_, stop := follow(t, failingFirst(serving(), time.Second, 1000), kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 		time.Sleep(99*time.Second + 500*time.Millisecond) // no request is made at this time
 		stop()
 		end()
@@ -163,11 +160,8 @@ func TestTracesKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spans, end := tracing(t)
 		pod := func() weak.Pointer[corev1.Pod] {
-			var of weak.Pointer[corev1.Pod]
-			stop := follow(t, serving(testkit.PodAt("a", "1")), func(informer cache.SharedIndexInformer) {
-				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
-				require.NoError(t, err)
-			}, kinformer.Options{})
+			informer, stop := follow(t, serving(testkit.PodAt("a", "1")), kinformer.Options{})
+			of := weak.Make(informer.GetStore().List()[0].(*corev1.Pod))
 			time.Sleep(15 * time.Second) // between two polls
 			stop()
 			return of
