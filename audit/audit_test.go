@@ -61,7 +61,6 @@ func running(t *testing.T, informer cache.Controller) {
 	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
 
-// pods returns a source of pods with these names.
 func pods(names ...string) *cachetest.Source {
 	objects := make([]runtime.Object, len(names))
 	for i, name := range names {
@@ -70,7 +69,6 @@ func pods(names ...string) *cachetest.Source {
 	return cachetest.Of(objects...)
 }
 
-// once audits, and fails the test for an error.
 func (r *rig) once(t require.TestingT, o audit.Options) audit.Report {
 	report, err := audit.Once(context.Background(), r, o)
 	require.NoError(t, err)
@@ -252,7 +250,6 @@ func TestServerIsBehind(t *testing.T) {
 	})
 }
 
-// otherList answers lists by a function.
 type otherList struct {
 	*cachetest.Source
 	list func(metav1.ListOptions) (runtime.Object, error)
@@ -339,7 +336,6 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// foreign is not an informer of this module.
 type foreign struct{}
 
 func (foreign) HasSyncedChecker() cache.DoneChecker { return nil }
@@ -447,7 +443,6 @@ func restored(t *testing.T, options kinformer.Options) *rig {
 	return r
 }
 
-// degraded returns the problems of the rig's informer.
 func (r *rig) degraded(t *testing.T) []string { return informers.Texts(informers.Status(t, r)) }
 
 // TestAhead: a cache does not notice for days that its server was restored from a backup. An audit

@@ -26,7 +26,6 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// step is an action, of some kinds on a pod.
 type step struct{ What, Name string }
 
 var anyStep = rapid.Custom(func(t *rapid.T) step {
@@ -118,7 +117,6 @@ func (w *world) play(s step) {
 	}
 }
 
-// write writes the next state of a pod.
 func (w *world) write(name string) {
 	w.writes++
 	w.Put(testkit.Pod(name, fmt.Sprint(w.writes)))
@@ -141,7 +139,6 @@ func (w *world) forge(s step) {
 	w.Inject(watch.Event{Type: watch.Modified, Object: pod})
 }
 
-// letGo releases held events.
 func (w *world) letGo() {
 	if w.release != nil {
 		w.release()

@@ -39,7 +39,6 @@ func label(value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"l": value} }
 }
 
-// relabel updates the pod.
 func relabel(src *cachetest.Source, name, value string) {
 	cachetest.PatchAs(src, "default", name, label(value))
 }

@@ -285,7 +285,6 @@ func (m *watchModel) watch(t *rapid.T) {
 	m.open = append(m.open, w)
 }
 
-// read reads the next event of one of the streams.
 func (m *watchModel) read(t *rapid.T) {
 	if len(m.open) == 0 {
 		t.Skip("nothing is open")

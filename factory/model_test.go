@@ -27,7 +27,6 @@ import (
 
 var someResources = []schema.GroupVersionResource{podsResource, nodesResource, corev1.SchemeGroupVersion.WithResource("services")}
 
-// modelStep is one call of a method of a ResourceFactory.
 type modelStep struct {
 	op       string
 	resource schema.GroupVersionResource // of ForResource and Stop
@@ -42,7 +41,6 @@ var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
 	}
 })
 
-// modeled is the model of an informer.
 type modeled struct {
 	informer cache.SharedIndexInformer
 	start    int // the number of the StartWithContext that has started it; 0: none
@@ -142,7 +140,6 @@ func (m *model) shutDown() {
 	m.shutdown = true
 }
 
-// check checks the informers after every step.
 func (m *model) check() {
 	synctest.Wait()
 	for gvr, known := range m.members {
@@ -152,7 +149,6 @@ func (m *model) check() {
 	}
 }
 
-// faults collects the failures of assertions.
 type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }

@@ -42,7 +42,6 @@ type rig struct {
 
 type newInformer = func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 
-// ours makes informers of this module.
 var ours = kinformer.Constructor(kinformer.Options{})
 
 // inBubble runs a test with a cache of 200 random pods, indexed by their nodes and phases.
@@ -182,7 +181,6 @@ func namesOf(pods *corev1.PodList) (names []string) {
 	return names
 }
 
-// snapshots returns the number of open snapshots of the store.
 func (r *rig) snapshots() int {
 	informer, err := r.cache.GetInformer(r.Context(), &corev1.Pod{})
 	require.NoError(r, err)

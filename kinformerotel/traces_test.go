@@ -54,7 +54,6 @@ func failingFirst(server *testkit.Server, takes time.Duration, failures int) *te
 	return server
 }
 
-// tracing runs RunTraces.
 func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))

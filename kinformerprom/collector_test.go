@@ -71,7 +71,6 @@ func registered(t testing.TB, collector prometheus.Collector) *prometheus.Regist
 	return registry
 }
 
-// exposition returns the text exposition of a registry.
 func exposition(t testing.TB, registry prometheus.Gatherer) string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -267,7 +266,6 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// queries returns all expressions of the dashboard.
 func (d dashboard) queries() (all []string) {
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {

@@ -30,7 +30,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errProcess = errors.New("cannot process")
 
-// item is an object of a queue.
 type item struct {
 	key   string
 	value int

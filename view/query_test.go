@@ -81,7 +81,6 @@ func (a asked) and(meets func(*corev1.Pod) bool) asked {
 	return a
 }
 
-// term adds a term to a query.
 func (a asked) term(index, value string) asked {
 	a.Where = append(a.Where, view.Term{Index: index, Value: value})
 	return a.and(func(p *corev1.Pod) bool {

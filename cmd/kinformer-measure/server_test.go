@@ -48,7 +48,6 @@ func newCluster(t *testing.T) *clusterOf {
 	return c
 }
 
-// kubeconfig returns the name of a kubeconfig file for the server.
 func (c *clusterOf) kubeconfig(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "config")
 	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"here","clusters":[{"name":"c","cluster":{"server":%q}}],`+
@@ -125,7 +124,6 @@ func forbid(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// writePods writes a page of 200 pods.
 func writePods(w http.ResponseWriter, r *http.Request, limit int) {
 	list := &corev1.PodList{}
 	for i := range min(limit, 200) {
@@ -148,7 +146,6 @@ func nodes(items ...string) string {
 	return `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}` + "\n"
 }
 
-// writeWidgets writes a list of 30 custom objects.
 func writeWidgets(w http.ResponseWriter, limit int) {
 	var items []string
 	for i := range min(30, limit) {

@@ -55,7 +55,6 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// documents returns the Markdown files.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/benchmarks/*.md", "internal/*.md", "examples/*.md"} {

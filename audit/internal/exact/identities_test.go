@@ -241,7 +241,6 @@ func (a *author) text(texts ...string) func() {
 
 func (a *author) raw(text string) func() { return func() { a.WriteString(text) } }
 
-// item writes an object in JSON.
 func (a *author) item() {
 	members := []func(){
 		a.member("metadata", func() {
@@ -259,7 +258,6 @@ func (a *author) item() {
 	a.object(members...)
 }
 
-// list writes a list in JSON.
 func (a *author) list() {
 	a.object(a.member("kind", a.raw(a.pick(`"PodList"`, `"PodList"`, `"PodList"`, `"PodList"`, `"List"`, `"Pod"`, `""`))), a.member("apiVersion", a.raw(a.pick(`"v1"`, `"v1"`, `"v1"`, `"a/v1"`, `""`))),
 		a.member("metadata", a.raw(`{"resourceVersion":"5"}`)), a.member("items", func() {
@@ -350,7 +348,6 @@ func (a *author) textField(number uint64, texts ...string) []byte {
 	return a.field(number, []byte(text))
 }
 
-// itemMessage returns an object in protobuf.
 func (a *author) itemMessage(spec, status []byte) []byte {
 	metadata := a.field(1, a.message(a.textField(1, "a", "name"), a.textField(2, "g"), a.textField(3, "ns"), a.textField(5, "u-"), a.textField(6, "1"),
 		a.varint(a.tag(nil, 7, 0), 12), a.field(8, a.varint(a.tag(nil, 1, 0), 1767600000)),
@@ -358,7 +355,6 @@ func (a *author) itemMessage(spec, status []byte) []byte {
 	return a.message(metadata, a.field(2, spec), a.field(3, status))
 }
 
-// damage changes a few bytes.
 func (a *author) damage(data []byte) []byte {
 	for a.one(8) && len(data) > 0 {
 		switch i := a.r.IntN(len(data)); a.r.IntN(5) {
@@ -377,7 +373,6 @@ func (a *author) damage(data []byte) []byte {
 	return data
 }
 
-// identityKind is a kind of lists.
 type identityKind struct {
 	example  runtime.Object
 	list     func() runtime.Object // an empty list; nil for unstructured objects
@@ -444,7 +439,6 @@ func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.O
 	}
 }
 
-// identityTally counts comparisons.
 type identityTally struct {
 	Lists, GivenUp, Refused int // lists that could not be split, or that client-go refuses
 	Items, ItemsGivenUp     int // of lists that both decode
