@@ -157,6 +157,7 @@ func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
 	})
 }
 
+// TestStopLeavesNothingBehind: when Stop has returned, the stream has ended. It also ends with its context.
 func TestStopLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
@@ -171,17 +172,14 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 			require.Fail(t, "Stop has returned before the stream had ended")
 		}
 		w.Stop()
-	})
-}
 
-func TestStreamEndsWithItsContext(t *testing.T) {
-	src := cachetest.Of()
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := src.WatchWithContext(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	cancel()
-	requireEnd(t, w)
-	require.NoError(t, src.WaitNotWatching(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		w, err := src.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "2"})
+		require.NoError(t, err)
+		cancel()
+		requireEnd(t, w)
+		require.NoError(t, src.WaitNotWatching(t.Context()))
+	})
 }
 
 func TestTimeoutSecondsWhenHonored(t *testing.T) {

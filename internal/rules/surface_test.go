@@ -186,8 +186,7 @@ func (c *comparison) compareType(their, our *types.TypeName) {
 		c.faultf(name, "is %s, theirs is %s", o, t)
 		return
 	}
-	c.compareMembers(name, fieldsOf(their.Type()), fieldsOf(our.Type()))
-	c.compareMembers(name, methodsOf(their.Type()), methodsOf(our.Type()))
+	c.compareMembers(name, membersOf(their.Type()), membersOf(our.Type()))
 	c.compareReceivers(name, their.Type(), our.Type())
 }
 
@@ -312,30 +311,26 @@ func shapeOf(t types.Type) string {
 	return shape
 }
 
-func fieldsOf(t types.Type) map[string]types.Type {
-	fields := map[string]types.Type{}
+// membersOf returns the exported fields of t, and the exported methods of a pointer to t, or of t if t is
+// an interface.
+func membersOf(t types.Type) map[string]types.Type {
+	members := map[string]types.Type{}
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for field := range s.Fields() {
 			if field.Exported() {
-				fields[field.Name()] = field.Type()
+				members[field.Name()] = field.Type()
 			}
 		}
 	}
-	return fields
-}
-
-// methodsOf returns the exported methods of a pointer to t, or of t if t is an interface.
-func methodsOf(t types.Type) map[string]types.Type {
 	if !types.IsInterface(t) {
 		t = types.NewPointer(t)
 	}
-	methods := map[string]types.Type{}
 	for method := range types.NewMethodSet(t).Methods() {
 		if method.Obj().Exported() {
-			methods[method.Obj().Name()] = method.Type()
+			members[method.Obj().Name()] = method.Type()
 		}
 	}
-	return methods
+	return members
 }
 
 func typeName(t types.Type) *types.TypeName {
