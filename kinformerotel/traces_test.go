@@ -127,7 +127,8 @@ func TestTracesOfAStream(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "4"), testkit.EndMark("5")))}
-		_, stop := follow(t, server, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		options := kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}
+		_, stop := follow(t, server, options)
 		time.Sleep(15 * time.Second) // until after a poll
 		synctest.Wait()
 		stop()
@@ -143,7 +144,8 @@ func TestTracesWithoutSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
-		_, stop := follow(t, failingFirst(serving(), time.Second, 1000), kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
+		options := kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}}
+		_, stop := follow(t, failingFirst(serving(), time.Second, 1000), options)
 		time.Sleep(99*time.Second + 500*time.Millisecond) // no request is made at this time
 		stop()
 		end()
