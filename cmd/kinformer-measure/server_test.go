@@ -152,6 +152,6 @@ func writeWidgets(w http.ResponseWriter, limit int) {
 		items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget",`+
 			`"metadata":{"name":"%s%d","namespace":"n","uid":"u"},"size":3}`, testkit.Secret, i))
 	}
-	list := `{"apiVersion":"example.com/v1","items":[%s],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}`
+	const list = `{"apiVersion":"example.com/v1","items":[%s],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}`
 	fmt.Fprintf(w, list+"\n", strings.Join(items, ","))
 }
