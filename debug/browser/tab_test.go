@@ -249,10 +249,7 @@ func follow(t *testing.T, lw cache.ListerWatcher, name string, setUp func(cache.
 	if setUp != nil {
 		setUp(informer)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 	return informer
 }
 
