@@ -7,7 +7,6 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,27 +22,16 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// streamed runs a reflector in a bubble with the given watch answers until nothing happens for a
-// minute, and returns the requests and the store's calls. Lists answer version 50.
+// streamed is watchedFor with a server that streams, and whose lists answer version 50.
 func streamed(t *testing.T, change func(*Options), answers ...any) (asked, stored []string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		var handler testkit.Handled
-		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("50", testkit.PodAt("listed", "50"))), OnWatch: testkit.Watches(answers...)}
-		store := &testkit.StoreLog{}
-		cfg := Options{
-			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store), Backoff: testkit.Second(), OnError: toldTo(&handler),
-		}
-		if change != nil {
-			change(&cfg)
-		}
-		defer testkit.InBackground(t, New(cfg).Run)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		asked, stored = server.Requests(), store.Entries()
-		assert.Empty(t, handler.Errors(), "the handler hears of no failed watch-list")
-	})
-	return asked, stored
+	got := watchedFor(t, func(c *Options) {
+		server := c.ListerWatcher.(*testkit.Server)
+		server.NoStream, server.OnList = false, testkit.ListOf(testkit.PodList("50", testkit.PodAt("listed", "50")))
+		change(c)
+	}, answers...)
+	assert.Empty(t, got.handled, "the handler hears of no failed watch-list")
+	return got.asked, got.stored
 }
 
 // TestStreamOnlyIfAgreed: without a Mode, a watch-list needs the gate, at the time of construction, and
