@@ -283,7 +283,7 @@ func (p *scenarioPlay) called(entry string) error {
 //	fail VERB ERR...                the next requests, of list, watch or watch-list
 //	script VERB WHAT                the next one: delay D, deaf D (even if its context ends), omit-end, cut-after N
 //	inject WHAT                     on open streams: error ERR, garbage, strange-error, service,
-//	                                added|modified|deleted|bookmark|end-mark NAME@RV
+//	                                added|modified|deleted|bookmark|end-mark|false-mark NAME@RV
 //	partition, outage ERR, stall    until: heal, recover, release
 //	refuse CALL                     the store's next call of that kind fails
 //	wait D                          lets time pass
@@ -432,8 +432,13 @@ func (p *scenarioPlay) events(args []string) []watch.Event {
 		return []watch.Event{{Type: watch.Added, Object: &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "3"}}}}
 	}
 	name, version, _ := strings.Cut(args[1], "@")
-	if args[0] == "end-mark" {
-		return []watch.Event{testkit.EndMark(version)}
+	mark := testkit.EndMark(version)
+	switch args[0] {
+	case "false-mark":
+		mark.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
+		fallthrough
+	case "end-mark":
+		return []watch.Event{mark}
 	}
 	return []watch.Event{{Type: watch.EventType(strings.ToUpper(args[0])), Object: testkit.PodAt(name, version)}}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -59,29 +58,6 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 			assert.Equal(t, tc.want, r.state.opening)
 		})
 	}
-}
-
-// TestStreamEndMark: only the annotation with the value true is the end mark. Before it there is
-// neither a version nor a state.
-func TestStreamEndMark(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		notTrue := testkit.EndMark("5")
-		notTrue.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
-		w := testkit.NewScriptedWatch(10)
-		server, store := &testkit.Server{OnWatch: testkit.Watches(w)}, &testkit.StoreLog{}
-		r := New(Options{ListerWatcher: server, Sink: Foreign(store)})
-		defer testkit.InBackground(t, r.Run)()
-		for _, event := range []watch.Event{testkit.Added("a", "1"), testkit.Modified("a", "2"), testkit.Bookmark("3"), notTrue} {
-			w.Events <- event
-			synctest.Wait()
-			assert.Empty(t, store.Entries())
-			assert.Empty(t, r.state.Version())
-		}
-		w.Events <- testkit.EndMark("6")
-		synctest.Wait()
-		assert.Equal(t, []string{"replace 6: a@2"}, store.Entries())
-		assert.Equal(t, "6", r.state.Version())
-	})
 }
 
 // TestStreamStops: each failed stream is stopped once, before the next request.
