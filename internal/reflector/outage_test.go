@@ -31,7 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// runs runs a reflector that shares servers with others.
+// runs runs a reflector that shares servers with others, until stop is called or the test ends.
 func runs(t *testing.T, servers *Servers, server *apiServer, change func(*Options)) (report *Journal, stop func()) {
 	report = NewJournal()
 	stop = process(t, 1, server, func(o *Options) {
@@ -39,6 +39,7 @@ func runs(t *testing.T, servers *Servers, server *apiServer, change func(*Option
 			change(o)
 		}
 	})
+	t.Cleanup(stop)
 	return report, stop
 }
 
@@ -60,8 +61,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 					return open(n, ctx, o)
 				}
 			}
-			report, stop := runs(t, servers, server, nil)
-			defer stop()
+			report, _ := runs(t, servers, server, nil)
 			reports = append(reports, report)
 		}
 		time.Sleep(103 * time.Second)
@@ -88,8 +88,7 @@ func TestAnswersAfterAWaking(t *testing.T) {
 				turned = true
 				return &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET}
 			})
-			report, stop := runs(t, servers, server, nil)
-			defer stop()
+			report, _ := runs(t, servers, server, nil)
 			reports = append(reports, report)
 		}
 		time.Sleep(5 * time.Minute)
@@ -111,11 +110,9 @@ func TestDelaysOfOnesOwn(t *testing.T) {
 		servers := &Servers{}
 		gone := between(10*time.Second, time.Hour, refusedBy("a:6443"))
 		slow, fast := newAPIServer(t, gone), newAPIServer(t, gone)
-		_, stop := runs(t, servers, slow, func(o *Options) { o.Backoff = &wait.Backoff{Duration: 20 * time.Minute, Factor: 1, Steps: 1} })
-		defer stop()
+		runs(t, servers, slow, func(o *Options) { o.Backoff = &wait.Backoff{Duration: 20 * time.Minute, Factor: 1, Steps: 1} })
 		time.Sleep(9 * time.Second)
-		_, stop = runs(t, servers, fast, nil)
-		defer stop()
+		runs(t, servers, fast, nil)
 		time.Sleep(9*time.Second + time.Minute)
 		synctest.Wait()
 		assert.Greater(t, len(fast.watches), 3)
@@ -161,8 +158,7 @@ func TestLongOutage(t *testing.T) {
 		server := newAPIServer(t, func(at time.Duration) error {
 			return between(10*time.Second, 30*time.Minute, refusedBy("a:6443"))(at % again)
 		})
-		_, stop := runs(t, &Servers{}, server, nil)
-		defer stop()
+		runs(t, &Servers{}, server, nil)
 		time.Sleep(again + time.Minute)
 		synctest.Wait()
 		var before time.Duration
@@ -268,8 +264,7 @@ func TestAnswerWithADelay(t *testing.T) {
 			}
 			return between(10*time.Second, 20*time.Second, refusedBy("a:6443"))(at)
 		})
-		_, stop := runs(t, &Servers{}, server, nil)
-		defer stop()
+		runs(t, &Servers{}, server, nil)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		asked := server.watches
@@ -301,8 +296,7 @@ func TestTwoServers(t *testing.T) {
 		servers := &Servers{}
 		begin := func(gone func(time.Duration) error) *apiServer {
 			server := newAPIServer(t, gone)
-			_, stop := runs(t, servers, server, nil)
-			t.Cleanup(stop)
+			runs(t, servers, server, nil)
 			return server
 		}
 		a := begin(between(10*time.Second, time.Hour, refusedBy("a:6443")))
@@ -455,12 +449,11 @@ func TestRelistInAnOutage(t *testing.T) {
 		servers, relister := &Servers{}, &Relister{}
 		var reports []*Journal
 		for i := range 8 {
-			report, stop := runs(t, servers, newAPIServer(t, between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
+			report, _ := runs(t, servers, newAPIServer(t, between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
 				if i == 0 {
 					o.Relister = relister
 				}
 			})
-			defer stop()
 			reports = append(reports, report)
 		}
 		time.Sleep(39 * time.Second)
@@ -479,10 +472,9 @@ func TestRelistInAnOutage(t *testing.T) {
 func TestStopInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		report, stop := runs(t, servers, newAPIServer(t, between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
+		report, _ := runs(t, servers, newAPIServer(t, between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
 			o.Decide = func(_ context.Context, _ error, attempts int, _ bool) Decision { return Decision{Stop: attempts == 3} }
 		})
-		defer stop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.True(t, report.Status().Stopped)
