@@ -48,10 +48,8 @@ func hanging() cachetest.Fault { return cachetest.Fault{Until: make(chan struct{
 
 // hangsOf returns the causes and texts of an informer's problems.
 func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
-	synctest.Wait()
-	all, err := inspect.Of(informer)
-	require.NoError(t, err)
-	return informers.Causes(all.Status), informers.Texts(all.Status)
+	status := informers.Inspected(t, informer).Status
+	return informers.Causes(status), informers.Texts(status)
 }
 
 // caused fails the test unless the problems have these causes.
@@ -104,9 +102,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				caused(t, informer, "hangs")
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
-				all, err := inspect.Of(informer)
-				require.NoError(t, err)
-				assert.Zero(t, all.FailingSince, "it has not failed")
+				assert.Zero(t, informers.Inspected(t, informer).FailingSince, "it has not failed")
 				assert.Greater(t, time.Since(began), 24*time.Hour)
 			})
 		})
@@ -138,9 +134,7 @@ func TestHangEnds(t *testing.T) {
 		silent := time.Now().Add(-6 * time.Minute)
 		server.Script(cachetest.VerbList, hanging())
 		server.Inject(cachetest.ErrorEvent(cachetest.Expired()))
-		synctest.Wait()
-		all, err := inspect.Of(informer)
-		require.NoError(t, err)
+		all := informers.Inspected(t, informer)
 		assert.Equal(t, []string{"errors"}, informers.Causes(all.Status))
 		assert.Equal(t, silent, all.FailingSince)
 	})
@@ -393,47 +387,36 @@ func TestOpeningsOfAWatch(t *testing.T) {
 	})
 }
 
-// unread runs an informer of a server that no longer sends anything. A handler blocks the reading
-// of the watch until goOn is called.
-func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
-	server, hush := bookmarked(t)
-	held := make(chan struct{})
-	informer = called("pods", server, kinformer.Options{})
-	_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
-		kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
-	require.NoError(t, err)
-	t.Cleanup(informers.Run(t, informer))
-	time.Sleep(90 * time.Second)
-	hush()
-	for range 3 {
-		server.Put(testkit.PodAt("a", ""))
-		synctest.Wait()
-	}
-	time.Sleep(time.Hour)
-	return informer, func() { close(held) }
-}
-
-// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, nor in the five
-// minutes afterwards.
+// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, even while a requested
+// relist waits for its slot, nor in the five minutes after the handler has returned.
 func TestNobodyReadsTheWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer, goOn := unread(t)
-		caused(t, informer)
-		goOn()
-		time.Sleep(5*time.Minute - 1)
-		caused(t, informer)
-		time.Sleep(time.Nanosecond)
-		caused(t, informer, "hangs")
-	})
-}
-
-// TestRelistOfWhatNobodyReads: such a watch does not hang either while a requested relist waits for
-// its slot.
-func TestRelistOfWhatNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer, goOn := unread(t)
-		defer goOn()
-		require.NoError(t, kinformer.Relist(informer))
-		caused(t, informer)
-	})
+	for _, relists := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server, hush := bookmarked(t)
+			held := make(chan struct{})
+			informer := called("pods", server, kinformer.Options{})
+			informers.Handle(t, informer, kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
+				kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
+			defer informers.Run(t, informer)()
+			time.Sleep(90 * time.Second)
+			hush()
+			for range 3 {
+				server.Put(testkit.PodAt("a", ""))
+				synctest.Wait()
+			}
+			time.Sleep(time.Hour)
+			caused(t, informer)
+			if relists {
+				require.NoError(t, kinformer.Relist(informer))
+				caused(t, informer)
+				close(held)
+				return
+			}
+			close(held)
+			time.Sleep(5*time.Minute - 1)
+			caused(t, informer)
+			time.Sleep(time.Nanosecond)
+			caused(t, informer, "hangs")
+		})
+	}
 }

@@ -47,9 +47,7 @@ func TestStatusOf(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
 		informer := informers.Of(server, kinformer.Options{})
 		status := func() inspect.Status {
-			synctest.Wait()
-			s, err := inspect.StatusOf(informer)
-			require.NoError(t, err)
+			s := informers.Status(t, informer)
 			s.Decoding.Why = "" // tested in kinformer/decoding_test.go
 			return s
 		}
@@ -235,10 +233,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 					}, OnWatch: testkit.Watches()}, kinformer.Options{})
 					defer informers.Run(t, informer)()
 					require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
-					synctest.Wait()
-					var err error
-					status, err = inspect.StatusOf(informer)
-					require.NoError(t, err)
+					status = informers.Status(t, informer)
 				})
 				return status
 			})
@@ -318,9 +313,7 @@ func followed(t *testing.T, informer cache.Controller) (said []error) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := informers.Run(t, informer)
 		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		status, err := inspect.StatusOf(informer)
-		require.NoError(t, err)
+		status := informers.Status(t, informer)
 		stats, err := inspect.QueueOf(informer)
 		require.NoError(t, err)
 		stop()
