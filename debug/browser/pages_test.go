@@ -46,7 +46,7 @@ func TestOutage(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	synced(t, follow(t, server, hostile, nil, soon))
+	synced(t, follow(t, server, hostile, soon))
 	tt.visit(address)
 	value[bool](tt, `document.body.dataset.mark = 'old', document.querySelector('tbody a').click(), true`)
 	tt.until(`!document.body.dataset.mark && document.querySelector('h1')?.innerText.endsWith(' ok')`)
@@ -95,7 +95,7 @@ func TestRefresh(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", nil, kinformer.Options{}))
+	informer := synced(t, follow(t, server, "pods", kinformer.Options{}))
 	tt.visit(pageOf(t, address, informer))
 	value[bool](tt, `document.body.dataset.mark = 'mine', document.querySelector('main a').focus(), true`)
 	assert.Equal(t, []string{"Refreshed every 2 s."}, tt.texts("#live"))
@@ -154,7 +154,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", handling(t, "quick", func(any) {}), kinformer.Options{}))
+	informer := synced(t, follow(t, server, "pods", kinformer.Options{}, handler{"quick", func(any) {}}))
 	tt.withoutJavaScript()
 	tt.visit(address)
 	assert.Equal(t, []string{"1 informer running"}, tt.texts("h1"))
@@ -255,17 +255,15 @@ func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
 	for i := range 300 {
 		server.Create(pod(fmt.Sprint("web-", i)))
 	}
-	pods = synced(t, follow(t, server, "pods.v1", both(
-		both(handling(t, "scheduler", func(any) {}), handling(t, "endpoints-controller", pausing())),
-		indexing(t, "node", func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()[:5]}, nil }),
-	), kinformer.Options{}))
-	synced(t, follow(t, source("a", "b", "c"), "nodes.v1", handling(t, "node-lifecycle", func(any) {}), kinformer.Options{}))
-	follow(t, source("a", "b"), "services.v1", handling(t, "dns-writer", func(any) { <-release }), kinformer.Options{})
-	synced(t, follow(t, source("a"), "ingresses.v1.networking.k8s.io", indexing(t, "by-host", func(any) ([]string, error) {
-		return nil, errors.New("no host")
-	}), kinformer.Options{}))
+	byNode := func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()[:5]}, nil }
+	indexed := kinformer.Options{Indexers: cache.Indexers{"node": byNode}}
+	pods = synced(t, follow(t, server, "pods.v1", indexed, handler{"scheduler", func(any) {}}, handler{"endpoints-controller", pausing()}))
+	synced(t, follow(t, source("a", "b", "c"), "nodes.v1", kinformer.Options{}, handler{"node-lifecycle", func(any) {}}))
+	follow(t, source("a", "b"), "services.v1", kinformer.Options{}, handler{"dns-writer", func(any) { <-release }})
+	unindexed := kinformer.Options{Indexers: cache.Indexers{"by-host": func(any) ([]string, error) { return nil, errors.New("no host") }}}
+	synced(t, follow(t, source("a"), "ingresses.v1.networking.k8s.io", unindexed))
 	down := source("a")
-	synced(t, follow(t, down, "widgets.v1.example.com", nil, kinformer.Options{}))
+	synced(t, follow(t, down, "widgets.v1.example.com", kinformer.Options{}))
 	down.Outage(cachetest.ConnectionRefused())
 	stop := testkit.InBackground(t, func(ctx context.Context) { keepWriting(ctx, server) })
 	t.Cleanup(func() { stop(); close(release) })
