@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
@@ -307,7 +306,7 @@ func TestRates(t *testing.T) {
 		}
 		assert.Zero(t, rate())
 		for i := range 20 {
-			w.Events <- watch.Event{Type: watch.Added, Object: testkit.PodAt(fmt.Sprint(i), fmt.Sprint(6+i))}
+			w.Events <- testkit.Added(fmt.Sprint(i), fmt.Sprint(6+i))
 		}
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, 2.0, rate())
@@ -478,7 +477,7 @@ func TestChartOnThePage(t *testing.T) {
 		assert.Contains(t, page, "The next look begins a line.")
 		assert.Contains(t, page, `data-every="2"`)
 		for i := range 20 {
-			w.Events <- watch.Event{Type: watch.Added, Object: testkit.PodAt(fmt.Sprint(i), fmt.Sprint(6+i))}
+			w.Events <- testkit.Added(fmt.Sprint(i), fmt.Sprint(6+i))
 		}
 		time.Sleep(10 * time.Second)
 		get(h, id+"&format=json")

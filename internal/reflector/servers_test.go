@@ -232,31 +232,25 @@ func TestWakesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
 		refused := refusedBy("a:6443")
-		run := func(name string, backoff *wait.Backoff, answer func(n int) error) (stop func(), asked func() []time.Time) {
-			var at []time.Time
+		run := func(backoff *wait.Backoff, answer func(n int) error) *testkit.Server {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-			server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-				at = append(at, time.Now())
-				return nil, answer(n)
-			}
-			r := New(Options{Name: name, ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: backoff})
-			return testkit.InBackground(t, r.Run), func() []time.Time { return at }
+			server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) { return nil, answer(n) }
+			t.Cleanup(process(t, 1, server, func(o *Options) { o.Servers, o.Backoff = servers, backoff }))
+			return server
 		}
-		stopped, asked := run("refused", nil, func(int) error { return refused })
-		defer stopped()
+		unserved := run(nil, func(int) error { return refused })
 		for range 5 {
-			stop, _ := run("answered", testkit.Second(), func(n int) error {
+			run(testkit.Second(), func(n int) error {
 				if n%2 == 1 {
 					return refused
 				}
 				return testkit.ErrForbidden
 			})
-			defer stop()
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Greater(t, len(asked()), 60, "it is woken")
-		assert.Less(t, len(asked()), 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
+		assert.Greater(t, unserved.Mu.Watches, 60, "it is woken")
+		assert.Less(t, unserved.Mu.Watches, 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
 	})
 }
 
@@ -264,16 +258,8 @@ func TestWakesArePaced(t *testing.T) {
 func TestThrottledAreNotWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		var asked []time.Duration
-		began := time.Now()
 		throttled := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-		throttled.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			asked = append(asked, time.Since(began))
-			if n == 1 {
-				return nil, refusedBy("a:6443")
-			}
-			return nil, apierrors.NewTooManyRequests("later", 290)
-		}
+		throttled.OnWatch = testkit.Watches(refusedBy("a:6443"), apierrors.NewTooManyRequests("later", 290))
 		defer testkit.InBackground(t, New(Options{ListerWatcher: throttled, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run)()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
@@ -282,7 +268,7 @@ func TestThrottledAreNotWoken(t *testing.T) {
 		time.Sleep(longestTurn + time.Minute)
 		synctest.Wait()
 		require.NotZero(t, other.firsts)
-		assert.Len(t, asked, 2)
+		assert.Equal(t, 2, throttled.Mu.Watches)
 	})
 }
 
