@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,28 +69,24 @@ func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 	for i := range 20 {
 		pods.Items = append(pods.Items, *informers.WirePod(i, fmt.Sprint(10+i)))
 	}
-	switch {
-	case query.Get("limit") == "15" && query.Get("continue") == "":
-		s.asked = append(s.asked, "list")
-		pods.Items, pods.Continue = pods.Items[:15], "more"
+	if query.Get("watch") == "" {
+		asked := "list"
+		switch {
+		case query.Get("continue") != "":
+			asked, pods.Items = "more", pods.Items[15:]
+		case query.Get("limit") == "15":
+			pods.Items, pods.Continue = pods.Items[:15], "more"
+		}
+		s.asked = append(s.asked, asked)
 		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("limit") == "15":
-		s.asked = append(s.asked, "more")
-		pods.Items = pods.Items[15:]
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("watch") == "":
-		s.asked = append(s.asked, "list")
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("sendInitialEvents") == "true":
+	}
+	if query.Get("sendInitialEvents") == "true" {
 		s.asked = append(s.asked, "watch-list")
 		for i := range pods.Items {
 			pieces = append(pieces, taptest.Frame(watch.Added, &pods.Items[i], s.Media))
 		}
-		mark := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: "50", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		}}
-		pieces = append(pieces, taptest.Frame(watch.Bookmark, mark, s.Media))
-	default:
+		pieces = append(pieces, taptest.Frame(watch.Bookmark, testkit.EndMark("50").Object, s.Media))
+	} else {
 		s.asked = append(s.asked, "watch "+query.Get("resourceVersion"))
 	}
 	pieces = append(pieces, s.events...)
@@ -104,37 +99,26 @@ func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
 	return informers.ClientOver(t, s, s.Media, wrap)
 }
 
-// podRecorder notes the calls of a handler, with the pods and their labels.
-type podRecorder struct {
-	mu    sync.Mutex
-	calls []string
-}
-
-func (h *podRecorder) note(what string, obj any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	pod := obj.(*v1.Pod)
-	h.calls = append(h.calls, fmt.Sprintf("%s %s %s %s", what, pod.Name, pod.ResourceVersion, pod.Labels["app"]))
-}
-
-func (h *podRecorder) handler() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { h.note("add", obj) },
-		UpdateFunc: func(_, obj any) { h.note("update", obj) },
-		DeleteFunc: func(obj any) { h.note("delete", obj) },
-	}
+// newPodRecorder returns a recorder of pods with their versions and labels.
+func newPodRecorder() *cachetest.Recorder {
+	return &cachetest.Recorder{Describe: func(obj any) string {
+		pod := obj.(*v1.Pod)
+		return fmt.Sprintf("%s %s %s", pod.Name, pod.ResourceVersion, pod.Labels["app"])
+	}}
 }
 
 // wrongAbout configures a decoder that decodes the pods of these versions wrongly.
 //
 // The first 8, the 24th and the 40th of its objects are in the sample.
-func wrongAbout(versions ...string) func(*door.Config) {
+func wrongAbout(versions ...string) change {
 	wrong := taptest.Decoders(nil, func(obj runtime.Object) {
 		if pod := obj.(*v1.Pod); slices.Contains(versions, pod.ResourceVersion) {
 			pod.Labels["app"] = "wrong"
 		}
 	})
-	return func(c *door.Config) { c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40 }
+	return func(_ *clientgo.ListWatch, c *door.Config) {
+		c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40
+	}
 }
 
 // eventsOf returns updates of the pods p0, p1, ..., with versions from 60.
@@ -145,20 +129,6 @@ func eventsOf(n int, media string) (frames [][]byte) {
 	return frames
 }
 
-// filteredWatches is a ListerWatcher whose watches are filtered if filter is not nil.
-type filteredWatches struct {
-	*clientgo.ListWatch
-	filter watch.FilterFunc
-}
-
-func (f filteredWatches) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	w, err := f.ListWatch.WatchWithContext(ctx, options)
-	if err != nil || f.filter == nil {
-		return w, err
-	}
-	return watch.Filter(w, f.filter), nil
-}
-
 // decodingRun is the result of running an informer for some time.
 type decodingRun struct {
 	heard  []string
@@ -167,32 +137,28 @@ type decodingRun struct {
 	status inspect.Status
 }
 
-func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
-	t.Helper()
-	return runFiltered(t, nil, media, wrap, events, options, inside...)
-}
+// change changes the client and the configuration of an informer.
+type change = func(*clientgo.ListWatch, *door.Config)
 
-// runFiltered is runDecoding with a ListerWatcher whose watches are filtered.
-func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
+// runDecoding runs an informer for some time on a server that sends events.
+func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options kinformer.Options, changes ...change) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, heard := newWireServer(media), &podRecorder{}
+		server, heard := newWireServer(media), newPodRecorder()
 		server.events = events
-		informer := kinformer.New(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, options)
-		for _, change := range inside {
-			door.Of(informer).Configure(change)
+		client := server.client(t, wrap)
+		informer := kinformer.New(client, &v1.Pod{}, options)
+		for _, do := range changes {
+			door.Of(informer).Configure(func(c *door.Config) { do(client, c) })
 		}
-		_, err := informer.AddEventHandler(heard.handler())
-		require.NoError(t, err)
+		informers.Handle(t, informer, heard)
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		got = decodingRun{heard: heard.calls, asked: server.asked, stored: map[string]string{}}
+		got.status = informers.Status(t, informer)
+		got.heard, got.asked, got.stored = heard.Events(), server.asked, map[string]string{}
 		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.stored[pod.Name] = pod.ResourceVersion + " " + pod.Labels["app"]
 		}
-		got.status, err = inspect.StatusOf(informer)
-		require.NoError(t, err)
 		stop()
 		synctest.Wait()
 		assert.Zero(t, server.Open.Load())
@@ -263,8 +229,8 @@ func TestDifferenceIsCorrected(t *testing.T) {
 			// p15 is wrong in the list and goes unnoticed. A later event is in the sample (one of ten).
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
 			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
-			assert.Contains(t, got.heard, "add p15 25 wrong")
-			assert.Contains(t, got.heard, "update p15 25 right")
+			assert.Contains(t, got.heard, "add p15 25 wrong initial")
+			assert.Contains(t, got.heard, "update p15 25 wrong -> p15 25 right")
 			for _, stored := range got.stored {
 				assert.NotContains(t, stored, "wrong")
 			}
@@ -291,24 +257,19 @@ func TestDifferenceIsNoResync(t *testing.T) {
 			server.delay = 3 * time.Second // there are resyncs before each answer
 			server.events = eventsOf(12, server.Media)
 			informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{ResyncPeriod: time.Second, Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}})
-			door.Of(informer).Configure(wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
-			never, often := &podRecorder{}, &podRecorder{}
-			_, err := informer.AddEventHandlerWithResyncPeriod(never.handler(), 0)
+			wrong := wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69")
+			door.Of(informer).Configure(func(c *door.Config) { wrong(nil, c) })
+			never, often := newPodRecorder(), newPodRecorder()
+			_, err := informer.AddEventHandlerWithResyncPeriod(never, 0)
 			require.NoError(t, err)
-			_, err = informer.AddEventHandlerWithResyncPeriod(often.handler(), time.Second)
+			_, err = informer.AddEventHandlerWithResyncPeriod(often, time.Second)
 			require.NoError(t, err)
 			stop := informers.Run(t, informer)
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 			stop()
-			var ofP15 []string
-			for _, call := range never.calls {
-				if strings.Contains(call, " p15 ") {
-					ofP15 = append(ofP15, call)
-				}
-			}
-			assert.Equal(t, []string{"add p15 25 wrong", "update p15 25 right"}, ofP15)
-			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
+			assert.Equal(t, []string{"add p15 25 wrong initial", "update p15 25 wrong -> p15 25 right"}, testkit.About(" p15 ", never.Events()))
+			assert.Greater(t, len(often.Events()), 2*len(never.Events()), "there were resyncs")
 			status := informers.Status(t, informer)
 			assert.NoError(t, status.LastError)
 			assert.EqualValues(t, 1, status.Decoding.Verified.Differences)
@@ -350,9 +311,7 @@ func TestOddListsSuspend(t *testing.T) {
 		informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 		state := func() (inspect.Decoding, []string) {
 			time.Sleep(time.Minute)
-			synctest.Wait()
-			got, err := inspect.Of(informer)
-			require.NoError(t, err)
+			got := informers.Inspected(t, informer)
 			require.Equal(t, 20, got.Status.Objects)
 			require.Len(t, informers.Texts(got.Status), len(informers.Causes(got.Status)))
 			return got.Status.Decoding, informers.Causes(got.Status)
@@ -390,9 +349,18 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 			kinformer.ListModeList:      {"list", "watch 50", "list", "watch 50"},
 			kinformer.ListModeWatchList: {"watch-list"},
 		} {
-			// An error after the Stop would block the goroutine of watch.Filter.
-			noErrors := func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }
-			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
+			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
+			got := runDecoding(t, media, true, eventsOf(12, media), options, func(client *clientgo.ListWatch, _ *door.Config) {
+				unfiltered := client.WatchFuncWithContext
+				client.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					w, err := unfiltered(ctx, o)
+					if err != nil {
+						return w, err
+					}
+					// An error after the Stop would block the goroutine of watch.Filter.
+					return watch.Filter(w, func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }), nil
+				}
+			})
 			assert.Equal(t, asked, got.asked)
 			assert.Len(t, got.stored, 20)
 			assert.Equal(t, "the watch is no plain stream, but a *watch.filteredWatch", got.status.Decoding.Why)
@@ -537,6 +505,12 @@ func copying(obj any) (any, error) {
 	return mutating(&pod)
 }
 
+// readAll returns the name and version of an object. It reads all fields, for the race detector.
+func readAll(obj any) string {
+	_ = fmt.Sprint(obj)
+	return obj.(metav1.Object).GetName() + " " + obj.(metav1.Object).GetResourceVersion()
+}
+
 // sharedRun is the result of running an informer of equal pods.
 type sharedRun struct {
 	pods   []*v1.Pod
@@ -553,20 +527,15 @@ func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientse
 			}
 			return events
 		}))
-		read := func(obj any) { _ = fmt.Sprint(obj) }
 		for range 2 {
-			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: read, UpdateFunc: func(_, obj any) { read(obj) }})
-			require.NoError(t, err)
+			informers.Handle(t, informer, &cachetest.Recorder{Describe: readAll})
 		}
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		got.status = informers.Status(t, informer)
 		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.pods = append(got.pods, pod)
 		}
-		var err error
-		got.status, err = inspect.StatusOf(informer)
-		require.NoError(t, err)
 		stop()
 		ended := informers.Status(t, informer)
 		require.Zero(t, ended.Decoding.Shared.Parts, "the tables end with the last informer")
@@ -606,61 +575,45 @@ func (r sharedRun) transformedOnce(t *testing.T) {
 
 const notShared = "the transform function may change what it is given: see kinformer.Decoding.TransformCopies and Drop"
 
-func sharingOption(copies bool) kinformer.Options {
-	return kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies}}
-}
-
-// listedSharing are the options of sharing informers that list.
-var listedSharing = kinformer.Options{
-	Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{ShareParts: true},
+// sharing returns the options of sharing informers that list.
+func sharing(copies bool) kinformer.Options {
+	return kinformer.Options{
+		Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies},
+	}
 }
 
 func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.SharedIndexInformer {
-	lw := direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
-	options.Requests.Mode = kinformer.ListModeList
-	return kinformer.New(lw, &v1.Pod{}, options)
+	return kinformer.New(direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}, options)
 }
 
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-// TestSharesEqualParts: without a transform function equal pods share their parts, have the right
-// content, and can be read concurrently. A transform that is set too late has no effect, and nil
-// removes one.
+// TestSharesEqualParts: without a transform function, or with one of package trim, equal pods share
+// their parts, have the right content, and can be read concurrently. A transform that is set too late
+// has no effect, and nil removes one.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
-		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(false))
-			require.NoError(t, informer.SetTransform(mutating))
-			require.NoError(t, informer.SetTransform(nil))
-			informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-				assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
-			}})
-			return informer
-		})
-		assert.True(t, got.status.Decoding.Shared.On)
-		assert.Empty(t, got.status.Decoding.Shared.Why)
-		assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
-		assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(informers.EqualPods))
-		for _, pod := range got.pods {
-			wanted := informers.EqualPod(0, pod.ResourceVersion)
-			wanted.Name = pod.Name
-			require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
-			require.Equal(t, wanted.Labels, pod.Labels)
+		for _, transform := range []cache.TransformFunc{nil, trim.ManagedFields} {
+			got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+				informer := podInformer(set, sharing(false))
+				require.NoError(t, informer.SetTransform(mutating))
+				require.NoError(t, informer.SetTransform(transform))
+				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+					assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
+				}})
+				return informer
+			})
+			assert.True(t, got.status.Decoding.Shared.On)
+			assert.Empty(t, got.status.Decoding.Shared.Why)
+			assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
+			assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(informers.EqualPods))
+			for _, pod := range got.pods {
+				wanted := informers.EqualPod(0, pod.ResourceVersion)
+				require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
+				require.Equal(t, wanted.Labels, pod.Labels)
+			}
 		}
 	}
-}
-
-// TestTransformThatIsKnown: the functions of package trim need no promise.
-func TestTransformThatIsKnown(t *testing.T) {
-	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-		informer := podInformer(set, sharingOption(false))
-		require.NoError(t, informer.SetTransform(trim.ManagedFields))
-		return informer
-	})
-	shared := got.status.Decoding.Shared
-	assert.True(t, shared.On)
-	assert.Empty(t, shared.Why)
-	assert.Positive(t, shared.Parts.Hits)
 }
 
 // TestTransformThatWrites: with a transform function that modifies its argument nothing is shared, and
@@ -672,23 +625,23 @@ func TestTransformThatWrites(t *testing.T) {
 		informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer
 	}{
 		"set": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(false))
+			informer := podInformer(set, sharing(false))
 			require.NoError(t, informer.SetTransform(copying))
 			require.NoError(t, informer.SetTransform(mutating))
 			return informer
 		}},
 		"a factory of ours": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
-				factory.WithInformerOptions(listedSharing))
+				factory.WithInformerOptions(sharing(false)))
 			return f.Core().V1().Pods().Informer()
 		}},
 		"a factory that is wrapped": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactoryWithOptions(set, 0, clientinformers.WithTransform(mutating)),
-				factory.WithInformerOptions(listedSharing))
+				factory.WithInformerOptions(sharing(false)))
 			return f.Core().V1().Pods().Informer()
 		}},
 		"copying": {true, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(true))
+			informer := podInformer(set, sharing(true))
 			require.NoError(t, informer.SetTransform(copying))
 			return informer
 		}},
@@ -726,14 +679,12 @@ func TestWriterIsFound(t *testing.T) {
 				events = append(events, taptest.Frame(watch.Modified, informers.EqualPod(i%informers.EqualPods, fmt.Sprint(6000+i)), media))
 			}
 			return events
-		}), sharingOption(false))
+		}), sharing(false))
 		stop := informers.Run(t, informer)
 		defer stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		object, _, err := informer.GetStore().GetByKey("space/p0500")
-		require.NoError(t, err)
-		pod := object.(*v1.Pod)
+		pod, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0500")
 		pod.Labels["app"] = "hunter2"
 		pod.Spec.Containers[0].Image = "hunter2"
 		pod.Spec.Tolerations[0].Key = "hunter2"
@@ -756,35 +707,24 @@ func TestWriterIsFound(t *testing.T) {
 	})
 }
 
-// listed returns a client of a server that has many pods.
-func listed(t testing.TB, media string) *kubernetes.Clientset {
-	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
-		if r.URL.Query().Get("watch") != "" {
-			return nil, true
-		}
-		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
-		for i := range 100 {
-			list.Items = append(list.Items, *informers.EqualPod(i, fmt.Sprint(1000+i)))
-			list.Items[i].UID = "uid"
-			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
-		}
-		return [][]byte{taptest.Encoded(&list, media)}, false
-	}}
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	c.ContentType = media
-	c.Wrap(direct.Transport)
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return set
-}
-
 // TestRelistReplacesWhatWasWritten: Relist replaces cached objects, which a caller may have modified.
 func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	for _, media := range sharingMedia {
+		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
+		for i := range 100 {
+			pod := informers.EqualPod(i, fmt.Sprint(1000+i))
+			pod.UID, pod.Annotations = "uid", map[string]string{"large": strings.Repeat("x", 1000)}
+			list.Items = append(list.Items, *pod)
+		}
+		wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+			if r.URL.Query().Get("watch") != "" {
+				return nil, true
+			}
+			return [][]byte{taptest.Encoded(&list, media)}, false
+		}}
 		synctest.Test(t, func(t *testing.T) {
-			informer := podInformer(listed(t, media), sharingOption(false))
-			stop := informers.Run(t, informer)
-			defer stop()
+			informer := kinformer.New(informers.ClientOver(t, wire, media, true), &v1.Pod{}, sharing(false))
+			defer informers.Run(t, informer)()
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			cached := func() *v1.Pod {
@@ -890,15 +830,13 @@ func (s *historian) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 		for i := range now.state {
 			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
 		}
-		end := &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
-		pieces = append(pieces, s.frame(watch.Bookmark, end))
+		pieces = append(pieces, s.frame(watch.Bookmark, testkit.EndMark(version).Object.(*v1.Pod)))
 	}
 	for _, e := range now.events {
 		pieces = append(pieces, s.frame(e.Type, e.Object.(*v1.Pod)))
 	}
 	if now.lost && s.at < len(s.all) {
-		gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
-		pieces = append(pieces, taptest.Frame(watch.Error, gone, s.media))
+		pieces = append(pieces, taptest.Frame(watch.Error, testkit.ErrExpired.ErrStatus.DeepCopy(), s.media))
 	}
 	return pieces, s.at == len(s.all)
 }
@@ -934,33 +872,9 @@ type account struct {
 	status inspect.Status
 }
 
-func (a *account) told(events *[]string, how string, objects ...any) {
-	line := how
-	for _, obj := range objects {
-		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			line, obj = line+" unknown", unknown.Obj
-		}
-		_ = fmt.Sprint(obj) // reads all fields, for the race detector
-		of, err := meta.Accessor(obj)
-		if err != nil {
-			panic(err)
-		}
-		line += fmt.Sprint(" ", of.GetName(), " ", of.GetResourceVersion())
-	}
-	*events = append(*events, line)
-}
-
-func (a *account) handler(events *[]string) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { a.told(events, fmt.Sprint("add ", initial), obj) },
-		UpdateFunc: func(before, after any) { a.told(events, "update", before, after) },
-		DeleteFunc: func(obj any) { a.told(events, "delete", obj) },
-	}
-}
-
 // ordered sorts consecutive deletions of a relist, whose order is undefined.
 func ordered(events []string) []string {
-	isDelete := func(line string) bool { return strings.HasPrefix(line, "delete unknown") }
+	isDelete := func(line string) bool { return strings.HasSuffix(line, " unknown") }
 	for i := 0; i < len(events); i++ {
 		end := i
 		for end < len(events) && isDelete(events[end]) {
@@ -988,8 +902,8 @@ func (a *account) slow() cache.ResourceEventHandler {
 
 // run follows a history to its end.
 func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
-	_, err := informer.AddEventHandler(a.handler(&a.events))
-	require.NoError(t, err)
+	first, late := &cachetest.Recorder{Describe: readAll}, &cachetest.Recorder{Describe: readAll}
+	informers.Handle(t, informer, first)
 	informers.Handle(t, informer, kinformer.Deliver(a.slow(), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -1000,18 +914,18 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	stop := informers.Run(t, informer)
 	time.Sleep(20 * time.Minute)
 	synctest.Wait()
-	late, err := informer.AddEventHandler(a.handler(&a.late))
+	registration, err := informer.AddEventHandler(late)
 	require.NoError(t, err)
-	<-late.HasSyncedChecker().Done()
+	<-registration.HasSyncedChecker().Done()
 	a.store = map[string]any{}
 	for _, key := range informer.GetStore().ListKeys() {
 		a.store[key], _, _ = informer.GetStore().GetByKey(key)
 	}
-	a.status, err = inspect.StatusOf(informer)
-	require.NoError(t, err)
+	a.status = informers.Status(t, informer)
 	cancel()
 	stop()
 	time.Sleep(time.Minute)
+	a.events, a.late = first.Events(), late.Events()
 	slices.Sort(a.late)
 }
 

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
@@ -179,50 +178,19 @@ func TestPoliciesStop(t *testing.T) {
 func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		lapses := func() bool {
-			since := time.Since(began)
-			return since >= time.Minute && since < time.Minute+5*time.Second
-		}
-		server := &testkit.Server{NoStream: true}
-		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			if lapses() {
-				return nil, testkit.ErrForbidden
-			}
-			if time.Since(began) > time.Minute {
-				return testkit.PodList("9", testkit.PodAt("a", "6"), testkit.PodAt("new", "9")), nil
-			}
-			return testkit.PodList("5", testkit.PodAt("a", "4")), nil
-		}
-		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-			if lapses() {
-				return nil, testkit.ErrForbidden
-			}
-			w := testkit.NewScriptedWatch(0)
-			if time.Since(began) < time.Minute {
-				time.AfterFunc(time.Minute-time.Since(began), func() { close(w.Events) })
-			}
-			return w, nil
-		}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		source := testkit.NewPods(testkit.Pod("a", "1"))
+		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		defer informers.Run(t, informer)()
-		time.Sleep(time.Minute + 10*time.Second)
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+		end := source.Outage(testkit.ErrForbidden)
+		source.Put(testkit.Pod("new", "1"))
+		time.Sleep(5 * time.Second)
+		assert.ErrorIs(t, informers.Status(t, informer).LastError, testkit.ErrForbidden)
+		end()
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.False(t, informer.IsStopped())
 		assert.ElementsMatch(t, []string{"ns/a", "ns/new"}, informer.GetStore().ListKeys())
-	})
-}
-
-// TestStopHandlerPanics: a panic of OnStop does not keep the informer from stopping.
-func TestStopHandlerPanics(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		informer := informers.Of(&testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(context.Context, error) { panic("no") }}})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		informer.RunWithContext(ctx)
-		assert.NoError(t, ctx.Err(), "it has stopped by itself")
 	})
 }
 
@@ -266,25 +234,18 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 	}
 }
 
-// TestStopHandlerOfAnInformerThatCannotRun: OnStop receives the reason.
-func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
-	testkit.Reports(t)
-	var stopped []error
-	informer := informers.Of(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}, Errors: kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }}})
-	informer.RunWithContext(t.Context())
-	require.Len(t, stopped, 1)
-	assert.ErrorContains(t, stopped[0], "Requests.PageSize")
-}
-
-// TestStoppedSince: for an informer that its policy stopped, the phase begins at the stop.
+// TestStoppedSince: for an informer that its policy stopped, the phase begins at the stop, which a panic
+// of OnStop does not prevent.
 func TestStoppedSince(t *testing.T) {
 	testkit.Reports(t)
+	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		panics := func(context.Context, error) { panic("no") }
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: panics}})
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
 		s := informers.Status(t, informer)
@@ -341,8 +302,7 @@ func TestWatchThatPanics(t *testing.T) {
 	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
-			utilruntime.ReallyCrash = false
-			defer func() { utilruntime.ReallyCrash = true }()
+			testkit.QuietPanics(t)
 			synctest.Test(t, func(t *testing.T) {
 				first := testkit.NewScriptedWatch(1)
 				first.Events <- testkit.FailedWith(testkit.ErrExpired)

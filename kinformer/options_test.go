@@ -226,12 +226,15 @@ func doesNotRun(t *testing.T, informer cache.Controller, why string) {
 }
 
 // TestInformerWithBadOptionsDoesNotRun: waits for such an informer return at once, also before it is
-// run.
+// run. OnStop receives the reason.
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := testkit.NewPods()
-		source.Put(testkit.Pod("a", "1"))
-		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
+		source := testkit.NewPods(testkit.Pod("a", "1"))
+		var stopped []error
+		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{
+			Requests: kinformer.Requests{PageSize: -1},
+			Errors:   kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }},
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
@@ -241,6 +244,8 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		require.NoError(t, ctx.Err(), "nobody waited")
 
 		doesNotRun(t, informer, door.ErrBadOptions.Error())
+		require.Len(t, stopped, 1)
+		assert.ErrorContains(t, stopped[0], "Requests.PageSize")
 		assert.True(t, informer.IsStopped())
 		assert.False(t, handle.HasSynced())
 		assert.True(t, cache.IsDone(doneChannel(handle.(informers.Registration).ShutdownChan())))

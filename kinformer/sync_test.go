@@ -69,6 +69,9 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			says: []string{"panic while listing: cannot go on"}, is: errLister},
 		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
 			says: []string{"panic while streaming: no"}},
+		"panics in the policy": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 12)...)},
+			options: kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }}},
+			says:    []string{"cannot go on"}, is: errLister},
 		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
 		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
@@ -175,19 +178,6 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Zero(t, informers.Status(t, informer).Attempts)
 		assert.True(t, informer.HasSynced())
-	})
-}
-
-// TestPanickingErrorPolicyShowsInTheStatus: the status has a panic of an ErrorPolicy, which the
-// reflector calls.
-func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }}})
-		defer informers.Run(t, informer)()
-		assert.ErrorIs(t, informers.Status(t, informer).LastError, errLister)
 	})
 }
 

@@ -46,9 +46,8 @@ func TestLife(t *testing.T) {
 		r.write("a", "1", "x")
 		r.write("a", "2", "y")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
 		r.set.Put("b", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", "")) // replaced before it ran
+		r.follow("a", "b") // b is replaced before it ran
 		r.set.Put("gone", r.asks("", ""))
 		require.NoError(r, r.set.Remove("gone"))
 		require.ErrorIs(r, r.set.Remove("gone"), sources.ErrUnknown)
@@ -58,14 +57,14 @@ func TestLife(t *testing.T) {
 		assert.Equal(r, []string{"add a/1 initial", "add a/2 initial", "add b/1 initial"}, r.handler.take())
 
 		r.set.Put("a", r.asks("a", "x"))
-		assert.Equal(r, []string{"delete a/2 unseen"}, r.handler.take(), "the difference")
-		r.set.Put("a", r.asks("a", ""))
+		assert.Equal(r, []string{"delete a/2 unknown"}, r.handler.take(), "the difference")
+		r.follow("a")
 		assert.Equal(r, []string{"add a/2"}, r.handler.take())
 		require.NoError(r, r.set.Remove("b"))
-		assert.Equal(r, []string{"delete b/1 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"delete b/1 unknown"}, r.handler.take())
 		r.write("b", "2", "x")
 		assert.Empty(r, r.handler.take())
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		assert.Equal(r, []string{"add b/1 initial", "add b/2 initial"}, r.handler.take(), "another source")
 		var names []string
 		for name, source := range r.set.All() {
@@ -127,7 +126,7 @@ func TestOverlap(t *testing.T) {
 		slow.gate.close()
 		r.server.Delete("a", "1")
 		assert.Empty(r, r.handler.take(), "the slow source has it yet")
-		assert.Equal(r, map[string]string{"a/1": newest}, r.handler.versions())
+		assert.Equal(r, map[string]string{"a/1": newest}, r.handler.versions(r))
 		slow.gate.open()
 		assert.Equal(r, []string{"delete a/1"}, r.handler.take())
 		r.write("a", "2", "x")
@@ -135,7 +134,7 @@ func TestOverlap(t *testing.T) {
 		require.NoError(r, r.set.Remove("fast"))
 		assert.Empty(r, r.handler.take())
 		require.NoError(r, r.set.Remove("slow"))
-		assert.Equal(r, []string{"delete a/2 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"delete a/2 unknown"}, r.handler.take())
 	})
 }
 
@@ -144,10 +143,8 @@ func TestOverlap(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", forbidden)
+		r.follow("a")
+		r.forbid("b")
 		r.write("a", "1", "x")
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -191,10 +188,8 @@ func TestPolicy(t *testing.T) {
 	testkit.Reports(t)
 	options := kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}
 	inBubble(t, options, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", forbidden)
+		r.follow("a")
+		r.forbid("b")
 		r.run()
 		err := kinformer.WaitForSync(r.Context(), r.set.Source("b"))
 		assert.True(r, apierrors.IsForbidden(err), err)
@@ -202,27 +197,36 @@ func TestPolicy(t *testing.T) {
 		r.write("a", "1", "x")
 		assert.Equal(r, []string{"add a/1"}, r.handler.take())
 		r.write("b", "1", "x")
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("b"), r.informer))
 		assert.Equal(r, []string{"add b/1 initial"}, r.handler.take())
 	})
 }
 
-// TestWaitersOutliveReplacement: a wait for a source continues when the source is replaced.
-func TestWaitersOutliveReplacement(t *testing.T) {
+// TestReady: a wait for a source continues when the source is replaced. If it is requested, a source that
+// fails for long makes the informer not ready.
+func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("b", forbidden)
+		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
+		r.forbid("b")
 		r.run()
 		waiting := make(chan error, 1)
 		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
 		synctest.Wait()
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		require.NoError(r, <-waiting)
 		synctest.Wait()
 		assert.True(r, r.informer.HasSynced())
+
+		require.NoError(r, ready.Check(nil))
+		r.forbid("c")
+		time.Sleep(30 * time.Second)
+		require.NoError(r, ready.Check(nil))
+		time.Sleep(5 * time.Minute)
+		require.ErrorContains(r, ready.Check(nil), "requests fail")
+		require.NoError(r, r.set.Remove("c"))
+		require.NoError(r, ready.Check(nil))
 	})
 }
 
@@ -231,19 +235,24 @@ func TestFromHandler(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.handler.also = func(call string) {
-			switch call {
-			case "add a/1 initial":
-				r.set.Put("b", r.asks("b", ""))
-			case "add b/1 initial":
-				r.set.Put("a", r.asks("a", "y"))
-			case "delete a/1 unseen":
-				assert.NoError(r, r.set.Remove("b"))
-			}
-		}
-		r.set.Put("a", r.asks("a", ""))
+		_, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) {
+				if obj.(*corev1.Pod).Namespace == "a" {
+					r.follow("b")
+				} else {
+					r.set.Put("a", r.asks("a", "y"))
+				}
+			},
+			DeleteFunc: func(obj any) {
+				if obj.(cache.DeletedFinalStateUnknown).Key == "a/1" {
+					assert.NoError(r, r.set.Remove("b"))
+				}
+			},
+		})
+		require.NoError(r, err)
+		r.follow("a")
 		r.run()
-		assert.Equal(r, []string{"add a/1 initial", "add b/1 initial", "delete a/1 unseen", "delete b/1 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"add a/1 initial", "add b/1 initial", "delete a/1 unknown", "delete b/1 unknown"}, r.handler.take())
 	})
 }
 
@@ -252,8 +261,7 @@ func TestResync(t *testing.T) {
 	inBubble(t, kinformer.Options{ResyncPeriod: time.Minute}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.run()
 		r.handler.take()
 		for range 3 {
@@ -267,11 +275,11 @@ func TestResync(t *testing.T) {
 func TestVersions(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		first := r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		assert.Empty(r, r.informer.LastSyncResourceVersion())
 		r.run()
 		assert.Equal(r, first, r.informer.LastSyncResourceVersion(), "of the only source")
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		synctest.Wait()
 		assert.Empty(r, r.informer.LastSyncResourceVersion())
 		second := r.write("a", "2", "x")
@@ -307,8 +315,7 @@ func TestRelist(t *testing.T) {
 		r.write("a", "1", "x")
 		r.write("a", "2", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.run()
 		r.handler.take()
 		heal := r.server.Partition()
@@ -317,57 +324,52 @@ func TestRelist(t *testing.T) {
 		r.server.Compact(r.server.ResourceVersion())
 		heal()
 		settle()
-		assert.Equal(r, []string{"add a/3", "delete a/1 unseen", "resync a/2", "resync b/1"}, r.handler.take())
+		assert.Equal(r, []string{"add a/3", "delete a/1 unknown", "resync a/2", "resync b/1"}, r.handler.take())
 	})
 }
 
-// TestBadSources: errors report sources that do not exist or cannot run.
-func TestBadSources(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		require.ErrorIs(r, kinformer.WaitForSync(r.Context(), r.set.Source("none")), sources.ErrUnknown)
-		r.set.Put("nil", nil)
-		r.run()
-		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil")), "ListerWatcher")
-		assert.False(r, r.informer.HasSynced())
-		r.set.Put("nil", r.asks("", ""))
-		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil"), r.informer))
-	})
+// TestBadOptions: with invalid options neither the informer nor any of its sources runs.
+func TestBadOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
 		set.Put("a", &cache.ListWatch{})
 		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "Queue.Limit")
-		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit", "nor does any of its sources run")
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit")
 		informer.RunWithContext(t.Context())
 		set.Put("b", &cache.ListWatch{})
 		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("b")), "Queue.Limit")
 	})
 }
 
-// TestGone: functions that are called for a source that does not exist, or was removed, return an
-// error.
+// TestGone: functions that are called for a source that does not exist, cannot run or was removed return
+// an error.
 func TestGone(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 		defer cancel()
 		none := r.set.Source("none")
 		require.ErrorIs(r, kinformer.Relist(none), sources.ErrUnknown)
+		require.ErrorIs(r, kinformer.WaitForSync(ctx, none), sources.ErrUnknown)
 		require.ErrorIs(r, kinformer.WaitForVersion(ctx, none, "1"), sources.ErrUnknown)
 		r.set.Put("nil", nil)
 		require.ErrorContains(r, kinformer.Relist(r.set.Source("nil")), "ListerWatcher")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, r.set.Source("nil"), "1"), "ListerWatcher")
-		require.NoError(r, r.set.Remove("nil"))
-
-		r.set.Put("a", r.asks("a", ""))
 		r.run()
+		require.ErrorContains(r, kinformer.WaitForSync(ctx, r.set.Source("nil")), "ListerWatcher")
+		assert.False(r, r.informer.HasSynced())
+		r.set.Put("nil", r.asks("", ""))
+		require.NoError(r, kinformer.WaitForSync(ctx, r.set.Source("nil"), r.informer))
+
+		r.follow("a")
 		gone := r.set.Source("a")
 		waiting := make(chan error, 1)
 		go func() { waiting <- kinformer.WaitForVersion(ctx, gone, "100") }()
 		synctest.Wait()
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorContains(r, <-waiting, "stopped")
-		r.set.Put("a", r.asks("a", "")) // another one with its name
+		r.follow("a") // another one with its name
 		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
 		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
@@ -378,8 +380,7 @@ func TestGone(t *testing.T) {
 // removed.
 func TestVersionWithoutRemoved(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.run()
 		version := r.write("a", "1", "x") // which b does not select
 		waiting := make(chan error, 1)
@@ -410,7 +411,7 @@ func TestStopsBehindOthers(t *testing.T) {
 		}}))
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		r.run()
 		unwatched := r.asks("b", "")
 		unwatched.unseen = testkit.ErrForbidden
@@ -440,11 +441,8 @@ func TestErrorHandler(t *testing.T) {
 			_, source, _ := strings.Cut(of.Name(), " source ")
 			failed[source] = true
 		}))
-		for _, name := range []string{"a", "b"} {
-			l := r.asks(name, "")
-			l.err = testkit.ErrForbidden
-			r.set.Put(name, l)
-		}
+		r.forbid("a")
+		r.forbid("b")
 		r.run()
 		settle()
 		mu.Lock()
@@ -479,22 +477,25 @@ func TestSlots(t *testing.T) {
 	})
 }
 
+// blanked is a transform that removes the version, and refuses the pods of the app "bad".
+func blanked(obj any) (any, error) {
+	pod := obj.(*corev1.Pod)
+	if pod.Labels["app"] == "bad" {
+		return nil, testkit.ErrInternal
+	}
+	pod.ResourceVersion = ""
+	return pod, nil
+}
+
 // TestTransform: each source transforms its own objects, and the informer reports all refused objects.
 func TestTransform(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
-		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["app"] == "bad" {
-				return nil, testkit.ErrInternal
-			}
-			obj.(*corev1.Pod).ResourceVersion = ""
-			return obj, nil
-		}))
+		require.NoError(r, r.informer.SetTransform(blanked))
 		r.write("a", "1", "x")
 		r.write("b", "1", "bad")
 		slow := r.asks("", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.set.Put("slow", slow)
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -592,10 +593,8 @@ func TestFromPolicy(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r = newRig(t, kinformer.Options{Errors: kinformer.Errors{Policy: policy}})
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
 		r.write("a", "1", "x")
-		r.set.Put("b", forbidden)
+		r.forbid("b")
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
 		assert.True(r, r.informer.HasSynced())
@@ -608,7 +607,7 @@ func TestPanic(t *testing.T) {
 	testkit.QuietPanics(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		r.set.Put("panics", panicking{})
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -646,12 +645,14 @@ func TestSameTwice(t *testing.T) {
 func TestRoom(t *testing.T) {
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{Limit: 1}}, func(r *rig) {
 		release := make(chan struct{})
-		slow := &mirror{known: map[string]*corev1.Pod{}, also: func(string) { <-release }}
-		_, err := r.informer.AddEventHandler(kinformer.Deliver(slow, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
+		slow := &mirror{}
+		blocking := cache.FilteringResourceEventHandler{Handler: slow, FilterFunc: func(any) bool {
+			<-release
+			return true
+		}}
+		_, err := r.informer.AddEventHandler(kinformer.Deliver(blocking, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 		require.NoError(r, err)
-		for _, namespace := range []string{"a", "b", "c"} {
-			r.set.Put(namespace, r.asks(namespace, ""))
-		}
+		r.follow("a", "b", "c")
 		r.run()
 		for range 20 {
 			for _, namespace := range []string{"a", "b", "c"} {
@@ -662,11 +663,9 @@ func TestRoom(t *testing.T) {
 		assert.Less(r, len(r.handler.take()), 20, "nobody reads on")
 		close(release)
 		synctest.Wait()
-		assert.Len(r, r.handler.versions(), 3)
-		assert.Equal(r, r.handler.versions(), slow.versions())
-		for key, version := range r.server.Versions() {
-			assert.Equal(r, version, slow.versions()[key])
-		}
+		assert.Len(r, r.server.Versions(), 3)
+		assert.Equal(r, r.server.Versions(), r.handler.versions(r))
+		assert.Equal(r, r.server.Versions(), slow.versions(r))
 	})
 }
 
@@ -692,12 +691,7 @@ func TestDeaf(t *testing.T) {
 func TestSums(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
-		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["app"] == "bad" {
-				return nil, testkit.ErrInternal
-			}
-			return obj, nil
-		}))
+		require.NoError(r, r.informer.SetTransform(blanked))
 		of := func(what inspect.Syncer) inspect.Inspection {
 			all, err := inspect.Of(what)
 			require.NoError(r, err)
@@ -705,11 +699,8 @@ func TestSums(t *testing.T) {
 		}
 		r.write("a", "1", "x")
 		r.write("b", "1", "bad")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
-		forbidden := r.asks("c", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("c", forbidden)
+		r.follow("a", "b")
+		r.forbid("c")
 		r.run()
 		r.write("a", "2", "x")
 		synctest.Wait()
@@ -748,26 +739,6 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// TestReady: if it is requested, a source that fails for long makes the informer not ready.
-func TestReady(t *testing.T) {
-	testkit.Reports(t)
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.run()
-		require.NoError(r, ready.Check(nil))
-		r.set.Put("b", forbidden)
-		time.Sleep(30 * time.Second)
-		require.NoError(r, ready.Check(nil))
-		time.Sleep(5 * time.Minute)
-		require.ErrorContains(r, ready.Check(nil), "requests fail")
-		require.NoError(r, r.set.Remove("b"))
-		require.NoError(r, ready.Check(nil))
-	})
-}
-
 // TestAudit: a source is compared with its own objects on the server, regardless of other sources, and
 // repaired.
 func TestAudit(t *testing.T) {
@@ -792,11 +763,11 @@ func TestAudit(t *testing.T) {
 			assert.Equal(r, 1, report.Digest.Objects)
 			assert.True(r, once("quick", content).Equal())
 		}
-		slow.gate.lose(true)
+		slow.gate.loses.Store(true)
 		slow.gate.open()
 		r.server.Delete("a", "1")
 		synctest.Wait()
-		slow.gate.lose(false)
+		slow.gate.loses.Store(false)
 		r.write("a", "2", "y")
 		synctest.Wait()
 		require.Equal(r, []string{"a/1", "a/2", "b/1"}, r.stored())
@@ -916,7 +887,7 @@ func TestShardOfNothing(t *testing.T) {
 func TestAuditRefused(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		once := func(informer inspect.Syncer) error {
 			_, err := audit.Once(r.Context(), informer, audit.Options{})
 			return err
@@ -948,10 +919,10 @@ func TestAuditReplaced(t *testing.T) {
 			after.err = failure
 			r.set.Put("a", before)
 			r.run()
-			before.gate.lose(true)
+			before.gate.loses.Store(true)
 			r.write("a", "1", "x")
 			synctest.Wait()
-			before.gate.lose(false)
+			before.gate.loses.Store(false)
 			r.write("a", "2", "y")
 			synctest.Wait()
 			before.listed = func() {
