@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,53 +47,99 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// wireServer is a server of pods without a network. Each list and each watch-list has 20 pods; a watch
-// or watch-list then sends events, once.
-type wireServer struct {
-	*taptest.Wire
-	mu     sync.Mutex
-	asked  []string
-	events [][]byte // of the next watch
-	delay  time.Duration
+// session is the state of a server, sent if it is requested, and the events of one watch.
+type session struct {
+	version string
+	state   []v1.Pod
+	events  []watch.Event
+	lost    bool // the watch ends with an error and misses later changes; otherwise it just ends
 }
 
-func newWireServer(media string) *wireServer {
-	s := &wireServer{Wire: &taptest.Wire{Media: media}}
+// wireServer is a server of pods, or of their metadata, without a network. Each watch or watch-list is
+// one session. The last one does not end; its state can be requested again.
+type wireServer struct {
+	*taptest.Wire
+	metadata bool
+	delay    time.Duration
+	mu       sync.Mutex
+	asked    []string
+	sessions []session // the first one is the current one
+}
+
+func serverOf(media string, metadata bool, sessions []session) *wireServer {
+	s := &wireServer{Wire: &taptest.Wire{Media: media}, metadata: metadata, sessions: slices.Clone(sessions)}
 	s.Answer = s.answer
 	return s
+}
+
+// newWireServer returns a server with 20 pods, and one session.
+func newWireServer(media string, events []watch.Event) *wireServer {
+	only := session{version: "50", events: events}
+	for i := range 20 {
+		only.state = append(only.state, *informers.WirePod(i, fmt.Sprint(10+i)))
+	}
+	return serverOf(media, false, []session{only})
 }
 
 func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	query, pods := r.URL.Query(), v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}}
-	for i := range 20 {
-		pods.Items = append(pods.Items, *informers.WirePod(i, fmt.Sprint(10+i)))
-	}
+	query, now := r.URL.Query(), &s.sessions[0]
 	if query.Get("watch") == "" {
-		asked := "list"
-		switch {
-		case query.Get("continue") != "":
-			asked, pods.Items = "more", pods.Items[15:]
-		case query.Get("limit") == "15":
-			pods.Items, pods.Continue = pods.Items[:15], "more"
-		}
-		s.asked = append(s.asked, asked)
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
+		return [][]byte{s.list(now, query)}, false
 	}
 	if query.Get("sendInitialEvents") == "true" {
 		s.asked = append(s.asked, "watch-list")
-		for i := range pods.Items {
-			pieces = append(pieces, taptest.Frame(watch.Added, &pods.Items[i], s.Media))
+		for i := range now.state {
+			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
 		}
-		pieces = append(pieces, taptest.Frame(watch.Bookmark, testkit.EndMark("50").Object, s.Media))
+		pieces = append(pieces, s.frame(watch.Bookmark, testkit.EndMark(now.version).Object))
 	} else {
 		s.asked = append(s.asked, "watch "+query.Get("resourceVersion"))
 	}
-	pieces = append(pieces, s.events...)
-	s.events = nil
-	return pieces, true
+	for _, e := range now.events {
+		pieces = append(pieces, s.frame(e.Type, e.Object))
+	}
+	now.events = nil
+	if len(s.sessions) == 1 {
+		return pieces, true
+	}
+	if now.lost {
+		pieces = append(pieces, taptest.Frame(watch.Error, testkit.ErrExpired.ErrStatus.DeepCopy(), s.Media))
+	}
+	s.sessions = s.sessions[1:]
+	return pieces, false
+}
+
+func (s *wireServer) list(of *session, query url.Values) []byte {
+	asked, state, about := "list", of.state, metav1.ListMeta{ResourceVersion: of.version}
+	switch {
+	case query.Get("continue") != "":
+		asked, state = "more", state[15:]
+	case query.Get("limit") == "15":
+		state, about.Continue = state[:15], "more"
+	}
+	s.asked = append(s.asked, asked)
+	if !s.metadata {
+		return taptest.Encoded(&v1.PodList{ListMeta: about, Items: state}, s.Media)
+	}
+	list := &metav1.PartialObjectMetadataList{ListMeta: about}
+	for i := range state {
+		list.Items = append(list.Items, *metadataOf(&state[i]))
+	}
+	return taptest.Encoded(list, s.Media)
+}
+
+func (s *wireServer) frame(kind watch.EventType, pod runtime.Object) []byte {
+	if s.metadata {
+		return taptest.Frame(kind, metadataOf(pod.(*v1.Pod)), s.Media)
+	}
+	return taptest.Frame(kind, pod, s.Media)
+}
+
+func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
 }
 
 // client returns a ListerWatcher for the server.
@@ -122,11 +170,11 @@ func wrongAbout(versions ...string) change {
 }
 
 // eventsOf returns updates of the pods p0, p1, ..., with versions from 60.
-func eventsOf(n int, media string) (frames [][]byte) {
+func eventsOf(n int) (events []watch.Event) {
 	for i := range n {
-		frames = append(frames, taptest.Frame(watch.Modified, informers.WirePod(i, fmt.Sprint(60+i)), media))
+		events = append(events, watch.Event{Type: watch.Modified, Object: informers.WirePod(i, fmt.Sprint(60+i))})
 	}
-	return frames
+	return events
 }
 
 // decodingRun is the result of running an informer for some time.
@@ -141,11 +189,10 @@ type decodingRun struct {
 type change = func(*clientgo.ListWatch, *door.Config)
 
 // runDecoding runs an informer for some time on a server that sends events.
-func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options kinformer.Options, changes ...change) (got decodingRun) {
+func runDecoding(t *testing.T, media string, wrap bool, events []watch.Event, options kinformer.Options, changes ...change) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, heard := newWireServer(media), newPodRecorder()
-		server.events = events
+		server, heard := newWireServer(media, events), newPodRecorder()
 		client := server.client(t, wrap)
 		informer := kinformer.New(client, &v1.Pod{}, options)
 		for _, do := range changes {
@@ -173,7 +220,7 @@ var decodingModes = []kinformer.ListMode{kinformer.ListModeList, kinformer.ListM
 func TestDecodesDirectly(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			events := eventsOf(20, media)
+			events := eventsOf(20)
 			plain := runDecoding(t, media, false, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			got := runDecoding(t, media, true, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			require.Len(t, got.heard, 40)
@@ -196,12 +243,12 @@ func TestDecodesDirectly(t *testing.T) {
 
 // TestDecodingOff: with the option, and with the environment variable, the client decodes everything.
 func TestDecodingOff(t *testing.T) {
-	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
+	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 	assert.Len(t, got.heard, 40)
 	assert.Equal(t, "Decoding.Off says so", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
 	t.Setenv(tap.KillSwitch, "off")
-	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
+	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
 	assert.Len(t, got.heard, 40)
 	assert.Equal(t, "KINFORMER_DIRECT is off in the environment", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
@@ -212,11 +259,11 @@ func TestUnexpectedlyOff(t *testing.T) {
 	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
 		logged := testkit.CaptureLog(t)
 		direct.Transport(nil)
-		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20, runtime.ContentTypeJSON), options)
+		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20), options)
 		assert.Equal(t, want, logged.Count("the client decodes, although the program uses direct.Transport"))
 	}
 	logged := testkit.CaptureLog(t)
-	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
+	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
 	assert.Zero(t, logged.Count("the client decodes"))
 }
 
@@ -228,7 +275,7 @@ func TestDifferenceIsCorrected(t *testing.T) {
 		for _, mode := range decodingModes {
 			// p15 is wrong in the list and goes unnoticed. A later event is in the sample (one of ten).
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
-			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
+			got := runDecoding(t, media, true, eventsOf(12), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
 			assert.Contains(t, got.heard, "add p15 25 wrong initial")
 			assert.Contains(t, got.heard, "update p15 25 wrong -> p15 25 right")
 			for _, stored := range got.stored {
@@ -253,9 +300,8 @@ func TestDifferenceIsCorrected(t *testing.T) {
 func TestDifferenceIsNoResync(t *testing.T) {
 	for _, mode := range decodingModes {
 		synctest.Test(t, func(t *testing.T) {
-			server := newWireServer(runtime.ContentTypeJSON)
+			server := newWireServer(runtime.ContentTypeJSON, eventsOf(12))
 			server.delay = 3 * time.Second // there are resyncs before each answer
-			server.events = eventsOf(12, server.Media)
 			informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{ResyncPeriod: time.Second, Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}})
 			wrong := wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69")
 			door.Of(informer).Configure(func(c *door.Config) { wrong(nil, c) })
@@ -283,7 +329,7 @@ func TestDifferentListIsNone(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
-			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("19", "25"))
+			got := runDecoding(t, media, true, eventsOf(12), options, wrongAbout("19", "25"))
 			for _, call := range got.heard {
 				assert.NotContains(t, call, "wrong")
 			}
@@ -299,7 +345,7 @@ func TestDifferentListIsNone(t *testing.T) {
 // and Causes as a single word.
 func TestOddListsSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, lists := newWireServer(runtime.ContentTypeJSON), 0
+		server, lists := newWireServer(runtime.ContentTypeJSON, nil), 0
 		server.Answer = func(r *http.Request) ([][]byte, bool) {
 			if r.URL.Query().Get("watch") == "" {
 				if lists++; lists%2 == 1 {
@@ -309,35 +355,24 @@ func TestOddListsSuspend(t *testing.T) {
 			return server.answer(r)
 		}
 		informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-		state := func() (inspect.Decoding, []string) {
-			time.Sleep(time.Minute)
-			got := informers.Inspected(t, informer)
-			require.Equal(t, 20, got.Status.Objects)
-			require.Len(t, informers.Texts(got.Status), len(informers.Causes(got.Status)))
-			return got.Status.Decoding, informers.Causes(got.Status)
-		}
-		stop := informers.Run(t, informer)
-		for n := range 3 {
+		defer informers.Run(t, informer)()
+		const why = "the list cannot be taken apart: not a list as it is known"
+		for n, want := range []struct{ why, causes string }{
+			{"suspended: " + why, "[decoding-suspended]"}, {"", "[]"}, {"off for good: " + why, "[decoding-off]"},
+		} {
 			if n > 0 {
-				server.events = eventsOf(3, server.Media)
+				server.sessions[0].events = eventsOf(3)
 				require.NoError(t, kinformer.Relist(informer))
 			}
-			d, causes := state()
-			why := "the list cannot be taken apart: not a list as it is known"
-			switch n {
-			case 0:
-				assert.Equal(t, "suspended: "+why, d.Why)
-				assert.Equal(t, []string{"decoding-suspended"}, causes)
-			case 1:
-				assert.True(t, d.On, d.Why)
-				assert.Empty(t, causes)
-			case 2:
-				assert.Equal(t, "off for good: "+why, d.Why)
-				assert.Equal(t, []string{"decoding-off"}, causes)
-			}
+			time.Sleep(time.Minute)
+			got := informers.Inspected(t, informer).Status
+			require.Equal(t, 20, got.Objects)
+			assert.Equal(t, want.why, got.Decoding.Why)
+			assert.Equal(t, want.why == "", got.Decoding.On)
+			assert.Equal(t, want.causes, fmt.Sprint(informers.Causes(got)))
+			assert.Len(t, informers.Texts(got), len(informers.Causes(got)))
 		}
 		assert.Equal(t, 6, lists)
-		stop()
 	})
 }
 
@@ -350,7 +385,7 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 			kinformer.ListModeWatchList: {"watch-list"},
 		} {
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
-			got := runDecoding(t, media, true, eventsOf(12, media), options, func(client *clientgo.ListWatch, _ *door.Config) {
+			got := runDecoding(t, media, true, eventsOf(12), options, func(client *clientgo.ListWatch, _ *door.Config) {
 				unfiltered := client.WatchFuncWithContext
 				client.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 					w, err := unfiltered(ctx, o)
@@ -373,7 +408,7 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 func TestPagesBeginAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 15}}
-		got := runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout("20", "25")) // the 11th, and the 1st of the second page
+		got := runDecoding(t, media, true, eventsOf(1), options, wrongAbout("20", "25")) // the 11th, and the 1st of the second page
 		assert.Equal(t, []string{"list", "more", "list", "more", "watch 50"}, got.asked)
 		for _, call := range got.heard {
 			assert.NotContains(t, call, "wrong")
@@ -381,7 +416,7 @@ func TestPagesBeginAnew(t *testing.T) {
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 
-		got = runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout())
+		got = runDecoding(t, media, true, eventsOf(1), options, wrongAbout())
 		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // neither the last of the first page, nor the first and last of the second
@@ -389,27 +424,6 @@ func TestPagesBeginAnew(t *testing.T) {
 }
 
 var dropping = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
-
-// seenObjects has all objects that handlers and a transform function received.
-type seenObjects struct {
-	sync.Mutex
-	list []any
-}
-
-func (s *seenObjects) see(obj any) {
-	s.Lock()
-	defer s.Unlock()
-	s.list = append(s.list, obj)
-}
-
-func (s *seenObjects) transform(obj any) (any, error) {
-	s.see(obj)
-	return obj, nil
-}
-
-func (s *seenObjects) handler() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{AddFunc: s.see, UpdateFunc: func(_, obj any) { s.see(obj) }, DeleteFunc: s.see}
-}
 
 // TestDroppedWhoeverDecodes: regardless of the decoder, dropped fields reach neither a transform
 // function, nor a handler, nor the store; all other fields do.
@@ -430,17 +444,23 @@ func TestDroppedWhoeverDecodes(t *testing.T) {
 
 func dropped(t *testing.T, media string, wrap bool, options kinformer.Options) {
 	synctest.Test(t, func(t *testing.T) {
-		server, seen := newWireServer(media), &seenObjects{}
-		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, informers.WirePod(3, "90"), media))
+		server := newWireServer(media, append(eventsOf(20), watch.Event{Type: watch.Deleted, Object: informers.WirePod(3, "90")}))
 		informer := kinformer.New(server.client(t, wrap), &v1.Pod{}, options)
-		require.NoError(t, informer.SetTransform(seen.transform))
-		informers.Handle(t, informer, seen.handler())
+		var transformed atomic.Int64
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			transformed.Add(1)
+			isDropped(t, obj)
+			return obj, nil
+		}))
+		heard := droppedRecorder(t)
+		informers.Handle(t, informer, heard)
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
 		stop()
-		assert.Len(t, seen.list, 2*(20+20+1))
+		assert.EqualValues(t, 20+20+1, transformed.Load())
+		assert.Len(t, heard.Events(), 20+20+1)
 		assert.Len(t, informer.GetStore().List(), 19)
-		for _, obj := range append(seen.list, informer.GetStore().List()...) {
+		for _, obj := range informer.GetStore().List() {
 			isDropped(t, obj)
 		}
 		status := informers.Status(t, informer)
@@ -456,6 +476,14 @@ func isDropped(t testing.TB, obj any) {
 	assert.True(t, strings.HasPrefix(o.GetName(), "p"))
 }
 
+// droppedRecorder returns a handler that checks its objects.
+func droppedRecorder(t testing.TB) *cachetest.Recorder {
+	return &cachetest.Recorder{Describe: func(obj any) string {
+		isDropped(t, obj)
+		return ""
+	}}
+}
+
 // TestDroppedOfFakes: objects of every type from a fake server are trimmed as well.
 func TestDroppedOfFakes(t *testing.T) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(informers.WirePod(1, ""))
@@ -465,21 +493,17 @@ func TestDroppedOfFakes(t *testing.T) {
 		informers.WirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: informers.WirePod(1, "").ObjectMeta},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			server, seen := cachetest.Of(example.DeepCopyObject()), &seenObjects{}
+			server, heard := cachetest.Of(example.DeepCopyObject()), droppedRecorder(t)
 			informer := kinformer.New(server, example, kinformer.Options{Decoding: kinformer.Decoding{Drop: dropping}})
-			informers.Handle(t, informer, seen.handler())
-			stop := informers.Run(t, informer)
+			informers.Handle(t, informer, heard)
+			defer informers.Run(t, informer)()
 			synctest.Wait()
 			another := example.DeepCopyObject()
 			another.(metav1.Object).SetName("p2")
 			server.Create(another)
 			server.Delete("space", "p1")
 			synctest.Wait()
-			stop()
-			require.Len(t, seen.list, 3)
-			for _, obj := range seen.list {
-				isDropped(t, obj)
-			}
+			require.Len(t, heard.Events(), 3)
 		})
 	}
 }
@@ -742,13 +766,6 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	}
 }
 
-// session is a script of a server: its state, sent if it is requested, and the events of one watch.
-type session struct {
-	state  []v1.Pod
-	events []watch.Event
-	lost   bool // the watch ends with an error and misses later changes; otherwise it just ends
-}
-
 // history draws sessions: pods are added, changed and deleted, events are repeated, and some changes
 // are missed.
 type history struct {
@@ -763,7 +780,8 @@ func (h *history) sessions() (all []session) {
 		h.happens()
 	}
 	for range rapid.IntRange(1, 6).Draw(h.t, "sessions") {
-		s := session{state: slices.Collect(maps.Values(h.pods)), lost: rapid.IntRange(0, 2).Draw(h.t, "lost") > 0}
+		s := session{version: fmt.Sprint(h.version), state: slices.Collect(maps.Values(h.pods))}
+		s.lost = rapid.IntRange(0, 2).Draw(h.t, "lost") > 0
 		slices.SortFunc(s.state, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
 		for range rapid.IntRange(0, 8).Draw(h.t, "events") {
 			s.events = append(s.events, h.happens())
@@ -800,67 +818,6 @@ func (h *history) happens() watch.Event {
 		return watch.Event{Type: watch.Modified, Object: &pod}
 	}
 	return watch.Event{Type: watch.Added, Object: &pod}
-}
-
-// historian answers requests according to its sessions.
-type historian struct {
-	media    string
-	metadata bool
-	all      []session
-
-	mu sync.Mutex
-	at int
-}
-
-func (s *historian) answer(r *http.Request) (pieces [][]byte, hangs bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at == len(s.all) {
-		return nil, true
-	}
-	now := s.all[s.at]
-	version := "100"
-	for _, pod := range now.state {
-		version = max(version, pod.ResourceVersion)
-	}
-	if r.URL.Query().Get("watch") == "" {
-		return [][]byte{s.list(now, version)}, false
-	}
-	if s.at++; r.URL.Query().Get("sendInitialEvents") == "true" {
-		for i := range now.state {
-			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
-		}
-		pieces = append(pieces, s.frame(watch.Bookmark, testkit.EndMark(version).Object.(*v1.Pod)))
-	}
-	for _, e := range now.events {
-		pieces = append(pieces, s.frame(e.Type, e.Object.(*v1.Pod)))
-	}
-	if now.lost && s.at < len(s.all) {
-		pieces = append(pieces, taptest.Frame(watch.Error, testkit.ErrExpired.ErrStatus.DeepCopy(), s.media))
-	}
-	return pieces, s.at == len(s.all)
-}
-
-func (s *historian) list(of session, version string) []byte {
-	if !s.metadata {
-		return taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: of.state}, s.media)
-	}
-	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
-	for i := range of.state {
-		list.Items = append(list.Items, *metadataOf(&of.state[i]))
-	}
-	return taptest.Encoded(list, s.media)
-}
-
-func (s *historian) frame(kind watch.EventType, pod *v1.Pod) []byte {
-	if s.metadata {
-		return taptest.Frame(kind, metadataOf(pod), s.media)
-	}
-	return taptest.Frame(kind, pod, s.media)
-}
-
-func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
 }
 
 // account is the result of running an informer.
@@ -933,52 +890,47 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 type follower struct {
 	name, media string
 	metadata    bool
-	make        func(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object)
 }
 
 var followers = []follower{
-	{"JSON", runtime.ContentTypeJSON, false, typedFollower},
-	{"protobuf", runtime.ContentTypeProtobuf, false, typedFollower},
-	{"unstructured", runtime.ContentTypeJSON, false, dynamicFollower},
-	{"metadata", runtime.ContentTypeProtobuf, true, metadataFollower},
+	{"JSON", runtime.ContentTypeJSON, false}, {"protobuf", runtime.ContentTypeProtobuf, false},
+	{"unstructured", runtime.ContentTypeJSON, false}, {"metadata", runtime.ContentTypeProtobuf, true},
 }
 
-func typedFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+// client returns a ListerWatcher of the kind, and an example.
+func (f follower) client(t *testing.T, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+	pods := v1.SchemeGroupVersion.WithResource("pods")
+	switch f.name {
+	case "unstructured":
+		client, err := dynamic.NewForConfig(c)
+		require.NoError(t, err)
+		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &unstructured.Unstructured{}
+	case "metadata":
+		client, err := metadata.NewForConfig(c)
+		require.NoError(t, err)
+		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &metav1.PartialObjectMetadata{}
+	}
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
 	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}
 }
 
-var podResource = v1.SchemeGroupVersion.WithResource("pods")
-
-func dynamicFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
-	client, err := dynamic.NewForConfig(c)
-	require.NoError(t, err)
-	pods := client.Resource(podResource)
+func listWatch[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error), follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) cache.ListerWatcher {
 	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		WatchFuncWithContext: pods.Watch,
-	}, &unstructured.Unstructured{}
-}
-
-func metadataFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
-	client, err := metadata.NewForConfig(c)
-	require.NoError(t, err)
-	pods := client.Resource(podResource)
-	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		WatchFuncWithContext: pods.Watch,
-	}, &metav1.PartialObjectMetadata{}
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) },
+		WatchFuncWithContext: follow,
+	}
 }
 
 // follow runs an informer through a history.
 func (f follower) follow(t *testing.T, all []session, options kinformer.Options, transform ...cache.TransformFunc) (a account) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &historian{media: f.media, metadata: f.metadata, all: all}
-		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: &taptest.Wire{Media: f.media, Answer: server.answer}, QPS: -1}
+		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: serverOf(f.media, f.metadata, all), QPS: -1}
 		c.ContentType = f.media
 		c.Wrap(direct.Transport)
-		lw, example := f.make(t, c)
+		lw, example := f.client(t, c)
 		informer := kinformer.New(lw, example, options)
 		for _, transform := range transform {
 			require.NoError(t, informer.SetTransform(transform))

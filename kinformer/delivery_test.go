@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -201,17 +202,6 @@ func TestParallelCalls(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, handle.HasSynced())
 		assert.Len(t, handler.Take(), 1+3*len(names)-4)
-	})
-}
-
-func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer := clientgo.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &corev1.Pod{}, 0, nil)
-		seen := &testkit.Journal{}
-		informers.Handle(t, informer, kinformer.Deliver(seen, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, Parallel: 3}))
-		defer informers.Run(t, informer)()
-		synctest.Wait()
-		assert.Equal(t, []string{"initial a1"}, seen.Take())
 	})
 }
 
@@ -772,32 +762,18 @@ func strip(obj any) (any, error) {
 
 // rename is a transform that gives all objects the same name, which differs from the store's key.
 func rename(obj any) (any, error) {
-	object := obj.(interface {
-		GetName() string
-		SetName(string)
-		SetLabels(map[string]string)
-	})
+	object := obj.(metav1.Object)
 	object.SetLabels(map[string]string{"name": object.GetName()})
 	object.SetName("one")
 	return obj, nil
 }
 
-// remnantHandler notes the calls for each object. Its calls wait for gate.
+// remnantHandler notes its calls as "NAME KIND VERSION". They wait for gate.
 type remnantHandler struct {
-	t    *testing.T
-	gate chan struct{}
-
-	mu struct {
-		sync.Mutex
-		inside map[string]bool
-		heard  map[string][]string
-	}
-}
-
-func newRemnantHandler(t *testing.T) *remnantHandler {
-	h := &remnantHandler{t: t, gate: make(chan struct{})}
-	h.mu.inside, h.mu.heard = map[string]bool{}, map[string][]string{}
-	return h
+	testkit.Journal
+	t      *testing.T
+	gate   chan struct{}
+	inside sync.Map // the names of objects in a call
 }
 
 func (h *remnantHandler) OnAdd(obj any, _ bool) { h.hear("add", obj) }
@@ -808,15 +784,11 @@ func (h *remnantHandler) OnDelete(obj any) { h.hear("delete", obj) }
 
 func (h *remnantHandler) hear(kind string, obj any) {
 	name, version := identityOf(obj)
-	h.mu.Lock()
-	assert.False(h.t, h.mu.inside[name], "two calls about %s at once", name)
-	h.mu.inside[name] = true
-	h.mu.heard[name] = append(h.mu.heard[name], kind+" "+version)
-	h.mu.Unlock()
+	_, overlaps := h.inside.LoadOrStore(name, true)
+	assert.False(h.t, overlaps, "two calls about %s at once", name)
+	h.Note("%s %s %s", name, kind, version)
 	<-h.gate
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.inside[name] = false
+	h.inside.Delete(name)
 }
 
 func identityOf(obj any) (name, version string) {
@@ -824,7 +796,7 @@ func identityOf(obj any) (name, version string) {
 		return b.name, b.version
 	}
 	version, _ = event.VersionOf(obj)
-	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
+	return obj.(metav1.Object).GetLabels()["name"], version
 }
 
 // manyPods is the number of objects in a list of these tests: more than there are consumers.
@@ -859,7 +831,8 @@ func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 }
 
 func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.Delivery, late bool) {
-	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
+	stream, server := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1")
+	handler := &remnantHandler{t: t, gate: make(chan struct{})}
 	server.OnWatch = testkit.Watches(stream)
 	add := func(s cache.SharedIndexInformer) {
 		_, err := s.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
@@ -884,8 +857,13 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 	close(handler.gate)
 	synctest.Wait()
 
-	require.Len(t, handler.mu.heard, manyPods)
-	for name, calls := range handler.mu.heard {
+	heard := map[string][]string{}
+	for _, line := range handler.Take() {
+		name, call, _ := strings.Cut(line, " ")
+		heard[name] = append(heard[name], call)
+	}
+	require.Len(t, heard, manyPods)
+	for name, calls := range heard {
 		want := []string{"add 1", "update 2", "update 1", "update 1"} // followed by further resyncs
 		switch {
 		case delivery.Overflow != kinformer.OverflowCoalesce:
@@ -940,10 +918,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("seed %d", seed)
 	c := &chaos{T: t, source: testkit.NewPods()}
 	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(informers.Informer)
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
-
+	stop := informers.Run(t, c.informer)
 	var work sync.WaitGroup
 	halt := make(chan struct{})
 	var staying [4]*testkit.Mirror
@@ -963,8 +938,7 @@ func TestChaos(t *testing.T) {
 		_, problems, _ := m.State()
 		assert.Empty(t, problems)
 	}
-	cancel()
-	<-stopped
+	stop()
 	assert.Zero(t, c.informer.EventHandlerCount())
 }
 

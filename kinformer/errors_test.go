@@ -91,37 +91,24 @@ var stops = map[string]struct {
 // failures are the ways in which an informer can fail: the server's responses to its lists and watches,
 // and whether they precede the first list.
 var failures = map[string]struct {
-	server   func() *testkit.Server
-	unsynced bool
+	unsynced, noStream bool
+	onList             func(int, context.Context, metav1.ListOptions) (runtime.Object, error)
+	onWatch            func(int, context.Context, metav1.ListOptions) (watch.Interface, error)
 }{
-	"the first list": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
-	}, true},
-	"the first stream, and its list": {func() *testkit.Server {
-		return &testkit.Server{OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))}
-	}, true},
-	"the first stream, busy": {func() *testkit.Server {
-		return &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))}
-	}, true},
-	"the first watch": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-	}, false},
-	"the first watch, busy": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrRefused)}
-	}, false},
-	"a later watch": {func() *testkit.Server {
-		return &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5"), testkit.Added("a", "6"), testkit.Closed), testkit.ErrForbidden, testkit.Sent(testkit.EndMark("7")))}
-	}, false},
-	"a later list": {func() *testkit.Server {
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "6"), testkit.FailedWith(testkit.ErrExpired)))}
-		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			if n == 2 {
-				return nil, testkit.ErrForbidden
-			}
-			return testkit.PodList("5"), nil
+	"the first list": {true, true, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), testkit.Watches()},
+	"the first stream, and its list": {true, false, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden),
+		testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))},
+	"the first stream, busy": {true, false, nil, testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))},
+	"the first watch":        {false, true, testkit.ListOf(testkit.PodList("5")), testkit.Watches(testkit.ErrForbidden)},
+	"the first watch, busy":  {false, true, testkit.ListOf(testkit.PodList("5")), testkit.Watches(testkit.ErrRefused)},
+	"a later watch": {false, false, nil, testkit.Watches(
+		testkit.Sent(testkit.EndMark("5"), testkit.Added("a", "6"), testkit.Closed), testkit.ErrForbidden, testkit.Sent(testkit.EndMark("7")))},
+	"a later list": {false, true, func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		if n == 2 {
+			return nil, testkit.ErrForbidden
 		}
-		return server
-	}, false},
+		return testkit.PodList("5"), nil
+	}, testkit.Watches(testkit.Sent(testkit.Added("a", "6"), testkit.FailedWith(testkit.ErrExpired)))},
 }
 
 // TestPoliciesStop: for any failure, the Failure reports whether the informer has its first list, and an
@@ -134,20 +121,16 @@ func TestPoliciesStop(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer cache.SharedIndexInformer
-					informer = informers.Of(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }, OnStop: func(_ context.Context, err error) {
+					server := &testkit.Server{NoStream: failure.noStream, OnList: failure.onList, OnWatch: failure.onWatch}
+					decide := func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }
+					onStop := func(_ context.Context, err error) {
 						stopped = append(stopped, err)
 						status, _ := inspect.StatusOf(informer)
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
-					}}})
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					ended := make(chan struct{})
-					go func() {
-						defer close(ended)
-						informer.RunWithContext(ctx)
-					}()
+					}
+					informer = informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: decide, OnStop: onStop}})
+					defer informers.Run(t, informer)()
 					time.Sleep(time.Minute)
-					synctest.Wait()
 					status := informers.Status(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
@@ -155,12 +138,9 @@ func TestPoliciesStop(t *testing.T) {
 						assert.Zero(t, status.Attempts, "it came through")
 						assert.Empty(t, stopped)
 						assert.Empty(t, testkit.About("stopped for good", reported()))
-						cancel()
-					}
-					<-ended
-					if ctx.Err() != nil {
 						return
 					}
+					assert.True(t, informer.IsStopped())
 					assert.Equal(t, failure.unsynced, !status.Synced)
 					assert.Contains(t, informers.Texts(status), "stopped by its error policy")
 					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")

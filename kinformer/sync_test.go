@@ -50,6 +50,8 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
+	otherTypes := slices.Repeat([]any{testkit.Sent(testkit.Added("a", "3"), testkit.EndMark("5"))}, 100)
+	widgets := (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})
 	for name, tc := range map[string]struct {
 		server   *testkit.Server
 		never    bool // the informer is not run
@@ -74,11 +76,11 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			says:    []string{"cannot go on"}, is: errLister},
 		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
-		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
+		"another type, streamed": {server: &testkit.Server{OnWatch: testkit.Watches(otherTypes...), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
 		"described": {server: &testkit.Server{}, never: true, options: kinformer.Options{ObjectDescription: "pods of the east"},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
-		"identified": {server: &testkit.Server{}, never: true, options: identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"}),
+		"identified": {server: &testkit.Server{}, never: true, options: kinformer.Options{Identifier: widgets},
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,19 +107,6 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			})
 		})
 	}
-}
-
-// streamsOf answers each watch with the events.
-func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-		return testkit.Sent(events...).Open(), nil
-	}
-}
-
-// identified returns options with an identifier for the resource that is not reserved.
-func identified(gvr schema.GroupVersionResource) kinformer.Options {
-	var nobody *cache.InformerName
-	return kinformer.Options{Identifier: nobody.WithResource(gvr)}
 }
 
 // TestWaitForSyncOfAControllerSaysOfWhat: a controller has the name of its queue.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +37,14 @@ func statusOf(what inspect.Syncer) inspect.Status {
 		panic(err)
 	}
 	return status
+}
+
+// later calls wait in the background, and returns the channel for its result when it is waiting.
+func later(wait func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- wait() }()
+	synctest.Wait()
+	return result
 }
 
 // TestLife: sources are put, replaced and removed before the informer runs, while it runs and after.
@@ -139,10 +146,15 @@ func TestOverlap(t *testing.T) {
 }
 
 // TestForbidden: a source that is not allowed to list does not delay others, and is a problem of its
-// own and of the informer, which syncs when the source is removed.
+// own and of the informer, which syncs when the source is removed. A watch-error handler receives the
+// name of the source with the error.
 func TestForbidden(t *testing.T) {
-	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
+		failed := map[string]bool{}
+		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
+			_, source, _ := strings.Cut(of.Name(), " source ")
+			failed[source] = true
+		}))
 		r.follow("a")
 		r.forbid("b")
 		r.write("a", "1", "x")
@@ -172,9 +184,8 @@ func TestForbidden(t *testing.T) {
 			err := kinformer.WaitForSync(ctx, unsynced)
 			assert.True(r, apierrors.IsForbidden(err), err)
 		}
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
+		assert.Equal(r, map[string]bool{"b": true}, failed)
 		require.NoError(r, r.set.Remove("b"))
 		require.Error(r, <-waiting, "it is gone")
 		synctest.Wait()
@@ -211,9 +222,7 @@ func TestReady(t *testing.T) {
 		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
 		r.forbid("b")
 		r.run()
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
 		r.follow("b")
 		require.NoError(r, <-waiting)
 		synctest.Wait()
@@ -271,7 +280,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestVersions: each source has a version, and can be waited for and relisted individually.
+// TestVersions: each source has a version, and can be waited for and relisted individually. A wait for a
+// version of all sources does not wait for a source that is removed.
 func TestVersions(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		first := r.write("a", "1", "x")
@@ -305,6 +315,12 @@ func TestVersions(t *testing.T) {
 		settle()
 		assert.EqualValues(r, 3, statusOf(a).Lists)
 		assert.Equal(r, before+1, statusOf(b).Lists)
+
+		fourth := r.write("a", "3", "x") // which b does not select
+		waiting := later(func() error { return kinformer.WaitForVersion(r.Context(), r.informer, fourth) })
+		assert.Empty(r, waiting)
+		require.NoError(r, r.set.Remove("b"))
+		require.NoError(r, <-waiting)
 	})
 }
 
@@ -364,31 +380,13 @@ func TestGone(t *testing.T) {
 
 		r.follow("a")
 		gone := r.set.Source("a")
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForVersion(ctx, gone, "100") }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForVersion(ctx, gone, "100") })
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorContains(r, <-waiting, "stopped")
 		r.follow("a") // another one with its name
 		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
 		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
-	})
-}
-
-// TestVersionWithoutRemoved: a wait for a version of all sources does not wait for a source that is
-// removed.
-func TestVersionWithoutRemoved(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		r.follow("a", "b")
-		r.run()
-		version := r.write("a", "1", "x") // which b does not select
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
-		synctest.Wait()
-		assert.Empty(r, waiting)
-		require.NoError(r, r.set.Remove("b"))
-		require.NoError(r, <-waiting)
 	})
 }
 
@@ -416,9 +414,7 @@ func TestStopsBehindOthers(t *testing.T) {
 		unwatched := r.asks("b", "")
 		unwatched.unseen = testkit.ErrForbidden
 		r.set.Put("b", unwatched)
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
 		assert.Empty(r, waiting)
 		close(indexed)
 		require.NoError(r, <-waiting)
@@ -426,28 +422,6 @@ func TestStopsBehindOthers(t *testing.T) {
 		require.Error(r, kinformer.WaitForVersion(r.Context(), r.set.Source("b"), "100"))
 		require.Len(r, told, 1)
 		assert.Contains(r, told[0], "of source b")
-	})
-}
-
-// TestErrorHandler: a watch-error handler receives the name of the source with the error.
-func TestErrorHandler(t *testing.T) {
-	testkit.Reports(t)
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		var mu sync.Mutex
-		failed := map[string]bool{}
-		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
-			mu.Lock()
-			defer mu.Unlock()
-			_, source, _ := strings.Cut(of.Name(), " source ")
-			failed[source] = true
-		}))
-		r.forbid("a")
-		r.forbid("b")
-		r.run()
-		settle()
-		mu.Lock()
-		defer mu.Unlock()
-		assert.Equal(r, map[string]bool{"a": true, "b": true}, failed)
 	})
 }
 
