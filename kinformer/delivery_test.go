@@ -6,7 +6,7 @@ package kinformer_test
 import (
 	"context"
 	"fmt"
-	"iter"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -544,13 +544,6 @@ func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 	return factory.Core().V1().Pods()
 }
 
-// handedOut resembles the interface of informers in controller-runtime's caches.
-type handedOut interface {
-	HasSynced() bool
-	HasSyncedChecker() cache.DoneChecker
-	IsStopped() bool
-}
-
 // TestEverythingIsKnownOfWhatFactoriesHandOut: the functions of this module accept informers of
 // factories without a type assertion by the user.
 func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
@@ -560,7 +553,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
 		own := pods.Informer()
 		typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](own)
-		assertKnown(e, map[string]handedOut{
+		assertKnown(e, map[string]inspect.Syncer{
 			"generated": own, "generated, typed": typed,
 			"typed twice": cache.NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ cache.SharedIndexInformer }{typed},
 		})
@@ -572,8 +565,8 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 }
 
 // assertKnown checks what is known of informers of one object.
-func assertKnown(e *informers.Exact, handedOut map[string]handedOut) {
-	for name, informer := range handedOut {
+func assertKnown(e *informers.Exact, all map[string]inspect.Syncer) {
+	for name, informer := range all {
 		status, err := inspect.StatusOf(informer)
 		require.NoError(e, err, name)
 		assert.True(e, status.Synced, name)
@@ -610,7 +603,7 @@ func (w wrapsItself) GetController() cache.Controller { return w }
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
-	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
+	for _, informer := range []inspect.Syncer{foreign, typed, wrapsItself{foreign}} {
 		_, err := inspect.StatusOf(informer)
 		assert.ErrorIs(t, err, inspect.ErrForeign)
 		_, err = inspect.QueueOf(informer)
@@ -627,12 +620,7 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 		assert.Nil(t, beside.TableOf(store))
 	}
 	assert.Equal(t, 1, view.Len(partial))
-	next, stop := iter.Pull2(view.TypedAll[*corev1.Pod](partial))
-	defer stop()
-	key, _, _ := next()
-	assert.Equal(t, "ns/a", key)
-	_, _, more := next()
-	assert.False(t, more)
+	assert.Equal(t, []string{"ns/a"}, slices.Collect(maps.Keys(maps.Collect(view.TypedAll[*corev1.Pod](partial)))))
 }
 
 type handle = cache.ResourceEventHandlerRegistration

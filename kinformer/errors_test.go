@@ -56,25 +56,6 @@ func TestOneErrorARound(t *testing.T) {
 	})
 }
 
-// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list is running, the
-// status has the error of the watch-list.
-func TestErrorOfAStreamWhileListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden)}
-		server.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		informer := informers.Of(server, kinformer.Options{})
-		defer informers.Run(t, informer)()
-		synctest.Wait()
-		status := informers.Status(t, informer)
-		assert.Equal(t, "listing", status.Phase)
-		assert.Equal(t, 1, status.Attempts)
-		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
-	})
-}
-
 // stops are decisions of a policy, and whether they end an informer before and after its first list.
 var stops = map[string]struct {
 	decision          func(kinformer.Failure) kinformer.ErrorDecision

@@ -61,8 +61,10 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		says     []string
 		is       error
 	}{
-		"never run":       {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
-		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+		"never run": {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
+		"hangs":     {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+		"lists after a stream": {server: &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden), OnList: hangs},
+			says: []string{"listing for 10.5s", "1 error since the last success"}, is: testkit.ErrForbidden},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
 		"waits for slots": {server: &testkit.Server{NoStream: true}, slotless: true, says: []string{"waiting for a list slot for 10.5s"}},
 		"refused": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},

@@ -535,38 +535,25 @@ func TestSharedDistrustOfOverlap(t *testing.T) {
 	}
 }
 
-// TestSharedUnversioned checks that the claims to objects without versions are dropped with the
-// overlap.
-func TestSharedUnversioned(t *testing.T) {
+// TestSharedUnordered checks that of versions without an order the last one is stored, also within a
+// batch, and that the claims to objects without versions are dropped with the overlap.
+func TestSharedUnordered(t *testing.T) {
 	r := newSharedRig(t, 2)
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, nil, false)
-	r.state(b, nil, false)
-	r.queue(a.Session, clientgo.Added, "x", "")
-	r.queue(b.Session, clientgo.Added, "x", "")
-	r.applier.Apply(r.batch, false)
-	assert.Len(t, r.applier.Sharing.(*owners).shared, 1)
-	r.batch = nil
-	r.queue(a.Session, clientgo.Deleted, "x", "")
-	r.applier.Apply(r.batch, false)
-	assert.Empty(t, r.applier.Sharing.(*owners).shared)
-	assert.Equal(t, 1, r.contents.Table.Len())
-}
-
-// TestSharedIncomparable checks that of versions without an order the last one is stored, also
-// within a batch.
-func TestSharedIncomparable(t *testing.T) {
-	r := newSharedRig(t, 2)
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, nil, false)
-	r.state(b, nil, false)
-	r.queue(a.Session, clientgo.Updated, "x", "q")
-	r.queue(b.Session, clientgo.Updated, "x", "q")
+	for _, s := range r.sources {
+		r.state(s, nil, false)
+		r.queue(s.Session, clientgo.Updated, "x", "q")
+		r.queue(s.Session, clientgo.Added, "bare", "")
+	}
 	r.applier.Apply(r.batch, false)
 	r.batch = nil
-	r.queue(a.Session, clientgo.Updated, "x", "p")
-	r.queue(a.Session, clientgo.Updated, "x", "q")
+	assert.Contains(t, r.applier.Sharing.(*owners).shared, "ns/bare")
+	a := r.sources[0].Session
+	r.queue(a, clientgo.Updated, "x", "p")
+	r.queue(a, clientgo.Updated, "x", "q")
+	r.queue(a, clientgo.Deleted, "bare", "")
 	r.applier.Apply(r.batch, false)
+	assert.NotContains(t, r.applier.Sharing.(*owners).shared, "ns/bare")
+	assert.Equal(t, 2, r.contents.Table.Len())
 	stored, _ := r.contents.Table.Get("ns/x")
 	assert.Equal(t, "q", stored.(*v1.Pod).ResourceVersion)
 }
