@@ -497,41 +497,27 @@ func TestSharedKeepsCached(t *testing.T) {
 }
 
 // TestSharedDistrust checks that a list requested because the cache is in doubt reports other
-// contents under the cached version, and nothing else.
+// contents under the cached version, and nothing else, also if another source has the object.
 func TestSharedDistrust(t *testing.T) {
-	r := newSharedRig(t, 1)
-	s := r.sources[0]
-	r.state(s, map[string]int{"x": 1, "y": 2}, false)
-	r.apply()
-	stage := r.stage(s.Session)
-	stage.Distrust()
-	stored := false
-	stage.WhenStored(func() { stored = true })
-	other := testkit.PodAt("y", "2")
-	other.Labels = map[string]string{"other": "yes"}
-	r.publish(stage, "3", testkit.PodAt("x", "1"), other)
-	r.hears("update ns/y 2")
-	assert.True(t, stored)
-}
-
-// TestSharedDistrustOfOverlap checks that each of two sources with the same version of a wrong
-// object repairs it.
-func TestSharedDistrustOfOverlap(t *testing.T) {
-	r := newSharedRig(t, 2)
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, map[string]int{"x": 1}, false)
-	r.state(b, map[string]int{"x": 1}, false)
-	r.apply()
-	for _, s := range []*modelSource{a, b} {
-		wrong := testkit.PodAt("x", "1")
-		wrong.Labels = map[string]string{"wrong": "yes"}
-		r.contents.Table.Apply([]table.Op{{Key: "ns/x", Object: wrong}}, func(held string) string { return held })
-		stage := r.stage(s.Session)
-		stage.Distrust()
-		r.publish(stage, "3", testkit.PodAt("x", "1"))
-		r.hears("update ns/x 1")
-		stored, _ := r.contents.Table.Get("ns/x")
-		assert.Empty(t, stored.(*v1.Pod).Labels)
+	for _, sources := range []int{1, 2} {
+		r := newSharedRig(t, sources)
+		for _, s := range r.sources {
+			r.state(s, map[string]int{"x": 1, "y": 2}, false)
+		}
+		r.apply()
+		for _, s := range r.sources {
+			wrong := testkit.PodAt("y", "2")
+			wrong.Labels = map[string]string{"wrong": "yes"}
+			r.contents.Table.Apply([]table.Op{{Key: "ns/y", Object: wrong}}, func(held string) string { return held })
+			stage, stored := r.stage(s.Session), false
+			stage.Distrust()
+			stage.WhenStored(func() { stored = true })
+			r.publish(stage, "3", testkit.PodAt("x", "1"), testkit.PodAt("y", "2"))
+			r.hears("update ns/y 2")
+			assert.True(t, stored)
+			right, _ := r.contents.Table.Get("ns/y")
+			assert.Empty(t, right.(*v1.Pod).Labels)
+		}
 	}
 }
 
