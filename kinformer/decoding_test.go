@@ -189,13 +189,13 @@ type decodingRun struct {
 type change = func(*clientgo.ListWatch, *door.Config)
 
 // runDecoding runs an informer for some time on a server that sends events.
-func runDecoding(t *testing.T, media string, wrap bool, events []watch.Event, options kinformer.Options, changes ...change) (got decodingRun) {
+func runDecoding(t *testing.T, media string, wrap bool, events []watch.Event, options kinformer.Options, all ...change) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, heard := newWireServer(media, events), newPodRecorder()
 		client := server.client(t, wrap)
 		informer := kinformer.New(client, &v1.Pod{}, options)
-		for _, do := range changes {
+		for _, do := range all {
 			door.Of(informer).Configure(func(c *door.Config) { do(client, c) })
 		}
 		informers.Handle(t, informer, heard)

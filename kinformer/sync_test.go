@@ -42,25 +42,31 @@ func waitedFor(t *testing.T, informer cache.Controller) error {
 
 var errLister = errors.New("cannot go on")
 
-// TestWaitForSyncSaysWhy: the error contains the reason, for each possible reason.
-func TestWaitForSyncSaysWhy(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	hangs := func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	otherTypes := slices.Repeat([]any{testkit.Sent(testkit.Added("a", "3"), testkit.EndMark("5"))}, 100)
-	widgets := (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})
-	for name, tc := range map[string]struct {
-		server   *testkit.Server
-		never    bool // the informer is not run
-		example  runtime.Object
-		options  kinformer.Options
-		slotless bool // no slot is ever free
-		says     []string
-		is       error
-	}{
+func hangs(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func panickingPolicy(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }
+
+var (
+	otherType = []any{testkit.Sent(testkit.Added("a", "3"), testkit.EndMark("5"))}
+	widgets   = (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})
+)
+
+// unsynced is an informer that does not sync, and the reasons in the error of WaitForSync.
+type unsynced struct {
+	server   *testkit.Server
+	never    bool // the informer is not run
+	example  runtime.Object
+	options  kinformer.Options
+	slotless bool // no slot is ever free
+	says     []string
+	is       error
+}
+
+func unsyncedInformers() map[string]unsynced {
+	return map[string]unsynced{
 		"never run": {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
 		"hangs":     {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
 		"lists after a stream": {server: &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden), OnList: hangs},
@@ -74,17 +80,23 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
 			says: []string{"panic while streaming: no"}},
 		"panics in the policy": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 12)...)},
-			options: kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }}},
-			says:    []string{"cannot go on"}, is: errLister},
+			options: kinformer.Options{Errors: kinformer.Errors{Policy: panickingPolicy}}, says: []string{"cannot go on"}, is: errLister},
 		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
-		"another type, streamed": {server: &testkit.Server{OnWatch: testkit.Watches(otherTypes...), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
+		"another type, streamed": {server: &testkit.Server{OnWatch: testkit.Watches(slices.Repeat(otherType, 100)...), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
 		"described": {server: &testkit.Server{}, never: true, options: kinformer.Options{ObjectDescription: "pods of the east"},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
 		"identified": {server: &testkit.Server{}, never: true, options: kinformer.Options{Identifier: widgets},
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
-	} {
+	}
+}
+
+// TestWaitForSyncSaysWhy: the error contains the reason, for each possible reason.
+func TestWaitForSyncSaysWhy(t *testing.T) {
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
+	for name, tc := range unsyncedInformers() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				example := tc.example
