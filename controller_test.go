@@ -39,34 +39,16 @@ import (
 
 // runController runs c in a bubble and stops it at the end of the test.
 func runController(t *testing.T, c cache.Controller) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { c.RunWithContext(ctx); close(done) }()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(informers.Run(t, c))
 	synctest.Wait()
-}
-
-// reported collects the errors of utilruntime.HandleError until the test ends.
-func reported(t *testing.T) *[]error {
-	var errs []error
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, _ string, _ ...any) {
-		errs = append(errs, err)
-	}}
-	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
-	return &errs
 }
 
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in their own
 // goroutine, so they may wait until the reflector has read the events that they send.
 func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	for name, build := range map[string]func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller{
-		"Process": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
-			return feedingController(lw, heard, false)
-		},
-		"ProcessBatch": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
-			return feedingController(lw, heard, true)
-		},
+		"Process":      feedingController(false),
+		"ProcessBatch": feedingController(true),
 		"handler": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
 			_, c := cache.NewInformer(lw, &corev1.Pod{}, 0, cache.ResourceEventHandlerFuncs{
 				AddFunc: heard, UpdateFunc: func(_, obj any) { heard(obj) }, DeleteFunc: heard,
@@ -96,26 +78,27 @@ func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	}
 }
 
-// feedingController passes each object to heard, from Process or from both functions.
-func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool) cache.Controller {
-	hearAll := func(deltas []cache.Delta, _ bool) error {
-		for _, d := range deltas {
-			if _, isObject := d.Object.(*corev1.Pod); isObject {
-				heard(d.Object)
+// feedingController returns a constructor of a controller that passes each object to heard, from Process or
+// from both functions.
+func feedingController(batches bool) func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller {
+	return func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
+		hearAll := func(deltas []cache.Delta, _ bool) error {
+			for _, d := range deltas {
+				if _, isObject := d.Object.(*corev1.Pod); isObject {
+					heard(d.Object)
+				}
 			}
+			return nil
 		}
-		return nil
+		config := &cache.Config{
+			Queue: cache.AtomicFIFO(), ListerWatcher: lw, ObjectType: &corev1.Pod{},
+			Process: func(obj any, initial bool) error { return hearAll(obj.(cache.Deltas), initial) },
+		}
+		if batches {
+			config.ProcessBatch = hearAll
+		}
+		return cache.New(config)
 	}
-	config := &cache.Config{
-		Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
-		ListerWatcher: lw,
-		ObjectType:    &corev1.Pod{},
-		Process:       func(obj any, initial bool) error { return hearAll(obj.(cache.Deltas), initial) },
-	}
-	if batches {
-		config.ProcessBatch = hearAll
-	}
-	return cache.New(config)
 }
 
 // lookingHandler compares the object of each call with the store at that moment.
@@ -260,23 +243,14 @@ func TestFirstErrorInABubble(t *testing.T) {
 	}
 }
 
-// alsoReported adds an error handler until the test ends. The returned function returns the errors that it
-// has received.
+// alsoReported adds an error handler until the test ends. The returned function returns the messages that
+// it has received.
 func alsoReported(t *testing.T) func() []string {
-	var mu sync.Mutex
-	var messages []string
+	var told testkit.Journal
 	before := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
-	utilruntime.ErrorHandlers = append(slices.Clone(before), func(_ context.Context, _ error, msg string, _ ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		messages = append(messages, msg)
-	})
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(messages)
-	}
+	utilruntime.ErrorHandlers = append(slices.Clone(before), func(_ context.Context, _ error, msg string, _ ...any) { told.Note("%s", msg) })
+	return told.Take
 }
 
 // within fails the test if do does not return in time.

@@ -380,27 +380,7 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 }
 
 // foreignQueue is a Queue that is unknown to this package.
-type foreignQueue struct{ inner cache.Queue }
-
-func (q foreignQueue) Add(obj any) error { return q.inner.Add(obj) }
-
-func (q foreignQueue) Update(obj any) error { return q.inner.Update(obj) }
-
-func (q foreignQueue) Delete(obj any) error { return q.inner.Delete(obj) }
-
-func (q foreignQueue) Replace(list []any, version string) error {
-	return q.inner.Replace(list, version)
-}
-
-func (q foreignQueue) Resync() error { return q.inner.Resync() }
-
-func (q foreignQueue) Pop(process cache.PopProcessFunc) (any, error) { return q.inner.Pop(process) }
-
-func (q foreignQueue) HasSynced() bool { return q.inner.HasSynced() }
-
-func (q foreignQueue) HasSyncedChecker() cache.DoneChecker { return q.inner.HasSyncedChecker() }
-
-func (q foreignQueue) Close() { q.inner.Close() }
+type foreignQueue struct{ cache.Queue }
 
 // TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store, in
 // any goroutine; the informer continues.
@@ -709,30 +689,16 @@ var nothings = map[string]any{
 	"nil slice":   []any(nil),
 }
 
-// losing returns a transform that returns nothing for bad pods.
-func losing(nothing any) cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if obj.(*corev1.Pod).Labels["v"] == "bad" {
-			return nothing, nil
-		}
-		return obj, nil
-	}
-}
-
 // TestQueuesRefuseANilTransformed: in each call nothing is queued, and the error is counted.
 func TestQueuesRefuseANilTransformed(t *testing.T) {
+	known := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	require.NoError(t, known.Add(badPod("a", "1")))
 	for what, nothing := range nothings {
-		for name, q := range map[string]interface {
-			Add(obj any) error
-			Update(obj any) error
-			Delete(obj any) error
-			Replace(list []any, version string) error
-		}{
-			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing(nothing)),
-			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
-			"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
-				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
-			}),
+		losing := refusing(func() (any, error) { return nothing, nil })
+		for name, q := range map[string]cache.Queue{
+			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing),
+			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing}),
+			"DeltaFIFO":       cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, Transformer: losing}),
 		} {
 			for call, err := range map[string]error{
 				"Add":     q.Add(badPod("a", "2")),
@@ -751,18 +717,10 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 	}
 }
 
-func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	for _, pod := range pods {
-		require.NoError(t, store.Add(pod))
-	}
-	return store
-}
-
 // TestStoreRefusesANilTransformed: calls of a store WithTransformer then change nothing.
 func TestStoreRefusesANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
-		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(losing(nothing)))
+		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(refusing(func() (any, error) { return nothing, nil })))
 		require.NoError(t, s.Add(testkit.Pod("b", "1")))
 		assert.ErrorIs(t, s.Add(badPod("a", "1")), event.ErrNilTransformed, what)
 		assert.ErrorIs(t, s.Update(badPod("b", "2")), event.ErrNilTransformed, what)

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -289,22 +288,9 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	}
 }
 
-func TestClosedSnapshotIsNotOpen(t *testing.T) {
-	s := bothStores(t)["ours"]
-	before, err := view.Of(s)
-	require.NoError(t, err)
-	require.NoError(t, s.Replace([]any{item{"d", 1}}, "9"))
-	stats := beside.TableOf(s).Snapshots()
-	assert.Equal(t, 1, stats.Open)
-	assert.False(t, stats.Oldest.IsZero())
-	before.Close()
-	before.Close()
-	assert.Zero(t, beside.TableOf(s).Snapshots().Open)
-}
-
 // TestIndexFailureHook: the hook takes the place of the report, and is called without a lock.
 func TestIndexFailureHook(t *testing.T) {
-	errs := reported(t)
+	reported := testkit.Reports(t)
 	var s cache.Indexer
 	var hooked []kinformer.IndexFailure
 	informer := kinformer.New(testkit.NewPods(), &corev1.Pod{}, kinformer.Options{
@@ -319,7 +305,7 @@ func TestIndexFailureHook(t *testing.T) {
 	require.Len(t, hooked, 1)
 	assert.Equal(t, "value", hooked[0].Index)
 	assert.Equal(t, "a@7", testkit.NameAt(hooked[0].Object))
-	assert.Empty(t, *errs)
+	assert.Empty(t, reported())
 }
 
 // TestPulledLoopsHoldTheirState: a loop with iter.Pull yields the state at its beginning, and keeps it
@@ -361,13 +347,13 @@ func FuzzResourceVersions(f *testing.F) {
 			require.Equal(t, b, event.LaterVersion(a, b), "the one seen last")
 		}
 		s := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		require.NoError(t, s.Replace([]any{podOfVersion("a", a)}, a))
+		require.NoError(t, s.Replace([]any{testkit.PodIn("default", "a", a)}, a))
 		require.Equal(t, a, s.LastStoreSyncResourceVersion())
 		for i, step := range []func(){
-			func() { require.NoError(t, s.Add(podOfVersion("b", b))) },
+			func() { require.NoError(t, s.Add(testkit.PodIn("default", "b", b))) },
 			func() { s.Bookmark(c) },
-			func() { require.NoError(t, s.Update(podOfVersion("a", c))) },
-			func() { require.NoError(t, s.Delete(podOfVersion("b", b))) },
+			func() { require.NoError(t, s.Update(testkit.PodIn("default", "a", c))) },
+			func() { require.NoError(t, s.Delete(testkit.PodIn("default", "b", b))) },
 		} {
 			before := s.LastStoreSyncResourceVersion()
 			step()
@@ -376,10 +362,6 @@ func FuzzResourceVersions(f *testing.F) {
 		}
 		require.Equal(t, []string{"default/a"}, s.ListKeys())
 	})
-}
-
-func podOfVersion(name, version string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version}}
 }
 
 // TestNilFunctionsOfStores: each write returns an error that names the missing function, and none
