@@ -24,32 +24,17 @@ import (
 
 func TestHandlers(t *testing.T) {
 	onStage(t, []informerCase{
-		{name: "the first list is initial, the rest is not", run: handlerInitial},
 		{name: "a late handler hears of the store as its initial list", run: handlerLate},
 		{name: "a late handler neither misses nor repeats", run: handlerLateExact},
 		{name: "a late handler is not synced before it has heard, and does not hold the others up", run: handlerLateBlocked},
 		{name: "the same handler twice hears everything twice", run: handlerTwice},
-		{name: "the store is ahead of the handler", run: handlerAfterStore},
+		{name: "the first list is initial, deletes carry the deletion's version, and the store is ahead", run: handlerAfterStore},
 		{name: "an object deleted and created again", run: handlerRecreated},
-		{name: "deletes carry the deletion's version", run: handlerDelete},
 		{name: "filters turn updates into adds and deletes", run: handlerFilter},
 		{name: "typed informers unwrap", run: handlerTyped},
 		{name: "objects are the store's own", run: handlerIdentity},
 		{name: "a nil handler", run: handlerNil},
 	})
-}
-
-func handlerInitial(t *testing.T, s *stage) {
-	_, rec := s.relisted(t)
-	s.source.put(pod("a", ""))
-	settle()
-	assert.Equal(t, []string{"add a@11"}, rec.take())
-
-	informer := s.shared(cache.SharedIndexInformerOptions{})
-	first := &recorder{}
-	add(t, informer, first)
-	s.start(informer)
-	assert.Equal(t, []string{"add a@11 initial"}, first.take())
 }
 
 func handlerLate(t *testing.T, s *stage) {
@@ -157,6 +142,7 @@ func handlerAfterStore(t *testing.T, s *stage) {
 	settle()
 	assert.Equal(t, 3, checked)
 	assert.Equal(t, []string{"add a@11 initial", "add b@12", "delete a@13"}, rec.take())
+	assert.Equal(t, "13", informer.GetStore().LastStoreSyncResourceVersion())
 }
 
 func handlerRecreated(t *testing.T, s *stage) {
@@ -168,14 +154,6 @@ func handlerRecreated(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
 	settle()
 	assert.Equal(t, []string{"delete a@12", "add a@13", "delete a@14", "add a@15", "update a@15 a@16"}, rec.take())
-}
-
-func handlerDelete(t *testing.T, s *stage) {
-	informer, rec := s.relisted(t, "a")
-	s.source.remove("a")
-	settle()
-	assert.Equal(t, []string{"delete a@12"}, rec.take(), "the watch knows the last state")
-	assert.Equal(t, "12", informer.GetStore().LastStoreSyncResourceVersion())
 }
 
 func handlerFilter(t *testing.T, s *stage) {

@@ -125,17 +125,13 @@ func TestQueue(t *testing.T) {
 		{"a panic in process leaves the queue usable", queueProcessPanic},
 		{"the checker's name", queueName},
 	}
-	for _, impl := range implementations {
-		t.Run(impl.name, func(t *testing.T) {
-			for _, kind := range queueKinds {
-				t.Run(kind.name, func(t *testing.T) {
-					for _, c := range cases {
-						t.Run(c.name, func(t *testing.T) { c.run(t, impl, kind) })
-					}
-				})
-			}
-		})
+	var all []directCase
+	for _, kind := range queueKinds {
+		for _, c := range cases {
+			all = append(all, directCase{kind.name + "/" + c.name, func(t *testing.T, impl implementation) { c.run(t, impl, kind) }})
+		}
 	}
+	onEach(t, all)
 }
 
 func ignore(any, bool) error { return nil }

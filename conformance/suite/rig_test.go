@@ -267,7 +267,6 @@ func (r *recorder) note(obj any, line string) {
 	}
 }
 
-// OnAdd implements ResourceEventHandler.
 func (r *recorder) OnAdd(obj any, initial bool) {
 	line := "add " + label(obj)
 	if initial {
@@ -276,10 +275,8 @@ func (r *recorder) OnAdd(obj any, initial bool) {
 	r.note(obj, line)
 }
 
-// OnUpdate implements ResourceEventHandler.
 func (r *recorder) OnUpdate(old, obj any) { r.note(obj, "update "+label(old)+" "+label(obj)) }
 
-// OnDelete implements ResourceEventHandler.
 func (r *recorder) OnDelete(obj any) { r.note(obj, "delete "+label(obj)) }
 
 // takeCalls returns the notifications since the last take.
@@ -373,7 +370,6 @@ func newSource(mode cachetest.Verb) *source {
 	return s
 }
 
-// ListWithContext implements ListerWatcherWithContext.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	s.ask(ctx, cachetest.VerbList, opts)
 	list, err := s.Source.ListWithContext(context.WithoutCancel(ctx), opts)
@@ -383,7 +379,6 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	return list, err
 }
 
-// WatchWithContext implements ListerWatcherWithContext.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	verb := cachetest.VerbWatch
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -532,19 +527,16 @@ func (m *metrics) note(kind string, id cache.InformerNameAndResource) {
 	m.ids = append(m.ids, id)
 }
 
-// NewQueuedItemMetric implements InformerMetricsProvider.
 func (m *metrics) NewQueuedItemMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
 	m.note("queued", id)
 	return m.Gauges.NewQueuedItemMetric(id)
 }
 
-// NewProcessingLatencyMetric implements InformerMetricsProvider.
 func (m *metrics) NewProcessingLatencyMetric(id cache.InformerNameAndResource) cache.HistogramMetric {
 	m.note("latency", id)
 	return m.Gauges.NewProcessingLatencyMetric(id)
 }
 
-// NewStoreResourceVersionMetric implements InformerMetricsProvider.
 func (m *metrics) NewStoreResourceVersionMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
 	m.note("version", id)
 	return m.Gauges.NewStoreResourceVersionMetric(id)

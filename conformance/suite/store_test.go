@@ -207,8 +207,12 @@ func TestIndex(t *testing.T) {
 		{"GetIndexers while indexers are added", indexGetIndexersRace},
 		{"a failing function in a query is its error", indexQueryError},
 		{"a panicking function in a query", indexQueryPanic},
-		{"a failing function in a write", indexWriteError},
-		{"a panicking function in a write", indexWritePanic},
+		{"a failing function in a write", func(t *testing.T, impl implementation) {
+			indexFailure(t, impl, "error", "an index function's error leaves the store consistent; client-go panics under the lock")
+		}},
+		{"a panicking function in a write", func(t *testing.T, impl implementation) {
+			indexFailure(t, impl, "panic", "an index function's panic leaves the store consistent; client-go lets it through")
+		}},
 		{"a failing function in AddIndexers", indexAddError},
 	})
 }
@@ -377,14 +381,6 @@ func indexFailure(t *testing.T, impl implementation, how, reason string) {
 		require.NoError(t, indexer.Update(labelled("bad", "9", "app", "y")), name)
 		assert.Equal(t, []string{"bad@9"}, members(t, indexer, "app", "y"), "%s: and recovers with the object", name)
 	}
-}
-
-func indexWriteError(t *testing.T, impl implementation) {
-	indexFailure(t, impl, "error", "an index function's error leaves the store consistent; client-go panics under the lock")
-}
-
-func indexWritePanic(t *testing.T, impl implementation) {
-	indexFailure(t, impl, "panic", "an index function's panic leaves the store consistent; client-go lets it through")
 }
 
 func indexAddError(t *testing.T, impl implementation) {
