@@ -99,7 +99,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, events = 7, 200
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		limited(t, queue, limit)
+		limited(queue, limit)
 		server := impatientServer(events, 20)
 		deepest, last, seen := 0, "", 0
 		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
@@ -134,7 +134,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		limited(t, queue, 2)
+		limited(queue, 2)
 		server := impatientServer(9, 20)
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), ResyncPeriod: time.Minute})
 		stop := testkit.InBackground(t, r.Run)
@@ -150,13 +150,13 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		stats, _ := inspect.QueueOf(queue)
 		assert.EqualValues(t, 1, stats.Pauses)
 		assert.Equal(t, time.Minute+time.Second, stats.Paused)
-		limited(t, queue, 8)
+		limited(queue, 8)
 		synctest.Wait()
 		assert.Equal(t, 8, depthOf(queue))
-		limited(t, queue, 0)
+		limited(queue, 0)
 		synctest.Wait()
 		assert.Equal(t, 6+7, depthOf(queue), "all that the server has")
-		limited(t, queue, 1)
+		limited(queue, 1)
 		time.Sleep(time.Minute)
 		stop()
 	})
@@ -166,7 +166,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 // that has ended.
 func TestCloseEndsAPause(t *testing.T) {
 	queue := cache.AtomicFIFO()
-	limited(t, queue, 1)
+	limited(queue, 1)
 	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
 	items, freed := cache.EngineOf(queue).Room()
 	assert.Zero(t, items)
@@ -187,7 +187,7 @@ func depthOf(queue any) int {
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		limited(t, queue, 2)
+		limited(queue, 2)
 		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), IdleTimeout: time.Minute})
@@ -196,7 +196,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.Requests())
 		assert.Equal(t, 2, depthOf(queue))
-		limited(t, queue, 0)
+		limited(queue, 0)
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		assert.Len(t, server.Requests(), 2)
@@ -730,7 +730,4 @@ func TestStoreRefusesANilTransformed(t *testing.T) {
 }
 
 // limited sets the limit of a queue.
-func limited(t *testing.T, queue cache.Queue, n int) {
-	t.Helper()
-	door.QueueOf(queue).SetLimit(n)
-}
+func limited(queue cache.Queue, n int) { door.QueueOf(queue).SetLimit(n) }

@@ -746,21 +746,14 @@ func stopOrder(t *testing.T, s *stage) {
 func stopRefuses(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
 	s.close()
-	for name, attempt := range map[string]func() (cache.ResourceEventHandlerRegistration, error){
-		"AddEventHandler": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandler(&recorder{})
-		},
-		"AddEventHandlerWithResyncPeriod": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1)
-		},
-		"AddEventHandlerWithOptions": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{})
-		},
-	} {
-		handle, err := attempt()
-		require.ErrorContains(t, err, "stopped", name)
-		assert.Nil(t, handle, name)
+	refused := func(handle cache.ResourceEventHandlerRegistration, err error) {
+		t.Helper()
+		require.ErrorContains(t, err, "stopped")
+		assert.Nil(t, handle)
 	}
+	refused(informer.AddEventHandler(&recorder{}))
+	refused(informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1))
+	refused(informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{}))
 }
 
 func stopReads(t *testing.T, s *stage) {

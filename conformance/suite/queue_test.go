@@ -36,14 +36,6 @@ type queueParts struct {
 	name      string
 }
 
-// orEmpty returns the known objects, or an empty store if there are none.
-func (p queueParts) orEmpty() cache.KeyListerGetter {
-	if p.known == nil {
-		return cache.NewStore(keyOrRefuse)
-	}
-	return p.known
-}
-
 func (p queueParts) keyFunc() cache.KeyFunc {
 	if p.key == nil {
 		return keyOrRefuse
@@ -54,11 +46,11 @@ func (p queueParts) keyFunc() cache.KeyFunc {
 func makeReal(opts cache.RealFIFOOptions) func(implementation, queueParts) cache.Queue {
 	return func(impl implementation, parts queueParts) cache.Queue {
 		opts := opts
-		opts.KeyFunction, opts.Transformer, opts.Name = parts.keyFunc(), parts.transform, parts.name
+		opts.KeyFunction, opts.Transformer, opts.Name = parts.key, parts.transform, parts.name
 		if !opts.AtomicEvents {
-			opts.KnownObjects = parts.orEmpty()
+			opts.KnownObjects = parts.known
 		}
-		return impl.queues.real(opts)
+		return newReal(impl, opts)
 	}
 }
 
@@ -313,6 +305,7 @@ func TestRealFIFO(t *testing.T) {
 	})
 }
 
+// newReal returns a RealFIFO with defaults that fit its options.
 func newReal(impl implementation, opts cache.RealFIFOOptions) cache.QueueWithBatch {
 	if opts.KeyFunction == nil {
 		opts.KeyFunction = keyOrRefuse
