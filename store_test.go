@@ -341,11 +341,6 @@ func FuzzResourceVersions(f *testing.F) {
 		f.Add(versions[0], versions[1], versions[2])
 	}
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if order, err := resourceversion.CompareResourceVersion(a, b); err == nil {
-			require.Equal(t, []string{b, a, a}[order+1], event.LaterVersion(a, b), "the greater one")
-		} else {
-			require.Equal(t, b, event.LaterVersion(a, b), "the one seen last")
-		}
 		s := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		require.NoError(t, s.Replace([]any{testkit.PodIn("default", "a", a)}, a))
 		require.Equal(t, a, s.LastStoreSyncResourceVersion())

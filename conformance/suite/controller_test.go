@@ -385,9 +385,11 @@ var byApps = cache.Indexers{"app": byLabel("app")}
 
 // resynced runs the informer with one pod for two resync periods of a minute. The stored pod must have the
 // mark of annotate, or none.
-func (s *stage) resynced(t *testing.T, store cache.Store, c cache.Controller, rec *recorder, mark string) {
+func (s *stage) resynced(
+	t *testing.T, store cache.Store, runner interface{ RunWithContext(context.Context) }, rec *recorder, mark string,
+) {
 	s.source.put(labelled("a", "", "app", "x"))
-	s.start(c)
+	s.start(runner)
 	pass(2*time.Minute + time.Second)
 	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@11", "update a@11 a@11"}, rec.take())
 	assert.Equal(t, []string{"a@11"}, labels(store.List()))
@@ -396,11 +398,7 @@ func (s *stage) resynced(t *testing.T, store cache.Store, c cache.Controller, re
 
 func plainShared(t *testing.T, s *stage) {
 	informer := s.impl.informers.plainShared(s.source, &corev1.Pod{}, time.Minute)
-	rec := listen(t, informer)
-	s.source.put(pod("a", ""))
-	s.start(informer)
-	pass(2*time.Minute + time.Second)
-	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@11", "update a@11 a@11"}, rec.take())
+	s.resynced(t, informer.GetStore(), informer, listen(t, informer), "")
 	_, ok := informer.(cache.SharedIndexInformer)
 	assert.True(t, ok)
 }

@@ -248,11 +248,10 @@ func handlerIdentity(t *testing.T, s *stage) {
 
 func TestSynced(t *testing.T) {
 	onStage(t, []informerCase{
-		{name: "the informer before its handlers", run: syncedOrder},
+		{name: "the informer before its handlers, for WaitFor and WaitForCacheSync as well", run: syncedOrder},
 		{name: "never without a list", run: syncedNever},
 		{name: "a handler of an informer that was never run", run: syncedUnstarted},
 		{name: "names say what is waited for", run: syncedNames},
-		{name: "WaitFor and WaitForCacheSync", run: syncedWaiting},
 		{name: "GetController is a view that does not run", run: controllerView},
 		{name: "GetController hides the version without its gate", run: controllerViewGate},
 		{name: "SetTransform and SetWatchErrorHandler after the start", run: settersAfterStart},
@@ -281,8 +280,12 @@ func syncedOrder(t *testing.T, s *stage) {
 	assert.True(t, fast.HasSynced())
 	assert.False(t, slow.HasSynced(), "one handler is not through")
 	assert.False(t, cache.IsDone(slow.HasSyncedChecker()))
+	assert.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	assert.False(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker(), slow.HasSyncedChecker()))
 	close(g)
-	settle()
+	assert.True(t, cache.WaitFor(t.Context(), "", informer.HasSyncedChecker(), slow.HasSyncedChecker()))
 	assert.True(t, slow.HasSynced())
 }
 
@@ -337,20 +340,6 @@ func syncedNames(t *testing.T, s *stage) {
 		assert.True(t, strings.HasPrefix(name, upstream+" + event handler "), name)
 		assert.Contains(t, name, want)
 	}
-}
-
-func syncedWaiting(t *testing.T, s *stage) {
-	informer := s.shared(cache.SharedIndexInformerOptions{})
-	g := make(chan struct{})
-	handle := add(t, informer, &recorder{hook: func(string) { <-g }})
-	s.source.put(pod("a", ""))
-	s.start(informer)
-	assert.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	assert.False(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
-	close(g)
-	assert.True(t, cache.WaitFor(t.Context(), "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
 }
 
 func controllerView(t *testing.T, s *stage) {
@@ -510,7 +499,6 @@ func (s *stage) scene(t *testing.T) []string {
 func TestRemoval(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "what waits is dropped, the running call ends", run: removalDropsPending, since037: true},
-		{name: "again and again is no error", run: removalIdempotent, since037: true},
 		{name: "a handle of another informer is ignored", run: removalForeign, since037: true},
 		{name: "a handle of another type is an error", run: removalOtherType},
 		{name: "from inside the handler", run: removalFromInside, since037: true},
@@ -519,7 +507,7 @@ func TestRemoval(t *testing.T) {
 		{name: "during the first list", run: removalBeforeSync},
 		{name: "the last handler's removal does not stop the informer", run: removalOfAll},
 		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits, since037: true},
-		{name: "ShutDownEventHandler before the start and after the stop", run: shutdownAnytime, since037: true},
+		{name: "again and again, before the start and after the stop", run: removalAnytime, since037: true},
 		{name: "a removed handler leaves the resync check as it is", run: removalResync},
 	})
 }
@@ -548,16 +536,6 @@ func removalDropsPending(t *testing.T, s *stage) {
 	settle()
 	assert.Equal(t, []string{"add a@11"}, rec.take())
 	assert.True(t, closed(shutdownChan(t, handle)))
-}
-
-func removalIdempotent(t *testing.T, s *stage) {
-	informer, _ := s.relisted(t, "a")
-	handle := add(t, informer, &recorder{})
-	settle()
-	for range 3 {
-		require.NoError(t, informer.RemoveEventHandler(handle))
-	}
-	require.NoError(t, minor.ShutDownEventHandler(informer, handle))
 }
 
 func removalForeign(t *testing.T, s *stage) {
@@ -670,11 +648,15 @@ func shutdownWaits(t *testing.T, s *stage) {
 	<-done
 }
 
-func shutdownAnytime(t *testing.T, s *stage) {
+func removalAnytime(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
-	before, after := add(t, informer, &recorder{}), add(t, informer, &recorder{})
+	before, during, after := add(t, informer, &recorder{}), add(t, informer, &recorder{}), add(t, informer, &recorder{})
 	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r := s.start(informer)
+	for range 3 {
+		require.NoError(t, informer.RemoveEventHandler(during))
+	}
+	require.NoError(t, minor.ShutDownEventHandler(informer, during))
 	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r.stop()
 	require.NoError(t, minor.ShutDownEventHandler(informer, after))
@@ -863,8 +845,7 @@ func stopAmidJoins(t *testing.T, s *stage) {
 func TestPanic(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "the notification is lost, the next comes after a second", run: panicPause},
-		{name: "in OnUpdate and OnDelete", run: panicEverywhere},
-		{name: "each panic costs its second", run: panicAgain},
+		{name: "in OnUpdate and OnDelete, each costs its second", run: panicEverywhere},
 		{name: "in the initial list keeps the handler from being synced, and a later one does not unsync", run: panicSynced},
 		{name: "a panicking handler can be removed", run: panicRemoved, since037: true},
 		{name: "in a transform", run: panicInTransform},
@@ -906,26 +887,16 @@ func panicEverywhere(t *testing.T, s *stage) {
 	panics := survivePanics(t)
 	informer, _ := s.relisted(t, "a")
 	rec := panicsOn("update", "delete")
+	start := time.Now()
 	add(t, informer, rec)
 	s.source.put(pod("a", ""))
 	s.source.remove("a")
 	s.source.put(pod("a", ""))
 	pass(10 * time.Second)
-	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@12", "delete a@13", "add a@14"}, rec.take())
+	calls := rec.takeCalls()
+	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@12", "delete a@13", "add a@14"}, each(calls, call.text))
+	assert.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second}, each(calls, func(c call) time.Duration { return c.at.Sub(start) }))
 	assert.Len(t, panics(), 2)
-}
-
-func panicAgain(t *testing.T, s *stage) {
-	survivePanics(t)
-	informer, _ := s.relisted(t)
-	rec := panicsOn("add")
-	add(t, informer, rec)
-	start := time.Now()
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s.source.put(pod(name, ""))
-	}
-	pass(time.Minute)
-	assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, rec.times(start))
 }
 
 func panicSynced(t *testing.T, s *stage) {

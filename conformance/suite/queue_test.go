@@ -164,9 +164,6 @@ func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.
 }
 
 func queueCloseWakes(t *testing.T, impl implementation, kind queueKind) {
-	_, err := waiting(t, impl, kind, func(q cache.Queue) { q.Close() })
-	assert.Equal(t, cache.ErrFIFOClosed, err)
-
 	synctest.Test(t, func(t *testing.T) {
 		q := kind.make(impl, queueParts{})
 		for range 3 {

@@ -258,6 +258,8 @@ type call struct {
 	at   time.Time
 }
 
+func (c call) text() string { return c.line }
+
 func (r *recorder) note(obj any, line string) {
 	r.mu.Lock()
 	r.calls = append(r.calls, call{line, obj, time.Now()})
@@ -289,9 +291,7 @@ func (r *recorder) takeCalls() []call {
 }
 
 // take returns the lines since the last take. The result is never nil.
-func (r *recorder) take() []string {
-	return each(r.takeCalls(), func(c call) string { return c.line })
-}
+func (r *recorder) take() []string { return each(r.takeCalls(), call.text) }
 
 // takeRaw returns the objects of the notifications since the last take.
 func (r *recorder) takeRaw() []any {
