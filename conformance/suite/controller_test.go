@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	featurestesting "k8s.io/client-go/features/testing"
@@ -309,8 +310,7 @@ func informerRelist(t *testing.T, s *stage) {
 	s.start(c)
 	rec.take()
 	s.source.miss([]*corev1.Pod{pod("c", "")}, "a")
-	s.source.expire()
-	pass(time.Minute)
+	s.relist()
 	lines := rec.take()
 	require.Len(t, lines, 3)
 	assert.Equal(t, "delete gone(a@11)", lines[0])
@@ -318,18 +318,21 @@ func informerRelist(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"b@12", "c@13"}, sorted(store.List()))
 }
 
-// annotate marks every pod. Marking a pod twice has the same result as once.
-func annotate(obj any) (any, error) {
-	p, ok := obj.(*corev1.Pod)
-	if !ok {
+// ofPods returns a transform of pods that leaves other objects alone.
+func ofPods(transform func(*corev1.Pod) any) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if p, ok := obj.(*corev1.Pod); ok {
+			return transform(p), nil
+		}
 		return obj, nil
 	}
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations["seen"] = "yes"
-	return p, nil
 }
+
+// annotate marks every pod. Marking a pod twice has the same result as once.
+var annotate = ofPods(func(p *corev1.Pod) any {
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, "seen", "yes")
+	return p
+})
 
 func informerPanicInBatch(t *testing.T, s *stage) {
 	survivePanics(t)

@@ -289,8 +289,7 @@ func errorsIdentity(t *testing.T, s *stage) {
 	pass(time.Minute)
 	s.source.fail(forbidden)
 	versions = nil
-	s.source.expire()
-	pass(time.Minute)
+	s.relist()
 	require.NotEmpty(t, versions)
 	assert.Equal(t, "10", versions[0])
 }
@@ -344,8 +343,7 @@ func errorsExpired(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
 	s.start(informer)
 	s.source.asked()
-	s.source.expire()
-	pass(time.Minute)
+	s.relist()
 	assert.Empty(t, c.Errors())
 	assert.Empty(t, s.reported())
 	want := []string{"list@11", "watch@11"}
@@ -412,8 +410,7 @@ func errorsFallback(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"watch-list@", "list@0", "watch@11"}, s.source.asked())
 	assert.Empty(t, c.Errors())
 	assert.Equal(t, []string{"add a@11 initial"}, rec.take())
-	s.source.expire()
-	pass(time.Minute)
+	s.relist()
 	assert.Equal(t, []string{"watch-list@11", "list@11", "watch@11"}, s.source.asked(), "the next round tries again")
 }
 
@@ -779,14 +776,10 @@ func resyncRelistNoVersion(t *testing.T, s *stage) {
 }
 
 // blank removes the resource version, as memory-saving transforms do.
-func blank(obj any) (any, error) {
-	p, ok := obj.(*corev1.Pod)
-	if !ok {
-		return obj, nil
-	}
+var blank = ofPods(func(p *corev1.Pod) any {
 	p.ResourceVersion = ""
-	return p, nil
-}
+	return p
+})
 
 func resyncBlanked(t *testing.T, s *stage) {
 	informer, due, never := s.resyncing(t, blank)
@@ -884,13 +877,8 @@ func transformNotAgain(t *testing.T, s *stage) {
 
 func transformReplacement(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
-	informer, rec := s.transforming(t, func(obj any) (any, error) {
-		p, ok := obj.(*corev1.Pod)
-		if !ok {
-			return obj, nil
-		}
-		return &corev1.ConfigMap{ObjectMeta: p.ObjectMeta}, nil
-	}, cache.SharedIndexInformerOptions{})
+	toConfigMap := ofPods(func(p *corev1.Pod) any { return &corev1.ConfigMap{ObjectMeta: p.ObjectMeta} })
+	informer, rec := s.transforming(t, toConfigMap, cache.SharedIndexInformerOptions{})
 	s.source.put(pod("b", ""))
 	settle()
 	for _, obj := range append(rec.takeRaw(), informer.GetStore().List()...) {
@@ -900,12 +888,10 @@ func transformReplacement(t *testing.T, s *stage) {
 
 func transformIndexed(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
-	informer, _ := s.transforming(t, func(obj any) (any, error) {
-		if p, ok := obj.(*corev1.Pod); ok {
-			p.Labels = map[string]string{"app": "x"}
-		}
-		return obj, nil
-	}, cache.SharedIndexInformerOptions{Indexers: cache.Indexers{"app": byLabel("app")}})
+	informer, _ := s.transforming(t, ofPods(func(p *corev1.Pod) any {
+		p.Labels = map[string]string{"app": "x"}
+		return p
+	}), cache.SharedIndexInformerOptions{Indexers: cache.Indexers{"app": byLabel("app")}})
 	assert.Equal(t, []string{"a@11"}, members(t, informer.GetIndexer(), "app", "x"))
 }
 
@@ -968,12 +954,12 @@ func transformStateError(t *testing.T, s *stage) {
 }
 
 // junk replaces pods named "bad" by strings.
-func junk(obj any) (any, error) {
-	if p, ok := obj.(*corev1.Pod); ok && p.Name == "bad" {
-		return "junk", nil
+var junk = ofPods(func(p *corev1.Pod) any {
+	if p.Name == "bad" {
+		return "junk"
 	}
-	return obj, nil
-}
+	return p
+})
 
 func transformJunk(t *testing.T, s *stage) {
 	informer, rec := s.transforming(t, junk, cache.SharedIndexInformerOptions{})
