@@ -209,11 +209,16 @@ func someErrors() map[string]anError {
 			return i.SetTransform(refusing(refusals["error"]))
 		}, createsBad, "Unable to write a watch event to the store"},
 		"index function": {func(i cache.SharedIndexInformer) error {
-			return i.AddIndexers(cache.Indexers{"v": func(obj any) ([]string, error) {
-				_, err := refusing(refusals["error"])(obj)
-				return nil, err
-			}})
+			return i.AddIndexers(cache.Indexers{"v": refusingIndex("error")})
 		}, createsBad, "Index function failed"},
+	}
+}
+
+// refusingIndex returns an index function that fails in this way for objects with the label v=bad.
+func refusingIndex(way string) cache.IndexFunc {
+	return func(obj any) ([]string, error) {
+		_, err := refusing(refusals[way])(obj)
+		return []string{""}, err
 	}
 }
 
@@ -437,22 +442,10 @@ func TestIndexFailuresShow(t *testing.T) {
 	for i := range bad {
 		list.Items = append(list.Items, *badPod(fmt.Sprint("bad", i), "1"))
 	}
-	failing := func(obj any) ([]string, error) {
-		if obj.(*corev1.Pod).Labels["v"] == "bad" {
-			return nil, errors.New("no value")
-		}
-		return []string{""}, nil
-	}
-	panicking := func(obj any) ([]string, error) {
-		if _, err := failing(obj); err != nil {
-			panic(err)
-		}
-		return nil, nil
-	}
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(bad)
 		s, stop := informers.On(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
-			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
+			require.NoError(t, s.AddIndexers(cache.Indexers{"f": refusingIndex("error"), "p": refusingIndex("panic")}))
 		}, kinformer.Options{})
 		defer stop()
 		require.Len(t, texts(), 2)

@@ -24,7 +24,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
@@ -667,9 +666,7 @@ func TestMutationDetector(t *testing.T) {
 		require.Contains(t, string(out), `"oneOf"=["the writer of *v1.Pod"]`, "who may have been it")
 		return
 	}
-	source := framework.NewFakeControllerSource()
-	source.Add(testkit.Pod("a", "1"))
-	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	informer := cache.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
 	informers.Handle(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds

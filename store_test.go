@@ -229,15 +229,7 @@ func TestReadsBeyondIndexer(t *testing.T) {
 		for range view.All(s) {
 			break
 		}
-	}
-}
 
-func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
-	return slices.Sorted(maps.Keys(maps.Collect(seq)))
-}
-
-func TestTypedReads(t *testing.T) {
-	for name, s := range bothStores(t) {
 		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(view.TypedAll[item](s)), name)
 		assert.Empty(t, maps.Collect(view.TypedAll[string](s)), name)
 		even, err := view.TypedByIndex[item](s, "parity", "even")
@@ -251,6 +243,10 @@ func TestTypedReads(t *testing.T) {
 		_, ok = view.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 	}
+}
+
+func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
+	return slices.Sorted(maps.Keys(maps.Collect(seq)))
 }
 
 // TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers;

@@ -6,6 +6,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,14 +116,7 @@ func root(err error) string {
 // shelf holds the known objects of one side, as stored by its process function.
 type shelf map[string]any
 
-func (s shelf) ListKeys() []string {
-	keys := []string{}
-	for key := range s {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func (s shelf) ListKeys() []string { return slices.Sorted(maps.Keys(s)) }
 
 func (s shelf) GetByKey(key string) (any, bool, error) {
 	if key == "ns/d" {
