@@ -515,7 +515,7 @@ func reservedName(t *testing.T, name string) cache.InformerNameAndResource {
 	return n.WithResource(podsResource)
 }
 
-// metrics is a provider that also records the requests for metrics.
+// metrics is testkit.Gauges with a record of the requests for metrics.
 type metrics struct {
 	testkit.Gauges
 	made []string // the kinds
