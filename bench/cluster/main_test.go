@@ -91,6 +91,15 @@ func TestStoredResults(t *testing.T) {
 	assert.ErrorContains(t, err, "x.json")
 }
 
+// TestPageOfTheResults checks that the page of docs is that of the results beside it.
+func TestPageOfTheResults(t *testing.T) {
+	text, err := os.ReadFile("../../docs/benchmarks/cluster.md")
+	require.NoError(t, err)
+	all, err := stored("../../docs/benchmarks/cluster", spec{Speed: 10, Churn: 1, Seed: 1, Steady: 2 * time.Minute})
+	require.NoError(t, err)
+	assert.Equal(t, page(all, "make bench-cluster-all"), string(text), "make bench-cluster-all prints it")
+}
+
 func checkResult(t *testing.T, r result) {
 	assert.Positive(t, r.Sync)
 	assert.Positive(t, r.Join)

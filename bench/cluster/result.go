@@ -73,7 +73,7 @@ func (s spec) file(folder string) string {
 
 // keep writes a result to its file in a folder, and replaces an earlier result.
 func keep(folder string, r result) error {
-	content, err := json.MarshalIndent(r, "", "\t")
+	content, err := json.Marshal(r)
 	path := r.Spec.file(folder)
 	if err == nil {
 		err = os.MkdirAll(folder, 0o755)
@@ -193,20 +193,7 @@ func cpu(p phaseResult) string  { return seconds(p.CPU) }
 func page(all []result, command string) string {
 	var b strings.Builder
 	b.WriteString("# A cluster, by its number of nodes\n\n")
-	fmt.Fprintf(&b, "Written by `%s`; do not edit. [What is run, and how it is measured](../cluster.md).\n\n", command)
-	if len(all) == 0 {
-		return b.String()
-	}
-	m := all[0].Machine
-	fmt.Fprintf(&b, "%s, %d cores, %.0f GiB, %s, %s.", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30), m.OS, m.Go)
-	versions := map[string]bool{}
-	for _, r := range all {
-		if text := title(r.Spec.Side) + " " + r.Version; !versions[text] {
-			versions[text] = true
-			fmt.Fprintf(&b, " %s.", text)
-		}
-	}
-	b.WriteString("\n")
+	fmt.Fprintf(&b, "Written by `%s`; do not edit. [What is run, and how it is measured](../cluster.md).\n", command)
 	for _, encoding := range []string{"json", "protobuf"} {
 		group := slices.DeleteFunc(slices.Clone(all), func(r result) bool { return r.Spec.Encoding != encoding })
 		if len(group) > 0 {
@@ -218,7 +205,19 @@ func page(all []result, command string) string {
 
 func writeGroup(b *strings.Builder, all []result) {
 	s := all[0].Spec
-	fmt.Fprintf(b, "\n## %s, watch-lists\n\nSPEED %g, steady for %s.\n\n", s.Encoding, s.Speed, s.Steady)
+	fmt.Fprintf(b, "\n## %s, watch-lists\n\nSPEED %g, steady for %s.", s.Encoding, s.Speed, s.Steady)
+	said := map[string]bool{}
+	for _, r := range all {
+		m := r.Machine
+		machine := fmt.Sprintf("%s, %d cores, %.0f GiB, %s, %s", m.CPU, m.Cores, float64(m.MemoryBytes)/(1<<30), m.OS, m.Go)
+		for _, text := range []string{machine, title(r.Spec.Side) + " " + r.Version} {
+			if !said[text] {
+				said[text] = true
+				fmt.Fprintf(b, " %s.", text)
+			}
+		}
+	}
+	b.WriteString("\n\n")
 	writeTable(b, all, columns[0])
 	for _, r := range all {
 		if r.Failed != "" {
