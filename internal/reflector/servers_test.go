@@ -42,7 +42,7 @@ type apiServer struct {
 	mu      sync.Mutex
 	open    []*testkit.ScriptedWatch
 	lists   []time.Duration // the lists that were answered
-	watches []time.Duration // the requests for watches
+	asked   []time.Duration // the requests for watches
 	opened  []time.Duration // the watches that were opened
 	refused []time.Duration // the requests while the server was out of reach
 	firsts  time.Duration   // the time of the first answer after that; 0 if there was none
@@ -55,6 +55,13 @@ func newAPIServer(t *testing.T, answer func(at time.Duration) error) *apiServer 
 		return s.watch(t, o.ResourceVersion)
 	}
 	return s
+}
+
+// watches returns the times of the requests for watches.
+func (s *apiServer) watches() []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 // askLocked returns the answer to a request, and its time.
@@ -86,7 +93,7 @@ func (s *apiServer) watch(t *testing.T, version string) (watch.Interface, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, err := s.askLocked()
-	s.watches = append(s.watches, at)
+	s.asked = append(s.asked, at)
 	if err == nil && s.firsts != 0 && version == "5" {
 		err = s.back
 	}
@@ -290,7 +297,7 @@ func TestWatchBeforeList(t *testing.T) {
 				time.Sleep(15 * time.Minute)
 				synctest.Wait()
 				assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, server.Requests()[:3])
-				assert.Less(t, server.watches[1], 5*time.Minute+time.Second)
+				assert.Less(t, server.watches()[1], 5*time.Minute+time.Second)
 				assert.Len(t, server.lists, 1)
 				assert.Len(t, server.opened, 2)
 			})
