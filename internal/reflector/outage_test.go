@@ -115,7 +115,7 @@ func TestDelaysOfOnesOwn(t *testing.T) {
 		runs(t, servers, fast, nil)
 		time.Sleep(9*time.Second + time.Minute)
 		synctest.Wait()
-		assert.Greater(t, len(fast.watches()), 3)
+		assert.Greater(t, len(fast.seen().watches), 3)
 	})
 }
 
@@ -130,7 +130,7 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
 		var last *apiServer // the one with the latest request
-		at := func(w *apiServer) time.Duration { return w.watches()[len(w.watches())-1] }
+		at := func(w *apiServer) time.Duration { return w.seen().watches[len(w.seen().watches)-1] }
 		for server := range stops {
 			if last == nil || at(server) > at(last) {
 				last = server
@@ -141,10 +141,10 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 				stop()
 			}
 		}
-		asked := len(last.watches())
+		asked := len(last.seen().watches)
 		time.Sleep(longestTurn)
 		synctest.Wait()
-		assert.Greater(t, len(last.watches()), asked)
+		assert.Greater(t, len(last.seen().watches), asked)
 		stops[last]()
 		assert.Empty(t, servers.mu.byHost)
 	})
@@ -163,7 +163,7 @@ func TestLongOutage(t *testing.T) {
 		synctest.Wait()
 		var before time.Duration
 		many, anew := 0, false
-		for _, at := range server.watches() {
+		for _, at := range server.seen().watches {
 			if before > 5*time.Minute && at < 30*time.Minute {
 				many++
 				assert.GreaterOrEqual(t, at-before, backoffCap-time.Second)
@@ -267,7 +267,7 @@ func TestAnswerWithADelay(t *testing.T) {
 		runs(t, &Servers{}, server, nil)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		asked := server.watches()
+		asked := server.seen().watches
 		assert.Len(t, server.Requests(), len(asked)+1, "nothing but watches, and the first list")
 	})
 }
@@ -311,13 +311,13 @@ func TestTwoServers(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		before, moved := len(a.watches()), len(moving.watches())
+		before, moved := len(a.seen().watches), len(moving.seen().watches)
 		time.Sleep(longestTurn + wakePace)
 		synctest.Wait()
-		for i, at := range a.watches() {
-			assert.True(t, i < before || at-a.watches()[i-1] >= backoffCap, "nobody wakes it")
+		for i, at := range a.seen().watches {
+			assert.True(t, i < before || at-a.seen().watches[i-1] >= backoffCap, "nobody wakes it")
 		}
-		assert.Greater(t, len(moving.watches()), moved, "b has answered others")
+		assert.Greater(t, len(moving.seen().watches), moved, "b has answered others")
 	})
 }
 
@@ -347,9 +347,10 @@ func TestStartWithoutAServer(t *testing.T) {
 		defer process(t, reflectors, server, nil)()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		require.Len(t, server.opened, reflectors)
-		assert.LessOrEqual(t, server.opened[reflectors-1]-server.firsts, 2*time.Second)
-		assert.LessOrEqual(t, len(server.refused), 6*reflectors)
+		seen := server.seen()
+		require.Len(t, seen.opened, reflectors)
+		assert.LessOrEqual(t, seen.opened[reflectors-1]-seen.firsts, 2*time.Second)
+		assert.LessOrEqual(t, len(seen.refused), 6*reflectors)
 	})
 }
 

@@ -39,13 +39,18 @@ type apiServer struct {
 	began  time.Time
 	back   error // nil means that the version is still available
 
-	mu      sync.Mutex
-	open    []*testkit.ScriptedWatch
+	mu sync.Mutex
+	requestTimes
+	open []*testkit.ScriptedWatch
+}
+
+// requestTimes are times since a server was made.
+type requestTimes struct {
 	lists   []time.Duration // the lists that were answered
-	asked   []time.Duration // the requests for watches
+	watches []time.Duration // the requests for watches
 	opened  []time.Duration // the watches that were opened
 	refused []time.Duration // the requests while the server was out of reach
-	firsts  time.Duration   // the time of the first answer after that; 0 if there was none
+	firsts  time.Duration   // the first answer after that; 0 if there was none
 }
 
 func newAPIServer(t *testing.T, answer func(at time.Duration) error) *apiServer {
@@ -57,11 +62,11 @@ func newAPIServer(t *testing.T, answer func(at time.Duration) error) *apiServer 
 	return s
 }
 
-// watches returns the times of the requests for watches.
-func (s *apiServer) watches() []time.Duration {
+// seen returns the times until now.
+func (s *apiServer) seen() requestTimes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asked
+	return s.requestTimes
 }
 
 // askLocked returns the answer to a request, and its time.
@@ -93,7 +98,7 @@ func (s *apiServer) watch(t *testing.T, version string) (watch.Interface, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, err := s.askLocked()
-	s.asked = append(s.asked, at)
+	s.watches = append(s.watches, at)
 	if err == nil && s.firsts != 0 && version == "5" {
 		err = s.back
 	}
@@ -187,11 +192,12 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 				defer process(t, 1, server, nil)()
 				time.Sleep(7 * time.Minute)
 				synctest.Wait()
-				next := server.firsts + time.Hour // the watch succeeds and goes on
-				if len(server.lists) > 1 {
-					next = server.lists[1]
+				seen := server.seen()
+				next := seen.firsts + time.Hour // the watch succeeds and goes on
+				if len(seen.lists) > 1 {
+					next = seen.lists[1]
 				}
-				if took := next - server.firsts; tc.soon {
+				if took := next - seen.firsts; tc.soon {
 					assert.LessOrEqual(t, took, time.Second)
 				} else {
 					assert.Greater(t, took, backoffFirst)
@@ -215,17 +221,18 @@ func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 					defer process(t, reflectors, server, nil)()
 					time.Sleep(5*time.Minute - time.Second)
 					synctest.Wait()
-					lists, opened := len(server.lists), len(server.opened)
+					before := server.seen()
 					time.Sleep(5*time.Minute + time.Second)
 					synctest.Wait()
-					require.Len(t, server.opened, opened+reflectors)
-					assert.LessOrEqual(t, server.opened[opened+reflectors-1]-server.firsts, 2*time.Second)
-					assert.LessOrEqual(t, server.firsts-5*time.Minute-away, 2*pace)
-					assert.LessOrEqual(t, len(server.refused), 5*reflectors+int(away/pace))
+					seen, opened := server.seen(), len(before.opened)
+					require.Len(t, seen.opened, opened+reflectors)
+					assert.LessOrEqual(t, seen.opened[opened+reflectors-1]-seen.firsts, 2*time.Second)
+					assert.LessOrEqual(t, seen.firsts-5*time.Minute-away, 2*pace)
+					assert.LessOrEqual(t, len(seen.refused), 5*reflectors+int(away/pace))
 					if back == nil {
-						assert.Len(t, server.lists, lists, "nothing is listed where a watch goes on")
+						assert.Len(t, seen.lists, len(before.lists), "nothing is listed where a watch goes on")
 					} else {
-						assert.Len(t, server.lists, lists+reflectors)
+						assert.Len(t, seen.lists, len(before.lists)+reflectors)
 					}
 				})
 			})
@@ -274,7 +281,7 @@ func TestThrottledAreNotWoken(t *testing.T) {
 		defer process(t, 1, other, func(o *Options) { o.Servers = servers })()
 		time.Sleep(longestTurn + time.Minute)
 		synctest.Wait()
-		require.NotZero(t, other.firsts)
+		require.NotZero(t, other.seen().firsts)
 		assert.Equal(t, 2, throttled.Mu.Watches)
 	})
 }
@@ -297,9 +304,9 @@ func TestWatchBeforeList(t *testing.T) {
 				time.Sleep(15 * time.Minute)
 				synctest.Wait()
 				assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, server.Requests()[:3])
-				assert.Less(t, server.watches()[1], 5*time.Minute+time.Second)
-				assert.Len(t, server.lists, 1)
-				assert.Len(t, server.opened, 2)
+				assert.Less(t, server.seen().watches[1], 5*time.Minute+time.Second)
+				assert.Len(t, server.seen().lists, 1)
+				assert.Len(t, server.seen().opened, 2)
 			})
 		})
 	}
@@ -405,8 +412,9 @@ func herd(t *testing.T, processes, informers int, away time.Duration, ours bool)
 		before := len(server.Requests())
 		time.Sleep(away + 3*time.Minute + time.Second)
 		synctest.Wait()
-		assert.Len(t, server.lists, 2*processes*informers, "all are fresh")
-		lists, requests = worst(server.lists[processes*informers:]), len(server.Requests())-before
+		answered := server.seen().lists
+		assert.Len(t, answered, 2*processes*informers, "all are fresh")
+		lists, requests = worst(answered[processes*informers:]), len(server.Requests())-before
 		cancel()
 		running.Wait()
 	})
