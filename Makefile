@@ -34,7 +34,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 BASELINE := none
 # Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
 PLAIN := ./internal/decode/... ./internal/identical ./factory/internal/tablegen ./cmd/...
-SMOKE := ^TestInformer(FollowsWriters|SurvivesKillAndRestart|SurvivesAnExpiredResourceVersion)$$
+SMOKE := ^TestInformer(FollowsWriters|SurvivesRestarts)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|AnswersAtThresholds)$$
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -30,21 +31,12 @@ func TestWaitForLogsItsCaller(t *testing.T) {
 	var out bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))
 	ctx := klog.NewContext(t.Context(), logger)
+	queue := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{})
+	require.NoError(t, queue.Replace(nil, "1"))
 
 	_, _, line, _ := runtime.Caller(0)
-	done := cache.WaitFor(ctx, "my-caches", doneChecker("pods"))
+	done := cache.WaitFor(ctx, "my-caches", queue.HasSyncedChecker())
 
 	assert.True(t, done)
 	assert.Equal(t, 2, strings.Count(out.String(), fmt.Sprintf("clientgo_test.go:%d]", line+1)), out.String())
-}
-
-// doneChecker is a DoneChecker with this name that is done.
-type doneChecker string
-
-func (c doneChecker) Name() string { return string(c) }
-
-func (c doneChecker) Done() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
 }

@@ -39,34 +39,16 @@ import (
 
 // runController runs c in a bubble and stops it at the end of the test.
 func runController(t *testing.T, c cache.Controller) {
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { c.RunWithContext(ctx); close(done) }()
-	t.Cleanup(func() { cancel(); <-done })
+	t.Cleanup(informers.Run(t, c))
 	synctest.Wait()
-}
-
-// reported collects the errors of utilruntime.HandleError until the test ends.
-func reported(t *testing.T) *[]error {
-	var errs []error
-	handlers := utilruntime.ErrorHandlers
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, _ string, _ ...any) {
-		errs = append(errs, err)
-	}}
-	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
-	return &errs
 }
 
 // TestCallbacksMayFeedTheWatch: Process, ProcessBatch and the handler of NewInformer run in their own
 // goroutine, so they may wait until the reflector has read the events that they send.
 func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	for name, build := range map[string]func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller{
-		"Process": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
-			return feedingController(lw, heard, false)
-		},
-		"ProcessBatch": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
-			return feedingController(lw, heard, true)
-		},
+		"Process":      feedingController(false),
+		"ProcessBatch": feedingController(true),
 		"handler": func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
 			_, c := cache.NewInformer(lw, &corev1.Pod{}, 0, cache.ResourceEventHandlerFuncs{
 				AddFunc: heard, UpdateFunc: func(_, obj any) { heard(obj) }, DeleteFunc: heard,
@@ -96,26 +78,27 @@ func TestCallbacksMayFeedTheWatch(t *testing.T) {
 	}
 }
 
-// feedingController passes each object to heard, from Process or from both functions.
-func feedingController(lw cache.ListerWatcher, heard func(obj any), batches bool) cache.Controller {
-	hearAll := func(deltas []cache.Delta, _ bool) error {
-		for _, d := range deltas {
-			if _, isObject := d.Object.(*corev1.Pod); isObject {
-				heard(d.Object)
+// feedingController returns a constructor of a controller that passes each object to heard, from Process or
+// from both functions.
+func feedingController(batches bool) func(lw cache.ListerWatcher, heard func(obj any)) cache.Controller {
+	return func(lw cache.ListerWatcher, heard func(any)) cache.Controller {
+		hearAll := func(deltas []cache.Delta, _ bool) error {
+			for _, d := range deltas {
+				if _, isObject := d.Object.(*corev1.Pod); isObject {
+					heard(d.Object)
+				}
 			}
+			return nil
 		}
-		return nil
+		config := &cache.Config{
+			Queue: cache.AtomicFIFO(), ListerWatcher: lw, ObjectType: &corev1.Pod{},
+			Process: func(obj any, initial bool) error { return hearAll(obj.(cache.Deltas), initial) },
+		}
+		if batches {
+			config.ProcessBatch = hearAll
+		}
+		return cache.New(config)
 	}
-	config := &cache.Config{
-		Queue:         cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
-		ListerWatcher: lw,
-		ObjectType:    &corev1.Pod{},
-		Process:       func(obj any, initial bool) error { return hearAll(obj.(cache.Deltas), initial) },
-	}
-	if batches {
-		config.ProcessBatch = hearAll
-	}
-	return cache.New(config)
 }
 
 // lookingHandler compares the object of each call with the store at that moment.
@@ -226,11 +209,16 @@ func someErrors() map[string]anError {
 			return i.SetTransform(refusing(refusals["error"]))
 		}, createsBad, "Unable to write a watch event to the store"},
 		"index function": {func(i cache.SharedIndexInformer) error {
-			return i.AddIndexers(cache.Indexers{"v": func(obj any) ([]string, error) {
-				_, err := refusing(refusals["error"])(obj)
-				return nil, err
-			}})
+			return i.AddIndexers(cache.Indexers{"v": refusingIndex("error")})
 		}, createsBad, "Index function failed"},
+	}
+}
+
+// refusingIndex returns an index function that fails in this way for objects with the label v=bad.
+func refusingIndex(way string) cache.IndexFunc {
+	return func(obj any) ([]string, error) {
+		_, err := refusing(refusals[way])(obj)
+		return []string{""}, err
 	}
 }
 
@@ -260,23 +248,14 @@ func TestFirstErrorInABubble(t *testing.T) {
 	}
 }
 
-// alsoReported adds an error handler until the test ends. The returned function returns the errors that it
-// has received.
+// alsoReported adds an error handler until the test ends. The returned function returns the messages that
+// it has received.
 func alsoReported(t *testing.T) func() []string {
-	var mu sync.Mutex
-	var messages []string
+	var told testkit.Journal
 	before := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
-	utilruntime.ErrorHandlers = append(slices.Clone(before), func(_ context.Context, _ error, msg string, _ ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		messages = append(messages, msg)
-	})
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(messages)
-	}
+	utilruntime.ErrorHandlers = append(slices.Clone(before), func(_ context.Context, _ error, msg string, _ ...any) { told.Note("%s", msg) })
+	return told.Take
 }
 
 // within fails the test if do does not return in time.
@@ -463,22 +442,10 @@ func TestIndexFailuresShow(t *testing.T) {
 	for i := range bad {
 		list.Items = append(list.Items, *badPod(fmt.Sprint("bad", i), "1"))
 	}
-	failing := func(obj any) ([]string, error) {
-		if obj.(*corev1.Pod).Labels["v"] == "bad" {
-			return nil, errors.New("no value")
-		}
-		return []string{""}, nil
-	}
-	panicking := func(obj any) ([]string, error) {
-		if _, err := failing(obj); err != nil {
-			panic(err)
-		}
-		return nil, nil
-	}
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(bad)
 		s, stop := informers.On(t, &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches(stream)}, func(s cache.SharedIndexInformer) {
-			require.NoError(t, s.AddIndexers(cache.Indexers{"f": failing, "p": panicking}))
+			require.NoError(t, s.AddIndexers(cache.Indexers{"f": refusingIndex("error"), "p": refusingIndex("panic")}))
 		}, kinformer.Options{})
 		defer stop()
 		require.Len(t, texts(), 2)

@@ -11,12 +11,9 @@ import (
 
 // Identifiers that the tests of package cache_test use.
 var (
-	ErrAlreadyStarted  = errAlreadyStarted
-	ErrAlreadyStopped  = errAlreadyStopped
-	ErrNilIndexFunc    = errNilIndexFunc
-	ErrNoKeyFunc       = errNoKeyFunc
-	ErrNoListerWatcher = errNoListerWatcher
-	SinkOf             = sinkOf
+	ErrNilIndexFunc = errNilIndexFunc
+	ErrNoKeyFunc    = errNoKeyFunc
+	SinkOf          = sinkOf
 )
 
 // EngineOf returns the queue inside a queue of this package.

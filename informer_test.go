@@ -144,18 +144,12 @@ func TestExpiredPagesAreDiscarded(t *testing.T) {
 			}
 		}
 		informer := informers.Of(server, kinformer.Options{})
-		var mu sync.Mutex
-		var heard []string
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
-			mu.Lock()
-			defer mu.Unlock()
-			heard = append(heard, testkit.NameAt(obj))
-		}})
-		require.NoError(t, err)
+		var heard cachetest.Recorder
+		informers.Handle(t, informer, &heard)
 		stop := informers.Run(t, informer)
 		synctest.Wait()
 		stop()
-		assert.Equal(t, []string{"late@55"}, heard)
+		assert.Equal(t, []string{"add ns/late 55 initial"}, heard.Take())
 		assert.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500 continue=15", "list rv= limit=500 continue=25", "list rv=0 limit=0"}, server.Requests()[:4])
 	})
 }

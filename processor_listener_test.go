@@ -22,11 +22,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache/testing"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
@@ -221,8 +218,6 @@ func TestHandlerThatLosesACallOfItsInitialList(t *testing.T) {
 func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose func()) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		e.Change("b", 1)
-		var lines testkit.Logged
-		logger := funcr.New(lines.Write, funcr.Options{})
 		lost := 0
 		handler := &testkit.Journal{On: func(line string) {
 			if line == "initial a1" {
@@ -230,10 +225,9 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 				lose()
 			}
 		}}
-		registration, err := e.Informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, delivery), cache.HandlerOptions{Logger: &logger})
-		require.NoError(e, err)
+		registration, lines := addLoud(e, handler, delivery)
 		began := time.Now()
-		err = kinformer.WaitForSync(e.Context(), e.Informer, registration)
+		err := kinformer.WaitForSync(e.Context(), e.Informer, registration)
 		assert.Zero(e, time.Since(began), "it is of no use to wait")
 		time.Sleep(time.Minute)
 		e.Change("c", 1)
@@ -241,15 +235,14 @@ func loseOneCall(t *testing.T, delivery kinformer.Delivery, how string, lose fun
 		assert.ErrorContains(e, err, "an event handler will never count as synced")
 		assert.ErrorContains(e, err, "+ event handler clumsy has not synced, and never will: "+want)
 
-		statistics, _ := inspect.HandlerOf(registration)
+		statistics := informers.Stats(registration)
 		assert.EqualError(e, statistics.SyncError, want)
 		assert.Equal(e, uint64(3), statistics.Delivered)
 		assert.False(e, registration.HasSynced())
 		assert.Equal(e, []string{fmt.Sprintf(`"msg"="An event handler will never count as synced" "error"=%q "handler"="clumsy"`, want)}, lines.Take())
 		assert.Equal(e, 1, lost)
 		require.NoError(e, e.Informer.RemoveEventHandler(registration))
-		of, _ := inspect.HandlerOf(registration)
-		assert.EqualError(e, of.SyncError, want, "the first reason stays")
+		assert.EqualError(e, informers.Stats(registration).SyncError, want, "the first reason stays")
 	})
 }
 
@@ -259,11 +252,8 @@ func TestOneLineForAHandlerThatFailsAllOfItsInitialList(t *testing.T) {
 	testkit.QuietPanics(t)
 	informers.InBubble(t, func(e *informers.Exact) {
 		e.Change("b", 1)
-		var lines testkit.Logged
-		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(string) { panic("cannot take it") }}
-		_, err := e.Informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
-		require.NoError(e, err)
+		_, lines := addLoud(e, handler, kinformer.Delivery{})
 		time.Sleep(time.Minute)
 		assert.Len(e, handler.Take(), 2)
 		assert.Len(e, lines.Take(), 1)
@@ -375,14 +365,15 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 				source.Put(testkit.Pod("a", "1"))
 				informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 				logger := funcr.New(lines.Write, funcr.Options{})
-				slow, err := informer.AddEventHandlerWithOptions(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
-					kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
-				require.NoError(t, err)
-				_, err = informer.AddEventHandlerWithOptions(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: "hare"}), cache.HandlerOptions{Logger: &logger})
-				require.NoError(t, err)
-				slowly := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(time.Second * 3 / 4) }}
-				gone, err := informer.AddEventHandlerWithOptions(kinformer.Deliver(slowly, kinformer.Delivery{Name: "gone"}), cache.HandlerOptions{Logger: &logger})
-				require.NoError(t, err)
+				add := func(name string, onAdd func(any)) cache.ResourceEventHandlerRegistration {
+					handler := kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: onAdd}, kinformer.Delivery{Name: name})
+					registration, err := informer.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &logger})
+					require.NoError(t, err)
+					return registration
+				}
+				slow := add("sloth", func(any) { <-release })
+				add("hare", nil)
+				gone := add("gone", func(any) { time.Sleep(time.Second * 3 / 4) })
 				early, late := endsSlowly(t, func(ctx context.Context) {
 					time.AfterFunc(time.Second/2, func() {
 						_ = informer.RemoveEventHandler(gone) // during its call
@@ -430,36 +421,35 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 // TestStopNamesWhatRunCalls: Run logs which of the user's functions it waits for: the handler of
 // NewInformer*, a process function, a transform.
 func TestStopNamesWhatRunCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source, release := testkit.NewPods(), make(chan struct{})
-		source.Put(testkit.Pod("a", "1"))
-		_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }}})
-		lines := &testkit.Logged{}
-		early, late := endsSlowly(t, simple.RunWithContext, lines, time.Minute, release)
-		assert.Empty(t, early)
-		require.Len(t, late, 1)
-		assert.Contains(t, late[0], "internal/testkit.Journal")
-	})
-	synctest.Test(t, func(t *testing.T) {
-		source, release := testkit.NewPods(), make(chan struct{})
-		source.Put(testkit.Pod("a", "1"))
-		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
-		lines := &testkit.Logged{}
-		_, late := endsSlowly(t, c.RunWithContext, lines, time.Minute, release)
-		require.Len(t, late, 1)
-		assert.Contains(t, late[0], "the process function")
-	})
-	synctest.Test(t, func(t *testing.T) {
-		source, release := testkit.NewPods(), make(chan struct{})
-		source.Put(testkit.Pod("a", "1"))
-		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-		require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
-		lines := &testkit.Logged{}
-		_, late := endsSlowly(t, informer.RunWithContext, lines, time.Minute, release)
-		require.NotEmpty(t, late)
-		assert.Contains(t, late[0], `Run waits until a call returns" "type"="*v1.Pod" "of"="the transform or an index function"`)
-	})
+	for name, tc := range map[string]struct {
+		controller func(source cache.ListerWatcher, release chan struct{}) cache.Controller
+		says       string
+	}{
+		"handler": {func(source cache.ListerWatcher, release chan struct{}) cache.Controller {
+			_, simple := cache.NewInformerWithOptions(cache.InformerOptions{
+				ListerWatcher: source, ObjectType: &corev1.Pod{}, Handler: &testkit.Journal{On: func(string) { <-release }},
+			})
+			return simple
+		}, "internal/testkit.Journal"},
+		"process function": {func(source cache.ListerWatcher, release chan struct{}) cache.Controller {
+			return cache.New(&cache.Config{Queue: cache.AtomicFIFO(), ListerWatcher: source, Process: func(any, bool) error { <-release; return nil }})
+		}, "the process function"},
+		"transform": {func(source cache.ListerWatcher, release chan struct{}) cache.Controller {
+			informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
+			return informer
+		}, `Run waits until a call returns" "type"="*v1.Pod" "of"="the transform or an index function"`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			source, release, lines := testkit.NewPods(), make(chan struct{}), &testkit.Logged{}
+			source.Put(testkit.Pod("a", "1"))
+			early, late := endsSlowly(t, tc.controller(source, release).RunWithContext, lines, time.Minute, release)
+			assert.Empty(t, testkit.About("Run waits", early), name)
+			late = testkit.About("Run waits", late)
+			require.Len(t, late, 1, name)
+			assert.Contains(t, late[0], tc.says)
+		})
+	}
 }
 
 // secondRun is a mutation detector that panics in its second run.
@@ -550,7 +540,7 @@ func TestAnIdleInformerHasTwoGoroutines(t *testing.T) {
 		before := goroutinesInBubble()
 		var synced []cache.InformerSynced
 		for range many {
-			informer := newInformer(quietPods(), &corev1.Pod{}, 0, cache.Indexers{})
+			informer := newInformer(informers.Quiet(testkit.PodAt("a", "1")), &corev1.Pod{}, 0, cache.Indexers{})
 			for range 3 {
 				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{})
 			}
@@ -572,19 +562,6 @@ func goroutinesInBubble() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return strings.Count(string(stacks), "synctest bubble")
-}
-
-// quietPods lists one pod, and its watches send nothing.
-func quietPods() *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", ResourceVersion: "1"}}
-			return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []corev1.Pod{pod}}, nil
-		},
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-			return watch.NewFake(), nil
-		},
-	}
 }
 
 // TestNothingOfAStoppedInformerIsKept: neither a registration nor a DoneChecker, which programs may
@@ -670,11 +647,7 @@ func TestInformerAnswersWhileAHandlerWaitsToJoin(t *testing.T) {
 			runtime.Gosched()
 		}
 	}()
-	select {
-	case <-asked:
-	case <-time.After(testkit.Patience):
-		require.Fail(t, "StatusOf waits for AddEventHandler")
-	}
+	within(t, "StatusOf waits for AddEventHandler", func() { <-asked })
 	assert.Empty(t, joined, "the handler waits for the batch")
 	release()
 	assert.NoError(t, <-joined)
@@ -693,9 +666,7 @@ func TestMutationDetector(t *testing.T) {
 		require.Contains(t, string(out), `"oneOf"=["the writer of *v1.Pod"]`, "who may have been it")
 		return
 	}
-	source := framework.NewFakeControllerSource()
-	source.Add(testkit.Pod("a", "1"))
-	informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+	informer := cache.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
 	informers.Handle(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience) // it crashes within seconds
@@ -752,18 +723,14 @@ func TestStatistics(t *testing.T) {
 
 func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
-		var lines testkit.Logged
-		logger := funcr.New(lines.Write, funcr.Options{})
 		handler := &testkit.Journal{On: func(line string) { time.Sleep(200 * time.Millisecond) }}
-		handle, err := e.Informer.AddEventHandlerWithOptions(kinformer.Deliver(handler, kinformer.Delivery{Name: "sloth"}), cache.HandlerOptions{Logger: &logger})
-		require.NoError(t, err)
+		handle, lines := addLoud(e, handler, kinformer.Delivery{Name: "sloth"})
 		for range 2 {
 			e.Change("b", 900)
 			time.Sleep(100 * time.Millisecond)
 			e.Change("b", 900)
 			time.Sleep(time.Hour)
-			of, _ := inspect.HandlerOf(handle)
-			require.Equal(t, "idle", of.State)
+			require.Equal(t, "idle", informers.Stats(handle).State)
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
 			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)

@@ -99,7 +99,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit, events = 7, 200
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
-		limited(t, queue, limit)
+		limited(queue, limit)
 		server := impatientServer(events, 20)
 		deepest, last, seen := 0, "", 0
 		c := cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(obj any, _ bool) error {
@@ -134,7 +134,7 @@ func TestSlowConsumerWithALimit(t *testing.T) {
 func TestFullQueueIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		limited(t, queue, 2)
+		limited(queue, 2)
 		server := impatientServer(9, 20)
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), ResyncPeriod: time.Minute})
 		stop := testkit.InBackground(t, r.Run)
@@ -150,13 +150,13 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 		stats, _ := inspect.QueueOf(queue)
 		assert.EqualValues(t, 1, stats.Pauses)
 		assert.Equal(t, time.Minute+time.Second, stats.Paused)
-		limited(t, queue, 8)
+		limited(queue, 8)
 		synctest.Wait()
 		assert.Equal(t, 8, depthOf(queue))
-		limited(t, queue, 0)
+		limited(queue, 0)
 		synctest.Wait()
 		assert.Equal(t, 6+7, depthOf(queue), "all that the server has")
-		limited(t, queue, 1)
+		limited(queue, 1)
 		time.Sleep(time.Minute)
 		stop()
 	})
@@ -166,7 +166,7 @@ func TestFullQueueIsNotInTheWay(t *testing.T) {
 // that has ended.
 func TestCloseEndsAPause(t *testing.T) {
 	queue := cache.AtomicFIFO()
-	limited(t, queue, 1)
+	limited(queue, 1)
 	require.NoError(t, queue.Add(testkit.PodAt("a", "1")))
 	items, freed := cache.EngineOf(queue).Room()
 	assert.Zero(t, items)
@@ -187,7 +187,7 @@ func depthOf(queue any) int {
 func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.AtomicFIFO()
-		limited(t, queue, 2)
+		limited(queue, 2)
 		stream := testkit.Sent(testkit.Bookmark("2"), testkit.Modified("a", "3"), testkit.Modified("a", "4"))
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		r := reflector.New(reflector.Options{ListerWatcher: server, Sink: cache.SinkOf(queue), IdleTimeout: time.Minute})
@@ -196,7 +196,7 @@ func TestPauseIsNoSilenceOfTheServer(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=1"}, server.Requests())
 		assert.Equal(t, 2, depthOf(queue))
-		limited(t, queue, 0)
+		limited(queue, 0)
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
 		assert.Len(t, server.Requests(), 2)
@@ -380,27 +380,7 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 }
 
 // foreignQueue is a Queue that is unknown to this package.
-type foreignQueue struct{ inner cache.Queue }
-
-func (q foreignQueue) Add(obj any) error { return q.inner.Add(obj) }
-
-func (q foreignQueue) Update(obj any) error { return q.inner.Update(obj) }
-
-func (q foreignQueue) Delete(obj any) error { return q.inner.Delete(obj) }
-
-func (q foreignQueue) Replace(list []any, version string) error {
-	return q.inner.Replace(list, version)
-}
-
-func (q foreignQueue) Resync() error { return q.inner.Resync() }
-
-func (q foreignQueue) Pop(process cache.PopProcessFunc) (any, error) { return q.inner.Pop(process) }
-
-func (q foreignQueue) HasSynced() bool { return q.inner.HasSynced() }
-
-func (q foreignQueue) HasSyncedChecker() cache.DoneChecker { return q.inner.HasSyncedChecker() }
-
-func (q foreignQueue) Close() { q.inner.Close() }
+type foreignQueue struct{ cache.Queue }
 
 // TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store, in
 // any goroutine; the informer continues.
@@ -709,30 +689,16 @@ var nothings = map[string]any{
 	"nil slice":   []any(nil),
 }
 
-// losing returns a transform that returns nothing for bad pods.
-func losing(nothing any) cache.TransformFunc {
-	return func(obj any) (any, error) {
-		if obj.(*corev1.Pod).Labels["v"] == "bad" {
-			return nothing, nil
-		}
-		return obj, nil
-	}
-}
-
 // TestQueuesRefuseANilTransformed: in each call nothing is queued, and the error is counted.
 func TestQueuesRefuseANilTransformed(t *testing.T) {
+	known := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	require.NoError(t, known.Add(badPod("a", "1")))
 	for what, nothing := range nothings {
-		for name, q := range map[string]interface {
-			Add(obj any) error
-			Update(obj any) error
-			Delete(obj any) error
-			Replace(list []any, version string) error
-		}{
-			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing(nothing)),
-			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing(nothing)}),
-			"DeltaFIFO": cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{
-				KnownObjects: knownPods(t, badPod("a", "1")), Transformer: losing(nothing),
-			}),
+		losing := refusing(func() (any, error) { return nothing, nil })
+		for name, q := range map[string]cache.Queue{
+			"RealFIFO":        cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), losing),
+			"atomic RealFIFO": cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, Transformer: losing}),
+			"DeltaFIFO":       cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, Transformer: losing}),
 		} {
 			for call, err := range map[string]error{
 				"Add":     q.Add(badPod("a", "2")),
@@ -751,18 +717,10 @@ func TestQueuesRefuseANilTransformed(t *testing.T) {
 	}
 }
 
-func knownPods(t *testing.T, pods ...*corev1.Pod) cache.Store {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	for _, pod := range pods {
-		require.NoError(t, store.Add(pod))
-	}
-	return store
-}
-
 // TestStoreRefusesANilTransformed: calls of a store WithTransformer then change nothing.
 func TestStoreRefusesANilTransformed(t *testing.T) {
 	for what, nothing := range nothings {
-		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(losing(nothing)))
+		s := cache.NewStore(cache.MetaNamespaceKeyFunc, cache.WithTransformer(refusing(func() (any, error) { return nothing, nil })))
 		require.NoError(t, s.Add(testkit.Pod("b", "1")))
 		assert.ErrorIs(t, s.Add(badPod("a", "1")), event.ErrNilTransformed, what)
 		assert.ErrorIs(t, s.Update(badPod("b", "2")), event.ErrNilTransformed, what)
@@ -772,7 +730,4 @@ func TestStoreRefusesANilTransformed(t *testing.T) {
 }
 
 // limited sets the limit of a queue.
-func limited(t *testing.T, queue cache.Queue, n int) {
-	t.Helper()
-	door.QueueOf(queue).SetLimit(n)
-}
+func limited(queue cache.Queue, n int) { door.QueueOf(queue).SetLimit(n) }

@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,17 +56,10 @@ func TestNewNamespaceKeyedIndexerAndReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches()}
 		indexer, r := NewNamespaceKeyedIndexerAndReflector(server, &v1.Pod{}, 0)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			r.RunWithContext(ctx)
-		}()
+		defer testkit.InBackground(t, r.RunWithContext)()
 		synctest.Wait()
 		found, err := indexer.ByIndex(NamespaceIndex, "ns")
 		require.NoError(t, err)
 		assert.Len(t, found, 1)
-		cancel()
-		<-done
 	})
 }

@@ -327,12 +327,6 @@ func TestAllocationsOfAnUpdate(t *testing.T) {
 	assert.Zero(t, perEvent)
 }
 
-func readerOf(keyFunc KeyFunc) *event.Keys {
-	r := &event.Keys{Opens: event.OpensDeltas}
-	r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
-	return r
-}
-
 // TestUsualKeys: keys equal those of MetaNamespaceKeyFunc, regardless of how they are obtained.
 func TestUsualKeys(t *testing.T) {
 	cluster := testkit.PodAt("node", "1")
@@ -341,7 +335,8 @@ func TestUsualKeys(t *testing.T) {
 		"none": nil, "ours": MetaNamespaceKeyFunc, "client-go's": clientgo.DeletionHandlingMetaNamespaceKeyFunc,
 		"another": func(obj any) (string, error) { return MetaNamespaceKeyFunc(obj) },
 	} {
-		r := readerOf(keyFunc)
+		r := &event.Keys{Opens: event.OpensDeltas}
+		r.Init(keyFunc, isMetaNamespaceKeyFunc(keyFunc))
 		assert.Equal(t, name != "another", r.Usual, name)
 		for _, obj := range []any{testkit.PodAt("a", "1"), cluster, ExplicitKey("x/y/z"), testkit.PodAt("a", "2")} {
 			want, err := MetaNamespaceKeyFunc(obj)

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -230,15 +229,7 @@ func TestReadsBeyondIndexer(t *testing.T) {
 		for range view.All(s) {
 			break
 		}
-	}
-}
 
-func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
-	return slices.Sorted(maps.Keys(maps.Collect(seq)))
-}
-
-func TestTypedReads(t *testing.T) {
-	for name, s := range bothStores(t) {
 		assert.Equal(t, map[string]item{"a": {"a", 1}, "b": {"b", 2}, "c": {"c", 3}}, maps.Collect(view.TypedAll[item](s)), name)
 		assert.Empty(t, maps.Collect(view.TypedAll[string](s)), name)
 		even, err := view.TypedByIndex[item](s, "parity", "even")
@@ -252,6 +243,10 @@ func TestTypedReads(t *testing.T) {
 		_, ok = view.TypedGet[item](s, "none")
 		assert.False(t, ok, name)
 	}
+}
+
+func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
+	return slices.Sorted(maps.Keys(maps.Collect(seq)))
 }
 
 // TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers;
@@ -289,22 +284,9 @@ func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
 	}
 }
 
-func TestClosedSnapshotIsNotOpen(t *testing.T) {
-	s := bothStores(t)["ours"]
-	before, err := view.Of(s)
-	require.NoError(t, err)
-	require.NoError(t, s.Replace([]any{item{"d", 1}}, "9"))
-	stats := beside.TableOf(s).Snapshots()
-	assert.Equal(t, 1, stats.Open)
-	assert.False(t, stats.Oldest.IsZero())
-	before.Close()
-	before.Close()
-	assert.Zero(t, beside.TableOf(s).Snapshots().Open)
-}
-
 // TestIndexFailureHook: the hook takes the place of the report, and is called without a lock.
 func TestIndexFailureHook(t *testing.T) {
-	errs := reported(t)
+	reported := testkit.Reports(t)
 	var s cache.Indexer
 	var hooked []kinformer.IndexFailure
 	informer := kinformer.New(testkit.NewPods(), &corev1.Pod{}, kinformer.Options{
@@ -319,7 +301,7 @@ func TestIndexFailureHook(t *testing.T) {
 	require.Len(t, hooked, 1)
 	assert.Equal(t, "value", hooked[0].Index)
 	assert.Equal(t, "a@7", testkit.NameAt(hooked[0].Object))
-	assert.Empty(t, *errs)
+	assert.Empty(t, reported())
 }
 
 // TestPulledLoopsHoldTheirState: a loop with iter.Pull yields the state at its beginning, and keeps it
@@ -355,19 +337,14 @@ func FuzzResourceVersions(f *testing.F) {
 		f.Add(versions[0], versions[1], versions[2])
 	}
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if order, err := resourceversion.CompareResourceVersion(a, b); err == nil {
-			require.Equal(t, []string{b, a, a}[order+1], event.LaterVersion(a, b), "the greater one")
-		} else {
-			require.Equal(t, b, event.LaterVersion(a, b), "the one seen last")
-		}
 		s := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		require.NoError(t, s.Replace([]any{podOfVersion("a", a)}, a))
+		require.NoError(t, s.Replace([]any{testkit.PodIn("default", "a", a)}, a))
 		require.Equal(t, a, s.LastStoreSyncResourceVersion())
 		for i, step := range []func(){
-			func() { require.NoError(t, s.Add(podOfVersion("b", b))) },
+			func() { require.NoError(t, s.Add(testkit.PodIn("default", "b", b))) },
 			func() { s.Bookmark(c) },
-			func() { require.NoError(t, s.Update(podOfVersion("a", c))) },
-			func() { require.NoError(t, s.Delete(podOfVersion("b", b))) },
+			func() { require.NoError(t, s.Update(testkit.PodIn("default", "a", c))) },
+			func() { require.NoError(t, s.Delete(testkit.PodIn("default", "b", b))) },
 		} {
 			before := s.LastStoreSyncResourceVersion()
 			step()
@@ -376,10 +353,6 @@ func FuzzResourceVersions(f *testing.F) {
 		}
 		require.Equal(t, []string{"default/a"}, s.ListKeys())
 	})
-}
-
-func podOfVersion(name, version string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: version}}
 }
 
 // TestNilFunctionsOfStores: each write returns an error that names the missing function, and none

@@ -26,29 +26,25 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // rig is an informer to audit, with its server.
-type rig struct {
-	*cachetest.Source
-	cache.SharedIndexInformer
-	recorder cachetest.Recorder
-}
+type rig struct{ informers.Relisting }
 
 // follow runs an informer of a source of pods until the test ends. It must be called in a bubble.
 func follow(t *testing.T, src *cachetest.Source, lw cache.ListerWatcher, transform cache.TransformFunc, options kinformer.Options) *rig {
 	t.Helper()
-	r := &rig{Source: src, SharedIndexInformer: kinformer.New(lw, &corev1.Pod{}, options)}
+	r := &rig{informers.Relisting{Source: src, SharedIndexInformer: kinformer.New(lw, &corev1.Pod{}, options)}}
 	if transform != nil {
 		require.NoError(t, r.SetTransform(transform))
 	}
-	_, err := r.AddEventHandler(&r.recorder)
-	require.NoError(t, err)
+	informers.Handle(t, r, &r.Recorder)
 	running(t, r)
-	r.calm()
+	r.Calm()
 	return r
 }
 
@@ -65,14 +61,6 @@ func running(t *testing.T, informer cache.Controller) {
 	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
 
-// calm waits until all effects of previous actions have occurred.
-func (r *rig) calm() {
-	synctest.Wait()
-	time.Sleep(time.Minute) // longer than every pause
-	synctest.Wait()
-}
-
-// pods returns a source of pods with these names.
 func pods(names ...string) *cachetest.Source {
 	objects := make([]runtime.Object, len(names))
 	for i, name := range names {
@@ -81,7 +69,6 @@ func pods(names ...string) *cachetest.Source {
 	return cachetest.Of(objects...)
 }
 
-// once audits, and fails the test for an error.
 func (r *rig) once(t require.TestingT, o audit.Options) audit.Report {
 	report, err := audit.Once(context.Background(), r, o)
 	require.NoError(t, err)
@@ -197,8 +184,7 @@ func TestPassing(t *testing.T) {
 		assert.True(t, report.Equal())
 		assert.False(t, report.Relisted)
 		assert.Contains(t, report.String(), ": 1 missing, gone at a second look (missing ns/a)")
-		all, err := inspect.Of(r)
-		require.NoError(t, err)
+		all := informers.Inspected(t, r)
 		assert.EqualValues(t, 1, all.Audits.Passing)
 		assert.Equal(t, map[string]int64{"equal": 1}, all.Audits.Ended)
 		assert.Empty(t, all.Audits.Confirmed)
@@ -244,18 +230,26 @@ func TestCompaction(t *testing.T) {
 	})
 }
 
-// TestServerIsBehind: a version that the server does not know yet is requested again.
+// TestServerIsBehind: a version that the server does not know yet is requested again. If the server knows
+// one of three versions, and no longer has it, the cache is not ahead.
 func TestServerIsBehind(t *testing.T) {
 	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
-		r.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.TooLargeResourceVersion(9, 3))
+		unknown := cachetest.TooLargeResourceVersion(9, 3)
+		r.FailNext(cachetest.VerbList, unknown, unknown)
 		report := r.once(t, audit.Options{})
 		assert.True(t, report.Equal())
 		assert.Equal(t, 3, report.Tries)
 		assert.Equal(t, time.Minute, report.Took)
+
+		r.FailNext(cachetest.VerbList, unknown, cachetest.Expired(), unknown)
+		report, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
+		assert.ErrorIs(t, err, audit.ErrExpired)
+		assert.False(t, report.Equal())
+		assert.Empty(t, report.Found)
+		assert.False(t, report.Relisted)
 	})
 }
 
-// otherList answers lists by a function.
 type otherList struct {
 	*cachetest.Source
 	list func(metav1.ListOptions) (runtime.Object, error)
@@ -290,7 +284,7 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
-// TestErrors: values that cannot be audited are refused, and other errors are returned.
+// TestErrors: values that cannot be audited are refused, and the cause of the context is returned.
 func TestErrors(t *testing.T) {
 	_, err := audit.Once(t.Context(), foreign{}, audit.Options{})
 	assert.ErrorIs(t, err, inspect.ErrForeign)
@@ -308,9 +302,6 @@ func TestErrors(t *testing.T) {
 		_, err = audit.Once(t.Context(), r, audit.Options{Content: true, Source: src})
 		assert.ErrorContains(t, err, "Options.Source")
 		assert.EqualError(t, audit.Run(t.Context(), r, audit.RunOptions{Every: time.Minute - 1}), "audit: RunOptions.Every is 59.999999999s, less than 1m0s")
-		src.FailNext(cachetest.VerbList, cachetest.InternalError())
-		_, err = audit.Once(t.Context(), r, audit.Options{})
-		assert.True(t, apierrors.IsInternalError(err))
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		never := make(chan struct{})
@@ -321,8 +312,10 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestStopped: a cache that is no longer kept up to date is not audited.
+// TestStopped: a cache that is no longer kept up to date is not audited. For an informer that cannot run,
+// this is an error, not a panic.
 func TestStopped(t *testing.T) {
+	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
 		informer := cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil)
@@ -334,10 +327,15 @@ func TestStopped(t *testing.T) {
 		_, err := audit.Once(t.Context(), informer, audit.Options{})
 		assert.ErrorIs(t, err, audit.ErrEnded)
 		assert.ErrorIs(t, <-ended, audit.ErrEnded)
+		for _, lw := range []cache.ListerWatcher{nil, (*cache.ListWatch)(nil)} {
+			unfit := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+			unfit.RunWithContext(t.Context())
+			_, err := audit.Once(t.Context(), unfit, audit.Options{})
+			assert.ErrorContains(t, err, "the informer has stopped")
+		}
 	})
 }
 
-// foreign is not an informer of this module.
 type foreign struct{}
 
 func (foreign) HasSyncedChecker() cache.DoneChecker { return nil }
@@ -381,13 +379,13 @@ func TestDigest(t *testing.T) {
 
 		before := digest(one)
 		src.Put(testkit.Pod("b", "2"))
-		one.calm()
+		one.Calm()
 		assert.NotEqual(t, before.Sum, digest(one).Sum)
 		assert.Equal(t, digest(one), digest(other))
 		now := digest(one)
 		src.Tick()
 		src.Bookmark()
-		one.calm()
+		one.Calm()
 		assert.Equal(t, now.Sum, digest(one).Sum)
 		assert.NotEqual(t, now, digest(one), "it is of another version")
 		require.NoError(t, one.GetStore().Delete(one.stored("c")))
@@ -439,25 +437,13 @@ func restored(t *testing.T, options kinformer.Options) *rig {
 	for i := range 50 {
 		src.Create(testkit.Pod(fmt.Sprint("new", i), "1"))
 	}
-	r.calm()
+	r.Calm()
 	src.Rewind(backup)
-	r.calm()
+	r.Calm()
 	return r
 }
 
-// degraded returns the problems of the rig's informer.
-func (r *rig) degraded(t *testing.T) []string {
-	status, err := inspect.StatusOf(r)
-	require.NoError(t, err)
-	return texts(status)
-}
-
-func texts(status inspect.Status) (texts []string) {
-	for _, problem := range status.Problems {
-		texts = append(texts, problem.Text)
-	}
-	return texts
-}
+func (r *rig) degraded(t *testing.T) []string { return informers.Texts(informers.Status(t, r)) }
 
 // TestAhead: a cache does not notice for days that its server was restored from a backup. An audit
 // finds it by three lists in a minute, and a relist of the most recent state repairs it, although
@@ -507,8 +493,7 @@ func (r *rig) repairedFromBackup(t *testing.T, version string) {
 			assert.Empty(t, request.Options.ResourceVersion, "the most recent state is requested, not one that is not older")
 		}
 	}
-	all, err := inspect.Of(r)
-	require.NoError(t, err)
+	all := informers.Inspected(t, r)
 	assert.Equal(t, map[string]int64{"different": 2}, all.Audits.Ended)
 	assert.Equal(t, map[string]int64{"ahead": 2}, all.Audits.Confirmed)
 
@@ -531,19 +516,6 @@ func TestAheadAtTheSecondLook(t *testing.T) {
 		assert.Equal(t, report.Confirmed, report.Found)
 		assert.True(t, report.Repaired)
 		assert.Len(t, r.GetStore().List(), 1)
-	})
-}
-
-// TestSeldomUnknown: if the server knows one of three versions, and no longer has it, the cache is
-// not ahead.
-func TestSeldomUnknown(t *testing.T) {
-	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
-		r.FailNext(cachetest.VerbList, cachetest.TooLargeResourceVersion(9, 3), cachetest.Expired(), cachetest.TooLargeResourceVersion(9, 3))
-		report, err := audit.Once(t.Context(), r, audit.Options{Repair: true})
-		assert.ErrorIs(t, err, audit.ErrExpired)
-		assert.False(t, report.Equal())
-		assert.Empty(t, report.Found)
-		assert.False(t, report.Relisted)
 	})
 }
 
@@ -611,10 +583,10 @@ func TestTransforms(t *testing.T) {
 					src.Put(testkit.Pod("d", "1"))
 					src.Delete("ns", "c")
 					src.Put(testkit.Pod("c", "another"))
-					r.calm()
+					r.Calm()
 					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 					require.NoError(t, kinformer.Relist(r))
-					r.calm()
+					r.Calm()
 					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 
 					lost := r.lose(func() {
@@ -636,7 +608,7 @@ func (r *rig) lose(write func()) audit.Report {
 	end()
 	r.Tick()
 	r.Bookmark()
-	r.calm()
+	r.Calm()
 	report, _ := audit.Once(context.Background(), r, audit.Options{})
 	return report
 }
@@ -680,7 +652,7 @@ func TestCollections(t *testing.T) {
 		selected := follow(t, src, selecting(src), nil, kinformer.Options{})
 		expecting := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
 		src.Put(testkit.Pod("b", "2")) // leaves the selection
-		selected.calm()
+		selected.Calm()
 
 		report := selected.once(t, audit.Options{})
 		assert.Empty(t, report.Findings)
@@ -692,7 +664,8 @@ func TestCollections(t *testing.T) {
 	})
 }
 
-// TestListSlots: an audit waits for a slot, and releases it.
+// TestListSlots: an audit waits for a slot, and releases it, also if the server does not send a page for
+// a minute.
 func TestListSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, slots := pods("a"), kinformer.NewListSlots(1)
@@ -710,9 +683,12 @@ func TestListSlots(t *testing.T) {
 		assert.Len(t, src.Requests(), before)
 		close(answer)
 		synctest.Wait()
-		for range 3 {
-			r.once(t, audit.Options{})
-		}
+		r.once(t, audit.Options{})
+		src.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
+		report, err := audit.Once(t.Context(), r, audit.Options{})
+		assert.ErrorContains(t, err, "a page of the list has taken more than 1m0s")
+		assert.Equal(t, time.Minute, report.Took)
+		assert.True(t, r.once(t, audit.Options{}).Equal())
 	})
 }
 
@@ -780,8 +756,7 @@ func TestUnvouched(t *testing.T) {
 		_, err := audit.Once(t.Context(), r, audit.Options{})
 		assert.ErrorIs(t, err, audit.ErrUnvouched)
 		assert.NotErrorIs(t, err, audit.ErrExpired)
-		all, err := inspect.Of(r)
-		require.NoError(t, err)
+		all := informers.Inspected(t, r)
 		assert.Equal(t, map[string]int64{"unvouched": 1}, all.Audits.Ended)
 		assert.Len(t, server.Requests(), 2, "a list and a watch")
 	})
@@ -806,18 +781,5 @@ func TestKinds(t *testing.T) {
 		altered.Labels["v"] = "2"
 		require.NoError(t, r.GetStore().Update(altered))
 		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Content: true})))
-	})
-}
-
-// TestUnfit: an informer that cannot run leads to an error, not to a panic.
-func TestUnfit(t *testing.T) {
-	testkit.Reports(t)
-	synctest.Test(t, func(t *testing.T) {
-		for _, lw := range []cache.ListerWatcher{nil, (*cache.ListWatch)(nil)} {
-			informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
-			informer.RunWithContext(t.Context())
-			_, err := audit.Once(t.Context(), informer, audit.Options{})
-			assert.ErrorContains(t, err, "the informer has stopped")
-		}
 	})
 }

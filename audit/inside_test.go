@@ -17,6 +17,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
@@ -75,16 +76,33 @@ func TestStartMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(cachetest.Of(testkit.Pod("a", "")), &corev1.Pod{}, 0, nil)
 		known := door.Of(informer)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); informer.RunWithContext(ctx) }()
+		defer testkit.InBackground(t, informer.RunWithContext)()
 		synctest.Wait()
 		require.True(t, informer.HasSynced())
 		_, err := tryState(known)
 		assert.ErrorIs(t, err, ErrUnsynced)
-		_, err = Once(ctx, informer, Options{})
+		_, err = Once(t.Context(), informer, Options{})
 		assert.NoError(t, err, "the next one")
-		cancel()
-		<-ended
+	})
+}
+
+// TestRepairedMeanwhile: the findings of an audit that began before another audit's repair are
+// dropped.
+func TestRepairedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h history
+		note := func(took time.Duration) {
+			h.note(inspect.AuditResult{Outcome: outcomeDifferent, At: time.Now(), Took: took}, map[Kind]int{Stale: 1}, 0)
+		}
+		h.noteRepaired()
+		time.Sleep(time.Second)
+		note(2 * time.Second)
+		n, _ := h.Differing()
+		assert.Zero(t, n)
+		assert.EqualValues(t, 1, h.Stats().Ended[outcomeDifferent])
+
+		note(time.Second / 2)
+		n, _ = h.Differing()
+		assert.Equal(t, 1, n)
 	})
 }

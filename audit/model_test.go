@@ -26,7 +26,6 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// step is an action, of some kinds on a pod.
 type step struct{ What, Name string }
 
 var anyStep = rapid.Custom(func(t *rapid.T) step {
@@ -43,6 +42,7 @@ var anyStep = rapid.Custom(func(t *rapid.T) step {
 // manipulated watch.
 type world struct {
 	*rig
+	t       require.TestingT
 	assert  *assert.Assertions
 	mirror  *testkit.Mirror
 	writes  int
@@ -54,6 +54,8 @@ type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
+func (*faults) FailNow() { panic("the model cannot go on") }
+
 // TestModel: after any history of lost, invented, changed, repeated and late events, an audit finds
 // exactly the differences of a full comparison, and a relist repairs them and notifies handlers.
 func TestModel(t *testing.T) {
@@ -64,7 +66,7 @@ func TestModel(t *testing.T) {
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
 			src := cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
-			w := &world{assert: assert.New(&found), mirror: testkit.NewMirror()}
+			w := &world{t: &found, assert: assert.New(&found), mirror: testkit.NewMirror()}
 			w.rig = follow(t, src, src, transform, options)
 			_, err := w.AddEventHandler(w.mirror)
 			require.NoError(t, err)
@@ -115,7 +117,6 @@ func (w *world) play(s step) {
 	}
 }
 
-// write writes the next state of a pod.
 func (w *world) write(name string) {
 	w.writes++
 	w.Put(testkit.Pod(name, fmt.Sprint(w.writes)))
@@ -138,7 +139,6 @@ func (w *world) forge(s step) {
 	w.Inject(watch.Event{Type: watch.Modified, Object: pod})
 }
 
-// letGo releases held events.
 func (w *world) letGo() {
 	if w.release != nil {
 		w.release()
@@ -188,9 +188,9 @@ func (w *world) differences(content bool) (lines []string) {
 
 // audited audits when all effects have occurred.
 func (w *world) audited() {
-	w.calm()
+	w.Calm()
 	for _, content := range []bool{false, true} {
-		report := w.once(w.t(), audit.Options{Content: content})
+		report := w.once(w.t, audit.Options{Content: content})
 		w.assert.ElementsMatch(w.differences(content), found(report))
 		for kind, n := range report.Found {
 			w.assert.Equal(n, report.Confirmed[kind], "nothing happens meanwhile")
@@ -205,7 +205,7 @@ func (w *world) repaired() {
 	w.Bookmark()
 	w.audited()
 	time.Sleep(2 * time.Hour)
-	w.once(w.t(), audit.Options{Content: true, Repair: true})
+	w.once(w.t, audit.Options{Content: true, Repair: true})
 	w.audited()
 	w.assert.Empty(w.differences(true))
 	now, err := w.List(metav1.ListOptions{})
@@ -219,13 +219,3 @@ func (w *world) repaired() {
 		w.assert.Equal(v, w.mirror.Objects[key[len("ns/"):]].Labels["v"], key)
 	}
 }
-
-// t returns a TestingT for checks of the rig.
-func (w *world) t() require.TestingT { return must{w.assert} }
-
-// must ends the model at the first failure.
-type must struct{ *assert.Assertions }
-
-func (m must) Errorf(format string, args ...any) { m.Fail(fmt.Sprintf(format, args...)) }
-
-func (m must) FailNow() { panic("the model cannot go on") }

@@ -21,16 +21,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -48,7 +46,7 @@ func TestRepair(t *testing.T) {
 			require.NoError(t, r.GetStore().Add(testkit.PodAt("x", "1")))
 		}
 		damage()
-		r.recorder.Take()
+		r.Recorder.Take()
 		report := r.once(t, audit.Options{Content: true, Repair: true})
 		assert.Equal(t, []string{"missing ns/a", "different ns/b", "extra ns/x"}, found(report))
 		assert.True(t, report.Relisted)
@@ -58,7 +56,7 @@ func TestRepair(t *testing.T) {
 		assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 		assert.Equal(t, []string{
 			"delete ns/x 1 unknown", "add ns/a 2", "update ns/b 3 -> 3",
-		}, r.recorder.Take())
+		}, r.Recorder.Take())
 
 		damage()
 		report = r.once(t, audit.Options{Content: true, Repair: true})
@@ -119,7 +117,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunLogs: without OnReport, differences are logged, and nothing else.
+// TestRunLogs: without OnReport, differences are logged, also those of an audit that fails afterwards,
+// and nothing else.
 func TestRunLogs(t *testing.T) {
 	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -139,25 +138,17 @@ func TestRunLogs(t *testing.T) {
 			assert.Contains(t, line, "Warning: the cache is not what its server has")
 			assert.Contains(t, line, "confirmed 1 missing (missing ns/a)")
 		}
-		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.RunOptions{Options: audit.Options{Content: true, Source: src}}), "Options.Source")
-	})
-}
 
-// TestRunLogsWhatIsNotConfirmed: an audit that fails after it has found a difference is logged as a
-// warning, too.
-func TestRunLogsWhatIsNotConfirmed(t *testing.T) {
-	log := testkit.CaptureLog(t)
-	withRig(t, []string{"a"}, func(t *testing.T, r *rig) {
-		require.NoError(t, r.GetStore().Delete(r.stored("a")))
-		r.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
-		ctx, cancel := context.WithTimeout(t.Context(), 46*time.Minute)
-		defer cancel()
-		assert.ErrorIs(t, audit.Run(ctx, r, audit.RunOptions{}), context.DeadlineExceeded)
-		lines := testkit.About("audit", log.Take())
+		src.FailNext(cachetest.VerbList, nil, cachetest.InternalError())
+		short, end := context.WithTimeout(t.Context(), 46*time.Minute)
+		defer end()
+		assert.ErrorIs(t, audit.Run(short, r, audit.RunOptions{}), context.DeadlineExceeded)
+		lines = testkit.About("audit", log.Take())
 		require.NotEmpty(t, lines)
 		assert.Contains(t, lines[0], "Warning: an audit has found something, and could not be finished")
 		assert.Contains(t, lines[0], "1 missing, not confirmed (missing ns/a)")
 		assert.Contains(t, lines[0], "not confirmed: ")
+		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.RunOptions{Options: audit.Options{Content: true, Source: src}}), "Options.Source")
 	})
 }
 
@@ -201,28 +192,13 @@ func TestRunEndsWithItsInformer(t *testing.T) {
 	}
 }
 
-// TestPageThatHangs: if the server does not send a page, the audit ends and releases its slot after
-// a minute.
-func TestPageThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src, slots := pods("a"), kinformer.NewListSlots(1)
-		r := follow(t, src, src, nil, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
-		src.Script(cachetest.VerbList, cachetest.Fault{Until: make(chan struct{})})
-		report, err := audit.Once(t.Context(), r, audit.Options{})
-		assert.ErrorContains(t, err, "a page of the list has taken more than 1m0s")
-		assert.Equal(t, time.Minute, report.Took)
-		assert.True(t, r.once(t, audit.Options{}).Equal(), "the turn was given back")
-	})
-}
-
 // TestHistory: the results of audits are in Inspection and in Status, which is degraded until an
 // audit finds no difference.
 func TestHistory(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		known := func() (inspect.Inspection, []string) {
-			all, err := inspect.Of(r)
-			require.NoError(t, err)
-			return all, texts(all.Status)
+			all := informers.Inspected(t, r)
+			return all, informers.Texts(all.Status)
 		}
 		all, _ := known()
 		assert.Zero(t, all.Audits)
@@ -300,7 +276,7 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		src.Put(testkit.Pod("p000", "bad"))
 		src.Put(testkit.Pod("new", "bad"))
 		src.Put(testkit.Pod("p001", "2"))
-		r.calm()
+		r.Calm()
 		isRefused := func() {
 			for _, content := range []bool{false, true} {
 				report := r.once(t, audit.Options{Content: content, Repair: true})
@@ -312,10 +288,10 @@ func TestRefusedWhileRelisted(t *testing.T) {
 		strict.Store(false)
 		slow.Store(true)
 		require.NoError(t, kinformer.Relist(r))
-		r.calm()
+		r.Calm()
 		isRefused()
 		time.Sleep(time.Hour)
-		r.calm()
+		r.Calm()
 		isRefused()
 		slow.Store(false)
 		time.Sleep(2 * time.Hour)
@@ -367,9 +343,7 @@ func alike(t *testing.T, media string) cache.ListerWatcher {
 		list.Items = append(list.Items, *pod)
 		events = append(events, taptest.Frame(watch.Added, pod, media))
 	}
-	end := testkit.PodAt("", "5000")
-	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	events = append(events, taptest.Frame(watch.Bookmark, end, media))
+	events = append(events, taptest.Frame(watch.Bookmark, testkit.EndMark("5000").Object, media))
 	body := [][]byte{taptest.Encoded(list, media)}
 	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
 		switch query := r.URL.Query(); {
@@ -380,12 +354,7 @@ func alike(t *testing.T, media string) cache.ListerWatcher {
 		}
 		return body, false
 	}}
-	config := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	config.ContentType = media
-	config.Wrap(direct.Transport)
-	set, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	return direct.NewListWatch(set.CoreV1().RESTClient(), &corev1.Pod{}, "pods", "", nil)
+	return informers.ClientOver(t, wire, media, true)
 }
 
 // sharedLabels returns labels that two objects share. An object that was decoded by both may have
@@ -418,11 +387,9 @@ func TestWrittenParts(t *testing.T) {
 					report := r.once(t, audit.Options{Content: true, Repair: true})
 					assert.Greater(t, report.Confirmed[audit.Different], manyAlike/2)
 					assert.True(t, report.Relisted)
-					r.calm()
+					r.Calm()
 					assert.Empty(t, r.once(t, audit.Options{Content: true}).Found)
-					status, err := inspect.StatusOf(r)
-					require.NoError(t, err)
-					assert.EqualValues(t, 1, status.Decoding.Shared.Mutations)
+					assert.EqualValues(t, 1, informers.Status(t, r).Decoding.Shared.Mutations)
 					assert.Len(t, reports(), 1)
 				})
 			})
@@ -506,19 +473,19 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 		}
 		return src.List(o)
 	}}
-	r = &rig{Source: src, SharedIndexInformer: kinformer.New(lists, &corev1.Pod{}, kinformer.Options{})}
+	r = &rig{informers.Relisting{Source: src, SharedIndexInformer: kinformer.New(lists, &corev1.Pod{}, kinformer.Options{})}}
 	disturb = func() { d.do(r, stop) }
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.RunWithContext(ctx) }()
 	t.Cleanup(func() { stop(); <-ended })
-	r.calm()
+	r.Calm()
 	require.NoError(t, r.GetStore().Delete(r.stored("p000")))
 	r.Tick()
 	r.Bookmark()
-	r.calm()
+	r.Calm()
 	audited = true
 	report, err = audit.Once(t.Context(), r, audit.Options{Repair: true})
-	r.calm() // a page arrives for which the audit did not wait
+	r.Calm() // a page arrives for which the audit did not wait
 	return r, report, err, ctx.Err() != nil
 }
 
@@ -549,7 +516,7 @@ func TestDisturbed(t *testing.T) {
 						return
 					}
 					time.Sleep(2 * time.Hour)
-					r.calm()
+					r.Calm()
 					assert.Empty(t, r.once(t, audit.Options{Content: true}).Findings)
 				})
 			})

@@ -9,8 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,20 +35,46 @@ func TestMain(m *testing.M) {
 }
 
 func TestDefaultsFollowMode(t *testing.T) {
-	tests := map[string]struct {
-		given                config
-		wantObjects, wantAll int
+	for _, c := range []struct {
+		given           config
+		objects, rounds int
 	}{
-		"full":         {config{}, 100_000, 5},
-		"quick":        {config{quick: true}, 10_000, 3},
-		"what is said": {config{n: 7, rounds: 2}, 7, 2},
+		{config{}, 100_000, 5}, {config{quick: true}, 10_000, 3}, {config{n: 7, rounds: 2}, 7, 2},
+	} {
+		got := c.given.withDefaults()
+		assert.Equal(t, c.objects, got.n)
+		assert.Equal(t, c.rounds, got.rounds)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := test.given.withDefaults()
-			assert.Equal(t, test.wantObjects, got.n)
-			assert.Equal(t, test.wantAll, got.rounds)
-		})
+}
+
+// tinyObjects is the population of the rows.
+const tinyObjects = 200
+
+// TestEveryRow runs each row once on both sides with few objects. The workload must succeed, both
+// sides must end in the same state, and every figure must be a finite number. Rows have names of their own.
+func TestEveryRow(t *testing.T) {
+	names := map[string]bool{}
+	for _, w := range rows(tinyObjects) {
+		assert.NotEmpty(t, w.group, w.name)
+		assert.NotEmpty(t, w.title, w.name)
+		assert.False(t, names[w.name], "two rows are called %s", w.name)
+		names[w.name] = true
+		t.Run(w.name, func(t *testing.T) { tryTiny(t, w) })
+	}
+}
+
+func tryTiny(t *testing.T, w row) {
+	e := &env{sides: sides(), n: tinyObjects, seed: 1, scale: 0.001}
+	r := runner{env: e, sides: e.sides, rounds: 1, progress: io.Discard}
+	results, err := r.run(t.Context(), []row{w}, regexp.MustCompile(""))
+	require.NoError(t, err)
+	require.Len(t, results, 1)
+	require.NotEmpty(t, results[0].Measures)
+	for _, m := range results[0].Measures {
+		for side, samples := range m.Samples {
+			require.Len(t, samples, 1, "%s of %s", m.Name, e.sides[side].name)
+			assert.False(t, math.IsNaN(samples[0]) || math.IsInf(samples[0], 0), "%s of %s: %v", m.Name, e.sides[side].name, samples[0])
+		}
 	}
 }
 

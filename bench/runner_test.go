@@ -50,25 +50,20 @@ func TestSidesTakeTurnsAndEachRoundBeginsWithTheOther(t *testing.T) {
 	assert.Equal(t, []int{0, 1, 1, 0, 0, 1}, order)
 }
 
-func TestDifferentEndsFailTheRun(t *testing.T) {
-	_, _, err := runTest(t, 1, "", always("x", func(_ context.Context, s side) (outcome, error) {
+// TestErrorsNameRowSideAndRound checks the errors of a side, and of different ends.
+func TestErrorsNameRowSideAndRound(t *testing.T) {
+	broken := errors.New("broken")
+	_, _, err := runTest(t, 2, "", always("x/y", func(_ context.Context, s side) (outcome, error) {
+		return one(1, check{}), []error{nil, broken}[s.index]
+	}))
+	require.ErrorIs(t, err, broken)
+	assert.ErrorContains(t, err, "x/y: kinformer, round 1")
+	_, _, err = runTest(t, 1, "", always("x", func(_ context.Context, s side) (outcome, error) {
 		return one(1, check{Adds: int64(s.index)}), nil
 	}))
 	require.ErrorIs(t, err, errDiffer)
 	assert.ErrorContains(t, err, "round 1")
 	assert.ErrorContains(t, err, fmt.Sprintf("%+v and %+v", check{Adds: 0}, check{Adds: 1}))
-}
-
-func TestErrorsNameRowSideAndRound(t *testing.T) {
-	broken := errors.New("broken")
-	_, _, err := runTest(t, 2, "", always("x/y", func(_ context.Context, s side) (outcome, error) {
-		if s.index == 1 {
-			return outcome{}, broken
-		}
-		return one(1, check{}), nil
-	}))
-	require.ErrorIs(t, err, broken)
-	assert.ErrorContains(t, err, "x/y: kinformer, round 1")
 }
 
 func TestResultsKeepTheOrderOfTheRowsAndThePatternChooses(t *testing.T) {

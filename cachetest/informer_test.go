@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/cachetest"
@@ -34,10 +33,10 @@ var modes = []struct {
 }
 
 // started runs an informer of a source with a and b, and returns when the handler has received both.
-func started(t *testing.T, opts cachetest.Options) (*cachetest.Source, clientgo.SharedIndexInformer, *cachetest.Recorder) {
+func started(t *testing.T, mode cachetest.WatchListMode) (*cachetest.Source, clientgo.SharedIndexInformer, *cachetest.Recorder) {
 	t.Helper()
-	opts.NewList, opts.Objects = podList, pods("a", "b")
-	src, recorder := cachetest.New(opts), &cachetest.Recorder{}
+	src := cachetest.New(cachetest.Options{WatchList: mode, NewList: podList, Objects: pods("a", "b")})
+	recorder := &cachetest.Recorder{}
 	informer := startPods(t, src, recorder)
 	settle(t, src)
 	require.True(t, informer.HasSynced())
@@ -75,7 +74,7 @@ func TestInformerFollows(t *testing.T) {
 		for _, mode := range modes {
 			t.Run(name+" "+mode.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					src, informer, recorder := started(t, cachetest.Options{WatchList: mode.mode})
+					src, informer, recorder := started(t, mode.mode)
 					require.Equal(t, mode.start, requests(src))
 					c.do(src)
 					settle(t, src)
@@ -93,7 +92,7 @@ func TestInformerFollows(t *testing.T) {
 func TestInformerBearsAnOutage(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			src, _, _ := started(t, cachetest.Options{WatchList: mode.mode})
+			src, _, _ := started(t, mode.mode)
 			end := src.Outage(cachetest.ConnectionRefused())
 			relabel(src, "a", "1")
 			require.Contains(t, unsettled(t, src), `handler 1 [default/a: has "2", not "4"]`)
@@ -124,19 +123,15 @@ func TestInformerOnAnEmptySource(t *testing.T) {
 func TestInformerOfUnstructuredObjects(t *testing.T) {
 	for _, mode := range modes {
 		synctest.Test(t, func(t *testing.T) {
-			widget := &unstructured.Unstructured{}
-			widget.SetAPIVersion("example.com/v1")
-			widget.SetKind("Widget")
-			widget.SetName("w")
 			src := cachetest.New(cachetest.Options{WatchList: mode.mode})
-			src.Create(widget)
+			src.Create(widget())
 			src.Tick()
 
 			var recorder cachetest.Recorder
-			informer := clientgo.NewSharedIndexInformer(src, widget.DeepCopy(), 0, clientgo.Indexers{})
+			informer := clientgo.NewSharedIndexInformer(src, widget(), 0, clientgo.Indexers{})
 			_, err := informer.AddEventHandler(src.Track(&recorder))
 			require.NoError(t, err)
-			run(t, informer.RunWithContext)
+			run(t, informer)
 			settle(t, src)
 			src.Tick()
 			src.Bookmark()
@@ -184,6 +179,7 @@ func TestSettleNamesWhatIsMissing(t *testing.T) {
 func TestSettleErrorIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pods(strings.Split("abcdefghij", "")...)...)
+		require.ErrorIs(t, src.Settle(t.Context()), cachetest.ErrNothingTracked)
 		for range 9 {
 			src.Track(nil)
 		}
@@ -194,41 +190,24 @@ func TestSettleErrorIsBounded(t *testing.T) {
 	})
 }
 
-func TestSettleWithoutHandlersIsAnError(t *testing.T) {
-	require.ErrorIs(t, cachetest.Of().Settle(t.Context()), cachetest.ErrNothingTracked)
-}
-
+// TestSettleWaitsForTheLastHandler: Settle waits for each handler until it is forgotten.
 func TestSettleWaitsForTheLastHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of()
-		handlers := []*cachetest.Tracked{src.Track(nil), src.Track(nil)}
+		first, second, goes := src.Track(nil), src.Track(nil), src.Track(nil)
 		stored := src.Create(pod("a"))
 		settled := make(chan error, 1)
 		go func() { settled <- src.Settle(t.Context()) }()
-		for _, handler := range handlers {
+		for _, do := range []func(){func() { first.OnAdd(stored, false) }, func() { second.OnAdd(stored, false) }, goes.Forget} {
 			synctest.Wait()
 			require.Empty(t, settled)
-			handler.OnAdd(stored, false)
+			do()
 		}
 		require.NoError(t, <-settled)
-	})
-}
-
-func TestForgottenHandlersAreNotWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := cachetest.Of(pod("a"))
-		stays, goes := src.Track(nil), src.Track(nil)
-		stays.OnAdd(src.Get("default", "a"), true)
-		settled := make(chan error, 1)
-		go func() { settled <- src.Settle(t.Context()) }()
-		synctest.Wait()
-		require.Empty(t, settled)
 		goes.Forget()
-		goes.Forget()
-		require.NoError(t, <-settled)
-		goes.OnAdd(src.Get("default", "a"), true)
+		goes.OnAdd(stored, true)
 		require.NoError(t, src.Settle(t.Context()))
-		goes.OnDelete(src.Get("default", "a"))
+		goes.OnDelete(stored)
 		require.NoError(t, src.Settle(t.Context()))
 	})
 }
@@ -343,21 +322,11 @@ func TestVersionForTransformsThatClearTheResourceVersion(t *testing.T) {
 		}))
 		_, err := informer.AddEventHandler(src.Track(nil))
 		require.NoError(t, err)
-		run(t, informer.RunWithContext)
+		run(t, informer)
 		settle(t, src)
 		relabel(src, "a", "1")
 		settle(t, src)
 	})
-}
-
-func TestSettleOutsideABubble(t *testing.T) {
-	src := cachetest.Of(pods("a", "b")...)
-	var recorder cachetest.Recorder
-	startPods(t, src, &recorder)
-	for range 100 {
-		cachetest.PatchAs(src, "default", "a", func(p *corev1.Pod) { p.Generation++ })
-	}
-	require.NoError(t, src.Settle(t.Context()))
 }
 
 func versioned(name, rv string) *corev1.Pod {

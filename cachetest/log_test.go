@@ -29,15 +29,12 @@ func (l *eventLog) check() error {
 	return nil
 }
 
-// history is the reference for a log: the complete state after each write.
-type history map[uint64]map[string]runtime.Object
-
 // TestLogAgainstHistory does random writes, compactions and rewinds, and compares every state that the
 // log can still restore with the recorded one.
 func TestLogAgainstHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New(Options{})
-		past := history{1: {}}
+		past := map[uint64]map[string]runtime.Object{1: {}} // the complete state after each write
 		t.Repeat(map[string]func(*rapid.T){
 			"write": func(t *rapid.T) {
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")

@@ -4,15 +4,13 @@
 package cachetest_test
 
 import (
-	"context"
-	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -41,31 +39,33 @@ func label(value string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = map[string]string{"l": value} }
 }
 
-// relabel updates the pod.
 func relabel(src *cachetest.Source, name, value string) {
 	cachetest.PatchAs(src, "default", name, label(value))
 }
 
-// startPods runs client-go's informer for pods in a bubble, with recorder as
-// its tracked handler, until the test ends.
+// startPods runs client-go's informer for pods, with recorder as its tracked handler, until the test
+// ends.
 func startPods(t *testing.T, src *cachetest.Source, recorder *cachetest.Recorder) clientgo.SharedIndexInformer {
 	t.Helper()
 	informer := clientgo.NewSharedIndexInformer(src, &corev1.Pod{}, 0, clientgo.Indexers{})
 	_, err := informer.AddEventHandler(src.Track(recorder))
 	require.NoError(t, err)
-	run(t, informer.RunWithContext)
+	run(t, informer)
 	return informer
 }
 
-// run runs f until the test ends, and then waits for it.
-func run(t *testing.T, f func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() { f(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		group.Wait()
-	})
+// run runs an informer until the test ends.
+func run(t *testing.T, informer clientgo.SharedIndexInformer) {
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
+}
+
+// widget returns an object of a kind without a Go type.
+func widget() *unstructured.Unstructured {
+	w := &unstructured.Unstructured{}
+	w.SetAPIVersion("example.com/v1")
+	w.SetKind("Widget")
+	w.SetName("w")
+	return w
 }
 
 // settle waits for the handlers, and until all goroutines are idle.
@@ -151,5 +151,3 @@ func watchListFrom(rv string) metav1.ListOptions {
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	}
 }
-
-func formatLast(rv uint64) string { return strconv.FormatUint(rv, 10) }

@@ -6,6 +6,7 @@ package cachetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestWatchBeginsWithTheState(t *testing.T) {
@@ -116,9 +118,6 @@ func TestWatchListModes(t *testing.T) {
 }
 
 func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
-	widget := &unstructured.Unstructured{}
-	widget.SetAPIVersion("example.com/v1")
-	widget.SetKind("Widget")
 	widgetList := func() runtime.Object {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("example.com/v1")
@@ -131,8 +130,8 @@ func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
 	}{
 		{cachetest.Options{NewList: podList}, &corev1.Pod{}},
 		{cachetest.Options{Example: pod("a")}, &corev1.Pod{}},
-		{cachetest.Options{NewList: widgetList}, widget},
-		{cachetest.Options{Example: widget}, widget},
+		{cachetest.Options{NewList: widgetList}, widget()},
+		{cachetest.Options{Example: widget()}, widget()},
 	} {
 		w := open(t, cachetest.New(c.opts), watchListFrom(""))
 		event := <-w.ResultChan()
@@ -158,6 +157,7 @@ func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
 	})
 }
 
+// TestStopLeavesNothingBehind: when Stop has returned, the stream has ended. It also ends with its context.
 func TestStopLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
@@ -172,17 +172,14 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 			require.Fail(t, "Stop has returned before the stream had ended")
 		}
 		w.Stop()
-	})
-}
 
-func TestStreamEndsWithItsContext(t *testing.T) {
-	src := cachetest.Of()
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := src.WatchWithContext(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
-	cancel()
-	requireEnd(t, w)
-	require.NoError(t, src.WaitNotWatching(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		w, err := src.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "2"})
+		require.NoError(t, err)
+		cancel()
+		requireEnd(t, w)
+		require.NoError(t, src.WaitNotWatching(t.Context()))
+	})
 }
 
 func TestTimeoutSecondsWhenHonored(t *testing.T) {
@@ -205,44 +202,25 @@ func TestBufferTakesEventsWithoutAReader(t *testing.T) {
 	})
 }
 
-// TestManyWatches has concurrent writers and readers: each reader, regardless of its first version,
-// must end with the source's state.
+// TestManyWatches has concurrent writers and informers, outside of a bubble: each informer, regardless of
+// its first version, must end with the source's state.
 func TestManyWatches(t *testing.T) {
 	src := cachetest.Of(pods("a", "b", "c", "d")...)
-	const writes = 200
-	last := formatLast(src.ResourceVersion() + 2*writes)
 	var group sync.WaitGroup
-	replicas := make([]map[string]string, 20)
-	for i := range replicas {
-		w := open(t, src, watchListFrom(""))
-		group.Go(func() { replicas[i] = replicate(w, last) })
-	}
 	for _, name := range []string{"a", "b"} {
 		group.Go(func() {
-			for range writes {
+			for range 200 {
 				cachetest.PatchAs(src, "default", name, func(p *corev1.Pod) { p.Generation++ })
 			}
 		})
 	}
+	for range 20 {
+		startPods(t, src, &cachetest.Recorder{})
+	}
 	group.Wait()
-	for _, replica := range replicas {
-		require.Equal(t, src.Versions(), replica)
-	}
-}
-
-// replicate applies events until the one with the last version.
-func replicate(w watch.Interface, last string) map[string]string {
-	replica := map[string]string{}
-	for event := range w.ResultChan() {
-		m := event.Object.(metav1.Object)
-		if event.Type != watch.Bookmark {
-			replica[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
-		}
-		if m.GetResourceVersion() == last {
-			break
-		}
-	}
-	return replica
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	defer cancel()
+	require.NoError(t, src.Settle(ctx))
 }
 
 // watched is a stream of the model: the lines still to be delivered, and whether it ends after them.
@@ -294,7 +272,7 @@ func (m *watchModel) write(t *rapid.T) {
 // watch opens a stream from any version after 0.
 func (m *watchModel) watch(t *rapid.T) {
 	from := rapid.Uint64Range(1, m.src.ResourceVersion()).Draw(t, "from")
-	opened, err := m.src.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: formatLast(from)})
+	opened, err := m.src.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: fmt.Sprint(from)})
 	require.NoError(t, err)
 	w := &watched{Interface: opened}
 	if from < m.compacted {
@@ -305,7 +283,6 @@ func (m *watchModel) watch(t *rapid.T) {
 	m.open = append(m.open, w)
 }
 
-// read reads the next event of one of the streams.
 func (m *watchModel) read(t *rapid.T) {
 	if len(m.open) == 0 {
 		t.Skip("nothing is open")
@@ -355,9 +332,7 @@ func TestErrorsAreTheOnesClientsLookFor(t *testing.T) {
 	require.True(t, isTooLarge(cachetest.TooLargeResourceVersion(2, 1)))
 	require.True(t, apierrors.IsInternalError(cachetest.InternalError()))
 	require.True(t, utilnet.IsConnectionRefused(cachetest.ConnectionRefused()))
-}
 
-func TestErrorEventCarriesTheStatus(t *testing.T) {
 	event := cachetest.ErrorEvent(cachetest.Expired())
 	require.Equal(t, watch.Error, event.Type)
 	require.True(t, apierrors.IsResourceExpired(apierrors.FromObject(event.Object)))
@@ -365,26 +340,23 @@ func TestErrorEventCarriesTheStatus(t *testing.T) {
 	require.True(t, apierrors.IsInternalError(apierrors.FromObject(event.Object)))
 }
 
-func TestFailNextTakesOneRequestEach(t *testing.T) {
+func TestFaultsTakeOneRequestOfTheirVerbEach(t *testing.T) {
 	src := cachetest.Of(pod("a"))
 	first, third := errors.New("first"), errors.New("third")
 	src.FailNext(cachetest.VerbList, first, nil, third)
+	src.FailNext(cachetest.VerbWatchList, first)
+	src.Script(cachetest.VerbList, cachetest.Fault{}, cachetest.Fault{Panic: "boom"})
+	open(t, src, bookmarksFrom("2"))
 	for _, want := range []error{first, nil, third, nil} {
 		_, err := src.List(metav1.ListOptions{})
 		require.ErrorIs(t, err, want)
 	}
-}
-
-func TestFaultsBelongToTheirVerb(t *testing.T) {
-	src := cachetest.Of(pod("a"))
-	boom := errors.New("boom")
-	src.FailNext(cachetest.VerbWatchList, boom)
-	open(t, src, bookmarksFrom("2"))
-	_, err := src.List(metav1.ListOptions{})
-	require.NoError(t, err)
-	_, err = src.Watch(watchListFrom(""))
-	require.ErrorIs(t, err, boom)
+	_, err := src.Watch(watchListFrom(""))
+	require.ErrorIs(t, err, first)
 	open(t, src, watchListFrom(""))
+	require.PanicsWithValue(t, "boom", func() { _, _ = src.List(metav1.ListOptions{}) })
+	_, err = src.List(metav1.ListOptions{})
+	require.NoError(t, err)
 }
 
 func TestHeldRequestEndsWithItsContext(t *testing.T) {
@@ -432,14 +404,6 @@ func TestLateAnswers(t *testing.T) {
 		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
 		w.Stop()
 	})
-}
-
-func TestPanicInsideList(t *testing.T) {
-	src := cachetest.Of()
-	src.Script(cachetest.VerbList, cachetest.Fault{Panic: "boom"})
-	require.PanicsWithValue(t, "boom", func() { _, _ = src.List(metav1.ListOptions{}) })
-	_, err := src.List(metav1.ListOptions{})
-	require.NoError(t, err)
 }
 
 func TestOutage(t *testing.T) {
@@ -493,32 +457,34 @@ func TestPartition(t *testing.T) {
 }
 
 func TestStreamScripts(t *testing.T) {
-	scripted := func(t *testing.T, script cachetest.StreamScript, options metav1.ListOptions) watch.Interface {
-		src := cachetest.Of(pods("a", "b")...)
-		src.Script(cachetest.VerbWatch, cachetest.Fault{Stream: script})
-		src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: script})
-		return open(t, src, options)
-	}
-	t.Run("cut at once", func(t *testing.T) {
-		requireEnd(t, scripted(t, cachetest.StreamScript{Cut: true}, metav1.ListOptions{}))
-	})
-	t.Run("cut after one", func(t *testing.T) {
-		w := scripted(t, cachetest.StreamScript{Cut: true, CutAfter: 1}, metav1.ListOptions{})
-		require.Equal(t, []string{"ADDED a 2"}, take(t, w, 1))
-		requireEnd(t, w)
-	})
-	t.Run("first", func(t *testing.T) {
-		first := []watch.Event{cachetest.ErrorEvent(cachetest.InternalError()), {Type: watch.Added, Object: pod("x")}}
-		w := scripted(t, cachetest.StreamScript{First: first}, metav1.ListOptions{})
-		require.Equal(t, []string{"ERROR InternalError", "ADDED x ", "ADDED a 2"}, take(t, w, 3))
-	})
-	t.Run("no end of the initial events", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			w := scripted(t, cachetest.StreamScript{OmitInitialEventsEnd: true}, watchListFrom(""))
-			require.Equal(t, []string{"ADDED a 2", "ADDED b 3"}, take(t, w, 2))
-			requireSilent(t, w)
+	first := []watch.Event{cachetest.ErrorEvent(cachetest.InternalError()), {Type: watch.Added, Object: pod("x")}}
+	for name, c := range map[string]struct {
+		script  cachetest.StreamScript
+		options metav1.ListOptions
+		events  []string
+	}{
+		"cut at once":   {cachetest.StreamScript{Cut: true}, metav1.ListOptions{}, []string{}},
+		"cut after one": {cachetest.StreamScript{Cut: true, CutAfter: 1}, metav1.ListOptions{}, []string{"ADDED a 2"}},
+		"first": {cachetest.StreamScript{First: first}, metav1.ListOptions{},
+			[]string{"ERROR InternalError", "ADDED x ", "ADDED a 2", "ADDED b 3"}},
+		"no end of the initial events": {cachetest.StreamScript{OmitInitialEventsEnd: true}, watchListFrom(""),
+			[]string{"ADDED a 2", "ADDED b 3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				src := cachetest.Of(pods("a", "b")...)
+				src.Script(cachetest.VerbWatch, cachetest.Fault{Stream: c.script})
+				src.Script(cachetest.VerbWatchList, cachetest.Fault{Stream: c.script})
+				w := open(t, src, c.options)
+				require.Equal(t, c.events, take(t, w, len(c.events)))
+				if c.script.Cut {
+					requireEnd(t, w)
+				} else {
+					requireSilent(t, w)
+				}
+			})
 		})
-	})
+	}
 }
 
 func TestInjectedEventsKeepTheirPlace(t *testing.T) {
@@ -546,9 +512,6 @@ func TestGarbageIsDeliveredAsItIs(t *testing.T) {
 	for _, want := range garbage {
 		require.Equal(t, want, <-w.ResultChan())
 	}
-}
-
-func TestGarbageForMetadataInformers(t *testing.T) {
 	require.Len(t, cachetest.Garbage(&metav1.PartialObjectMetadata{}), len(cachetest.Garbage(pod("a")))-1)
 }
 
@@ -560,18 +523,6 @@ func TestResend(t *testing.T) {
 	src.Resend(4, 2, 3)
 	require.Equal(t, []string{"DELETED a 4", "ADDED a 2", "MODIFIED a 3"}, take(t, w, 3))
 	require.Panics(t, func() { src.Resend(9) })
-}
-
-func TestCutComesAfterWhatWasWritten(t *testing.T) {
-	src := cachetest.Of(pod("a"))
-	w := open(t, src, metav1.ListOptions{ResourceVersion: "2"})
-	relabel(src, "a", "1")
-	src.Cut()
-	relabel(src, "a", "2")
-	require.Equal(t, []string{"MODIFIED a 3"}, take(t, w, 1))
-	requireEnd(t, w)
-	next := open(t, src, metav1.ListOptions{ResourceVersion: "3"})
-	require.Equal(t, []string{"MODIFIED a 4"}, take(t, next, 1))
 }
 
 func TestBreakLosesWhatWasNotDelivered(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
@@ -59,6 +59,12 @@ func serving(objects ...runtime.Object) *testkit.Server {
 		list.Items = append(list.Items, runtime.RawExtension{Object: obj})
 	}
 	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: testkit.Watches()}
+}
+
+// refusing returns a server whose lists fail with err.
+func refusing(err error) *testkit.Server {
+	list := func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }
+	return &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: list}
 }
 
 func get(h http.Handler, query string) *httptest.ResponseRecorder {
@@ -183,46 +189,66 @@ func TestScript(t *testing.T) {
 	assert.Contains(t, answer.Header().Get("Content-Security-Policy"), "; script-src '"+hash+"'; connect-src 'self'; ")
 }
 
-const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)>"
+const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)></td></main><base href=//127.0.0.2/>" +
+	"<iframe src=\"javascript:alert(2)\"></iframe><style>*{display:none}</style>\" onmouseover=\"alert(3)\" style=\"display:none\""
 
 // TestHostileTexts: texts of servers, handlers and functions are escaped, on one line, and
-// shortened.
+// shortened: pages have the same elements and attributes as with harmless texts.
 func TestHostileTexts(t *testing.T) {
 	testkit.Reports(t)
+	testkit.QuietPanics(t)
+	harmless := elementsOf(t, "harmless", "b")
+	assert.Greater(t, strings.Count(harmless[2], "<"), 100)
+	assert.Equal(t, harmless, elementsOf(t, hostile, "<b>"))
+}
+
+// elementsOf runs informers whose texts are all text, some with a long tail, checks their pages, and
+// returns the elements of the pages.
+func elementsOf(t *testing.T, text, tail string) (elements []string) {
 	synctest.Test(t, func(t *testing.T) {
-		long := hostile + strings.Repeat("<b>", 10_000)
-		server := serving(testkit.PodAt(hostile, "1"))
-		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return nil, errors.New(hostile)
-		}
-		failing := follow(t, server, &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: long})
-		fine := follow(t, serving(testkit.PodAt(hostile, "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: long}))
+		long := text + strings.Repeat(tail, 10_000)
+		failing := follow(t, refusing(errors.New(text)), &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: long})
+		fine := follow(t, serving(testkit.PodAt(text, "1")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
+			handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic(text) }}
+			_, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Name: long}))
 			require.NoError(t, err)
-			require.NoError(t, informer.AddIndexers(cache.Indexers{long: func(any) ([]string, error) { return []string{hostile}, errors.New(hostile) }}))
-		}, kinformer.Options{})
-		key := url.QueryEscape("ns/" + hostile)
+		}, kinformer.Options{Indexers: cache.Indexers{
+			long: func(any) ([]string, error) { return []string{text}, nil },
+			text: func(any) ([]string, error) { return nil, errors.New(text) },
+		}})
+		one, key := idOf(t, fine), url.QueryEscape("ns/"+text)
 		for _, h := range []http.Handler{Handler(Options{}), Handler(Options{Objects: true})} {
-			for _, query := range []string{"", idOf(t, failing), idOf(t, fine), idOf(t, fine) + "&keys", idOf(t, fine) + "&key=" + key,
-				idOf(t, fine) + "&index=" + url.QueryEscape(long) + "&value=" + url.QueryEscape(hostile), "from=" + url.QueryEscape(hostile)} {
-				page := strings.ReplaceAll(get(h, query).Body.String(), ownScript, "")
-				for _, bad := range []string{"<script", "<img", "<b>", "\x00", "\u202e", "alert(1)\"", "\xff"} {
+			for _, query := range []string{
+				"", idOf(t, failing), one, one + "&keys", one + "&key=" + key, one + "&key=x" + key, "id=" + key, "from=" + key, one + "&index=x" + key,
+				one + "&index=" + url.QueryEscape(long) + "&value=" + url.QueryEscape(text),
+			} {
+				page := get(h, query).Body.String()
+				elements = append(elements, skeleton(page))
+				for _, bad := range []string{"<img", "<b>", "\x00", "\u202e", "\xff"} {
 					assert.NotContains(t, page, bad, query)
 				}
 				assert.Less(t, len(page), 40_000, query)
-				text := get(h, query+"&format=text").Body.String()
-				assert.NotContains(t, text, "\x00")
-				assert.NotContains(t, text, "\u202e")
+				plain := get(h, query+"&format=text").Body.String()
+				assert.NotContains(t, plain, "\x00")
+				assert.NotContains(t, plain, "\u202e")
 				assert.True(t, json.Valid(get(h, query+"&format=json").Body.Bytes()))
 			}
-			assert.Contains(t, get(h, idOf(t, failing)).Body.String(), "&lt;script&gt;alert(1)&lt;/script&gt;")
+			assert.Contains(t, get(h, idOf(t, failing)).Body.String(), html.EscapeString(text[:min(25, len(text))]))
 			assert.Contains(t, get(h, "").Body.String(), `<span class="state failing">failing</span>`)
 		}
-		assert.Len(t, strings.Split(strings.TrimSpace(get(Handler(Options{}), "format=text").Body.String()), "\n"), 5, "one line for each")
+		lines := strings.Split(strings.TrimSpace(get(Handler(Options{}), "format=text").Body.String()), "\n")
+		assert.Len(t, lines, 5, "one line for each")
 	})
+	return elements
 }
 
-// TestStates: each state has its word, which the page colors.
+// skeleton returns the elements of a page and the names of their attributes.
+func skeleton(page string) string {
+	elements := strings.Join(regexp.MustCompile(`<[^>]*>`).FindAllString(page, -1), "")
+	return regexp.MustCompile(`="[^"]*"`).ReplaceAllString(elements, "")
+}
+
+// TestStates: each state has its word and its color.
 func TestStates(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -233,9 +259,7 @@ func TestStates(t *testing.T) {
 			return nil, errors.New("no")
 		}
 		follow(t, blocked, &corev1.Pod{}, nil, kinformer.Options{})
-		follow(t, &testkit.Server{NoStream: true, OnWatch: testkit.Watches(), OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			return nil, testkit.ErrForbidden
-		}}, &corev1.Pod{}, nil, kinformer.Options{})
+		follow(t, refusing(testkit.ErrForbidden), &corev1.Pod{}, nil, kinformer.Options{})
 		add := func(f func(any)) func(cache.SharedIndexInformer) {
 			return func(informer cache.SharedIndexInformer) {
 				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: f})
@@ -255,13 +279,17 @@ func TestStates(t *testing.T) {
 		var states []string
 		for _, r := range table.Informers {
 			states = append(states, r.State)
-			assert.Contains(t, style, "."+r.State)
 		}
 		assert.Equal(t, []string{"starting", "failing", "stuck", "degraded", "stopped"}, states)
 		assert.Equal(t, 2.0, table.Informers[2].Lag)
 		assert.Equal(t, 1, table.Informers[2].Pending)
 		close(release)
 	})
+	for state, color := range map[string]string{
+		"ok": "dafbe1", "starting": "ddf4ff", "degraded": "fff8c5", "stuck": "ffd8d3", "failing": "ffd8d3", "stopped": "eaeef2",
+	} {
+		assert.Regexp(t, `\.`+state+`[^}]*{background:#`+color+`}`, style)
+	}
 }
 
 // TestRates: a rate covers the time since the last request.
@@ -278,7 +306,7 @@ func TestRates(t *testing.T) {
 		}
 		assert.Zero(t, rate())
 		for i := range 20 {
-			w.Events <- watch.Event{Type: watch.Added, Object: testkit.PodAt(fmt.Sprint(i), fmt.Sprint(6+i))}
+			w.Events <- testkit.Added(fmt.Sprint(i), fmt.Sprint(6+i))
 		}
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, 2.0, rate())
@@ -449,7 +477,7 @@ func TestChartOnThePage(t *testing.T) {
 		assert.Contains(t, page, "The next look begins a line.")
 		assert.Contains(t, page, `data-every="2"`)
 		for i := range 20 {
-			w.Events <- watch.Event{Type: watch.Added, Object: testkit.PodAt(fmt.Sprint(i), fmt.Sprint(6+i))}
+			w.Events <- testkit.Added(fmt.Sprint(i), fmt.Sprint(6+i))
 		}
 		time.Sleep(10 * time.Second)
 		get(h, id+"&format=json")
@@ -464,6 +492,9 @@ func TestChartOnThePage(t *testing.T) {
 }
 
 const hidden = "hunter2"
+
+// byOneValue has an index of one value, which all objects have.
+var byOneValue = cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}
 
 // everywhere returns all queries for an informer with an object ns/a and an index "i" with the
 // value "v", in all formats.
@@ -545,9 +576,9 @@ func TestObjects(t *testing.T) {
 		pod.Labels = map[string]string{"l": "<b>"}
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: hidden}}
 		pod.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": hidden, "kept": "yes"}
-		informer := follow(t, serving(pod, testkit.PodAt("b", "2")), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil }}))
-		}, kinformer.Options{})
+		informer := follow(t, serving(pod, testkit.PodAt("b", "2")), &corev1.Pod{}, nil, kinformer.Options{Indexers: cache.Indexers{
+			"i": func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Name}, nil },
+		}})
 		h, id := Handler(Options{Objects: true}), idOf(t, informer)
 		assert.ElementsMatch(t, []string{"ns/a", "ns/b"}, decoded[keysView](t, get(h, id+"&keys&format=json")).Keys)
 		assert.Equal(t, "ns/b\n", get(h, id+"&index=i&value=b&format=text").Body.String())
@@ -593,9 +624,8 @@ func TestSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				informer := follow(t, serving(tc.object), tc.example, func(informer cache.SharedIndexInformer) {
-					require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}))
-				}, tc.options)
+				tc.options.Indexers = byOneValue
+				informer := follow(t, serving(tc.object), tc.example, nil, tc.options)
 				h := Handler(Options{Objects: true})
 				require.Len(t, informer.GetStore().ListKeys(), 1)
 				for _, query := range everywhere(t, informer) {
@@ -751,17 +781,13 @@ func TestHugeTable(t *testing.T) {
 		for i := range mostRows + 1 {
 			server := serving(testkit.PodAt("pod-0", "1"))
 			if i%2 == 0 {
-				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-					return nil, errors.New(bloated(i))
-				}
+				server = refusing(errors.New(bloated(i)))
 			}
-			follow(t, server, &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-				indexers := cache.Indexers{}
-				for n := range 10 {
-					indexers[bloated(n)] = failingOnce(n)
-				}
-				require.NoError(t, informer.AddIndexers(indexers))
-			}, kinformer.Options{ObjectDescription: bloated(i)})
+			indexers := cache.Indexers{}
+			for n := range 10 {
+				indexers[bloated(n)] = failingOnce(n)
+			}
+			follow(t, server, &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: bloated(i), Indexers: indexers})
 		}
 		h := Handler(Options{Objects: true})
 		for _, format := range []string{"", "format=json", "format=text"} {
@@ -782,9 +808,7 @@ func TestHugeKeys(t *testing.T) {
 		for i := range mostKeys + 1 {
 			objects = append(objects, testkit.PodAt(bloated(i), "1"))
 		}
-		informer := follow(t, serving(objects...), &corev1.Pod{}, func(informer cache.SharedIndexInformer) {
-			require.NoError(t, informer.AddIndexers(cache.Indexers{"i": func(any) ([]string, error) { return []string{"v"}, nil }}))
-		}, kinformer.Options{})
+		informer := follow(t, serving(objects...), &corev1.Pod{}, nil, kinformer.Options{Indexers: byOneValue})
 		h := Handler(Options{Objects: true})
 		for _, query := range everywhere(t, informer) {
 			assertBounded(t, h, query)

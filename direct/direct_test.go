@@ -50,31 +50,23 @@ func TestOtherRequestsAsTheyAre(t *testing.T) {
 	assert.Same(t, request, b.requests[0])
 }
 
-// TestWrapping: WrappedRoundTripper returns the transport below, and CloseIdleConnections reaches it.
-func TestWrapping(t *testing.T) {
-	b := &below{}
-	rt := Transport(b)
-	assert.Same(t, b, rt.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper())
-	(&http.Client{Transport: rt}).CloseIdleConnections()
-	assert.Equal(t, 1, b.closed)
-	assert.Equal(t, http.DefaultTransport, Transport(nil).(*transport).next)
-}
-
 // wrapper is a transport whose only other method returns the transport that it wraps.
 type wrapper struct{ http.RoundTripper }
 
 func (w wrapper) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }
 
-// TestIdleConnectionsBelowOthers: CloseIdleConnections reaches a transport below others that lack the
-// method, and does nothing if there is none.
-func TestIdleConnectionsBelowOthers(t *testing.T) {
+// TestWrapping: WrappedRoundTripper returns the transport below. CloseIdleConnections reaches it, also below others that
+// lack the method, and does nothing if there is none.
+func TestWrapping(t *testing.T) {
 	b := &below{}
-	(&http.Client{Transport: Transport(wrapper{wrapper{b}})}).CloseIdleConnections()
-	assert.Equal(t, 1, b.closed)
+	rt := Transport(b)
+	assert.Same(t, b, rt.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper())
+	assert.Equal(t, http.DefaultTransport, Transport(nil).(*transport).next)
 	var hidden struct{ http.RoundTripper }
-	for _, next := range []http.RoundTripper{hidden, wrapper{nil}} {
+	for _, next := range []http.RoundTripper{b, wrapper{wrapper{b}}, hidden, wrapper{nil}} {
 		(&http.Client{Transport: Transport(next)}).CloseIdleConnections()
 	}
+	assert.Equal(t, 2, b.closed)
 }
 
 // TestNewListWatch: NewListWatch requests the resource, with the tweak applied, and in protobuf if the

@@ -5,6 +5,10 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,20 +26,21 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/beside"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // audits audits f repeatedly, with each of options in turn, until stop is called. stop waits for enough
 // successful audits and returns all reports with findings.
-func audits(ctx context.Context, f *followed, options ...audit.Options) (stop func(t *testing.T, enough int64) (found []audit.Report)) {
-	auditing, cancel := context.WithCancel(ctx)
+func audits(t *testing.T, ctx context.Context, f *followed, options ...audit.Options) (stop func(enough int64) (found []audit.Report)) {
 	var done atomic.Int64
 	var found []audit.Report
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 0; auditing.Err() == nil; n++ {
-			report, err := audit.Once(auditing, f, options[n%len(options)])
+	end := testkit.InBackground(t, func(ctx context.Context) {
+		for n := 0; ctx.Err() == nil; n++ {
+			report, err := audit.Once(ctx, f, options[n%len(options)])
 			if err == nil {
 				done.Add(1)
 			}
@@ -44,14 +49,13 @@ func audits(ctx context.Context, f *followed, options ...audit.Options) (stop fu
 			}
 			select { // an audit of a stopped server fails at once
 			case <-time.After(50 * time.Millisecond):
-			case <-auditing.Done():
+			case <-ctx.Done():
 			}
 		}
-	}()
-	return func(t *testing.T, enough int64) []audit.Report {
+	})
+	return func(enough int64) []audit.Report {
 		assert.NoError(t, until(ctx, func() bool { return done.Load() >= enough }))
-		cancel()
-		<-ended
+		end()
 		t.Logf("%d audits", done.Load())
 		return found
 	}
@@ -69,27 +73,24 @@ func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.L
 	require.NoError(t, err)
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	if r.Name == "crd-dynamic" {
-		resource = schema.GroupVersionResource{Group: follow.Widget.Group, Version: follow.Widget.Version, Resource: "widgets"}
+		resource = follow.Widget.Resource()
 	}
-	return &cache.ListWatch{ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(resource).Namespace(follow.Namespace).List(ctx, o)
-	}}
+	return follow.ListWatchOf(client.Resource(resource).Namespace(follow.Namespace))
 }
 
 // TestAudit checks that audits find nothing during writes, restarts and expired versions, and that they
 // find and repair later corruption.
 func TestAudit(t *testing.T) {
 	everyWay(t, func(t *testing.T, ctx context.Context, srv *apiserver.Server, r *follow.Resource, m follow.Mode) {
-		w := startWriters(ctx, r, 4)
-		f := startFollowing(t, ctx, r, m)
-		stop := audits(ctx, f, audit.Options{}, audit.Options{Content: true})
+		w := startWriters(ctx, 4, writesTo(r))
+		f := startFollowing(t, ctx, r, m, kinformer.Options{})
+		stop := audits(t, ctx, f, audit.Options{}, audit.Options{Content: true})
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
 		_, err := srv.Compact(ctx)
 		require.NoError(t, err)
-		require.NoError(t, srv.Kill())
-		require.NoError(t, srv.Restart(ctx))
+		restart(t, ctx, srv)
 		require.NoError(t, w.awaitWrites(ctx, someWrites/2))
-		assert.Empty(t, stop(t, 4))
+		assert.Empty(t, stop(4))
 		w.finish()
 		f.check(t, ctx, r)
 
@@ -114,4 +115,72 @@ func TestAudit(t *testing.T) {
 		}))
 		assert.Equal(t, listed(t, ctx, r), checker.ContentsOf(f.GetStore().List()))
 	})
+}
+
+// TestAuditOfARestoredServer restores a backup of etcd. Informers keep objects that no longer exist, and
+// receive no event. An audit finds that the cache is ahead and repairs it. The test shortens the pause of
+// such an audit, a global variable, and must not be parallel.
+func TestAuditOfARestoredServer(t *testing.T) {
+	defer func(usual time.Duration) { beside.AheadPause = usual }(beside.AheadPause)
+	beside.AheadPause = time.Second
+	ctx, srv := startServer(t, apiserver.Options{})
+	config := srv.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return hooked{next, func(request *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(request)
+			if err == nil {
+				response.Header.Del("Retry-After") // client-go would retry a request at a resourceVersion unknown to the server for 43 s
+			}
+			return response, err
+		}}
+	})
+	r := resourceOver(t, srv, "pods-protobuf", config)
+	created(t, ctx, r, "old")
+	etcd, backup := filepath.Join(srv.DataDir(), "etcd"), filepath.Join(t.TempDir(), "backup")
+	restart(t, ctx, srv, func() { require.NoError(t, os.CopyFS(backup, os.DirFS(etcd))) })
+
+	followers := map[follow.Mode]*followed{}
+	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
+		followers[m] = startFollowing(t, ctx, r, m, kinformer.Options{})
+	}
+	for i := range 200 { // more than a server itself writes until the audit
+		created(t, ctx, r, fmt.Sprintf("new-%d", i))
+	}
+	for _, f := range followers {
+		f.check(t, ctx, r)
+	}
+	restart(t, ctx, srv, func() {
+		require.NoError(t, os.RemoveAll(etcd))
+		require.NoError(t, os.CopyFS(etcd, os.DirFS(backup)))
+	})
+	want := listed(t, ctx, r)
+	require.Len(t, want, 1)
+	for m, f := range followers {
+		repairedFromBackup(t, ctx, m, f)
+		assert.Equal(t, want, checker.ContentsOf(f.GetStore().List()))
+	}
+	created(t, ctx, r, "after")
+	want = listed(t, ctx, r)
+	for _, f := range followers {
+		assert.NoError(t, until(ctx, func() bool { return len(f.GetStore().List()) == len(want) }))
+		assert.Equal(t, want, checker.ContentsOf(f.GetStore().List()))
+	}
+}
+
+// repairedFromBackup checks that an audit finds f ahead and repairs it.
+func repairedFromBackup(t *testing.T, ctx context.Context, m follow.Mode, f *followed) {
+	t.Helper()
+	require.NoError(t, until(ctx, func() bool {
+		status, err := inspect.StatusOf(f)
+		return err == nil && status.Phase == inspect.PhaseWatching && len(status.Problems) == 0
+	}))
+	assert.Len(t, f.GetStore().List(), 201, "%s: its watch is open, and nothing is told", m)
+	report, err := audit.Once(ctx, f, audit.Options{Content: true, Repair: true})
+	require.NoError(t, err)
+	assert.Equal(t, map[audit.Kind]int{audit.Ahead: 1}, report.Confirmed, "%v", report)
+	assert.True(t, report.Repaired, "%v", report)
+	t.Logf("%s: %v, in %v", m, report, report.Took)
+	report, err = audit.Once(ctx, f, audit.Options{Content: true})
+	require.NoError(t, err)
+	assert.True(t, report.Equal(), "%v", report)
 }

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -27,48 +27,26 @@ import (
 	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/checker"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
 )
 
-// manyPods is pods in three namespaces. Writers create, relabel and delete them, each its own names.
-type manyPods struct {
-	client  kubernetes.Interface
-	stop    chan struct{}
-	group   sync.WaitGroup
-	written atomic.Int64
-}
+// manyPods is pods in three namespaces.
+type manyPods struct{ client kubernetes.Interface }
 
-func newManyPods(t *testing.T, ctx context.Context, srv *apiserver.Server) *manyPods {
+func newManyPods(t *testing.T, ctx context.Context, srv *apiserver.Server) manyPods {
 	client, err := kubernetes.NewForConfig(srv.Config())
 	require.NoError(t, err)
 	for _, name := range []string{"a", "b", "c"} {
 		_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	return &manyPods{client: client, stop: make(chan struct{})}
+	return manyPods{client}
 }
 
-func (p *manyPods) begin(ctx context.Context) {
-	for i := range 3 {
-		p.group.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(i)))
-			for ctx.Err() == nil {
-				select {
-				case <-p.stop:
-					return
-				default:
-				}
-				if p.write(ctx, fmt.Sprintf("w%d-%d", i, random.IntN(30)), random) == nil {
-					p.written.Add(1)
-				}
-			}
-		})
-	}
-}
-
-// write changes a pod. Errors are ignored: while the server is down, every write fails.
-func (p *manyPods) write(ctx context.Context, name string, random *rand.Rand) error {
+// write creates, relabels or deletes a pod.
+func (p manyPods) write(ctx context.Context, name string, random *rand.Rand) error {
 	one := func(of ...string) string { return of[random.IntN(len(of))] }
 	pods := p.client.CoreV1().Pods(one("a", "b", "c"))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": one("x", "y"), "owner": one("me", "you")}}}
@@ -83,14 +61,8 @@ func (p *manyPods) write(ctx context.Context, name string, random *rand.Rand) er
 	return err
 }
 
-func (p *manyPods) await(t *testing.T, ctx context.Context, writes int64) {
-	t.Helper()
-	goal := p.written.Load() + writes
-	require.NoError(t, until(ctx, func() bool { return p.written.Load() >= goal }))
-}
-
 // listed returns the selected pods.
-func (p *manyPods) listed(t *testing.T, ctx context.Context, selects func(*corev1.Pod) bool) checker.Contents {
+func (p manyPods) listed(t *testing.T, ctx context.Context, selects func(*corev1.Pod) bool) checker.Contents {
 	t.Helper()
 	list, err := p.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	require.NoError(t, err)
@@ -141,9 +113,7 @@ func (s manySources) check(t *testing.T, ctx context.Context, want checker.Conte
 		require.NoError(t, err, name)
 		assert.True(t, report.Equal(), "%s: %v", name, report)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	assert.Empty(t, s.faults)
+	assert.Empty(t, s.faults.Take())
 }
 
 // TestSources checks that an informer of two namespaces and of two overlapping selectors has the
@@ -153,8 +123,7 @@ func TestSources(t *testing.T) {
 	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			ctx := patientContext(t)
-			srv := startServer(t, ctx)
+			ctx, srv := startServer(t, apiserver.Options{})
 			pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
 			var permission, busy follow.Gate
 			var held atomic.Bool
@@ -166,16 +135,13 @@ func TestSources(t *testing.T) {
 			s.Put("b", podsOf(t, restricted, "b", ""))
 			s.Put("x", podsOf(t, config, "", "app=x"))
 			s.Put("me", podsOf(t, config, "", "owner=me"))
-			pods.begin(ctx)
-			pods.await(t, ctx, 200)
-			s.followed.start(t, ctx)
+			w := startWriters(ctx, 1, pods.write)
+			require.NoError(t, w.awaitWrites(ctx, 200))
+			s.followed.start(t)
 			require.NoError(t, kinformer.WaitForSync(ctx, s.SharedIndexInformer))
 
 			permission.Withdraw()
-			require.NoError(t, until(ctx, func() bool {
-				status, err := inspect.StatusOf(s.Source("b"))
-				return err == nil && status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
-			}))
+			require.NoError(t, until(ctx, func() bool { return forbidden(t, s.Source("b")) }))
 			events := func() int { told, _ := s.replica.Notifications(); return told }
 			before := events()
 			require.NoError(t, until(ctx, func() bool { return events() > before+100 }), "the others go on")
@@ -183,21 +149,17 @@ func TestSources(t *testing.T) {
 
 			s.Put("a", podsOf(t, config, "a", "app=y"))
 			require.NoError(t, s.Remove("me"))
-			pods.await(t, ctx, 100)
-			require.NoError(t, srv.Kill())
-			held.Store(true) // makes the other three fall behind
-			require.NoError(t, srv.Restart(ctx))
-			pods.await(t, ctx, 100)
+			require.NoError(t, w.awaitWrites(ctx, 100))
+			restart(t, ctx, srv, func() { held.Store(true) }) // makes the other three fall behind
+			require.NoError(t, w.awaitWrites(ctx, 100))
 			_, err := srv.Compact(ctx)
 			require.NoError(t, err)
-			require.NoError(t, srv.Kill())
-			require.NoError(t, srv.Restart(ctx))
+			restart(t, ctx, srv)
 			held.Store(false)
 			s.Put("a", podsOf(t, config, "a", ""))
 			s.Put("me", podsOf(t, config, "", "owner=me"))
-			pods.await(t, ctx, 100)
-			close(pods.stop)
-			pods.group.Wait()
+			require.NoError(t, w.awaitWrites(ctx, 100))
+			w.finish()
 			s.check(t, ctx, pods.listed(t, ctx, func(p *corev1.Pod) bool {
 				return p.Namespace != "c" || p.Labels["app"] == "x" || p.Labels["owner"] == "me"
 			}))
@@ -215,10 +177,7 @@ func TestShards(t *testing.T) {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(fmt.Sprint(m, " gate ", gate), func(t *testing.T) {
 				t.Parallel()
-				ctx := patientContext(t)
-				srv, err := apiserver.StartChild(ctx, apiserver.Options{FeatureGates: fmt.Sprint("ShardedListAndWatch=", gate)})
-				require.NoError(t, err)
-				t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+				ctx, srv := startServer(t, apiserver.Options{FeatureGates: fmt.Sprint("ShardedListAndWatch=", gate)})
 				pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
 				divide := func(n int) {
 					for i := range n {
@@ -226,16 +185,15 @@ func TestShards(t *testing.T) {
 					}
 				}
 				divide(4)
-				pods.begin(ctx)
-				pods.await(t, ctx, 200)
-				s.followed.start(t, ctx)
+				w := startWriters(ctx, 1, pods.write)
+				require.NoError(t, w.awaitWrites(ctx, 200))
+				s.followed.start(t)
 				require.NoError(t, kinformer.WaitForSync(ctx, s.SharedIndexInformer))
-				pods.await(t, ctx, 200)
+				require.NoError(t, w.awaitWrites(ctx, 200))
 				divide(3)
 				require.NoError(t, s.Remove("3"))
-				pods.await(t, ctx, 200)
-				close(pods.stop)
-				pods.group.Wait()
+				require.NoError(t, w.awaitWrites(ctx, 200))
+				w.finish()
 				want := pods.listed(t, ctx, func(*corev1.Pod) bool { return true })
 				s.check(t, ctx, want)
 				total := 0
@@ -244,11 +202,7 @@ func TestShards(t *testing.T) {
 					require.NoError(t, err)
 					total += status.Objects
 					assert.Positive(t, status.Objects, name)
-					unsharded := false
-					for _, problem := range status.Problems {
-						unsharded = unsharded || problem.Cause == "unsharded"
-					}
-					assert.Equal(t, !gate, unsharded, "%s: %s", name, status)
+					assert.Equal(t, !gate, slices.Contains(informers.Causes(status), "unsharded"), "%s: %s", name, status)
 				}
 				assert.Len(t, want, total)
 			})

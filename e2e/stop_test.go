@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/e2e/follow"
@@ -72,13 +71,9 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 	network := &fuse{after: after, burnt: make(chan struct{})}
 	config := srv.Config()
 	config.Dial = network.Dial
-	writer, err := dynamic.NewForConfig(srv.Config())
-	require.NoError(t, err)
-	r, err := follow.Kinds()[kind](follow.Clients{Read: config, Write: writer})
-	require.NoError(t, err)
+	r := resourceOver(t, srv, kind, config)
 	f := newFollowed(r, m, kinformer.Options{})
-	registration := f.start(t, ctx)
-	has := registration.HasSyncedChecker().Done()
+	has := f.start(t).HasSyncedChecker().Done()
 	for stopped := false; !stopped; {
 		select {
 		case <-has:
@@ -94,9 +89,7 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 		r.Close()
 		return network.open.Load() == 0
 	}), "connections are open")
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	assert.Empty(t, f.faults)
+	assert.Empty(t, f.faults.Take())
 	return synced
 }
 
@@ -104,12 +97,11 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 // leaves no goroutine, body or connection.
 func TestStoppedAnywhere(t *testing.T) {
 	const points = 12
-	ctx := patientContext(t)
-	srv := startServer(t, ctx)
+	ctx, srv := startServer(t, apiserver.Options{})
 	running := goleak.IgnoreCurrent()
 	for _, kind := range []string{"pods-protobuf", "crd-dynamic"} {
 		resource := resourceOf(t, srv, kind)
-		w := startWriters(ctx, resource, 6)
+		w := startWriters(ctx, 6, writesTo(resource))
 		require.NoError(t, w.awaitWrites(ctx, someWrites/4))
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(fmt.Sprint(kind, "/", m), func(t *testing.T) {

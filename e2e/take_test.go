@@ -1,11 +1,10 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package e2e
+package e2e_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,15 +30,14 @@ import (
 	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
 // TestForeignFactories checks that generated factories other than client-go's use kinformer's informers,
 // which decode directly, and that their listers read them.
 func TestForeignFactories(t *testing.T) {
-	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	_, srv := startServer(t, apiserver.Options{})
 	service := apiserver.CustomResource{Group: apiregistrationv1.GroupName, Version: "v1", Kind: "APIService"}
 	require.NoError(t, srv.InstallCRD(t.Context(), service))
 	config := srv.Config()
@@ -62,10 +60,10 @@ func TestForeignFactories(t *testing.T) {
 	t.Run("kube-aggregator", func(t *testing.T) {
 		client, err := aggregator.NewForConfig(config)
 		require.NoError(t, err)
-		created := &unstructured.Unstructured{}
-		created.SetGroupVersionKind(service.Resource().GroupVersion().WithKind(service.Kind))
-		created.SetName("v1.example.com")
-		_, err = dynamic.NewForConfigOrDie(config).Resource(service.Resource()).Namespace("default").Create(t.Context(), created, metav1.CreateOptions{})
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(service.Resource().GroupVersion().WithKind(service.Kind))
+		object.SetName("v1.example.com")
+		_, err = dynamic.NewForConfigOrDie(config).Resource(service.Resource()).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{})
 		require.NoError(t, err)
 		f := aggregatorinformers.NewSharedInformerFactory(client, 0)
 		informer := factory.Take(f.InformerFor, &apiregistrationv1.APIService{}, func(c aggregator.Interface, _ string) aggregatorv1.APIServiceInterface {
@@ -75,7 +73,7 @@ func TestForeignFactories(t *testing.T) {
 		found, err := f.Apiregistration().V1().APIServices().Lister().List(labels.Everything())
 		require.NoError(t, err)
 		require.Len(t, found, 1)
-		assert.Equal(t, created.GetName(), found[0].Name)
+		assert.Equal(t, object.GetName(), found[0].Name)
 	})
 }
 
@@ -89,38 +87,32 @@ func runTaken(t *testing.T, f interface {
 	f.Start(ctx.Done())
 	t.Cleanup(f.Shutdown)
 	t.Cleanup(stop)
-	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+	assert.Equal(t, resource, syncedDirectly(t, informer).Resource.Resource)
+}
+
+// syncedDirectly waits until an informer has synced, checks that it decodes directly, and returns its status.
+func syncedDirectly(t *testing.T, informer cache.SharedIndexInformer) inspect.Status {
+	require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
 	assert.True(t, status.Decoding.On, status.Decoding.Why)
-	assert.Equal(t, resource, status.Resource.Resource)
+	return status
 }
 
 // TestFor checks that types of all groups, including custom ones, are found on a server by their Go
 // type.
 func TestFor(t *testing.T) {
-	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
+	_, srv := startServer(t, apiserver.Options{})
 	config := srv.Config()
+	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	secrets, err := factory.For[*corev1.Secret](t.Context(), config, factory.WithNamespace("default"))
 	require.NoError(t, err)
 	leases, err := factory.For[*coordinationv1.Lease](t.Context(), config)
 	require.NoError(t, err)
 	definitions, err := factory.For[*apiextensionsv1.CustomResourceDefinition](t.Context(), config)
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer stop()
 	for _, informer := range []cache.SharedIndexInformer{secrets, leases, definitions} {
-		running.Go(func() { informer.RunWithContext(ctx) })
-	}
-	require.NoError(t, kinformer.WaitForSync(ctx, secrets, leases, definitions))
-	for _, informer := range []cache.SharedIndexInformer{secrets, leases, definitions} {
-		status, err := inspect.StatusOf(informer)
-		require.NoError(t, err)
-		assert.True(t, status.Decoding.On, status.Decoding.Why)
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		syncedDirectly(t, informer)
 	}
 }

@@ -21,63 +21,64 @@ const (
 	writePause     = 2 * time.Millisecond
 )
 
-// writers create, update and delete objects at random until stopped, each its own names. Errors are
-// ignored: while the server is down, every write fails.
+// writers write objects at random until stopped, each its own names. Errors are ignored: while the server is
+// down, every write fails.
 type writers struct {
-	stop  chan struct{}
+	stop  context.CancelFunc
 	group sync.WaitGroup
 	done  atomic.Int64 // number of acknowledged writes
 }
 
-func startWriters(ctx context.Context, r *follow.Resource, seed uint64) *writers {
-	w := &writers{stop: make(chan struct{})}
+// startWriters starts writers that call write for each write.
+func startWriters(ctx context.Context, seed uint64, write func(ctx context.Context, name string, random *rand.Rand) error) *writers {
+	running, stop := context.WithCancel(ctx)
+	w := &writers{stop: stop}
 	for i := range writerCount {
-		w.group.Go(func() { w.write(ctx, r, i, rand.New(rand.NewPCG(seed, uint64(i)))) })
+		w.group.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
+			pause := time.NewTicker(writePause)
+			defer pause.Stop()
+			for {
+				select {
+				case <-running.Done():
+					return
+				case <-pause.C:
+				}
+				if write(ctx, fmt.Sprintf("w%d-%d", i, random.IntN(namesPerWriter)), random) == nil {
+					w.done.Add(1)
+				}
+			}
+		})
 	}
 	return w
 }
 
-func (w *writers) write(ctx context.Context, r *follow.Resource, writer int, random *rand.Rand) {
-	pause := time.NewTicker(writePause)
-	defer pause.Stop()
-	for value := 0; ; value++ {
-		select {
-		case <-w.stop:
-			return
-		case <-ctx.Done():
-			return
-		case <-pause.C:
+// writesTo returns a function that creates, updates or deletes an object of r. Updates are more frequent
+// than deletions.
+func writesTo(r *follow.Resource) func(context.Context, string, *rand.Rand) error {
+	return func(ctx context.Context, name string, random *rand.Rand) error {
+		value, dice := strconv.Itoa(random.Int()), random.IntN(10)
+		if dice < 3 {
+			_, err := r.Create(ctx, name, value)
+			return err
 		}
-		name := fmt.Sprintf("w%d-%d", writer, random.IntN(namesPerWriter))
-		if err := oneWrite(ctx, r, name, value, random.IntN(10)); err == nil {
-			w.done.Add(1)
+		base, err := r.Get(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case dice < 8:
+			_, err = r.Update(ctx, name, value, base)
+			return err
+		default:
+			return r.Delete(ctx, name, base)
 		}
-	}
-}
-
-// oneWrite creates, updates or deletes an object, depending on dice. Updates are more frequent than
-// deletions.
-func oneWrite(ctx context.Context, r *follow.Resource, name string, value, dice int) error {
-	if dice < 3 {
-		_, err := r.Create(ctx, name, strconv.Itoa(value))
-		return err
-	}
-	base, err := r.Get(ctx, name)
-	switch {
-	case err != nil:
-		return err
-	case dice < 8:
-		_, err = r.Update(ctx, name, strconv.Itoa(value), base)
-		return err
-	default:
-		return r.Delete(ctx, name, base)
 	}
 }
 
 // finish stops the writers and returns when all writes were answered: a canceled write could still take
 // effect after a later LIST.
 func (w *writers) finish() {
-	close(w.stop)
+	w.stop()
 	w.group.Wait()
 }
 

@@ -4,7 +4,6 @@
 package examples
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"sync"
@@ -58,7 +57,7 @@ func TestSharded(t *testing.T) {
 	for i := range objects {
 		putConfigMap(t, client, namespace, fmt.Sprint("c-", i), "", "1")
 	}
-	leases := watchLeases(t)
+	checkLeases := watchLeases(t)
 	var all []*process
 	for i := range replicas {
 		all = append(all, start(t, "sharded", fmt.Sprint("-replica=", i), fmt.Sprint("-of=", replicas), "-lease=3s"))
@@ -82,7 +81,7 @@ func TestSharded(t *testing.T) {
 	for _, p := range all[1:] {
 		p.interrupt()
 	}
-	leases.check(t)
+	checkLeases()
 	assert.Equal(t, 1, told.count("^"+namespace+"/later$"))
 }
 
@@ -112,49 +111,38 @@ func (l *lines) count(pattern string) (n int) {
 	return n
 }
 
-// observed holds all states of each shard's Lease.
-type observed struct {
-	mu     sync.Mutex
-	states map[string][]coordinationv1.LeaseSpec
-}
-
-// watchLeases records states until the test ends.
-func watchLeases(t *testing.T) *observed {
-	o := &observed{states: map[string][]coordinationv1.LeaseSpec{}}
-	ctx, stop := context.WithCancel(t.Context())
-	w, err := newClient(t).CoordinationV1().Leases("default").Watch(ctx, metav1.ListOptions{})
+// watchLeases records the states of each shard's Lease. check fails if a replica took a Lease that another
+// replica still held.
+func watchLeases(t *testing.T) (check func()) {
+	w, err := newClient(t).CoordinationV1().Leases("default").Watch(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
+	all := map[string][]coordinationv1.LeaseSpec{}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for e := range w.ResultChan() {
 			if lease, ok := e.Object.(*coordinationv1.Lease); ok {
-				o.mu.Lock()
-				o.states[lease.Name] = append(o.states[lease.Name], lease.Spec)
-				o.mu.Unlock()
+				all[lease.Name] = append(all[lease.Name], lease.Spec)
 			}
 		}
 	})
-	t.Cleanup(func() { stop(); w.Stop(); running.Wait() })
-	return o
-}
-
-// check fails if a replica took a Lease that another replica still held.
-func (o *observed) check(t *testing.T) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	taken := 0
-	for name, states := range o.states {
-		for i := 1; i < len(states); i++ {
-			before, after := states[i-1], states[i]
-			if *before.HolderIdentity == "" || *before.HolderIdentity == *after.HolderIdentity {
-				continue
-			}
-			taken++
-			over := before.RenewTime.Add(time.Duration(*before.LeaseDurationSeconds) * time.Second)
-			if *after.HolderIdentity != "" {
-				assert.False(t, after.AcquireTime.Time.Before(over), "%s of %s taken by %s too early", name, *before.HolderIdentity, *after.HolderIdentity)
+	return func() {
+		w.Stop()
+		running.Wait()
+		taken := 0
+		for name, states := range all {
+			for i := 1; i < len(states); i++ {
+				before, after := states[i-1], states[i]
+				if *before.HolderIdentity == "" || *before.HolderIdentity == *after.HolderIdentity {
+					continue
+				}
+				taken++
+				over := before.RenewTime.Add(time.Duration(*before.LeaseDurationSeconds) * time.Second)
+				if *after.HolderIdentity != "" {
+					assert.False(t, after.AcquireTime.Time.Before(over), "%s of %s taken by %s too early",
+						name, *before.HolderIdentity, *after.HolderIdentity)
+				}
 			}
 		}
+		assert.Positive(t, taken)
 	}
-	assert.Positive(t, taken)
 }

@@ -20,17 +20,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 
@@ -77,9 +73,9 @@ func boundedContext(t *testing.T) context.Context {
 }
 
 // run starts the factory and stops it when the test ends.
-func run(t *testing.T, ctx context.Context, f informers.SharedInformerFactory) {
+func run(t *testing.T, f informers.SharedInformerFactory) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(boundedContext(t))
 	f.StartWithContext(ctx)
 	t.Cleanup(func() { cancel(); f.Shutdown() })
 	synced := f.WaitForCacheSyncWithContext(ctx)
@@ -147,21 +143,6 @@ func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource)
 	return resources
 }
 
-func TestOnlyAccessedTypesAreListed(t *testing.T) {
-	client := fake.NewClientset(pod("ns", "a"))
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
-	lister := f.Core().V1().Pods().Lister()
-	_ = f.Core().V1().Nodes() // the accessor is called, but not its Informer method
-	run(t, boundedContext(t), f)
-	pods, err := lister.List(labels.Everything())
-	require.NoError(t, err)
-	assert.Len(t, pods, 1)
-	for _, action := range client.Actions() {
-		assert.Equal(t, "pods", action.GetResource().Resource)
-	}
-	assert.NotEmpty(t, client.Actions())
-}
-
 // TestObjectsOfAnotherNamespaceAreLeftOut: objects of another namespace than the factory's do not get
 // into the cache.
 func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
@@ -174,7 +155,7 @@ func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
 	})
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithNamespace("ns"))
 	pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
-	run(t, boundedContext(t), f)
+	run(t, f)
 	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
 	assert.Equal(t, []string{"a"}, nodes.GetStore().ListKeys(), "cluster-scoped objects are of no namespace")
 	status, err := inspect.StatusOf(pods.GetController())
@@ -182,23 +163,29 @@ func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
 	assert.EqualValues(t, 1, status.Dropped)
 }
 
+// TestTheWrappedFactoryKeepsItsOptions: a wrapped factory has its name, and its transform unless the
+// options have one.
 func TestTheWrappedFactoryKeepsItsOptions(t *testing.T) {
-	mark := func(obj any) (any, error) {
-		obj.(*corev1.Pod).Annotations = map[string]string{"seen": "yes"}
-		return obj, nil
+	mark := func(value string) cache.TransformFunc {
+		return func(obj any) (any, error) {
+			obj.(*corev1.Pod).Annotations = map[string]string{"seen": value}
+			return obj, nil
+		}
 	}
-	name, err := cache.NewInformerName("factory-test")
-	require.NoError(t, err)
-	inner := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), time.Hour,
-		informers.WithTransform(mark), informers.WithInformerName(name))
-	f := factory.Wrap(inner)
-	assert.Same(t, name, f.InformerName())
-	pods := f.Core().V1().Pods()
-	pods.Informer()
-	run(t, boundedContext(t), f)
-	got, err := pods.Lister().Pods("ns").Get("a")
-	require.NoError(t, err)
-	assert.Equal(t, "yes", got.Annotations["seen"])
+	for want, options := range map[string][]factory.Option{"factory": nil, "options": {factory.WithTransform(mark("options"))}} {
+		name, err := cache.NewInformerName("factory-test-" + want)
+		require.NoError(t, err)
+		inner := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), time.Hour,
+			informers.WithTransform(mark("factory")), informers.WithInformerName(name))
+		f := factory.Wrap(inner, options...)
+		assert.Same(t, name, f.InformerName())
+		pods := f.Core().V1().Pods()
+		pods.Informer()
+		run(t, f)
+		got, err := pods.Lister().Pods("ns").Get("a")
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Annotations["seen"])
+	}
 }
 
 // TestResyncPeriodsOfTheWrappedFactory: informers have the resync period that the wrapped factory has for
@@ -220,42 +207,6 @@ func TestResyncPeriodsOfTheWrappedFactory(t *testing.T) {
 	})
 }
 
-// TestTransformOfOptions: the transform of the options replaces that of the wrapped factory.
-func TestTransformOfOptions(t *testing.T) {
-	mark := func(value string) cache.TransformFunc {
-		return func(obj any) (any, error) {
-			obj.(*corev1.Pod).Annotations = map[string]string{"seen": value}
-			return obj, nil
-		}
-	}
-	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), 0, informers.WithTransform(mark("factory"))),
-		factory.WithTransform(mark("options")))
-	pods := f.Core().V1().Pods()
-	pods.Informer()
-	run(t, boundedContext(t), f)
-	got, err := pods.Lister().Pods("ns").Get("a")
-	require.NoError(t, err)
-	assert.Equal(t, "options", got.Annotations["seen"])
-}
-
-func TestBothHoldersOfAFactoryShareInformers(t *testing.T) {
-	inner := informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0)
-	f := factory.Wrap(inner)
-	f.Core().V1().Pods().Informer()
-	assert.True(t, isOurs(inner.Core().V1().Pods().Informer()), "the old holder gets the informer that exists")
-	assert.False(t, isOurs(inner.Core().V1().Nodes().Informer()))
-	assert.False(t, isOurs(f.Core().V1().Nodes().Informer()), "existing informers are kept")
-
-	generic, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
-	require.NoError(t, err)
-	assert.True(t, isOurs(generic.Informer()))
-	run(t, boundedContext(t), f)
-	_, err = generic.Lister().ByNamespace("ns").Get("a")
-	require.NoError(t, err)
-	_, err = f.ForResource(schema.GroupVersionResource{Resource: "unknown"})
-	require.Error(t, err)
-}
-
 func TestAConstructorOfTheUserIsUsed(t *testing.T) {
 	client := fake.NewClientset(pod("ns", "a"), pod("other", "a"))
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
@@ -263,7 +214,7 @@ func TestAConstructorOfTheUserIsUsed(t *testing.T) {
 		return coreinformers.NewPodInformer(c, "ns", resync, cache.Indexers{})
 	})
 	assert.Same(t, informer.GetIndexer(), f.Core().V1().Pods().Informer().GetIndexer())
-	run(t, boundedContext(t), f)
+	run(t, f)
 	assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
 }
 
@@ -271,39 +222,3 @@ var (
 	podsResource  = corev1.SchemeGroupVersion.WithResource("pods")
 	nodesResource = corev1.SchemeGroupVersion.WithResource("nodes")
 )
-
-func metadataScheme(t *testing.T) *runtime.Scheme {
-	s := metadatafake.NewTestScheme()
-	require.NoError(t, metav1.AddMetaToScheme(s))
-	return s
-}
-
-// resourceFactories makes both factories over a pod in each of two namespaces.
-func resourceFactories(t *testing.T, options ...factory.Option) map[string]*factory.ResourceFactory {
-	partial := func(namespace string) runtime.Object {
-		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"}}
-	}
-	return map[string]*factory.ResourceFactory{
-		"dynamic":  factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, options...),
-		"metadata": factory.Metadata(metadatafake.NewSimpleMetadataClient(metadataScheme(t), partial("ns"), partial("other")), 0, options...),
-	}
-}
-
-// TestInformersAreCalledByTheirResource: informers of unstructured objects have different names in logs
-// and errors.
-func TestInformersAreCalledByTheirResource(t *testing.T) {
-	typed, err := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0)).ForResource(podsResource)
-	require.NoError(t, err)
-	made := map[string]informers.GenericInformer{"typed": typed}
-	for name, f := range resourceFactories(t) {
-		made[name] = f.ForResource(podsResource)
-	}
-	for name, generic := range made {
-		informer := generic.Informer()
-		assert.Equal(t, "SharedIndexInformer pods.v1", informer.HasSyncedChecker().Name(), name)
-		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-		require.NoError(t, err)
-		assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer pods.v1 + event handler", name)
-	}
-}

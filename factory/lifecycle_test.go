@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,6 +37,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	kit "github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -56,16 +58,9 @@ type followed struct {
 	stop   func()
 }
 
-// factoryKinds are the kinds of factories.
-var factoryKinds = []string{"typed", "dynamic", "metadata"}
-
-// follow runs a factory of a kind, in a bubble, with a server that has these pods.
-func follow(t *testing.T, kind string, resync time.Duration, options []factory.Option, pods ...*corev1.Pod) followed {
-	var served []runtime.Object
-	for _, p := range pods {
-		served = append(served, servedAs(kind, p))
-	}
-	var f followed
+// follow runs a factory of a kind, in a bubble, with a server that has a pod.
+func follow(t *testing.T, kind string, options []factory.Option) (f followed) {
+	served := servedAs(kind, pod("ns", "a"))
 	var tracker clienttesting.ObjectTracker
 	var start func(context.Context)
 	follows := func(all *factory.ResourceFactory) {
@@ -73,19 +68,19 @@ func follow(t *testing.T, kind string, resync time.Duration, options []factory.O
 	}
 	switch kind {
 	case "typed":
-		client := fake.NewClientset(served...)
-		all := factory.Wrap(informers.NewSharedInformerFactory(client, resync), options...)
+		client := fake.NewClientset(served)
+		all := factory.Wrap(informers.NewSharedInformerFactory(client, time.Minute), options...)
 		pods, err := all.ForResource(podsResource)
 		require.NoError(t, err)
 		f, start, tracker = followed{GenericInformer: pods, Fake: &client.Fake, stop: all.Shutdown}, all.StartWithContext, client.Tracker()
 	case "dynamic":
-		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, served...)
+		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, served)
 		f.Fake, tracker = &client.Fake, client.Tracker()
-		follows(factory.Dynamic(client, resync, options...))
+		follows(factory.Dynamic(client, time.Minute, options...))
 	case "metadata":
-		client := metadatafake.NewSimpleMetadataClient(metadataScheme(t), served...)
+		client := metadatafake.NewSimpleMetadataClient(metadataScheme(t), served)
 		f.Fake, tracker = &client.Fake, client.Tracker()
-		follows(factory.Metadata(client, resync, options...))
+		follows(factory.Metadata(client, time.Minute, options...))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 	shutdown := f.stop
@@ -97,7 +92,14 @@ func follow(t *testing.T, kind string, resync time.Duration, options []factory.O
 	assert.True(t, isOurs(f.Informer()))
 	start(ctx)
 	synctest.Wait()
+	require.True(t, f.Informer().HasSynced())
 	return f
+}
+
+func metadataScheme(t *testing.T) *runtime.Scheme {
+	s := metadatafake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(s))
+	return s
 }
 
 // servedAs returns a pod in the form of the server of a factory of a kind.
@@ -117,13 +119,9 @@ func servedAs(kind string, p *corev1.Pod) runtime.Object {
 
 // ofEachKind calls test with a watching informer of a pod, for each kind of factory.
 func ofEachKind(t *testing.T, test func(t *testing.T, pods followed), options ...factory.Option) {
-	for _, kind := range factoryKinds {
+	for _, kind := range []string{"typed", "dynamic", "metadata"} {
 		t.Run(kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				pods := follow(t, kind, time.Minute, options, pod("ns", "a"))
-				require.True(t, pods.Informer().HasSynced())
-				test(t, pods)
-			})
+			synctest.Test(t, func(t *testing.T) { test(t, follow(t, kind, options)) })
 		})
 	}
 }
@@ -158,14 +156,19 @@ func TestOfEachKind(t *testing.T) {
 		},
 		"the factory's resync period": func(t *testing.T, pods followed) {
 			heard := 0
-			_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) {
+			kit.Handle(t, pods.Informer(), cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) {
 				assert.Same(t, old, current)
 				heard++
 			}})
-			require.NoError(t, err)
 			time.Sleep(3*time.Minute + time.Second)
 			synctest.Wait()
 			assert.Equal(t, 3, heard)
+		},
+		"a name of its resource in logs and errors": func(t *testing.T, pods followed) {
+			assert.Equal(t, "SharedIndexInformer pods.v1", pods.Informer().HasSyncedChecker().Name())
+			registration, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			require.NoError(t, err)
+			assert.Contains(t, registration.HasSyncedChecker().Name(), "SharedIndexInformer pods.v1 + event handler")
 		},
 		"a place among those that are inspected, with their handlers": inspected,
 	} {
@@ -174,8 +177,7 @@ func TestOfEachKind(t *testing.T) {
 }
 
 func inspected(t *testing.T, pods followed) {
-	_, err := pods.Informer().AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: "mine"}))
-	require.NoError(t, err)
+	kit.Handle(t, pods.Informer(), kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{Name: "mine"}))
 	pods.create("b")
 	synctest.Wait()
 	var all []inspect.Inspection
@@ -188,8 +190,7 @@ func inspected(t *testing.T, pods followed) {
 	assert.Equal(t, fmt.Sprintf("%T", pods.Informer().GetStore().List()[0]), all[0].Type)
 	assert.Equal(t, 2, all[0].Status.Objects)
 	assert.Positive(t, all[0].Memory.Objects)
-	handedOut, err := inspect.Of(pods.Informer())
-	require.NoError(t, err)
+	handedOut := kit.Inspected(t, pods.Informer())
 	assert.Equal(t, all[0].ID, handedOut.ID)
 	handlers := handedOut.Handlers
 	require.Len(t, handlers, 1)
@@ -201,29 +202,21 @@ func inspected(t *testing.T, pods followed) {
 	}
 }
 
-// TestTweakReachesEveryRequest: a watch needs the selector of its list, otherwise it returns objects
-// that the list has left out.
-func TestTweakReachesEveryRequest(t *testing.T) {
-	ofEachKind(t, func(t *testing.T, pods followed) {
-		list, watch := pods.asked(t)
-		assert.Equal(t, "app=a", list.LabelSelector)
-		assert.Equal(t, "app=a", watch.LabelSelector)
-	}, factory.WithTweakListOptions(selectA))
-}
-
 // TestLastOptionCounts: if an option is given more than once the last one applies, and takes precedence
-// over the factory's own values.
+// over the factory's own values. A watch has the selector of its list, otherwise it returns objects that
+// the list has left out.
 func TestLastOptionCounts(t *testing.T) {
 	var nobody *cache.InformerName
 	others := nobody.WithResource(schema.GroupVersionResource{Version: "v9", Resource: "others"})
 	var limit atomic.Int64 // some clients do not keep the limit
 	ofEachKind(t, func(t *testing.T, pods followed) {
-		list, _ := pods.asked(t)
+		list, watch := pods.asked(t)
 		for _, action := range pods.Actions() {
 			assert.Equal(t, "ns", action.GetNamespace(), "the server need not send the others")
 		}
 		assert.EqualValues(t, 9, limit.Swap(0))
-		assert.Empty(t, list.LabelSelector)
+		assert.Equal(t, "app=a", list.LabelSelector)
+		assert.Equal(t, "app=a", watch.LabelSelector)
 		assert.Equal(t, "SharedIndexInformer others.v9 in namespace ns", pods.Informer().HasSyncedChecker().Name())
 		transformed, err := pods.Lister().ByNamespace("ns").Get("a")
 		require.NoError(t, err)
@@ -231,7 +224,11 @@ func TestLastOptionCounts(t *testing.T) {
 	},
 		factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 7}}), factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 9}, Identifier: others}),
 		factory.WithNamespace("other"), factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(selectA), factory.WithTweakListOptions(func(o *metav1.ListOptions) { limit.CompareAndSwap(0, o.Limit) }),
+		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=none" }),
+		factory.WithTweakListOptions(func(o *metav1.ListOptions) {
+			selectA(o)
+			limit.CompareAndSwap(0, o.Limit)
+		}),
 		factory.WithTransform(func(any) (any, error) { return nil, assert.AnError }), factory.WithTransform(func(obj any) (any, error) {
 			obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
 			return obj, nil
@@ -252,84 +249,52 @@ func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
 			pods := f.ForResource(podsResource).Informer()
 			f.StartWithContext(bubbleContext(t, f))
 			stream.Add(pod("ns", "a"))
-			synctest.Wait()
+			assert.EqualValues(t, 1, kit.Status(t, pods).Dropped)
 			assert.Empty(t, pods.GetStore().ListKeys())
-			status, err := inspect.StatusOf(pods)
-			require.NoError(t, err)
-			assert.EqualValues(t, 1, status.Dropped)
 		}
 	})
 }
 
-// TestStopWaitsForItsHandlers: when Stop has returned, no call of a handler is running, and none
-// follows.
-func TestStopWaitsForItsHandlers(t *testing.T) {
+// TestStop: when Stop has returned, no call of a handler is running, and none follows. The next informer
+// begins with the current objects, for its own handlers. One whose context has ended is not run again.
+func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
 		f := factory.Dynamic(client, 0)
-		ctx := bubbleContext(t, f)
-		calls := 0
-		_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			time.Sleep(time.Minute)
-			calls++
-		}})
-		require.NoError(t, err)
-		f.StartWithContext(ctx)
-		synctest.Wait()
-		began := time.Now()
-		assert.True(t, f.Stop(podsResource))
-		assert.Equal(t, time.Minute, time.Since(began))
-		assert.Equal(t, 1, calls)
-		require.NoError(t, client.Tracker().Create(podsResource, servedAs("dynamic", pod("ns", "b")), "ns"))
-		time.Sleep(time.Hour)
-		assert.Equal(t, 1, calls)
-	})
-}
-
-// TestResourceThatIsFollowedAgain: after Stop the next informer begins with the current objects, for
-// its own handlers; those of the stopped informer are not called again.
-func TestResourceThatIsFollowedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"))
-		f := factory.Dynamic(client, 0)
-		ctx := bubbleContext(t, f)
+		ctx, end := context.WithCancel(bubbleContext(t, f))
 		var heard []string
 		follow := func(round string) {
-			_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			kit.Handle(t, f.ForResource(podsResource).Informer(), cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+				time.Sleep(time.Minute)
 				heard = append(heard, round+" "+obj.(metav1.Object).GetName())
 			}})
-			require.NoError(t, err)
 			f.StartWithContext(ctx)
-			_, err = f.WaitForCacheSyncWithContext(ctx)
+			_, err := f.WaitForCacheSyncWithContext(ctx)
 			require.NoError(t, err)
 			synctest.Wait()
 		}
+		began := time.Now()
 		follow("first")
 		first := f.ForResource(podsResource)
-		f.Stop(podsResource)
+		assert.True(t, f.Stop(podsResource))
+		assert.Equal(t, time.Minute, time.Since(began))
+		assert.Equal(t, []string{"first a"}, heard)
 		require.NoError(t, client.Tracker().Create(podsResource, servedAs("dynamic", pod("ns", "b")), "ns"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Len(t, heard, 1)
+
 		follow("second")
-		assert.Equal(t, "first a", heard[0])
+		time.Sleep(time.Hour)
+		synctest.Wait()
 		assert.ElementsMatch(t, []string{"second a", "second b"}, heard[1:])
 		_, err := first.Lister().ByNamespace("ns").Get("b")
 		require.ErrorContains(t, err, `"b" not found`, "a lister stays with its informer")
 		_, err = f.ForResource(podsResource).Lister().ByNamespace("ns").Get("b")
 		require.NoError(t, err)
-	})
-}
-
-// TestInformerWhoseContextEnded: an informer whose context has ended is not run again.
-func TestInformerWhoseContextEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0)
-		ctx := bubbleContext(t, f)
-		short, end := context.WithCancel(ctx)
-		f.ForResource(podsResource)
-		f.StartWithContext(short)
-		synctest.Wait()
 		end()
 		synctest.Wait()
-		assert.Empty(t, logged(t, "runs only once", func() { f.StartWithContext(ctx); synctest.Wait() }))
+		assert.Empty(t, logged(t, "runs only once", func() { f.StartWithContext(t.Context()); synctest.Wait() }))
 	})
 }
 
@@ -341,12 +306,11 @@ func TestShutdownWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithInformerName(name))
 		ctx, cancel := context.WithCancel(bubbleContext(t, f))
-		_, err := f.ForResource(podsResource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		kit.Handle(t, f.ForResource(podsResource).Informer(), cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 			time.Sleep(time.Minute)
 			_, taken := cache.NewInformerName("factory-test-shutdown")
 			assert.Error(t, taken)
 		}})
-		require.NoError(t, err)
 		f.StartWithContext(ctx)
 		synctest.Wait()
 		cancel()
@@ -364,18 +328,23 @@ func TestShutdownWaits(t *testing.T) {
 }
 
 // TestEveryInformerAsksForItsResource: each informer requests the right resource, also if its plural is
-// irregular, such as endpoints and ingresses.
+// irregular, such as endpoints and ingresses, and is named by it, not as in client-go's metrics.
 func TestEveryInformerAsksForItsResource(t *testing.T) {
 	resources := resourcesOfClientGo(t)
 	synctest.Test(t, func(t *testing.T) {
+		name, err := cache.NewInformerName("plural")
+		require.NoError(t, err)
+		defer name.Release()
 		client := fake.NewClientset()
-		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
+		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerName(name))
 		want := map[schema.GroupVersionResource]bool{}
 		for _, gvr := range resources {
 			want[gvr] = true
 			informer, err := f.ForResource(gvr)
 			require.NoError(t, err)
 			assert.True(t, isOurs(informer.Informer()), gvr.String())
+			called := strings.TrimSuffix(gvr.Resource+"."+gvr.Version+"."+gvr.Group, ".")
+			assert.Equal(t, "SharedIndexInformer "+called, informer.Informer().HasSyncedChecker().Name())
 		}
 		ctx := bubbleContext(t, f)
 		f.StartWithContext(ctx)
@@ -415,13 +384,13 @@ func TestWrapOfAWrapper(t *testing.T) {
 	pods, nodes := outer.Core().V1().Pods().Informer(), inner.Core().V1().Nodes().Informer()
 	assert.Same(t, pods.GetIndexer(), inner.Core().V1().Pods().Informer().GetIndexer())
 	assert.Same(t, nodes.GetIndexer(), outer.Core().V1().Nodes().Informer().GetIndexer())
-	run(t, boundedContext(t), outer)
+	run(t, outer)
 	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
 	assert.True(t, nodes.HasSynced(), "the outer one starts all")
 }
 
-// TestTypedFactoryConcurrently: there is one informer for each type, and all methods may be called
-// concurrently.
+// TestTypedFactoryConcurrently: there is one informer for each type whose informer or lister was
+// requested, and all methods may be called concurrently.
 func TestTypedFactoryConcurrently(t *testing.T) {
 	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0))
 	ctx, cancel := context.WithCancel(boundedContext(t))
@@ -436,6 +405,7 @@ func TestTypedFactoryConcurrently(t *testing.T) {
 				stores[i] = generic.Informer().GetIndexer()
 			}
 			f.Apps().V1().Deployments().Lister()
+			_ = f.Core().V1().Nodes() // the accessor is called, but not its Informer method
 			f.StartWithContext(ctx)
 			assert.NoError(t, f.WaitForCacheSyncWithContext(ctx).Err)
 			assert.Equal(t, []string{"ns/a"}, stores[i].ListKeys())
@@ -455,29 +425,30 @@ func TestTypedFactoryConcurrently(t *testing.T) {
 }
 
 // refusePods makes a fake client answer 403 to all requests for pods.
-func refusePods(client interface {
-	PrependReactor(verb, resource string, reaction clienttesting.ReactionFunc)
-	PrependWatchReactor(resource string, reaction clienttesting.WatchReactionFunc)
-}) {
+func refusePods(client *clienttesting.Fake) {
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(podsResource.GroupResource(), "", errors.New("not you"))
 	})
 }
 
 // TestWaitIsOverWhenAnInformerStops: the wait does not wait for an informer that has stopped, only for
-// the others.
+// the others, and the error contains that of the server.
 func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 	type stopper = func(f *factory.ResourceFactory, stopPods context.CancelFunc)
-	stoppers := map[string]stopper{
-		"by Stop":        func(f *factory.ResourceFactory, _ context.CancelFunc) { f.Stop(podsResource) },
-		"by its context": func(_ *factory.ResourceFactory, stopPods context.CancelFunc) { stopPods() },
-	}
-	for how, stop := range stoppers {
+	for how, c := range map[string]struct {
+		policy kinformer.Errors
+		stop   stopper // called after a minute
+		took   time.Duration
+	}{
+		"by Stop":        {stop: func(f *factory.ResourceFactory, _ context.CancelFunc) { f.Stop(podsResource) }, took: time.Minute},
+		"by its context": {stop: func(_ *factory.ResourceFactory, stopPods context.CancelFunc) { stopPods() }, took: time.Minute},
+		"by its policy":  {kinformer.Errors{Policy: kinformer.StopOnForbidden}, func(*factory.ResourceFactory, context.CancelFunc) {}, 0},
+	} {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-				refusePods(client)
-				f := factory.Dynamic(client, 0)
+				refusePods(&client.Fake)
+				f := factory.Dynamic(client, 0, factory.WithInformerOptions(kinformer.Options{Errors: c.policy}))
 				ctx := bubbleContext(t, f)
 				podsCtx, stopPods := context.WithCancel(ctx)
 				f.ForResource(podsResource)
@@ -485,43 +456,31 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 				f.ForResource(nodesResource)
 				f.StartWithContext(ctx)
 				began := time.Now()
-				time.AfterFunc(time.Minute, func() { stop(f, stopPods) })
+				time.AfterFunc(time.Minute, func() { c.stop(f, stopPods) })
 				synced, err := f.WaitForCacheSyncWithContext(ctx)
-				assert.Equal(t, time.Minute, time.Since(began), "pods may sync until then")
-				require.Error(t, err)
+				assert.Equal(t, c.took, time.Since(began), "pods may sync until then")
+				assert.True(t, apierrors.IsForbidden(err), err)
 				assert.NotErrorIs(t, err, context.DeadlineExceeded)
 				assert.ErrorContains(t, err, "stopped before")
-				assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
+				assert.ErrorContains(t, err, "pods")
+				assert.NotContains(t, err.Error(), "nodes")
+				want := map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}
+				assert.Equal(t, want, synced)
+				if how == "by Stop" {
+					delete(want, podsResource) // the factory no longer has it
+				}
+				assert.Equal(t, want, f.WaitForCacheSync(ctx.Done()))
 			})
 		})
 	}
 }
 
-// TestWaitSaysWhatThePolicyStopped: the error contains that of the server.
-func TestWaitSaysWhatThePolicyStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-		refusePods(client)
-		f := factory.Dynamic(client, 0, factory.WithInformerOptions(kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}))
-		ctx := bubbleContext(t, f)
-		f.ForResource(podsResource)
-		f.ForResource(nodesResource)
-		f.StartWithContext(ctx)
-		synced, err := f.WaitForCacheSyncWithContext(ctx)
-		assert.True(t, apierrors.IsForbidden(err), err)
-		assert.ErrorContains(t, err, "pods")
-		assert.NotContains(t, err.Error(), "nodes")
-		assert.Equal(t, map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}, synced)
-		assert.Equal(t, synced, f.WaitForCacheSync(ctx.Done()))
-	})
-}
-
-// TestTypedWaitIsOverWhenAnInformerStops: an informer of a typed factory is stopped by the context of
-// its run.
-func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
+// TestTypedWait: the wait ends with its context, whose cause the error contains, or when the context of
+// an informer's run has ended.
+func TestTypedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
-		refusePods(client)
+		refusePods(&client.Fake)
 		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
 		ctx := bubbleContext(t, f)
 		podsCtx, stopPods := context.WithCancel(ctx)
@@ -531,37 +490,23 @@ func TestTypedWaitIsOverWhenAnInformerStops(t *testing.T) {
 		synctest.Wait()
 		f.StartWithContext(ctx)
 		f.Core().V1().Services().Informer() // not started, and not waited for
-		result := make(chan cache.SyncResult, 1)
-		go func() { result <- f.WaitForCacheSyncWithContext(ctx) }()
-		synctest.Wait()
-		require.Empty(t, result, "pods may still sync")
-
-		stopPods()
-		got := <-result
 		want := map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): false, reflect.TypeFor[*corev1.Node](): true}
-		assert.Equal(t, want, got.Synced)
-		require.ErrorContains(t, got.AsError(), "*v1.Pod")
-		assert.NotErrorIs(t, got.Err, context.DeadlineExceeded)
-		assert.True(t, apierrors.IsForbidden(got.Err), got.Err)
-		assert.Equal(t, want, f.WaitForCacheSync(ctx.Done()))
-	})
-}
-
-// TestTypedWaitEndsWithItsContext: the error contains the cause of the context.
-func TestTypedWaitEndsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := fake.NewClientset()
-		refusePods(client)
-		f := factory.Wrap(informers.NewSharedInformerFactory(client, 0))
-		ctx := bubbleContext(t, f)
-		f.Core().V1().Pods().Informer()
-		f.StartWithContext(ctx)
 		late := errors.New("too late")
 		short, end := context.WithTimeoutCause(ctx, time.Minute, late)
 		defer end()
 		got := f.WaitForCacheSyncWithContext(short)
 		require.ErrorIs(t, got.Err, late)
-		assert.Equal(t, map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): false}, got.Synced)
+		assert.Equal(t, want, got.Synced)
+
+		began := time.Now()
+		time.AfterFunc(time.Minute, stopPods)
+		got = f.WaitForCacheSyncWithContext(ctx)
+		assert.Equal(t, time.Minute, time.Since(began), "pods may sync until then")
+		assert.Equal(t, want, got.Synced)
+		require.ErrorContains(t, got.AsError(), "*v1.Pod")
+		assert.NotErrorIs(t, got.Err, context.DeadlineExceeded)
+		assert.True(t, apierrors.IsForbidden(got.Err), got.Err)
+		assert.Equal(t, want, f.WaitForCacheSync(ctx.Done()))
 	})
 }
 
@@ -583,9 +528,7 @@ func TestFactoryWithBadOptions(t *testing.T) {
 				require.ErrorContains(t, synced.Err, why)
 				assert.NotContains(t, synced.Synced, true)
 				assert.ErrorContains(t, kinformer.WaitForSync(ctx, informer), why)
-				status, err := inspect.StatusOf(informer)
-				require.NoError(t, err)
-				assert.ErrorContains(t, status.LastError, why)
+				assert.ErrorContains(t, kit.Status(t, informer).LastError, why)
 				assert.Empty(t, client.Actions())
 				f.Shutdown()
 				assert.Zero(t, time.Since(began))
@@ -596,68 +539,8 @@ func TestFactoryWithBadOptions(t *testing.T) {
 
 func selectA(o *metav1.ListOptions) { o.LabelSelector = "app=a" }
 
-// wrappedPods runs a wrapper until it has synced, and returns the keys of its pods, and the lines that
-// Wrap logs.
-func wrappedPods(t *testing.T, inner informers.SharedInformerFactory, options ...factory.Option) (keys, lines []string) {
-	t.Helper()
-	var f informers.SharedInformerFactory
-	lines = logged(t, "factory.Wrap", func() { f = factory.Wrap(inner, options...) })
-	informer := f.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	f.StartWithContext(ctx)
-	synced := f.WaitForCacheSyncWithContext(ctx)
-	cancel()
-	f.Shutdown()
-	require.NoError(t, synced.AsError())
-	return informer.GetStore().ListKeys(), lines
-}
-
 func twoNamespaces() *fake.Clientset {
 	return fake.NewClientset(pod("ns", "a"), pod("ns", "b"), pod("other", "a"))
-}
-
-func TestNamespaceOfTheWrappedFactory(t *testing.T) {
-	limited := func() informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns"))
-	}
-	all := []string{"ns/a", "ns/b", "other/a"}
-	for name, tc := range map[string]struct {
-		inner   informers.SharedInformerFactory
-		options []factory.Option
-		want    []string
-	}{
-		"is taken over":                  {limited(), nil, []string{"ns/a", "ns/b"}},
-		"also by a wrapper's wrapper":    {factory.Wrap(limited()), nil, []string{"ns/a", "ns/b"}},
-		"and the options of Wrap":        {factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespace("ns")), nil, []string{"ns/a", "ns/b"}},
-		"unless another one is given":    {limited(), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}},
-		"or all":                         {limited(), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all},
-		"where there is none, it is all": {informers.NewSharedInformerFactory(twoNamespaces(), 0), nil, all},
-	} {
-		t.Run(name, func(t *testing.T) {
-			keys, logged := wrappedPods(t, tc.inner, tc.options...)
-			assert.ElementsMatch(t, tc.want, keys)
-			assert.Empty(t, logged)
-		})
-	}
-}
-
-func TestTweakOfTheWrappedFactoryIsSaid(t *testing.T) {
-	tweaking := func() informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithTweakListOptions(selectA))
-	}
-	all := []string{"ns/a", "ns/b", "other/a"}
-	keys, logged := wrappedPods(t, tweaking())
-	assert.ElementsMatch(t, all, keys)
-	require.Len(t, logged, 1)
-	assert.Contains(t, logged[0], "factory.WithTweakListOptions")
-
-	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(selectA))
-	assert.ElementsMatch(t, []string{"ns/a", "other/a"}, keys)
-	assert.Empty(t, logged)
-
-	keys, logged = wrappedPods(t, tweaking(), factory.WithTweakListOptions(nil))
-	assert.ElementsMatch(t, all, keys)
-	assert.Empty(t, logged, "this is how to have it so")
 }
 
 // opaque is a factory whose accessors are not client-go's.
@@ -668,32 +551,56 @@ type opaque struct {
 
 func (o opaque) Core() core.Interface { return o.group }
 
-func TestWrapOfAFactoryThatCannotBeReadSaysSo(t *testing.T) {
+// TestLimitsOfTheWrappedFactory: its namespace is taken over unless the options have one. Its tweak of
+// list options is not, and the log says so; it also does for a factory that cannot be read.
+func TestLimitsOfTheWrappedFactory(t *testing.T) {
 	type otherFields struct {
 		core.Interface
 		namespace, tweakListOptions int
 	}
 	type noFields struct{ core.Interface }
-	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "none": nil} {
-		t.Run(name, func(t *testing.T) { testUnreadable(t, group) })
+	type limits struct {
+		inner   informers.SharedInformerFactory
+		options []factory.Option
+		keys    []string
+		says    []string // parts of the only line in the log; nil: there is none
 	}
-}
-
-func testUnreadable(t *testing.T, group core.Interface) {
-	foreign := func() informers.SharedInformerFactory {
-		return opaque{informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, informers.WithNamespace("ns")), group}
+	made := func(options ...informers.SharedInformerOption) informers.SharedInformerFactory {
+		return informers.NewSharedInformerFactoryWithOptions(twoNamespaces(), 0, options...)
 	}
-	keys, logged := wrappedPods(t, foreign())
-	assert.Len(t, keys, 3)
-	require.Len(t, logged, 1)
-	assert.Contains(t, logged[0], "factory.WithNamespace")
-	assert.Contains(t, logged[0], "factory.WithTweakListOptions")
-
-	_, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"))
-	require.Len(t, logged, 1, "the list options are not known")
-	keys, logged = wrappedPods(t, foreign(), factory.WithNamespace("ns"), factory.WithTweakListOptions(nil))
-	assert.Len(t, keys, 2)
-	assert.Empty(t, logged)
+	limited, tweaking := informers.WithNamespace("ns"), informers.WithTweakListOptions(selectA)
+	namespace, tweak := "factory.WithNamespace", "factory.WithTweakListOptions"
+	ns, a, all := []string{"ns/a", "ns/b"}, []string{"ns/a", "other/a"}, []string{"ns/a", "ns/b", "other/a"}
+	cases := map[string]limits{
+		"a namespace is taken over":   {made(limited), nil, ns, nil},
+		"also by a wrapper's wrapper": {factory.Wrap(made(limited)), nil, ns, nil},
+		"unless another one is given": {made(limited), []factory.Option{factory.WithNamespace("other")}, []string{"other/a"}, nil},
+		"or all":                      {made(limited), []factory.Option{factory.WithNamespace(metav1.NamespaceAll)}, all, nil},
+		"with none, it is all":        {made(), nil, all, nil},
+		"a tweak is not taken over":   {made(tweaking), nil, all, []string{tweak}},
+		"but may be given":            {made(tweaking), []factory.Option{factory.WithTweakListOptions(selectA)}, a, nil},
+		"or left out on purpose":      {made(tweaking), []factory.Option{factory.WithTweakListOptions(nil)}, all, nil},
+	}
+	for name, group := range map[string]core.Interface{"no fields": noFields{}, "other fields": otherFields{nil, 1, 2}, "no group": nil} {
+		unread := func() informers.SharedInformerFactory { return opaque{made(limited), group} }
+		given := []factory.Option{factory.WithNamespace("ns"), factory.WithTweakListOptions(nil)}
+		cases[name] = limits{unread(), nil, all, []string{namespace, tweak}}
+		cases[name+", with a namespace"] = limits{unread(), given[:1], ns, []string{tweak}}
+		cases[name+", with both"] = limits{unread(), given, ns, nil}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var f informers.SharedInformerFactory
+			lines := logged(t, "factory.Wrap", func() { f = factory.Wrap(c.inner, c.options...) })
+			informer := f.Core().V1().Pods().Informer()
+			run(t, f)
+			assert.ElementsMatch(t, c.keys, informer.GetStore().ListKeys())
+			require.Len(t, lines, min(1, len(c.says)))
+			for _, part := range c.says {
+				assert.Contains(t, lines[0], part)
+			}
+		})
+	}
 }
 
 // hanging is a dynamic client whose requests block until their context ends.
@@ -789,53 +696,34 @@ func (m metric) Set(float64) {
 	}
 }
 
-// TestInformerNameByOption: metrics have the name of the option, and the resource names of client-go's
-// informers.
-func TestInformerNameByOption(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-option")
+// TestMetrics: metrics have the name of the option, and the resource names of client-go's informers. The
+// next informer of a resource publishes under the name of the stopped one.
+func TestMetrics(t *testing.T) {
+	name, err := cache.NewInformerName("factory-test-metrics")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(boundedContext(t))
 	typed := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name))
 	typed.Networking().V1().NetworkPolicies().Informer()
-	generic := resourceFactories(t, factory.WithInformerName(name))["dynamic"]
-	generic.ForResource(podsResource)
 	typed.StartWithContext(ctx)
-	generic.StartWithContext(ctx)
 	synced := typed.WaitForCacheSyncWithContext(ctx)
 	require.NoError(t, synced.AsError())
-	_, err = generic.WaitForCacheSyncWithContext(ctx)
-	require.NoError(t, err)
-	cancel()
-	typed.Shutdown()
-	generic.Shutdown()
-	assert.True(t, askedFor.published("factory-test-option networkpolicys depth"))
-	assert.True(t, askedFor.published("factory-test-option pods depth"))
-	again, err := cache.NewInformerName("factory-test-option")
-	require.NoError(t, err, "Shutdown has released the name")
-	again.Release()
-}
-
-// TestMetricsGoOnAfterStop: the next informer of a resource publishes under the name of the stopped
-// one.
-func TestMetricsGoOnAfterStop(t *testing.T) {
-	name, err := cache.NewInformerName("factory-test-stop")
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(boundedContext(t))
-	f := resourceFactories(t, factory.WithInformerName(name))["dynamic"]
+	generic := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithInformerName(name))
 	for range 3 {
-		f.ForResource(podsResource)
-		f.ForResource(nodesResource)
-		f.StartWithContext(ctx)
-		_, err = f.WaitForCacheSyncWithContext(ctx)
+		generic.ForResource(podsResource)
+		generic.ForResource(nodesResource)
+		generic.StartWithContext(ctx)
+		_, err = generic.WaitForCacheSyncWithContext(ctx)
 		require.NoError(t, err)
-		assert.True(t, f.Stop(podsResource))
+		assert.True(t, generic.Stop(podsResource))
 		for _, metric := range []string{"depth", "latency", "version"} {
-			assert.True(t, askedFor.published("factory-test-stop pods "+metric), metric)
+			assert.True(t, askedFor.published("factory-test-metrics pods "+metric), metric)
 		}
 	}
 	cancel()
-	f.Shutdown()
-	again, err := cache.NewInformerName("factory-test-stop")
+	typed.Shutdown()
+	generic.Shutdown()
+	assert.True(t, askedFor.published("factory-test-metrics networkpolicys depth"))
+	again, err := cache.NewInformerName("factory-test-metrics")
 	require.NoError(t, err, "Shutdown has released the name")
 	again.Release()
 }

@@ -27,7 +27,6 @@ import (
 
 var someResources = []schema.GroupVersionResource{podsResource, nodesResource, corev1.SchemeGroupVersion.WithResource("services")}
 
-// modelStep is one call of a method of a ResourceFactory.
 type modelStep struct {
 	op       string
 	resource schema.GroupVersionResource // of ForResource and Stop
@@ -42,7 +41,6 @@ var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
 	}
 })
 
-// modeled is the model of an informer.
 type modeled struct {
 	informer cache.SharedIndexInformer
 	start    int // the number of the StartWithContext that has started it; 0: none
@@ -60,22 +58,10 @@ type model struct {
 }
 
 func (m *model) play(step modelStep) {
-	switch step.op {
-	case "for":
-		m.ask(step.resource)
-	case "start":
-		m.start()
-	case "end":
-		if n := len(m.starts) - step.which; n > 0 {
-			m.end(n)
-		}
-	case "stop":
-		m.stop(step.resource)
-	case "wait":
-		m.wait()
-	case "shutdown":
-		m.shutDown()
-	}
+	map[string]func(){
+		"for": func() { m.ask(step.resource) }, "start": m.start, "end": func() { m.end(len(m.starts) - step.which) },
+		"stop": func() { m.stop(step.resource) }, "wait": m.wait, "shutdown": m.shutDown,
+	}[step.op]()
 	m.check()
 }
 
@@ -100,7 +86,11 @@ func (m *model) start() {
 	}
 }
 
+// end ends the context of the n-th start, if there is one.
 func (m *model) end(n int) {
+	if n < 1 {
+		return
+	}
 	m.starts[n-1]()
 	for _, known := range m.members {
 		known.stopped = known.stopped || known.start == n
@@ -150,7 +140,6 @@ func (m *model) shutDown() {
 	m.shutdown = true
 }
 
-// check checks the informers after every step.
 func (m *model) check() {
 	synctest.Wait()
 	for gvr, known := range m.members {
@@ -160,7 +149,6 @@ func (m *model) check() {
 	}
 }
 
-// faults collects the failures of assertions.
 type faults []string
 
 func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
@@ -172,7 +160,7 @@ func TestResourceFactoryAgainstModel(t *testing.T) {
 		var found faults
 		synctest.Test(t, func(t *testing.T) {
 			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-			refusePods(client)
+			refusePods(&client.Fake)
 			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modeled{}, nil, false}
 			for _, step := range steps {
 				m.play(step)

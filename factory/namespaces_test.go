@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -27,6 +28,8 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit"
+	kit "github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
 )
@@ -39,18 +42,21 @@ func keysOf(informer cache.SharedIndexInformer) []string {
 	return keys
 }
 
-// runs runs an informer until the end of the test.
-func runs(t *testing.T, informer cache.SharedIndexInformer) {
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	t.Cleanup(func() { stop(); <-ended })
+// listedBy returns a function that returns the ListerWatcher of a client's pods in a namespace.
+func listedBy(client kubernetes.Interface) func(example runtime.Object, namespace string) cache.ListerWatcher {
+	return func(_ runtime.Object, namespace string) cache.ListerWatcher {
+		return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return client.CoreV1().Pods(namespace).List(ctx, o)
+			},
+			WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
+		}, client)
+	}
 }
 
 // TestNamespaces: the informers of factories, and those of a constructor, follow the current
 // namespaces, which are added and removed before the informers are made and while they run.
 func TestNamespaces(t *testing.T) {
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	objects := func() []runtime.Object {
 		return []runtime.Object{pod("ns", "a"), pod("ns", "b"), pod("other", "a"), pod("third", "a")}
 	}
@@ -64,18 +70,11 @@ func TestNamespaces(t *testing.T) {
 			return factory.Wrap(f).Core().V1().Pods().Informer()
 		},
 		"dynamic": func(n *factory.Namespaces) cache.SharedIndexInformer {
-			return factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, objects()...), 0, factory.WithNamespaces(n)).ForResource(pods).Informer()
+			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, objects()...)
+			return factory.Dynamic(client, 0, factory.WithNamespaces(n)).ForResource(podsResource).Informer()
 		},
 		"constructor": func(n *factory.Namespaces) cache.SharedIndexInformer {
-			client := fake.NewClientset(objects()...)
-			construct := n.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
-				return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-					ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-						return client.CoreV1().Pods(namespace).List(ctx, o)
-					},
-					WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
-				}, client)
-			})
+			construct := n.Constructor(cache.NewSharedIndexInformer, listedBy(fake.NewClientset(objects()...)))
 			return construct(nil, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		},
 	} {
@@ -88,7 +87,7 @@ func TestNamespaces(t *testing.T) {
 				namespaces.Remove("gone")
 				namespaces.Remove("never")
 				namespaces.Add("ns")
-				runs(t, informer)
+				t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 				assert.Equal(t, []string{"ns/a", "ns/b"}, keysOf(informer))
 				namespaces.Add("other")
@@ -100,9 +99,7 @@ func TestNamespaces(t *testing.T) {
 				require.NoError(t, namespaces.WaitForSync(t.Context(), "nobody's"))
 				namespaces.Remove("ns")
 				assert.Equal(t, []string{"other/a"}, keysOf(informer))
-				status, err := inspect.StatusOf(informer)
-				require.NoError(t, err)
-				assert.Equal(t, inspect.PhaseWatching, status.Phase)
+				assert.Equal(t, inspect.PhaseWatching, kit.Status(t, informer).Phase)
 			})
 		})
 	}
@@ -114,15 +111,14 @@ func TestNamespacesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var namespaces factory.Namespaces
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a"), pod("other", "a")), 0, factory.WithNamespaces(&namespaces))
-		pods, nodes := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("configmaps")
-		before, stays := f.ForResource(pods).Informer(), f.ForResource(nodes).Informer()
+		before, stays := f.ForResource(podsResource).Informer(), f.ForResource(nodesResource).Informer()
 		ctx, stop := context.WithCancel(t.Context())
 		f.StartWithContext(ctx)
 		namespaces.Add("ns")
 		require.NoError(t, namespaces.WaitForSync(t.Context(), "ns"))
 		assert.Equal(t, []string{"ns/a"}, keysOf(before))
-		assert.True(t, f.Stop(pods))
-		again := f.ForResource(pods).Informer()
+		assert.True(t, f.Stop(podsResource))
+		again := f.ForResource(podsResource).Informer()
 		namespaces.Add("other")
 		assert.Equal(t, []string{"ns/a"}, keysOf(before), "it has stopped")
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -139,15 +135,21 @@ func TestNamespacesTogether(t *testing.T) {
 	})
 }
 
-// TestNamespacesRefused: informers that cannot follow namespaces do not follow all of them instead.
+// TestNamespacesRefused: informers that cannot follow namespaces do not follow all of them instead, and
+// one that already follows namespaces does not follow others as well.
 func TestNamespacesRefused(t *testing.T) {
 	var namespaces factory.Namespaces
 	namespaces.Add("ns")
 	nilNamespaces := factory.Wrap(informers.NewSharedInformerFactory(twoNamespaces(), 0), factory.WithNamespaces(nil))
-	foreign := namespaces.Constructor(clientgo.NewSharedIndexInformer, func(runtime.Object, string) cache.ListerWatcher { return nil })
+	none := func(runtime.Object, string) cache.ListerWatcher { return nil }
+	foreign := namespaces.Constructor(clientgo.NewSharedIndexInformer, none)
+	var others factory.Namespaces
+	others.Add("other")
+	both := namespaces.Constructor(others.Constructor(cache.NewSharedIndexInformer, listedBy(twoNamespaces())), none)
 	for want, informer := range map[string]cache.SharedIndexInformer{
-		"makes informers of another package": foreign(nil, &corev1.Pod{}, 0, cache.Indexers{}),
-		"Namespaces of WithNamespaces are":   nilNamespaces.Core().V1().Pods().Informer(),
+		"makes informers of another package":      foreign(nil, &corev1.Pod{}, 0, cache.Indexers{}),
+		"the informer follows Namespaces already": both(nil, &corev1.Pod{}, 0, cache.Indexers{}),
+		"Namespaces of WithNamespaces are":        nilNamespaces.Core().V1().Pods().Informer(),
 	} {
 		informer.RunWithContext(t.Context())
 		require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), want)
@@ -163,13 +165,12 @@ func TestNamespacesForget(t *testing.T) {
 		var namespaces factory.Namespaces
 		namespaces.Add("ns")
 		f := factory.Dynamic(dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pod("ns", "a")), 0, factory.WithNamespaces(&namespaces))
-		pods := corev1.SchemeGroupVersion.WithResource("pods")
 		once := func() weak.Pointer[unstructured.Unstructured] {
-			informer := f.ForResource(pods).Informer()
+			informer := f.ForResource(podsResource).Informer()
 			f.StartWithContext(t.Context())
 			require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 			stored := informer.GetStore().List()[0].(*unstructured.Unstructured)
-			assert.True(t, f.Stop(pods))
+			assert.True(t, f.Stop(podsResource))
 			synctest.Wait()
 			return weak.Make(stored)
 		}
@@ -179,30 +180,6 @@ func TestNamespacesForget(t *testing.T) {
 		goruntime.GC()
 		assert.Nil(t, first.Value())
 		goruntime.KeepAlive(&namespaces)
-	})
-}
-
-// TestNamespacesTwice: an informer that already follows namespaces does not follow others as well.
-func TestNamespacesTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var namespaces, others factory.Namespaces
-		namespaces.Add("ns")
-		others.Add("other")
-		client := twoNamespaces()
-		construct := others.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
-			return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					return client.CoreV1().Pods(namespace).List(ctx, o)
-				},
-				WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
-			}, client)
-		})
-		joinBoth := namespaces.Constructor(construct, func(runtime.Object, string) cache.ListerWatcher { return nil })
-		informer := joinBoth(nil, &corev1.Pod{}, 0, cache.Indexers{})
-		runs(t, informer)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "the informer follows Namespaces already")
 	})
 }
 

@@ -76,14 +76,3 @@ func TestTakeRefuses(t *testing.T) {
 	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithInformerName(name))
 	require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), "Identifier of WithInformerOptions")
 }
-
-// TestNamesAreTheResources: informers are named by their resources, not by client-go's metrics, which
-// have incorrect plurals.
-func TestNamesAreTheResources(t *testing.T) {
-	name, err := cache.NewInformerName("plural")
-	require.NoError(t, err)
-	defer name.Release()
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0), factory.WithInformerName(name), factory.WithNamespace("ns"))
-	assert.Equal(t, "SharedIndexInformer endpoints.v1 in namespace ns", f.Core().V1().Endpoints().Informer().HasSyncedChecker().Name())
-	assert.Equal(t, "SharedIndexInformer ingresses.v1.networking.k8s.io in namespace ns", f.Networking().V1().Ingresses().Informer().HasSyncedChecker().Name())
-}

@@ -20,18 +20,19 @@ import (
 )
 
 // newConfigMap returns a ConfigMap for the examples.
-func newConfigMap(name, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Data:       map[string]string{"value": value},
-	}
+func newConfigMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// runInformer runs an informer until stop is called.
-func runInformer(informer cache.SharedIndexInformer) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// runInformer runs an informer until stop is called, and waits until it and its handlers have
+// synced.
+func runInformer(informer cache.SharedIndexInformer, handlers ...inspect.Syncer) (stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	var group sync.WaitGroup
 	group.Go(func() { informer.RunWithContext(ctx) })
+	if err := kinformer.WaitForSync(ctx, append(handlers, informer)...); err != nil {
+		fmt.Println(err)
+	}
 	return func() {
 		cancel()
 		group.Wait()
@@ -40,18 +41,11 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 
 // The phase and the problems of an informer.
 func ExampleStatusOf() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	server := cachetest.Of(newConfigMap("a", "1"))
-	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	status, _ := inspect.StatusOf(informer)
 	fmt.Println(status.Phase)
 
 	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
 	status, _ = inspect.StatusOf(informer)
 	fmt.Println(status.Objects, status.LastError)
 	// Output:
@@ -61,10 +55,7 @@ func ExampleStatusOf() {
 
 // A readiness probe that fails until the informers have synced.
 func ExampleReady() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	ready := inspect.Ready(inspect.ReadyOptions{}, informer)
 	probe := func() int {
 		answer := httptest.NewRecorder()
@@ -74,9 +65,6 @@ func ExampleReady() {
 	fmt.Println(probe())
 
 	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
 	fmt.Println(probe())
 	// Output:
 	// 503
@@ -85,16 +73,10 @@ func ExampleReady() {
 
 // The history of an informer and the size of its store.
 func ExampleOf() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), newConfigMap("b", "1")), &corev1.ConfigMap{}, 0,
+	informer := newInformer(cachetest.Of(newConfigMap("a"), newConfigMap("b")), &corev1.ConfigMap{}, 0,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
 	inspection, err := inspect.Of(informer)
 	if err != nil {
 		fmt.Println(err)
@@ -110,19 +92,13 @@ func ExampleOf() {
 
 // The state of a handler and the time of its calls.
 func ExampleHandlerOf() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
-	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
+	informer := cache.NewSharedIndexInformer(cachetest.Of(newConfigMap("a")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}}
 	registration, err := informer.AddEventHandler(kinformer.Deliver(handler, kinformer.Delivery{Name: "settings"}))
 	if err != nil {
 		fmt.Println(err)
 	}
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, registration); err != nil {
-		fmt.Println(err)
-	}
+	defer runInformer(informer, registration)()
 	stats, err := inspect.HandlerOf(registration)
 	fmt.Println(stats.Name, stats.SyncError, stats.State == inspect.HandlerStuck, err)
 	// Output: settings <nil> false <nil>

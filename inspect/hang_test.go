@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap/taptest"
@@ -28,55 +28,28 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// hangingServer answers like an API server, with a bookmark each minute on a watch, until it is set
-// to hang.
-type hangingServer struct {
-	*testkit.Server
-	lists, opens, sends atomic.Bool // which requests hang
-	watching            atomic.Pointer[testkit.ScriptedWatch]
+// bookmarked returns a server of a pod that sends a bookmark each minute until hush is called.
+func bookmarked(t *testing.T) (server *testkit.Pods, hush func()) {
+	server = testkit.NewPods(testkit.PodAt("a", ""))
+	return server, testkit.InBackground(t, func(ctx context.Context) {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Minute):
+				server.Bookmark()
+			}
+		}
+	})
 }
 
-func newHangingServer() *hangingServer {
-	s := &hangingServer{Server: &testkit.Server{NoStream: true}}
-	s.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		if s.lists.Load() {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return testkit.PodList("5", testkit.PodAt("a", "3")), nil
-	}
-	s.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-		if s.opens.Load() {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		w := testkit.NewScriptedWatch(8)
-		s.watching.Store(w)
-		go s.bookmarks(ctx, w)
-		return w, nil
-	}
-	return s
-}
-
-func (s *hangingServer) bookmarks(ctx context.Context, w *testkit.ScriptedWatch) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Minute):
-		}
-		if !s.sends.Load() {
-			w.Events <- testkit.Bookmark("6")
-		}
-	}
-}
+// hanging returns a fault that makes a request hang.
+func hanging() cachetest.Fault { return cachetest.Fault{Until: make(chan struct{})} }
 
 // hangsOf returns the causes and texts of an informer's problems.
 func hangsOf(t *testing.T, informer cache.Controller) (causes, texts []string) {
-	synctest.Wait()
-	all, err := inspect.Of(informer)
-	require.NoError(t, err)
-	return informers.Causes(all.Status), informers.Texts(all.Status)
+	status := informers.Inspected(t, informer).Status
+	return informers.Causes(status), informers.Texts(status)
 }
 
 // caused fails the test unless the problems have these causes.
@@ -90,24 +63,24 @@ func caused(t *testing.T, informer cache.Controller, want ...string) {
 // for MaxOutage from its last sign of life on.
 func TestReadyWhileRequestsHang(t *testing.T) {
 	for name, tc := range map[string]struct {
-		hang  func(*hangingServer, cache.Controller)
+		hang  func(server *testkit.Pods, informer cache.Controller, hush func())
 		after time.Duration
 		text  string
 	}{
-		"list": {func(s *hangingServer, informer cache.Controller) {
-			s.lists.Store(true)
+		"list": {func(server *testkit.Pods, informer cache.Controller, _ func()) {
+			server.Script(cachetest.VerbList, hanging())
 			_ = kinformer.Relist(informer)
 			time.Sleep(2 * time.Second) // the longest backoff
 		}, 5 * time.Minute, "a list"},
-		"opening": {func(s *hangingServer, _ cache.Controller) {
-			s.opens.Store(true)
-			close(s.watching.Load().Events)
+		"opening": {func(server *testkit.Pods, _ cache.Controller, _ func()) {
+			server.Script(cachetest.VerbWatch, hanging())
+			server.Cut()
 		}, time.Minute, "the opening of a watch"},
-		"watch": {func(s *hangingServer, _ cache.Controller) { s.sends.Store(true) }, 5 * time.Minute, "the watch"},
+		"watch": {func(_ *testkit.Pods, _ cache.Controller, hush func()) { hush() }, 5 * time.Minute, "the watch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newHangingServer()
+				server, hush := bookmarked(t)
 				informer := called("pods", server, kinformer.Options{})
 				patient, strict := inspect.Ready(inspect.ReadyOptions{}, informer), inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, informer)
 				defer informers.Run(t, informer)()
@@ -115,7 +88,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				synctest.Wait()
 				caused(t, informer)
 				began := time.Now()
-				tc.hang(server, informer)
+				tc.hang(server, informer, hush)
 				time.Sleep(tc.after - 3*time.Second)
 				assert.NoError(t, strict.Check(nil))
 				caused(t, informer)
@@ -129,9 +102,7 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 				caused(t, informer, "hangs")
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs, nothing has come for 24h")
-				all, err := inspect.Of(informer)
-				require.NoError(t, err)
-				assert.Zero(t, all.FailingSince, "it has not failed")
+				assert.Zero(t, informers.Inspected(t, informer).FailingSince, "it has not failed")
 				assert.Greater(t, time.Since(began), 24*time.Hour)
 			})
 		})
@@ -143,29 +114,27 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 func TestHangEnds(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := newHangingServer()
+		server, hush := bookmarked(t)
 		informer := called("pods", server, kinformer.Options{})
 		strict := inspect.Ready(inspect.ReadyOptions{MaxOutage: 10 * time.Minute}, informer)
 		defer informers.Run(t, informer)()
 		time.Sleep(90 * time.Second)
-		server.sends.Store(true)
+		hush()
 		time.Sleep(20 * time.Minute)
 		assert.ErrorContains(t, strict.Check(nil), "the watch hangs, nothing has come for 20m30s")
-		server.watching.Load().Events <- testkit.Modified("a", "7")
+		server.Put(testkit.PodAt("a", ""))
 		synctest.Wait()
 		caused(t, informer)
 		assert.NoError(t, strict.Check(nil))
 
 		time.Sleep(3 * time.Minute)
-		close(server.watching.Load().Events) // not a sign of life
+		server.Cut() // not a sign of life
 		time.Sleep(3 * time.Minute)
 		caused(t, informer, "hangs")
 		silent := time.Now().Add(-6 * time.Minute)
-		server.lists.Store(true)
-		server.watching.Load().Events <- testkit.FailedWith(testkit.ErrExpired)
-		synctest.Wait()
-		all, err := inspect.Of(informer)
-		require.NoError(t, err)
+		server.Script(cachetest.VerbList, hanging())
+		server.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+		all := informers.Inspected(t, informer)
 		assert.Equal(t, []string{"errors"}, informers.Causes(all.Status))
 		assert.Equal(t, silent, all.FailingSince)
 	})
@@ -260,20 +229,20 @@ func TestSilentTransport(t *testing.T) {
 func TestLogOfAHang(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := newHangingServer()
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(server.Server, kinformer.Options{ObjectDescription: "test pods", Decoding: kinformer.Decoding{Off: true}}))
+		server, hush := bookmarked(t)
+		informer := called("test pods", server, kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 		ctx, lines := testkit.Loud(t, 0)
-		defer runningIn(ctx, informer)()
+		defer runningIn(ctx, informers.OnServers(&reflector.Servers{}, informer))()
 		time.Sleep(24*time.Hour - 30*time.Second)
 		assert.Empty(t, lines.Take())
-		server.sends.Store(true)
+		hush()
 		time.Sleep(24 * time.Hour)
 		said := lines.Take()
 		require.Len(t, said, 1)
 		for _, part := range []string{"Warning: a request hangs, and the cache gets old", `"reason"="the watch"`, `"hangs"="5m0s"`, `"type"="test pods"`, `"linesOfOthers"=0`} {
 			assert.Contains(t, said[0], part)
 		}
-		server.watching.Load().Events <- testkit.Bookmark("9")
+		server.Bookmark()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		said = lines.Take()
@@ -301,9 +270,9 @@ func TestLinesOfHangs(t *testing.T) {
 		ctx, lines := testkit.Loud(t, 2)
 		turns := &reflector.Servers{}
 		for range 10 {
-			server := newHangingServer()
-			server.opens.Store(true)
-			defer runningIn(ctx, informers.OnServers(turns, informers.Of(server.Server, kinformer.Options{})))()
+			server := testkit.NewPods(testkit.PodAt("a", ""))
+			server.Script(cachetest.VerbWatch, hanging())
+			defer runningIn(ctx, informers.OnServers(turns, called("pods", server, kinformer.Options{})))()
 		}
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))
@@ -318,18 +287,16 @@ func TestLinesOfHangs(t *testing.T) {
 // TestHangingListsKeepNoSlots: a list or watch-list that hangs releases its slot.
 func TestHangingListsKeepNoSlots(t *testing.T) {
 	for name, tc := range map[string]struct {
-		noStream bool
-		after    time.Duration
-	}{"list": {true, 5 * time.Minute}, "watch-list": {false, time.Minute}} {
+		mode  kinformer.ListMode
+		after time.Duration
+	}{"list": {kinformer.ListModeList, 5 * time.Minute}, "watch-list": {kinformer.ListModeWatchList, time.Minute}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slots := kinformer.NewListSlots(2)
 				for range 2 {
-					hanging := newHangingServer()
-					hanging.NoStream = tc.noStream
-					hanging.lists.Store(true)
-					hanging.opens.Store(true)
-					defer informers.Run(t, informers.Of(hanging.Server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}}))()
+					server := testkit.NewPods(testkit.PodAt("a", ""))
+					server.Partition()
+					defer informers.Run(t, called("hanging", server, kinformer.Options{Requests: kinformer.Requests{Slots: slots, Mode: tc.mode}}))()
 				}
 				synctest.Wait()
 				ctx, lines := testkit.Loud(t, 2)
@@ -420,46 +387,36 @@ func TestOpeningsOfAWatch(t *testing.T) {
 	})
 }
 
-// unread runs an informer of a server that no longer sends anything. A handler blocks the reading
-// of the watch until goOn is called.
-func unread(t *testing.T) (informer cache.SharedIndexInformer, goOn func()) {
-	server, held := newHangingServer(), make(chan struct{})
-	informer = informers.Of(server.Server, kinformer.Options{})
-	_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
-		kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
-	require.NoError(t, err)
-	t.Cleanup(informers.Run(t, informer))
-	time.Sleep(90 * time.Second)
-	server.sends.Store(true)
-	for _, version := range []string{"7", "8", "9"} {
-		server.watching.Load().Events <- testkit.Modified("a", version)
-		synctest.Wait()
-	}
-	time.Sleep(time.Hour)
-	return informer, func() { close(held) }
-}
-
-// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, nor in the five
-// minutes afterwards.
+// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, even while a requested
+// relist waits for its slot, nor in the five minutes after the handler has returned.
 func TestNobodyReadsTheWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer, goOn := unread(t)
-		caused(t, informer)
-		goOn()
-		time.Sleep(5*time.Minute - 1)
-		caused(t, informer)
-		time.Sleep(time.Nanosecond)
-		caused(t, informer, "hangs")
-	})
-}
-
-// TestRelistOfWhatNobodyReads: such a watch does not hang either while a requested relist waits for
-// its slot.
-func TestRelistOfWhatNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer, goOn := unread(t)
-		defer goOn()
-		require.NoError(t, kinformer.Relist(informer))
-		caused(t, informer)
-	})
+	for _, relists := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server, hush := bookmarked(t)
+			held := make(chan struct{})
+			informer := called("pods", server, kinformer.Options{})
+			informers.Handle(t, informer, kinformer.Deliver(cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-held }},
+				kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
+			defer informers.Run(t, informer)()
+			time.Sleep(90 * time.Second)
+			hush()
+			for range 3 {
+				server.Put(testkit.PodAt("a", ""))
+				synctest.Wait()
+			}
+			time.Sleep(time.Hour)
+			caused(t, informer)
+			if relists {
+				require.NoError(t, kinformer.Relist(informer))
+				caused(t, informer)
+				close(held)
+				return
+			}
+			close(held)
+			time.Sleep(5*time.Minute - 1)
+			caused(t, informer)
+			time.Sleep(time.Nanosecond)
+			caused(t, informer, "hangs")
+		})
+	}
 }

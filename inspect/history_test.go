@@ -29,14 +29,10 @@ import (
 
 type counts = map[string]int64
 
-// failsFirst returns a list function that returns the errors in turn, and then an empty list.
-func failsFirst(errs ...error) func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-	return informers.ListsThen(testkit.PodList("5"), errs...)
-}
-
 // reasonsCase is a server, and the expected counts after a minute.
 type reasonsCase struct {
 	stream  bool
+	errs    []error // of the first lists
 	onList  func(int, context.Context, metav1.ListOptions) (apiruntime.Object, error)
 	watches []any
 	options kinformer.Options
@@ -79,8 +75,8 @@ var reasonsCases = map[string]reasonsCase{
 	"not opened, busy":    {watches: []any{testkit.ErrRefused}, lists: [2]int64{1, 0}},
 	"not opened":          {watches: []any{errors.New("no")}, relists: counts{"watch": 1}, lists: [2]int64{2, 0}},
 	"not opened, expired": {watches: []any{testkit.ErrExpired}, relists: counts{"expired": 1}, lists: [2]int64{2, 0}},
-	"list fails":          {onList: failsFirst(testkit.ErrForbidden, io.EOF), relists: counts{"failed": 2}, lists: [2]int64{3, 2}},
-	"list refused":        {onList: failsFirst(testkit.ErrExpired), relists: counts{"refused": 1}, lists: [2]int64{1, 0}},
+	"list fails":          {errs: []error{testkit.ErrForbidden, io.EOF}, relists: counts{"failed": 2}, lists: [2]int64{3, 2}},
+	"list refused":        {errs: []error{testkit.ErrExpired}, relists: counts{"refused": 1}, lists: [2]int64{1, 0}},
 	"list panics": {
 		onList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
 			if n == 1 {
@@ -122,13 +118,11 @@ func TestInspectReasons(t *testing.T) {
 func (tc reasonsCase) check(t *testing.T) {
 	server := &testkit.Server{NoStream: !tc.stream, OnList: tc.onList, OnWatch: testkit.Watches(tc.watches...)}
 	if server.OnList == nil {
-		server.OnList = failsFirst()
+		server.OnList = informers.ListsThen(testkit.PodList("5"), tc.errs...)
 	}
-	mode := kinformer.ListMode("")
 	if tc.stream {
-		mode = kinformer.ListModeWatchList
+		tc.options.Requests.Mode = kinformer.ListModeWatchList
 	}
-	tc.options.Requests.Mode = mode
 	informer := informers.Of(server, tc.options)
 	stop := informers.Run(t, informer)
 	time.Sleep(time.Minute - 1)

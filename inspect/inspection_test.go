@@ -214,11 +214,7 @@ func TestHandlersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		informer := informers.Of(informers.Quiet(testkit.PodAt("a", "1")), kinformer.Options{})
 		names := func() (names []string) {
-			synctest.Wait()
-			all, err := inspect.Of(cache.NewTypedSharedIndexInformer[*v1.Pod](informer))
-			handlers := all.Handlers
-			require.NoError(t, err)
-			for _, h := range handlers {
+			for _, h := range informers.Inspected(t, cache.NewTypedSharedIndexInformer[*v1.Pod](informer)).Handlers {
 				names = append(names, h.Name)
 			}
 			return names

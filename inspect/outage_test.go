@@ -6,8 +6,8 @@ package inspect_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"syscall"
 	"testing"
@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
@@ -29,64 +30,23 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// outages are times since the first request in which a Server has other answers.
-type outages []struct {
-	from, to time.Duration
-	list     error
-	watch    any // an error or a watch.Interface
-}
-
-// serve makes the server answer so, and with a list at 5 and silent watches at all other times.
-// Open watches are closed when an outage begins.
-func (o outages) serve(server *testkit.Server) *testkit.Server {
-	began := time.Now()
-	now := func() (w any, list error) {
-		for _, outage := range o {
-			if at := time.Since(began); at >= outage.from && at < outage.to {
-				return outage.watch, outage.list
-			}
-		}
-		return nil, nil
-	}
-	server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-		if _, err := now(); err != nil {
-			return nil, err
-		}
-		return testkit.PodList("5", testkit.PodAt("a", "3")), nil
-	}
-	server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-		switch w, _ := now(); w := w.(type) {
-		case error:
-			return nil, w
-		case watch.Interface:
-			return w, nil
-		}
-		open := testkit.NewScriptedWatch(0)
-		for _, outage := range o {
-			if wait := outage.from - time.Since(began); wait >= 0 {
-				time.AfterFunc(wait, func() { close(open.Events) })
-				break
-			}
-		}
-		return open, nil
-	}
-	return server
+// away makes a server of a pod answer with err from a time to another. Its watches break when that
+// begins.
+func away(server *testkit.Pods, from, to time.Duration, err error) {
+	time.AfterFunc(from, func() { time.AfterFunc(to-from, server.Outage(err)) })
 }
 
 // TestOutage: the beginning and the end of a long outage are each logged once, the end with its
 // length. A short one is only counted.
 func TestOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := outages{
-			{from: 10 * time.Second, to: 22 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
-			{from: time.Minute, to: time.Minute + 3*time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
-		}
+		server := testkit.NewPods(testkit.PodAt("a", ""))
+		away(server, 10*time.Second, 22*time.Second-1, testkit.ErrRefused)
+		away(server, time.Minute, 63*time.Second-1, testkit.ErrRefused)
 		ctx, lines := testkit.Loud(t, 0)
-		informer := informers.OnServers(&reflector.Servers{}, informers.Of(down.serve(&testkit.Server{NoStream: true}), kinformer.Options{ObjectDescription: "test pods", Decoding: kinformer.Decoding{Off: true}}))
+		informer := called("test pods", server, kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 		began := time.Now()
-		ended := make(chan struct{})
-		ctx, cancel := context.WithCancel(ctx)
-		go func() { defer close(ended); informer.RunWithContext(ctx) }()
+		defer runningIn(ctx, informers.OnServers(&reflector.Servers{}, informer))()
 
 		time.Sleep(14*time.Second + 500*time.Millisecond)
 		assert.Empty(t, lines.Take(), "not yet worth a line")
@@ -119,27 +79,24 @@ func TestOutage(t *testing.T) {
 		assert.Equal(t, 3*time.Second, s.LastOutage)
 		assert.EqualValues(t, 2, s.Reconnects)
 		assert.Empty(t, lines.Take(), "too short for a line")
-		cancel()
-		<-ended
 	})
 }
 
-// aMinute runs an informer of server for a minute, and returns the informer, its log lines, and its
-// start. look is called after half a minute.
-func aMinute(t *testing.T, server *testkit.Server, look func(inspect.Status)) (informer cache.SharedIndexInformer, lines *testkit.Logged, began time.Time) {
+// aMinute runs an informer of server for a minute, and returns the informer and its log lines. look
+// is called after half a minute.
+func aMinute(t *testing.T, server cache.ListerWatcher, look func(inspect.Status)) (cache.SharedIndexInformer, *testkit.Logged) {
 	testkit.Reports(t)
 	ctx, lines := testkit.Loud(t, 0)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	informer = informers.OnServers(&reflector.Servers{}, informers.Of(server, kinformer.Options{}))
+	informer := informers.OnServers(&reflector.Servers{}, called("pods", server, kinformer.Options{}))
 	time.AfterFunc(30*time.Second, func() {
 		s, err := inspect.StatusOf(informer)
 		assert.NoError(t, err)
 		look(s)
 	})
-	began = time.Now()
 	informer.RunWithContext(ctx)
-	return informer, lines, began
+	return informer, lines
 }
 
 func nothing(inspect.Status) {}
@@ -148,8 +105,9 @@ func nothing(inspect.Status) {}
 // logs nothing more.
 func TestOutageFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := outages{{to: time.Hour, list: testkit.ErrRefused, watch: testkit.ErrRefused}}
-		informer, lines, _ := aMinute(t, down.serve(&testkit.Server{NoStream: true}), nothing)
+		server := testkit.NewPods(testkit.PodAt("a", ""))
+		server.Outage(testkit.ErrRefused)
+		informer, lines := aMinute(t, server, nothing)
 		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
 		assert.Zero(t, lines.Count("in reach again"))
 		time.Sleep(time.Hour)
@@ -157,21 +115,6 @@ func TestOutageFromTheStart(t *testing.T) {
 		assert.Equal(t, time.Minute, s.LastOutage, "up to the end of the informer")
 		assert.Zero(t, s.Reconnects)
 		assert.NotContains(t, fmt.Sprint(informers.Texts(s)), "out of reach")
-	})
-}
-
-// TestOutageOfEmptyWatches: the watch that client-go returns after a broken connection does not
-// count as an answer of the server.
-func TestOutageOfEmptyWatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		down := outages{{from: 10 * time.Second, to: 30 * time.Second, list: &url.Error{Op: "Get", URL: "/pods", Err: io.EOF}, watch: watch.NewEmptyWatch()}}
-		informer, lines, began := aMinute(t, down.serve(&testkit.Server{NoStream: true}), nothing)
-		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
-		assert.Equal(t, 1, lines.Count("in reach again"))
-		s := informers.Status(t, informer)
-		assert.Equal(t, began.Add(10*time.Second), s.LastOutageAt)
-		assert.Equal(t, 20*time.Second, s.LastOutage)
-		assert.EqualValues(t, 1, s.Reconnects)
 	})
 }
 
@@ -229,7 +172,7 @@ func TestOutageEndsWithAList(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		informer, lines, _ := aMinute(t, server, nothing)
+		informer, lines := aMinute(t, server, nothing)
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		assert.Equal(t, 10*time.Second, informers.Status(t, informer).LastOutage)
 	})
@@ -238,11 +181,10 @@ func TestOutageEndsWithAList(t *testing.T) {
 // TestOutageEndsWhenFresh: an error as an answer does not end an outage.
 func TestOutageEndsWhenFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		down := outages{
-			{from: 10 * time.Second, to: 20 * time.Second, list: testkit.ErrRefused, watch: testkit.ErrRefused},
-			{from: 20 * time.Second, to: 40 * time.Second, list: testkit.ErrForbidden, watch: testkit.ErrForbidden},
-		}
-		informer, lines, _ := aMinute(t, down.serve(&testkit.Server{NoStream: true}), func(s inspect.Status) {
+		server := testkit.NewPods(testkit.PodAt("a", ""))
+		away(server, 10*time.Second, 19*time.Second+1, testkit.ErrRefused)
+		away(server, 19*time.Second+2, 40*time.Second-1, testkit.ErrForbidden)
+		informer, lines := aMinute(t, server, func(s inspect.Status) {
 			assert.Contains(t, informers.Texts(s), "the server went out of reach 20s ago")
 		})
 		assert.Equal(t, 1, lines.Count("in reach again"))
@@ -261,22 +203,15 @@ func TestLinesOfARestart(t *testing.T) {
 				testkit.Reports(t)
 				gone := &url.Error{Op: "Get", URL: "https://10.0.0.1:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
 				ctx, lines := testkit.Loud(t, 2)
-				ctx, cancel := context.WithCancel(ctx)
-				servers, ended := &reflector.Servers{}, make(chan struct{}, many)
+				servers := &reflector.Servers{}
 				for range many {
-					down := outages{{from: 10 * time.Second, to: 22 * time.Second, list: gone, watch: gone}}
-					server := down.serve(&testkit.Server{NoStream: true})
-					serve, expired := server.OnWatch, false
-					server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-						w, err := serve(n, ctx, o)
-						if n > 1 && err == nil && !expired && back != nil {
-							expired = true
-							return nil, back
-						}
-						return w, err
+					server := testkit.NewPods(testkit.PodAt("a", ""))
+					away(server, 10*time.Second, 22*time.Second, gone)
+					if back != nil {
+						time.AfterFunc(22*time.Second, func() { server.FailNext(cachetest.VerbWatch, back) })
 					}
-					informer := informers.OnServers(servers, kinformer.New(server, &v1.Pod{}, kinformer.Options{ObjectDescription: "test pods"}))
-					go func() { informer.RunWithContext(ctx); ended <- struct{}{} }()
+					informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{ObjectDescription: "test pods"})
+					defer runningIn(ctx, informers.OnServers(servers, informer))()
 				}
 				time.Sleep(9 * time.Second)
 				synctest.Wait()
@@ -291,11 +226,128 @@ func TestLinesOfARestart(t *testing.T) {
 				for _, part := range []string{`"level"=0`, "in reach again", `"server"="10.0.0.1:6443"`, `"informers"=61 "missing"=0 "shortest"="1`, `"longest"="1`} {
 					assert.Contains(t, said[1], part)
 				}
-				cancel()
-				for range many {
-					<-ended
-				}
 			})
 		})
 	}
+}
+
+var (
+	stateOfLine   = regexp.MustCompile(`"level"=(\d) .*"state"="([\w-]+)"`)
+	detailsOfLine = regexp.MustCompile(`"(reason|how|again|outage|degraded|failures)"="?([^" ]+)`)
+)
+
+// statesOf returns the states in log lines, each with its details, and with its verbosity if that
+// is not 2.
+func statesOf(lines []string) (states []string) {
+	for _, line := range lines {
+		state := stateOfLine.FindStringSubmatch(line)
+		if state == nil {
+			continue
+		}
+		told := state[2]
+		if state[1] != "2" {
+			told = "V" + state[1] + " " + told
+		}
+		for _, detail := range detailsOfLine.FindAllStringSubmatch(line, -1) {
+			told += " " + detail[1] + "=" + detail[2]
+		}
+		states = append(states, told)
+	}
+	return states
+}
+
+// linesOf runs an informer for some time, and returns its log lines at V(2).
+func linesOf(t *testing.T, informer cache.Controller, length time.Duration) []string {
+	ctx, lines := testkit.Loud(t, 2)
+	ctx, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	informer.RunWithContext(ctx)
+	return lines.Take()
+}
+
+// TestStateLines: each change of state is one line at V(2), and an outage has one line for all
+// informers.
+func TestStateLines(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := testkit.NewPods(testkit.PodAt("a", ""))
+		away(server, 10*time.Second, 12*time.Second-1, testkit.ErrRefused)
+		away(server, 60*time.Second, 70*time.Second-1, testkit.ErrForbidden)
+		away(server, 120*time.Second, 132*time.Second-1, testkit.ErrRefused)
+		informer := informers.OnServers(&reflector.Servers{}, called("test pods", server, kinformer.Options{}))
+		said := linesOf(t, informer, 3*time.Minute)
+		assert.Equal(t, []string{
+			"started", "listing how=list", "synced",
+			"degraded reason=forbidden", "listing how=list again=watch", "synced",
+			"recovered degraded=10s failures=10",
+			"V0 reachable",
+			"stopped",
+		}, statesOf(said))
+		for _, line := range testkit.About(`"level"=2`, testkit.About(`"state"=`, said)) {
+			assert.Contains(t, line, `"type"="test pods"`)
+			assert.Contains(t, line, `"reflector"=`)
+		}
+	})
+}
+
+// TestStateLinesOfRelists: each list is logged with its mode and reason.
+func TestStateLinesOfRelists(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server, opened := &testkit.Server{}, 0
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 2 {
+				return nil, testkit.ErrExpired
+			}
+			return testkit.PodList("5"), nil
+		}
+		server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if o.SendInitialEvents != nil {
+				return nil, testkit.ErrForbidden
+			}
+			if opened++; opened == 1 {
+				return testkit.Sent(testkit.FailedWith(testkit.ErrExpired)).Open(), nil
+			}
+			return watch.NewFake(), nil
+		}
+		assert.Equal(t, []string{
+			"started", "listing how=watch-list", "degraded reason=forbidden", "listing how=list again=fallback", "synced",
+			"recovered degraded=0s failures=1", "degraded reason=expired",
+			"listing how=watch-list again=expired", "listing how=list again=fallback", "listing how=list again=refused", "synced",
+			"recovered degraded=1s failures=2", "stopped",
+		}, statesOf(linesOf(t, informers.Of(server, kinformer.Options{}), time.Minute)))
+	})
+}
+
+// TestStateLineOfAPolicy: an informer that its policy stops logs this once, at every verbosity.
+func TestStateLineOfAPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
+			ctx, lines := testkit.Loud(t, verbosity)
+			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}
+			informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
+			assert.Equal(t, 1, lines.Count("has stopped for good"))
+			assert.Equal(t, 1, lines.Count(`"state"="stopped"`))
+			assert.Equal(t, want, statesOf(lines.Take()))
+		}
+	})
+}
+
+// TestStateLinesOfAPanic: the lines after a panic of the ListerWatcher, in a process that survives
+// it.
+func TestStateLinesOfAPanic(t *testing.T) {
+	testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(watch.NewFake())}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n <= 2 {
+				panic("no list today")
+			}
+			return testkit.PodList("5"), nil
+		}
+		assert.Equal(t, []string{
+			"started", "listing how=list", "degraded reason=panic", "listing how=list again=panic", "synced",
+			"recovered degraded=2s failures=2", "stopped",
+		}, statesOf(linesOf(t, informers.Of(server, kinformer.Options{}), time.Minute)))
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,9 +47,7 @@ func TestStatusOf(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
 		informer := informers.Of(server, kinformer.Options{})
 		status := func() inspect.Status {
-			synctest.Wait()
-			s, err := inspect.StatusOf(informer)
-			require.NoError(t, err)
+			s := informers.Status(t, informer)
 			s.Decoding.Why = "" // tested in kinformer/decoding_test.go
 			return s
 		}
@@ -91,11 +90,7 @@ func TestStatusOf(t *testing.T) {
 // TestWaitForSyncForeign: WaitForSync also waits for informers of client-go.
 func TestWaitForSyncForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches()}
-		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			return watch.NewFake(), nil
-		}
-		foreign := clientgo.NewSharedIndexInformer(server, &v1.Pod{}, 0, cache.Indexers{})
+		foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		err := kinformer.WaitForSync(ctx, foreign)
@@ -111,10 +106,7 @@ func TestWaitForSyncForeign(t *testing.T) {
 func TestWaitForResource(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		missing := make([]error, 100)
-		for i := range missing {
-			missing[i] = apierrors.NewNotFound(v1.Resource("widgets"), "")
-		}
+		missing := slices.Repeat([]error{apierrors.NewNotFound(v1.Resource("widgets"), "")}, 100)
 		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
 		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
 		defer informers.Run(t, informer)()
@@ -171,6 +163,17 @@ func TestStatusPrintsWell(t *testing.T) {
 			assert.Contains(t, line, fmt.Sprintf("%q", want), name)
 		}
 	}
+}
+
+// TestHandlerIsOneLine: String returns the figures of a handler in one line.
+func TestHandlerIsOneLine(t *testing.T) {
+	h := inspect.Handler{Name: "internal/source.EventHandler#2", State: "idle"}
+	assert.Equal(t, "internal/source.EventHandler#2: idle, 0 pending, 0 calls", h.String())
+	h.State, h.Calling, h.Oldest, h.Pending = inspect.HandlerStuck, 12*time.Second, 13*time.Second, 5
+	h.Delivered, h.Busy, h.Longest, h.Coalesced = 1, 7*time.Microsecond, 7*time.Microsecond, 3
+	h.SyncError = errors.New("it was removed")
+	assert.Equal(t, "internal/source.EventHandler#2: stuck in a call for 12s, about a change of 13s ago, 5 pending, 1 call in 7µs, the longest 7µs, "+
+		"3 changes merged; it never syncs: it was removed", h.String())
 }
 
 // logLines returns the lines that loggers write for a value.
@@ -230,10 +233,7 @@ func TestStatusKeepsNoAnswer(t *testing.T) {
 					}, OnWatch: testkit.Watches()}, kinformer.Options{})
 					defer informers.Run(t, informer)()
 					require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
-					synctest.Wait()
-					var err error
-					status, err = inspect.StatusOf(informer)
-					require.NoError(t, err)
+					status = informers.Status(t, informer)
 				})
 				return status
 			})
@@ -313,9 +313,7 @@ func followed(t *testing.T, informer cache.Controller) (said []error) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := informers.Run(t, informer)
 		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		status, err := inspect.StatusOf(informer)
-		require.NoError(t, err)
+		status := informers.Status(t, informer)
 		stats, err := inspect.QueueOf(informer)
 		require.NoError(t, err)
 		stop()

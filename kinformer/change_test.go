@@ -22,17 +22,21 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// changeRecorder is a ChangeHandler that notes each change in one line.
+// changeRecorder is a ChangeHandler that notes each change in one line. Its Version must be that of the
+// new state, or of the last one.
 type changeRecorder struct{ testkit.Journal }
 
 func (h *changeRecorder) OnChange(c kinformer.Change) {
-	states := ""
+	states, version := "", ""
 	for _, state := range []any{c.Old, c.New} {
 		if pod, is := state.(*corev1.Pod); is {
-			states += " " + pod.Name
+			states, version = states+" "+pod.Name, pod.ResourceVersion
 		} else {
 			states += " -"
 		}
+	}
+	if c.Version == "" || c.Version != version {
+		h.Note("version %q, not %q", c.Version, version)
 	}
 	h.Note("%s %s%s %s", c.Type, c.Key, states, c.Cause)
 }
@@ -168,28 +172,4 @@ func TestChangeFuncOfAnotherInformer(t *testing.T) {
 		{Type: cache.Deleted, Key: "ns/a", Old: a},
 		{Type: cache.Deleted, Key: "ns/a"},
 	}, told)
-}
-
-// TestChangeVersion: Version is that of the new state, or of the last one.
-func TestChangeVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := cachetest.Of(testkit.Pod("a", "1"))
-		informer := kinformer.New(source, &corev1.Pod{}, kinformer.Options{})
-		var versions []string
-		informers.Handle(t, informer, kinformer.ChangeFunc(func(c kinformer.Change) {
-			shown := c.New
-			if c.Type == cache.Deleted {
-				shown = c.Old
-			}
-			assert.Equal(t, shown.(*corev1.Pod).ResourceVersion, c.Version)
-			versions = append(versions, c.Version)
-		}))
-		defer informers.Run(t, informer)()
-		synctest.Wait()
-		source.Put(testkit.Pod("a", "2"))
-		source.Delete("ns", "a")
-		synctest.Wait()
-		require.Len(t, slices.Compact(versions), 3)
-		require.NotContains(t, versions, "")
-	})
 }

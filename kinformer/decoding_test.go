@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +20,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,57 +47,99 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// wireServer is a server of pods without a network. Each list and each watch-list has 20 pods; a watch
-// or watch-list then sends events, once.
-type wireServer struct {
-	*taptest.Wire
-	mu     sync.Mutex
-	asked  []string
-	events [][]byte // of the next watch
-	delay  time.Duration
+// session is the state of a server, sent if it is requested, and the events of one watch.
+type session struct {
+	version string
+	state   []v1.Pod
+	events  []watch.Event
+	lost    bool // the watch ends with an error and misses later changes; otherwise it just ends
 }
 
-func newWireServer(media string) *wireServer {
-	s := &wireServer{Wire: &taptest.Wire{Media: media}}
+// wireServer is a server of pods, or of their metadata, without a network. Each watch or watch-list is
+// one session. The last one does not end; its state can be requested again.
+type wireServer struct {
+	*taptest.Wire
+	metadata bool
+	delay    time.Duration
+	mu       sync.Mutex
+	asked    []string
+	sessions []session // the first one is the current one
+}
+
+func serverOf(media string, metadata bool, sessions []session) *wireServer {
+	s := &wireServer{Wire: &taptest.Wire{Media: media}, metadata: metadata, sessions: slices.Clone(sessions)}
 	s.Answer = s.answer
 	return s
+}
+
+// newWireServer returns a server with 20 pods, and one session.
+func newWireServer(media string, events []watch.Event) *wireServer {
+	only := session{version: "50", events: events}
+	for i := range 20 {
+		only.state = append(only.state, *informers.WirePod(i, fmt.Sprint(10+i)))
+	}
+	return serverOf(media, false, []session{only})
 }
 
 func (s *wireServer) answer(r *http.Request) (pieces [][]byte, hangs bool) {
 	time.Sleep(s.delay)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	query, pods := r.URL.Query(), v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "50"}}
-	for i := range 20 {
-		pods.Items = append(pods.Items, *informers.WirePod(i, fmt.Sprint(10+i)))
+	query, now := r.URL.Query(), &s.sessions[0]
+	if query.Get("watch") == "" {
+		return [][]byte{s.list(now, query)}, false
 	}
-	switch {
-	case query.Get("limit") == "15" && query.Get("continue") == "":
-		s.asked = append(s.asked, "list")
-		pods.Items, pods.Continue = pods.Items[:15], "more"
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("limit") == "15":
-		s.asked = append(s.asked, "more")
-		pods.Items = pods.Items[15:]
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("watch") == "":
-		s.asked = append(s.asked, "list")
-		return [][]byte{taptest.Encoded(&pods, s.Media)}, false
-	case query.Get("sendInitialEvents") == "true":
+	if query.Get("sendInitialEvents") == "true" {
 		s.asked = append(s.asked, "watch-list")
-		for i := range pods.Items {
-			pieces = append(pieces, taptest.Frame(watch.Added, &pods.Items[i], s.Media))
+		for i := range now.state {
+			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
 		}
-		mark := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: "50", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		}}
-		pieces = append(pieces, taptest.Frame(watch.Bookmark, mark, s.Media))
-	default:
+		pieces = append(pieces, s.frame(watch.Bookmark, testkit.EndMark(now.version).Object))
+	} else {
 		s.asked = append(s.asked, "watch "+query.Get("resourceVersion"))
 	}
-	pieces = append(pieces, s.events...)
-	s.events = nil
-	return pieces, true
+	for _, e := range now.events {
+		pieces = append(pieces, s.frame(e.Type, e.Object))
+	}
+	now.events = nil
+	if len(s.sessions) == 1 {
+		return pieces, true
+	}
+	if now.lost {
+		pieces = append(pieces, taptest.Frame(watch.Error, testkit.ErrExpired.ErrStatus.DeepCopy(), s.Media))
+	}
+	s.sessions = s.sessions[1:]
+	return pieces, false
+}
+
+func (s *wireServer) list(of *session, query url.Values) []byte {
+	asked, state, about := "list", of.state, metav1.ListMeta{ResourceVersion: of.version}
+	switch {
+	case query.Get("continue") != "":
+		asked, state = "more", state[15:]
+	case query.Get("limit") == "15":
+		state, about.Continue = state[:15], "more"
+	}
+	s.asked = append(s.asked, asked)
+	if !s.metadata {
+		return taptest.Encoded(&v1.PodList{ListMeta: about, Items: state}, s.Media)
+	}
+	list := &metav1.PartialObjectMetadataList{ListMeta: about}
+	for i := range state {
+		list.Items = append(list.Items, *metadataOf(&state[i]))
+	}
+	return taptest.Encoded(list, s.Media)
+}
+
+func (s *wireServer) frame(kind watch.EventType, pod runtime.Object) []byte {
+	if s.metadata {
+		return taptest.Frame(kind, metadataOf(pod.(*v1.Pod)), s.Media)
+	}
+	return taptest.Frame(kind, pod, s.Media)
+}
+
+func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
 }
 
 // client returns a ListerWatcher for the server.
@@ -104,59 +147,34 @@ func (s *wireServer) client(t *testing.T, wrap bool) *clientgo.ListWatch {
 	return informers.ClientOver(t, s, s.Media, wrap)
 }
 
-// podRecorder notes the calls of a handler, with the pods and their labels.
-type podRecorder struct {
-	mu    sync.Mutex
-	calls []string
-}
-
-func (h *podRecorder) note(what string, obj any) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	pod := obj.(*v1.Pod)
-	h.calls = append(h.calls, fmt.Sprintf("%s %s %s %s", what, pod.Name, pod.ResourceVersion, pod.Labels["app"]))
-}
-
-func (h *podRecorder) handler() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { h.note("add", obj) },
-		UpdateFunc: func(_, obj any) { h.note("update", obj) },
-		DeleteFunc: func(obj any) { h.note("delete", obj) },
-	}
+// newPodRecorder returns a recorder of pods with their versions and labels.
+func newPodRecorder() *cachetest.Recorder {
+	return &cachetest.Recorder{Describe: func(obj any) string {
+		pod := obj.(*v1.Pod)
+		return fmt.Sprintf("%s %s %s", pod.Name, pod.ResourceVersion, pod.Labels["app"])
+	}}
 }
 
 // wrongAbout configures a decoder that decodes the pods of these versions wrongly.
 //
 // The first 8, the 24th and the 40th of its objects are in the sample.
-func wrongAbout(versions ...string) func(*door.Config) {
+func wrongAbout(versions ...string) change {
 	wrong := taptest.Decoders(nil, func(obj runtime.Object) {
 		if pod := obj.(*v1.Pod); slices.Contains(versions, pod.ResourceVersion) {
 			pod.Labels["app"] = "wrong"
 		}
 	})
-	return func(c *door.Config) { c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40 }
+	return func(_ *clientgo.ListWatch, c *door.Config) {
+		c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40
+	}
 }
 
 // eventsOf returns updates of the pods p0, p1, ..., with versions from 60.
-func eventsOf(n int, media string) (frames [][]byte) {
+func eventsOf(n int) (events []watch.Event) {
 	for i := range n {
-		frames = append(frames, taptest.Frame(watch.Modified, informers.WirePod(i, fmt.Sprint(60+i)), media))
+		events = append(events, watch.Event{Type: watch.Modified, Object: informers.WirePod(i, fmt.Sprint(60+i))})
 	}
-	return frames
-}
-
-// filteredWatches is a ListerWatcher whose watches are filtered if filter is not nil.
-type filteredWatches struct {
-	*clientgo.ListWatch
-	filter watch.FilterFunc
-}
-
-func (f filteredWatches) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	w, err := f.ListWatch.WatchWithContext(ctx, options)
-	if err != nil || f.filter == nil {
-		return w, err
-	}
-	return watch.Filter(w, f.filter), nil
+	return events
 }
 
 // decodingRun is the result of running an informer for some time.
@@ -167,32 +185,27 @@ type decodingRun struct {
 	status inspect.Status
 }
 
-func runDecoding(t *testing.T, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
-	t.Helper()
-	return runFiltered(t, nil, media, wrap, events, options, inside...)
-}
+// change changes the client and the configuration of an informer.
+type change = func(*clientgo.ListWatch, *door.Config)
 
-// runFiltered is runDecoding with a ListerWatcher whose watches are filtered.
-func runFiltered(t *testing.T, filter watch.FilterFunc, media string, wrap bool, events [][]byte, options kinformer.Options, inside ...func(*door.Config)) (got decodingRun) {
+// runDecoding runs an informer for some time on a server that sends events.
+func runDecoding(t *testing.T, media string, wrap bool, events []watch.Event, options kinformer.Options, all ...change) (got decodingRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server, heard := newWireServer(media), &podRecorder{}
-		server.events = events
-		informer := kinformer.New(filteredWatches{server.client(t, wrap), filter}, &v1.Pod{}, options)
-		for _, change := range inside {
-			door.Of(informer).Configure(change)
+		server, heard := newWireServer(media, events), newPodRecorder()
+		client := server.client(t, wrap)
+		informer := kinformer.New(client, &v1.Pod{}, options)
+		for _, do := range all {
+			door.Of(informer).Configure(func(c *door.Config) { do(client, c) })
 		}
-		_, err := informer.AddEventHandler(heard.handler())
-		require.NoError(t, err)
+		informers.Handle(t, informer, heard)
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		got = decodingRun{heard: heard.calls, asked: server.asked, stored: map[string]string{}}
+		got.status = informers.Status(t, informer)
+		got.heard, got.asked, got.stored = heard.Events(), server.asked, map[string]string{}
 		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.stored[pod.Name] = pod.ResourceVersion + " " + pod.Labels["app"]
 		}
-		got.status, err = inspect.StatusOf(informer)
-		require.NoError(t, err)
 		stop()
 		synctest.Wait()
 		assert.Zero(t, server.Open.Load())
@@ -207,7 +220,7 @@ var decodingModes = []kinformer.ListMode{kinformer.ListModeList, kinformer.ListM
 func TestDecodesDirectly(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
-			events := eventsOf(20, media)
+			events := eventsOf(20)
 			plain := runDecoding(t, media, false, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			got := runDecoding(t, media, true, events, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 			require.Len(t, got.heard, 40)
@@ -230,12 +243,12 @@ func TestDecodesDirectly(t *testing.T) {
 
 // TestDecodingOff: with the option, and with the environment variable, the client decodes everything.
 func TestDecodingOff(t *testing.T) {
-	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
+	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
 	assert.Len(t, got.heard, 40)
 	assert.Equal(t, "Decoding.Off says so", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
 	t.Setenv(tap.KillSwitch, "off")
-	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
+	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
 	assert.Len(t, got.heard, 40)
 	assert.Equal(t, "KINFORMER_DIRECT is off in the environment", got.status.Decoding.Why)
 	assert.Zero(t, got.status.Decoding.Direct)
@@ -246,11 +259,11 @@ func TestUnexpectedlyOff(t *testing.T) {
 	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
 		logged := testkit.CaptureLog(t)
 		direct.Transport(nil)
-		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20, runtime.ContentTypeJSON), options)
+		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20), options)
 		assert.Equal(t, want, logged.Count("the client decodes, although the program uses direct.Transport"))
 	}
 	logged := testkit.CaptureLog(t)
-	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20, runtime.ContentTypeJSON), kinformer.Options{})
+	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
 	assert.Zero(t, logged.Count("the client decodes"))
 }
 
@@ -262,12 +275,10 @@ func TestDifferenceIsCorrected(t *testing.T) {
 		for _, mode := range decodingModes {
 			// p15 is wrong in the list and goes unnoticed. A later event is in the sample (one of ten).
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
-			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
-			assert.Contains(t, got.heard, "add p15 25 wrong")
-			assert.Contains(t, got.heard, "update p15 25 right")
-			for _, stored := range got.stored {
-				assert.NotContains(t, stored, "wrong")
-			}
+			got := runDecoding(t, media, true, eventsOf(12), options, wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
+			assert.Contains(t, got.heard, "add p15 25 wrong initial")
+			assert.Contains(t, got.heard, "update p15 25 wrong -> p15 25 right")
+			assert.NotContains(t, fmt.Sprint(got.stored), "wrong")
 			assert.Len(t, got.stored, 20)
 			assert.Equal(t, "25 right", got.stored["p15"])
 			assert.Equal(t, map[kinformer.ListMode][]string{
@@ -287,28 +298,22 @@ func TestDifferenceIsCorrected(t *testing.T) {
 func TestDifferenceIsNoResync(t *testing.T) {
 	for _, mode := range decodingModes {
 		synctest.Test(t, func(t *testing.T) {
-			server := newWireServer(runtime.ContentTypeJSON)
+			server := newWireServer(runtime.ContentTypeJSON, eventsOf(12))
 			server.delay = 3 * time.Second // there are resyncs before each answer
-			server.events = eventsOf(12, server.Media)
 			informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{ResyncPeriod: time.Second, Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}})
-			door.Of(informer).Configure(wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69"))
-			never, often := &podRecorder{}, &podRecorder{}
-			_, err := informer.AddEventHandlerWithResyncPeriod(never.handler(), 0)
+			wrong := wrongAbout("25", "60", "61", "62", "63", "64", "65", "66", "67", "68", "69")
+			door.Of(informer).Configure(func(c *door.Config) { wrong(nil, c) })
+			never, often := newPodRecorder(), newPodRecorder()
+			_, err := informer.AddEventHandlerWithResyncPeriod(never, 0)
 			require.NoError(t, err)
-			_, err = informer.AddEventHandlerWithResyncPeriod(often.handler(), time.Second)
+			_, err = informer.AddEventHandlerWithResyncPeriod(often, time.Second)
 			require.NoError(t, err)
 			stop := informers.Run(t, informer)
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 			stop()
-			var ofP15 []string
-			for _, call := range never.calls {
-				if strings.Contains(call, " p15 ") {
-					ofP15 = append(ofP15, call)
-				}
-			}
-			assert.Equal(t, []string{"add p15 25 wrong", "update p15 25 right"}, ofP15)
-			assert.Greater(t, len(often.calls), 2*len(never.calls), "there were resyncs")
+			assert.Equal(t, []string{"add p15 25 wrong initial", "update p15 25 wrong -> p15 25 right"}, testkit.About(" p15 ", never.Events()))
+			assert.Greater(t, len(often.Events()), 2*len(never.Events()), "there were resyncs")
 			status := informers.Status(t, informer)
 			assert.NoError(t, status.LastError)
 			assert.EqualValues(t, 1, status.Decoding.Verified.Differences)
@@ -322,10 +327,8 @@ func TestDifferentListIsNone(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		for _, mode := range decodingModes {
 			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Verify: 10}}
-			got := runDecoding(t, media, true, eventsOf(12, media), options, wrongAbout("19", "25"))
-			for _, call := range got.heard {
-				assert.NotContains(t, call, "wrong")
-			}
+			got := runDecoding(t, media, true, eventsOf(12), options, wrongAbout("19", "25"))
+			assert.Empty(t, testkit.About("wrong", got.heard))
 			assert.Len(t, got.stored, 20)
 			assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 			assert.NoError(t, got.status.LastError)
@@ -338,7 +341,7 @@ func TestDifferentListIsNone(t *testing.T) {
 // and Causes as a single word.
 func TestOddListsSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, lists := newWireServer(runtime.ContentTypeJSON), 0
+		server, lists := newWireServer(runtime.ContentTypeJSON, nil), 0
 		server.Answer = func(r *http.Request) ([][]byte, bool) {
 			if r.URL.Query().Get("watch") == "" {
 				if lists++; lists%2 == 1 {
@@ -348,37 +351,24 @@ func TestOddListsSuspend(t *testing.T) {
 			return server.answer(r)
 		}
 		informer := kinformer.New(server.client(t, true), &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
-		state := func() (inspect.Decoding, []string) {
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			got, err := inspect.Of(informer)
-			require.NoError(t, err)
-			require.Equal(t, 20, got.Status.Objects)
-			require.Len(t, informers.Texts(got.Status), len(informers.Causes(got.Status)))
-			return got.Status.Decoding, informers.Causes(got.Status)
-		}
-		stop := informers.Run(t, informer)
-		for n := range 3 {
+		defer informers.Run(t, informer)()
+		const why = "the list cannot be taken apart: not a list as it is known"
+		for n, want := range []struct{ why, causes string }{
+			{"suspended: " + why, "[decoding-suspended]"}, {"", "[]"}, {"off for good: " + why, "[decoding-off]"},
+		} {
 			if n > 0 {
-				server.events = eventsOf(3, server.Media)
+				server.sessions[0].events = eventsOf(3)
 				require.NoError(t, kinformer.Relist(informer))
 			}
-			d, causes := state()
-			why := "the list cannot be taken apart: not a list as it is known"
-			switch n {
-			case 0:
-				assert.Equal(t, "suspended: "+why, d.Why)
-				assert.Equal(t, []string{"decoding-suspended"}, causes)
-			case 1:
-				assert.True(t, d.On, d.Why)
-				assert.Empty(t, causes)
-			case 2:
-				assert.Equal(t, "off for good: "+why, d.Why)
-				assert.Equal(t, []string{"decoding-off"}, causes)
-			}
+			time.Sleep(time.Minute)
+			got := informers.Inspected(t, informer).Status
+			require.Equal(t, 20, got.Objects)
+			assert.Equal(t, want.why, got.Decoding.Why)
+			assert.Equal(t, want.why == "", got.Decoding.On)
+			assert.Equal(t, want.causes, fmt.Sprint(informers.Causes(got)))
+			assert.Len(t, informers.Texts(got), len(informers.Causes(got)))
 		}
 		assert.Equal(t, 6, lists)
-		stop()
 	})
 }
 
@@ -390,9 +380,18 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 			kinformer.ListModeList:      {"list", "watch 50", "list", "watch 50"},
 			kinformer.ListModeWatchList: {"watch-list"},
 		} {
-			// An error after the Stop would block the goroutine of watch.Filter.
-			noErrors := func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }
-			got := runFiltered(t, noErrors, media, true, eventsOf(12, media), kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
+			options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
+			got := runDecoding(t, media, true, eventsOf(12), options, func(client *clientgo.ListWatch, _ *door.Config) {
+				unfiltered := client.WatchFuncWithContext
+				client.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					w, err := unfiltered(ctx, o)
+					if err != nil {
+						return w, err
+					}
+					// An error after the Stop would block the goroutine of watch.Filter.
+					return watch.Filter(w, func(e watch.Event) (watch.Event, bool) { return e, e.Type != watch.Error }), nil
+				}
+			})
 			assert.Equal(t, asked, got.asked)
 			assert.Len(t, got.stored, 20)
 			assert.Equal(t, "the watch is no plain stream, but a *watch.filteredWatch", got.status.Decoding.Why)
@@ -405,15 +404,13 @@ func TestFilteredWatchBeginsAnew(t *testing.T) {
 func TestPagesBeginAnew(t *testing.T) {
 	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, PageSize: 15}}
-		got := runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout("20", "25")) // the 11th, and the 1st of the second page
+		got := runDecoding(t, media, true, eventsOf(1), options, wrongAbout("20", "25")) // the 11th, and the 1st of the second page
 		assert.Equal(t, []string{"list", "more", "list", "more", "watch 50"}, got.asked)
-		for _, call := range got.heard {
-			assert.NotContains(t, call, "wrong")
-		}
+		assert.Empty(t, testkit.About("wrong", got.heard))
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 1, got.status.Decoding.Verified.Differences)
 
-		got = runDecoding(t, media, true, eventsOf(1, media), options, wrongAbout())
+		got = runDecoding(t, media, true, eventsOf(1), options, wrongAbout())
 		assert.Equal(t, []string{"list", "more", "watch 50"}, got.asked)
 		assert.Len(t, got.stored, 20)
 		assert.EqualValues(t, 20-8-3, got.status.Decoding.Direct) // neither the last of the first page, nor the first and last of the second
@@ -421,27 +418,6 @@ func TestPagesBeginAnew(t *testing.T) {
 }
 
 var dropping = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
-
-// seenObjects has all objects that handlers and a transform function received.
-type seenObjects struct {
-	sync.Mutex
-	list []any
-}
-
-func (s *seenObjects) see(obj any) {
-	s.Lock()
-	defer s.Unlock()
-	s.list = append(s.list, obj)
-}
-
-func (s *seenObjects) transform(obj any) (any, error) {
-	s.see(obj)
-	return obj, nil
-}
-
-func (s *seenObjects) handler() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{AddFunc: s.see, UpdateFunc: func(_, obj any) { s.see(obj) }, DeleteFunc: s.see}
-}
 
 // TestDroppedWhoeverDecodes: regardless of the decoder, dropped fields reach neither a transform
 // function, nor a handler, nor the store; all other fields do.
@@ -462,17 +438,23 @@ func TestDroppedWhoeverDecodes(t *testing.T) {
 
 func dropped(t *testing.T, media string, wrap bool, options kinformer.Options) {
 	synctest.Test(t, func(t *testing.T) {
-		server, seen := newWireServer(media), &seenObjects{}
-		server.events = append(eventsOf(20, media), taptest.Frame(watch.Deleted, informers.WirePod(3, "90"), media))
+		server := newWireServer(media, append(eventsOf(20), watch.Event{Type: watch.Deleted, Object: informers.WirePod(3, "90")}))
 		informer := kinformer.New(server.client(t, wrap), &v1.Pod{}, options)
-		require.NoError(t, informer.SetTransform(seen.transform))
-		informers.Handle(t, informer, seen.handler())
+		var transformed atomic.Int64
+		require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+			transformed.Add(1)
+			isDropped(t, obj)
+			return obj, nil
+		}))
+		heard := droppedRecorder(t)
+		informers.Handle(t, informer, heard)
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
 		stop()
-		assert.Len(t, seen.list, 2*(20+20+1))
+		assert.EqualValues(t, 20+20+1, transformed.Load())
+		assert.Len(t, heard.Events(), 20+20+1)
 		assert.Len(t, informer.GetStore().List(), 19)
-		for _, obj := range append(seen.list, informer.GetStore().List()...) {
+		for _, obj := range informer.GetStore().List() {
 			isDropped(t, obj)
 		}
 		status := informers.Status(t, informer)
@@ -488,6 +470,14 @@ func isDropped(t testing.TB, obj any) {
 	assert.True(t, strings.HasPrefix(o.GetName(), "p"))
 }
 
+// droppedRecorder returns a handler that checks its objects.
+func droppedRecorder(t testing.TB) *cachetest.Recorder {
+	return &cachetest.Recorder{Describe: func(obj any) string {
+		isDropped(t, obj)
+		return ""
+	}}
+}
+
 // TestDroppedOfFakes: objects of every type from a fake server are trimmed as well.
 func TestDroppedOfFakes(t *testing.T) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(informers.WirePod(1, ""))
@@ -497,21 +487,17 @@ func TestDroppedOfFakes(t *testing.T) {
 		informers.WirePod(1, ""), &unstructured.Unstructured{Object: content}, &metav1.PartialObjectMetadata{ObjectMeta: informers.WirePod(1, "").ObjectMeta},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			server, seen := cachetest.Of(example.DeepCopyObject()), &seenObjects{}
+			server, heard := cachetest.Of(example.DeepCopyObject()), droppedRecorder(t)
 			informer := kinformer.New(server, example, kinformer.Options{Decoding: kinformer.Decoding{Drop: dropping}})
-			informers.Handle(t, informer, seen.handler())
-			stop := informers.Run(t, informer)
+			informers.Handle(t, informer, heard)
+			defer informers.Run(t, informer)()
 			synctest.Wait()
 			another := example.DeepCopyObject()
 			another.(metav1.Object).SetName("p2")
 			server.Create(another)
 			server.Delete("space", "p1")
 			synctest.Wait()
-			stop()
-			require.Len(t, seen.list, 3)
-			for _, obj := range seen.list {
-				isDropped(t, obj)
-			}
+			require.Len(t, heard.Events(), 3)
 		})
 	}
 }
@@ -537,6 +523,12 @@ func copying(obj any) (any, error) {
 	return mutating(&pod)
 }
 
+// readAll returns the name and version of an object. It reads all fields, for the race detector.
+func readAll(obj any) string {
+	_ = fmt.Sprint(obj)
+	return obj.(metav1.Object).GetName() + " " + obj.(metav1.Object).GetResourceVersion()
+}
+
 // sharedRun is the result of running an informer of equal pods.
 type sharedRun struct {
 	pods   []*v1.Pod
@@ -553,20 +545,15 @@ func runSharing(t *testing.T, media string, informerOf func(*kubernetes.Clientse
 			}
 			return events
 		}))
-		read := func(obj any) { _ = fmt.Sprint(obj) }
 		for range 2 {
-			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: read, UpdateFunc: func(_, obj any) { read(obj) }})
-			require.NoError(t, err)
+			informers.Handle(t, informer, &cachetest.Recorder{Describe: readAll})
 		}
 		stop := informers.Run(t, informer)
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
+		got.status = informers.Status(t, informer)
 		for _, pod := range view.TypedAll[*v1.Pod](informer.GetStore()) {
 			got.pods = append(got.pods, pod)
 		}
-		var err error
-		got.status, err = inspect.StatusOf(informer)
-		require.NoError(t, err)
 		stop()
 		ended := informers.Status(t, informer)
 		require.Zero(t, ended.Decoding.Shared.Parts, "the tables end with the last informer")
@@ -597,70 +584,52 @@ func (r sharedRun) transformedOnce(t *testing.T) {
 		wanted.Name = pod.Name
 		_, err := mutating(wanted)
 		require.NoError(t, err)
-		got := pod.DeepCopy()
-		_ = got.Spec.Containers[0].Resources.Limits.Cpu().String()
 		require.Equal(t, fmt.Sprint(wanted.Labels, wanted.Spec.Containers[0].Image, wanted.Spec.Containers[0].Command, wanted.Spec.Volumes[0].HostPath.Path),
-			fmt.Sprint(got.Labels, got.Spec.Containers[0].Image, got.Spec.Containers[0].Command, got.Spec.Volumes[0].HostPath.Path))
+			fmt.Sprint(pod.Labels, pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command, pod.Spec.Volumes[0].HostPath.Path))
 	}
 }
 
 const notShared = "the transform function may change what it is given: see kinformer.Decoding.TransformCopies and Drop"
 
-func sharingOption(copies bool) kinformer.Options {
-	return kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies}}
-}
-
-// listedSharing are the options of sharing informers that list.
-var listedSharing = kinformer.Options{
-	Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{ShareParts: true},
+// sharing returns the options of sharing informers that list.
+func sharing(copies bool) kinformer.Options {
+	return kinformer.Options{
+		Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{ShareParts: true, TransformCopies: copies},
+	}
 }
 
 func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.SharedIndexInformer {
-	lw := direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
-	options.Requests.Mode = kinformer.ListModeList
-	return kinformer.New(lw, &v1.Pod{}, options)
+	return kinformer.New(direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}, options)
 }
 
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-// TestSharesEqualParts: without a transform function equal pods share their parts, have the right
-// content, and can be read concurrently. A transform that is set too late has no effect, and nil
-// removes one.
+// TestSharesEqualParts: without a transform function, or with one of package trim, equal pods share
+// their parts, have the right content, and can be read concurrently. A transform that is set too late
+// has no effect, and nil removes one.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
-		got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(false))
-			require.NoError(t, informer.SetTransform(mutating))
-			require.NoError(t, informer.SetTransform(nil))
-			informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-				assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
-			}})
-			return informer
-		})
-		assert.True(t, got.status.Decoding.Shared.On)
-		assert.Empty(t, got.status.Decoding.Shared.Why)
-		assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
-		assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(informers.EqualPods))
-		for _, pod := range got.pods {
-			wanted := informers.EqualPod(0, pod.ResourceVersion)
-			wanted.Name = pod.Name
-			require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
-			require.Equal(t, wanted.Labels, pod.Labels)
+		for _, transform := range []cache.TransformFunc{nil, trim.ManagedFields} {
+			got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
+				informer := podInformer(set, sharing(false))
+				require.NoError(t, informer.SetTransform(mutating))
+				require.NoError(t, informer.SetTransform(transform))
+				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+					assert.ErrorContains(t, informer.SetTransform(mutating), "already started")
+				}})
+				return informer
+			})
+			assert.True(t, got.status.Decoding.Shared.On)
+			assert.Empty(t, got.status.Decoding.Shared.Why)
+			assert.Greater(t, got.sharedVolumes(), informers.EqualPods*9/10)
+			assert.Greater(t, got.status.Decoding.Shared.Parts.Hits, int64(informers.EqualPods))
+			for _, pod := range got.pods {
+				wanted := informers.EqualPod(0, pod.ResourceVersion)
+				require.Equal(t, wanted.Spec.Volumes, pod.Spec.Volumes)
+				require.Equal(t, wanted.Labels, pod.Labels)
+			}
 		}
 	}
-}
-
-// TestTransformThatIsKnown: the functions of package trim need no promise.
-func TestTransformThatIsKnown(t *testing.T) {
-	got := runSharing(t, runtime.ContentTypeProtobuf, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-		informer := podInformer(set, sharingOption(false))
-		require.NoError(t, informer.SetTransform(trim.ManagedFields))
-		return informer
-	})
-	shared := got.status.Decoding.Shared
-	assert.True(t, shared.On)
-	assert.Empty(t, shared.Why)
-	assert.Positive(t, shared.Parts.Hits)
 }
 
 // TestTransformThatWrites: with a transform function that modifies its argument nothing is shared, and
@@ -672,23 +641,23 @@ func TestTransformThatWrites(t *testing.T) {
 		informerOf func(*kubernetes.Clientset) cache.SharedIndexInformer
 	}{
 		"set": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(false))
+			informer := podInformer(set, sharing(false))
 			require.NoError(t, informer.SetTransform(copying))
 			require.NoError(t, informer.SetTransform(mutating))
 			return informer
 		}},
 		"a factory of ours": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactory(set, 0), factory.WithTransform(mutating),
-				factory.WithInformerOptions(listedSharing))
+				factory.WithInformerOptions(sharing(false)))
 			return f.Core().V1().Pods().Informer()
 		}},
 		"a factory that is wrapped": {false, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 			f := factory.Wrap(clientinformers.NewSharedInformerFactoryWithOptions(set, 0, clientinformers.WithTransform(mutating)),
-				factory.WithInformerOptions(listedSharing))
+				factory.WithInformerOptions(sharing(false)))
 			return f.Core().V1().Pods().Informer()
 		}},
 		"copying": {true, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
-			informer := podInformer(set, sharingOption(true))
+			informer := podInformer(set, sharing(true))
 			require.NoError(t, informer.SetTransform(copying))
 			return informer
 		}},
@@ -726,14 +695,12 @@ func TestWriterIsFound(t *testing.T) {
 				events = append(events, taptest.Frame(watch.Modified, informers.EqualPod(i%informers.EqualPods, fmt.Sprint(6000+i)), media))
 			}
 			return events
-		}), sharingOption(false))
+		}), sharing(false))
 		stop := informers.Run(t, informer)
 		defer stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		object, _, err := informer.GetStore().GetByKey("space/p0500")
-		require.NoError(t, err)
-		pod := object.(*v1.Pod)
+		pod, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0500")
 		pod.Labels["app"] = "hunter2"
 		pod.Spec.Containers[0].Image = "hunter2"
 		pod.Spec.Tolerations[0].Key = "hunter2"
@@ -756,35 +723,24 @@ func TestWriterIsFound(t *testing.T) {
 	})
 }
 
-// listed returns a client of a server that has many pods.
-func listed(t testing.TB, media string) *kubernetes.Clientset {
-	wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
-		if r.URL.Query().Get("watch") != "" {
-			return nil, true
-		}
-		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
-		for i := range 100 {
-			list.Items = append(list.Items, *informers.EqualPod(i, fmt.Sprint(1000+i)))
-			list.Items[i].UID = "uid"
-			list.Items[i].Annotations = map[string]string{"large": strings.Repeat("x", 1000)}
-		}
-		return [][]byte{taptest.Encoded(&list, media)}, false
-	}}
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: wire, QPS: -1}
-	c.ContentType = media
-	c.Wrap(direct.Transport)
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return set
-}
-
 // TestRelistReplacesWhatWasWritten: Relist replaces cached objects, which a caller may have modified.
 func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	for _, media := range sharingMedia {
+		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
+		for i := range 100 {
+			pod := informers.EqualPod(i, fmt.Sprint(1000+i))
+			pod.UID, pod.Annotations = "uid", map[string]string{"large": strings.Repeat("x", 1000)}
+			list.Items = append(list.Items, *pod)
+		}
+		wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+			if r.URL.Query().Get("watch") != "" {
+				return nil, true
+			}
+			return [][]byte{taptest.Encoded(&list, media)}, false
+		}}
 		synctest.Test(t, func(t *testing.T) {
-			informer := podInformer(listed(t, media), sharingOption(false))
-			stop := informers.Run(t, informer)
-			defer stop()
+			informer := kinformer.New(informers.ClientOver(t, wire, media, true), &v1.Pod{}, sharing(false))
+			defer informers.Run(t, informer)()
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			cached := func() *v1.Pod {
@@ -802,13 +758,6 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 	}
 }
 
-// session is a script of a server: its state, sent if it is requested, and the events of one watch.
-type session struct {
-	state  []v1.Pod
-	events []watch.Event
-	lost   bool // the watch ends with an error and misses later changes; otherwise it just ends
-}
-
 // history draws sessions: pods are added, changed and deleted, events are repeated, and some changes
 // are missed.
 type history struct {
@@ -823,7 +772,8 @@ func (h *history) sessions() (all []session) {
 		h.happens()
 	}
 	for range rapid.IntRange(1, 6).Draw(h.t, "sessions") {
-		s := session{state: slices.Collect(maps.Values(h.pods)), lost: rapid.IntRange(0, 2).Draw(h.t, "lost") > 0}
+		s := session{version: fmt.Sprint(h.version), state: slices.Collect(maps.Values(h.pods))}
+		s.lost = rapid.IntRange(0, 2).Draw(h.t, "lost") > 0
 		slices.SortFunc(s.state, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
 		for range rapid.IntRange(0, 8).Draw(h.t, "events") {
 			s.events = append(s.events, h.happens())
@@ -862,69 +812,6 @@ func (h *history) happens() watch.Event {
 	return watch.Event{Type: watch.Added, Object: &pod}
 }
 
-// historian answers requests according to its sessions.
-type historian struct {
-	media    string
-	metadata bool
-	all      []session
-
-	mu sync.Mutex
-	at int
-}
-
-func (s *historian) answer(r *http.Request) (pieces [][]byte, hangs bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at == len(s.all) {
-		return nil, true
-	}
-	now := s.all[s.at]
-	version := "100"
-	for _, pod := range now.state {
-		version = max(version, pod.ResourceVersion)
-	}
-	if r.URL.Query().Get("watch") == "" {
-		return [][]byte{s.list(now, version)}, false
-	}
-	if s.at++; r.URL.Query().Get("sendInitialEvents") == "true" {
-		for i := range now.state {
-			pieces = append(pieces, s.frame(watch.Added, &now.state[i]))
-		}
-		end := &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
-		pieces = append(pieces, s.frame(watch.Bookmark, end))
-	}
-	for _, e := range now.events {
-		pieces = append(pieces, s.frame(e.Type, e.Object.(*v1.Pod)))
-	}
-	if now.lost && s.at < len(s.all) {
-		gone := &metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired}
-		pieces = append(pieces, taptest.Frame(watch.Error, gone, s.media))
-	}
-	return pieces, s.at == len(s.all)
-}
-
-func (s *historian) list(of session, version string) []byte {
-	if !s.metadata {
-		return taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: of.state}, s.media)
-	}
-	list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
-	for i := range of.state {
-		list.Items = append(list.Items, *metadataOf(&of.state[i]))
-	}
-	return taptest.Encoded(list, s.media)
-}
-
-func (s *historian) frame(kind watch.EventType, pod *v1.Pod) []byte {
-	if s.metadata {
-		return taptest.Frame(kind, metadataOf(pod), s.media)
-	}
-	return taptest.Frame(kind, pod, s.media)
-}
-
-func metadataOf(p *v1.Pod) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: p.ObjectMeta}
-}
-
 // account is the result of running an informer.
 type account struct {
 	events []string       // of its first handler
@@ -934,33 +821,9 @@ type account struct {
 	status inspect.Status
 }
 
-func (a *account) told(events *[]string, how string, objects ...any) {
-	line := how
-	for _, obj := range objects {
-		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			line, obj = line+" unknown", unknown.Obj
-		}
-		_ = fmt.Sprint(obj) // reads all fields, for the race detector
-		of, err := meta.Accessor(obj)
-		if err != nil {
-			panic(err)
-		}
-		line += fmt.Sprint(" ", of.GetName(), " ", of.GetResourceVersion())
-	}
-	*events = append(*events, line)
-}
-
-func (a *account) handler(events *[]string) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { a.told(events, fmt.Sprint("add ", initial), obj) },
-		UpdateFunc: func(before, after any) { a.told(events, "update", before, after) },
-		DeleteFunc: func(obj any) { a.told(events, "delete", obj) },
-	}
-}
-
 // ordered sorts consecutive deletions of a relist, whose order is undefined.
 func ordered(events []string) []string {
-	isDelete := func(line string) bool { return strings.HasPrefix(line, "delete unknown") }
+	isDelete := func(line string) bool { return strings.HasSuffix(line, " unknown") }
 	for i := 0; i < len(events); i++ {
 		end := i
 		for end < len(events) && isDelete(events[end]) {
@@ -988,8 +851,8 @@ func (a *account) slow() cache.ResourceEventHandler {
 
 // run follows a history to its end.
 func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
-	_, err := informer.AddEventHandler(a.handler(&a.events))
-	require.NoError(t, err)
+	first, late := &cachetest.Recorder{Describe: readAll}, &cachetest.Recorder{Describe: readAll}
+	informers.Handle(t, informer, first)
 	informers.Handle(t, informer, kinformer.Deliver(a.slow(), kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -1000,18 +863,18 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 	stop := informers.Run(t, informer)
 	time.Sleep(20 * time.Minute)
 	synctest.Wait()
-	late, err := informer.AddEventHandler(a.handler(&a.late))
+	registration, err := informer.AddEventHandler(late)
 	require.NoError(t, err)
-	<-late.HasSyncedChecker().Done()
+	<-registration.HasSyncedChecker().Done()
 	a.store = map[string]any{}
 	for _, key := range informer.GetStore().ListKeys() {
 		a.store[key], _, _ = informer.GetStore().GetByKey(key)
 	}
-	a.status, err = inspect.StatusOf(informer)
-	require.NoError(t, err)
+	a.status = informers.Status(t, informer)
 	cancel()
 	stop()
 	time.Sleep(time.Minute)
+	a.events, a.late = first.Events(), late.Events()
 	slices.Sort(a.late)
 }
 
@@ -1019,52 +882,47 @@ func (a *account) run(t *testing.T, informer cache.SharedIndexInformer) {
 type follower struct {
 	name, media string
 	metadata    bool
-	make        func(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object)
 }
 
 var followers = []follower{
-	{"JSON", runtime.ContentTypeJSON, false, typedFollower},
-	{"protobuf", runtime.ContentTypeProtobuf, false, typedFollower},
-	{"unstructured", runtime.ContentTypeJSON, false, dynamicFollower},
-	{"metadata", runtime.ContentTypeProtobuf, true, metadataFollower},
+	{"JSON", runtime.ContentTypeJSON, false}, {"protobuf", runtime.ContentTypeProtobuf, false},
+	{"unstructured", runtime.ContentTypeJSON, false}, {"metadata", runtime.ContentTypeProtobuf, true},
 }
 
-func typedFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+// client returns a ListerWatcher of the kind, and an example.
+func (f follower) client(t *testing.T, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
+	pods := v1.SchemeGroupVersion.WithResource("pods")
+	switch f.name {
+	case "unstructured":
+		client, err := dynamic.NewForConfig(c)
+		require.NoError(t, err)
+		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &unstructured.Unstructured{}
+	case "metadata":
+		client, err := metadata.NewForConfig(c)
+		require.NoError(t, err)
+		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &metav1.PartialObjectMetadata{}
+	}
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
 	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}
 }
 
-var podResource = v1.SchemeGroupVersion.WithResource("pods")
-
-func dynamicFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
-	client, err := dynamic.NewForConfig(c)
-	require.NoError(t, err)
-	pods := client.Resource(podResource)
+func listWatch[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error), follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) cache.ListerWatcher {
 	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		WatchFuncWithContext: pods.Watch,
-	}, &unstructured.Unstructured{}
-}
-
-func metadataFollower(t testing.TB, c *rest.Config) (cache.ListerWatcher, runtime.Object) {
-	client, err := metadata.NewForConfig(c)
-	require.NoError(t, err)
-	pods := client.Resource(podResource)
-	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		WatchFuncWithContext: pods.Watch,
-	}, &metav1.PartialObjectMetadata{}
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) },
+		WatchFuncWithContext: follow,
+	}
 }
 
 // follow runs an informer through a history.
 func (f follower) follow(t *testing.T, all []session, options kinformer.Options, transform ...cache.TransformFunc) (a account) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &historian{media: f.media, metadata: f.metadata, all: all}
-		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: &taptest.Wire{Media: f.media, Answer: server.answer}, QPS: -1}
+		c := &rest.Config{Host: "http://127.0.0.1:1", Transport: serverOf(f.media, f.metadata, all), QPS: -1}
 		c.ContentType = f.media
 		c.Wrap(direct.Transport)
-		lw, example := f.make(t, c)
+		lw, example := f.client(t, c)
 		informer := kinformer.New(lw, example, options)
 		for _, transform := range transform {
 			require.NoError(t, informer.SetTransform(transform))

@@ -5,12 +5,12 @@ package kinformer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,11 +27,9 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/cache/testing"
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
@@ -192,44 +190,18 @@ func TestParallelCalls(t *testing.T) {
 	// process in a million fails.
 	const names = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	informers.InBubble(t, func(e *informers.Exact) {
-		var mu sync.Mutex
-		running, most := 0, 0
 		release := make(chan struct{})
-		handler := &testkit.Journal{On: func(string) {
-			mu.Lock()
-			running++
-			most = max(most, running)
-			mu.Unlock()
-			<-release
-			mu.Lock()
-			running--
-			mu.Unlock()
-		}}
+		handler := &testkit.Journal{On: func(string) { <-release }}
 		handle := e.Add(handler, kinformer.Delivery{Parallel: 4})
 		assert.False(t, handle.HasSynced())
 		for _, name := range names {
 			e.Change(string(name), 3)
 		}
-		assert.Equal(t, 4, most)
+		assert.Len(t, handler.Take(), 4)
 		close(release)
 		synctest.Wait()
 		assert.True(t, handle.HasSynced())
-		assert.Len(t, handler.Take(), 1+3*len(names))
-	})
-}
-
-func TestDeliveredHandlerInClientGosInformer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := framework.NewFakeControllerSource()
-		source.Add(testkit.Pod("a", "1"))
-		informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
-		seen := &testkit.Journal{}
-		informers.Handle(t, informer, kinformer.Deliver(seen, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1, Parallel: 3}))
-		stop := informers.Run(t, informer)
-		synctest.Wait()
-		assert.Equal(t, []string{"initial a1"}, seen.Take())
-		stop()
-		source.Shutdown()
+		assert.Len(t, handler.Take(), 1+3*len(names)-4)
 	})
 }
 
@@ -263,9 +235,15 @@ func drawSchedule(t *rapid.T) []deliveryStep {
 	return rapid.SliceOfN(step, 1, 40).Draw(t, "schedule")
 }
 
+// faults collects the failures of assertions.
+type faults []string
+
+func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
 // deliveryModel plays a schedule against an informer in a synctest bubble. A call of a handler returns
 // when it receives a token; handlers that join during the schedule are like the first.
 type deliveryModel struct {
+	*assert.Assertions
 	delivery kinformer.Delivery
 	limit    int // of the queue
 	source   *testkit.Pods
@@ -277,7 +255,7 @@ type deliveryModel struct {
 	dropped  atomic.Int64 // calls of OnDisconnect
 }
 
-func (m *deliveryModel) join() error {
+func (m *deliveryModel) join() {
 	handler := testkit.NewMirror()
 	handler.SameUID = m.delivery.Overflow == kinformer.OverflowCoalesce
 	handler.Before = func(string) { <-m.tokens }
@@ -286,8 +264,8 @@ func (m *deliveryModel) join() error {
 		delivery.OnDisconnect = func(error) { m.dropped.Add(1) }
 	}
 	handle, err := m.informer.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
+	m.NoError(err)
 	m.handlers, m.handles = append(m.handlers, handler), append(m.handles, handle)
-	return err
 }
 
 func (m *deliveryModel) put(name, uid string) {
@@ -295,7 +273,7 @@ func (m *deliveryModel) put(name, uid string) {
 	m.source.Put(testkit.PodOf(name, fmt.Sprint(m.version), uid))
 }
 
-func (m *deliveryModel) play(step deliveryStep) error {
+func (m *deliveryModel) play(step deliveryStep) {
 	switch step.op {
 	case "put":
 		m.put(step.name, step.uid)
@@ -313,111 +291,79 @@ func (m *deliveryModel) play(step deliveryStep) error {
 	case "relist":
 		m.source.Expire()
 	case "join":
-		return m.join()
+		m.join()
 	case "leave":
 		if m.delivery.Overflow == kinformer.OverflowDisconnect {
 			synctest.Wait() // do not remove a handler that is being disconnected
 		}
 		if last := len(m.handles) - 1; last >= 0 && m.informer.IsRegistered(m.handles[last]) {
-			err := m.informer.RemoveEventHandler(m.handles[last])
+			m.NoError(m.informer.RemoveEventHandler(m.handles[last]))
 			m.handlers, m.handles = m.handlers[:last], m.handles[:last]
-			return err
 		}
 	}
-	return nil
 }
 
-// run plays the schedule in a bubble and returns its faults.
-func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep, judge func(m *deliveryModel) error) (fault error) {
+// run plays the schedule in a bubble.
+func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep) {
 	synctest.Test(t, func(t *testing.T) {
 		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
 		m.informer = kinformer.New(m.source, &corev1.Pod{}, kinformer.Options{
 			ResyncPeriod: time.Minute, Queue: kinformer.Queue{Limit: m.limit},
 		}).(informers.Informer)
 		m.put("a", "x")
-		fault = m.join()
-		stop := informers.Run(t, m.informer)
+		m.join()
+		defer informers.Run(t, m.informer)()
 		for _, step := range schedule {
-			fault = errors.Join(fault, m.play(step))
+			m.play(step)
 		}
 		close(m.tokens)
 		time.Sleep(2 * time.Minute) // longer than a resync and any backoff
 		synctest.Wait()
-		fault = errors.Join(fault, judge(m))
-		stop()
+		m.judge()
 	})
-	return fault
 }
 
-// judgeComplete checks that every handler has received exactly the state of the store.
-func judgeComplete(m *deliveryModel) (fault error) {
+// judge checks that the calls of all handlers were consistent, and that each handler has received exactly
+// the state of the store or was disconnected.
+func (m *deliveryModel) judge() {
 	want := testkit.StateOfPods(slices.Values(m.informer.GetStore().List()))
-	if truth := m.source.State(); fmt.Sprint(truth) != fmt.Sprint(want) {
-		fault = fmt.Errorf("the store holds %v, the source %v", want, truth)
-	}
+	m.Equal(m.source.State(), want, "the store")
+	disconnected := 0
 	for i, handler := range m.handlers {
 		known, problems, calls := handler.State()
-		if len(problems) > 0 || fmt.Sprint(known) != fmt.Sprint(want) {
-			fault = errors.Join(fault, fmt.Errorf("handler %d knows %v, the store holds %v; %q", i, known, want, problems))
-		}
-		statistics, _ := inspect.HandlerOf(m.handles[i])
-		if statistics.State != "idle" || statistics.Pending != 0 || statistics.Delivered != uint64(calls) {
-			fault = errors.Join(fault, fmt.Errorf("handler %d: %+v after %d calls", i, statistics, calls))
-		}
-		if !m.handles[i].HasSynced() {
-			fault = errors.Join(fault, fmt.Errorf("handler %d has not synced", i))
-		}
-	}
-	return fault
-}
-
-// judgeDisconnected checks that the calls of all handlers were consistent, and that handlers which were
-// not removed have received everything.
-func judgeDisconnected(m *deliveryModel) (fault error) {
-	staying := &deliveryModel{informer: m.informer, source: m.source}
-	for i, handler := range m.handlers {
-		if m.informer.IsRegistered(m.handles[i]) {
-			staying.handlers, staying.handles = append(staying.handlers, handler), append(staying.handles, m.handles[i])
+		m.Empty(problems, "handler %d", i)
+		if !m.informer.IsRegistered(m.handles[i]) {
+			disconnected++
+			m.True(cache.IsDone(doneChannel(m.handles[i].(informers.Registration).ShutdownChan())), "handler %d is shut down", i)
 			continue
 		}
-		if _, problems, _ := handler.State(); len(problems) > 0 {
-			fault = errors.Join(fault, fmt.Errorf("handler %d: %q", i, problems))
-		}
-		select {
-		case <-m.handles[i].(informers.Registration).ShutdownChan():
-		default:
-			fault = errors.Join(fault, fmt.Errorf("handler %d was removed and is not shut down", i))
-		}
+		m.Equal(want, known, "handler %d", i)
+		s, _ := inspect.HandlerOf(m.handles[i])
+		m.True(s.State == "idle" && s.Pending == 0 && s.Delivered == uint64(calls), "handler %d: %+v after %d calls", i, s, calls)
+		m.True(m.handles[i].HasSynced(), "handler %d has synced", i)
 	}
-	if gone := len(m.handlers) - len(staying.handlers); int64(gone) != m.dropped.Load() {
-		fault = errors.Join(fault, fmt.Errorf("%d handlers were removed, and OnDisconnect called %d times", gone, m.dropped.Load()))
-	}
-	return errors.Join(fault, judgeComplete(staying))
+	m.EqualValues(disconnected, m.dropped.Load(), "calls of OnDisconnect")
 }
 
 func TestEveryScheduleOfEveryDelivery(t *testing.T) {
-	for name, test := range map[string]struct {
-		delivery kinformer.Delivery
-		judge    func(*deliveryModel) error
-	}{
-		"lossless":            {kinformer.Delivery{}, judgeComplete},
-		"lossless parallel":   {kinformer.Delivery{Parallel: 3}, judgeComplete},
-		"block":               {kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2}, judgeComplete},
-		"block parallel":      {kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 2, Parallel: 3}, judgeComplete},
-		"coalesce":            {kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}, judgeComplete},
-		"coalesce parallel":   {kinformer.Delivery{Overflow: kinformer.OverflowCoalesce, Parallel: 3}, judgeComplete},
-		"disconnect":          {kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 3}, judgeDisconnected},
-		"disconnect parallel": {kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 3, Parallel: 3}, judgeDisconnected},
+	for overflow, most := range map[kinformer.Overflow]int{
+		kinformer.OverflowLossless: 0, kinformer.OverflowBlock: 2, kinformer.OverflowCoalesce: 0, kinformer.OverflowDisconnect: 3,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			rapid.Check(t, func(rt *rapid.T) {
-				m := &deliveryModel{delivery: test.delivery, limit: rapid.IntRange(0, 2).Draw(rt, "limit")}
-				if fault := m.run(t, drawSchedule(rt), test.judge); fault != nil {
-					rt.Fatal(fault)
-				}
+		for _, parallel := range []int{1, 3} {
+			t.Run(fmt.Sprintf("overflow %q, parallel %d", overflow, parallel), func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(rt *rapid.T) {
+					var found faults
+					m := &deliveryModel{
+						Assertions: assert.New(&found), limit: rapid.IntRange(0, 2).Draw(rt, "limit"),
+						delivery: kinformer.Delivery{Overflow: overflow, Max: most, Parallel: parallel},
+					}
+					if m.run(t, drawSchedule(rt)); len(found) > 0 {
+						rt.Fatal(found)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -431,15 +377,16 @@ func TestDeliveryIsRefused(t *testing.T) {
 		says    []string
 	}{
 		"unknown overflow":        {kinformer.Deliver(journal, kinformer.Delivery{Overflow: "none"}), []string{`there is no "none"`, "use OverflowLossless, OverflowBlock, OverflowCoalesce or OverflowDisconnect"}},
-		"negative Max":            {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: -1}), []string{"Max is -1"}},
 		"Max of Lossless":         {kinformer.Deliver(journal, kinformer.Delivery{Max: 5}), []string{"Max is 5", `Overflow is ""`, "OverflowBlock"}},
 		"Max of Coalesce":         {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce, Max: 5}), []string{"Max is 5", `Overflow is "coalesce"`}},
 		"OnDisconnect of another": {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", `Overflow is "block"`}},
-		"negative Parallel":       {kinformer.Deliver(journal, kinformer.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
 		"Parallel of too many":    {kinformer.Deliver(journal, kinformer.Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
-		"two faults": {kinformer.Deliver(journal, kinformer.Delivery{Max: -3, Parallel: -7}),
+		"negative numbers": {kinformer.Deliver(journal, kinformer.Delivery{Max: -3, Parallel: -7}),
 			[]string{"Max is -3", "; Parallel is -7"}},
 		"Deliver of Deliver": {kinformer.Deliver(kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2}), kinformer.Delivery{Name: "outer"}), []string{"outer", "one Delivery"}},
+		"Deliver of DeliverTyped": {kinformer.Deliver(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{}), kinformer.Delivery{}),
+			[]string{"one Delivery"}},
+		"DeliverTyped": {kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
 		"inside a filter": {cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
 			[]string{"FilteringResourceEventHandler", "Deliver the filter"}},
 		"inside a filter by pointer": {&cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
@@ -462,7 +409,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 	}
 }
 
-// TestDeliveryIsTaken: values at the limits, and a filter inside a Delivery, are valid.
+// TestDeliveryIsTaken: values at the limits, and a filter inside a Delivery, are valid. A nil handler is not.
 func TestDeliveryIsTaken(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	for _, handler := range []cache.ResourceEventHandler{
@@ -475,20 +422,22 @@ func TestDeliveryIsTaken(t *testing.T) {
 		_, err := informer.AddEventHandler(handler)
 		assert.NoError(t, err)
 	}
-}
-
-// quietHandler counts its calls, and may be a nil pointer.
-type quietHandler struct{ heard int }
-
-func (h *quietHandler) OnAdd(any, bool) {
-	if h != nil {
-		h.heard++
+	for _, none := range []cache.ResourceEventHandler{
+		kinformer.Deliver(nil, kinformer.Delivery{}), kinformer.DeliverTyped[*corev1.Pod](nil, kinformer.Delivery{}),
+	} {
+		_, err := informer.AddEventHandler(none)
+		assert.ErrorIs(t, err, fanout.ErrNilHandler)
 	}
 }
 
-func (h *quietHandler) OnUpdate(any, any) {}
+// quietHandler may be a nil pointer.
+type quietHandler struct{}
 
-func (h *quietHandler) OnDelete(any) {}
+func (*quietHandler) OnAdd(any, bool) {}
+
+func (*quietHandler) OnUpdate(any, any) {}
+
+func (*quietHandler) OnDelete(any) {}
 
 // TestTypedNilHandler: a nil pointer as a handler may be intended, so it is called; the log states once
 // that it is nil.
@@ -586,20 +535,6 @@ func TestDeliverTypedOfTombstones(t *testing.T) {
 	assert.Panics(t, func() { theirs.OnAdd(&corev1.Node{}, false) })
 }
 
-// TestDeliverTypedIsChecked: DeliverTyped checks its arguments as Deliver does.
-func TestDeliverTypedIsChecked(t *testing.T) {
-	informer := cache.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
-	_, err := informer.AddEventHandler(kinformer.DeliverTyped[*corev1.Pod](nil, kinformer.Delivery{}))
-	assert.ErrorIs(t, err, fanout.ErrNilHandler)
-	_, err = informer.AddEventHandler(kinformer.Deliver(nil, kinformer.Delivery{}))
-	assert.ErrorIs(t, err, fanout.ErrNilHandler)
-	_, err = informer.AddEventHandler(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{Parallel: -1}))
-	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
-	_, err = informer.AddEventHandler(kinformer.Deliver(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{}), kinformer.Delivery{}))
-	assert.ErrorIs(t, err, fanout.ErrBadDelivery)
-	assert.Zero(t, informer.(informers.Informer).EventHandlerCount())
-}
-
 // generatedPods returns the pod informers of a generated factory with kinformer's informers.
 func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 	factory := clientinformers.NewSharedInformerFactory(nil, 0)
@@ -607,13 +542,6 @@ func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 		return cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	})
 	return factory.Core().V1().Pods()
-}
-
-// handedOut resembles the interface of informers in controller-runtime's caches.
-type handedOut interface {
-	HasSynced() bool
-	HasSyncedChecker() cache.DoneChecker
-	IsStopped() bool
 }
 
 // TestEverythingIsKnownOfWhatFactoriesHandOut: the functions of this module accept informers of
@@ -625,7 +553,7 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
 		own := pods.Informer()
 		typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](own)
-		assertKnown(e, map[string]handedOut{
+		assertKnown(e, map[string]inspect.Syncer{
 			"generated": own, "generated, typed": typed,
 			"typed twice": cache.NewTypedSharedIndexInformer[*corev1.Pod](typed), "wrapped": struct{ cache.SharedIndexInformer }{typed},
 		})
@@ -637,8 +565,8 @@ func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
 }
 
 // assertKnown checks what is known of informers of one object.
-func assertKnown(e *informers.Exact, handedOut map[string]handedOut) {
-	for name, informer := range handedOut {
+func assertKnown(e *informers.Exact, all map[string]inspect.Syncer) {
+	for name, informer := range all {
 		status, err := inspect.StatusOf(informer)
 		require.NoError(e, err, name)
 		assert.True(e, status.Synced, name)
@@ -675,7 +603,7 @@ func (w wrapsItself) GetController() cache.Controller { return w }
 func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
-	for _, informer := range []handedOut{foreign, typed, wrapsItself{foreign}} {
+	for _, informer := range []inspect.Syncer{foreign, typed, wrapsItself{foreign}} {
 		_, err := inspect.StatusOf(informer)
 		assert.ErrorIs(t, err, inspect.ErrForeign)
 		_, err = inspect.QueueOf(informer)
@@ -685,45 +613,14 @@ func TestWhatIsNotOursIsNotSupported(t *testing.T) {
 	partial := filtered{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	require.NoError(t, partial.Add(testkit.Pod("a", "1")))
 	require.NoError(t, partial.Add(testkit.Pod("b", "1")))
-	for _, store := range []any{foreign, typed, foreign.GetStore(), typed.GetTypedIndexer(), partial, (*corev1.Pod)(nil), nil} {
+	stores := []any{foreign.GetStore(), typed.GetTypedIndexer(), partial}
+	for _, store := range append(stores, foreign, typed, wrapsItself{foreign}, (*corev1.Pod)(nil), 7, nil) {
 		_, err := view.Of(store)
 		assert.ErrorIs(t, err, inspect.ErrForeign)
 		assert.Nil(t, beside.TableOf(store))
 	}
 	assert.Equal(t, 1, view.Len(partial))
-	next, stop := iter.Pull2(view.TypedAll[*corev1.Pod](partial))
-	defer stop()
-	key, _, _ := next()
-	assert.Equal(t, "ns/a", key)
-	_, _, more := next()
-	assert.False(t, more)
-	assert.Nil(t, beside.TableOf(nil))
-}
-
-// heldHandler blocks in its first call until release is closed, and notes the updates.
-type heldHandler struct {
-	release chan struct{}
-	hold    sync.Once
-	updates []string
-}
-
-func (h *heldHandler) added(any) { h.hold.Do(func() { <-h.release }) }
-
-func (h *heldHandler) updated(old, current any) {
-	h.updates = append(h.updates, value(old)+" -> "+value(current))
-}
-
-func value(obj any) string { return obj.(*corev1.ConfigMap).Data["value"] }
-
-func (h *heldHandler) untyped() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{AddFunc: h.added, UpdateFunc: h.updated}
-}
-
-func (h *heldHandler) typed() cache.TypedResourceEventHandler[*corev1.ConfigMap] {
-	return cache.TypedResourceEventHandlerFuncs[*corev1.ConfigMap]{
-		AddFunc:    func(obj *corev1.ConfigMap) { h.added(obj) },
-		UpdateFunc: func(old, current *corev1.ConfigMap) { h.updated(old, current) },
-	}
+	assert.Equal(t, []string{"ns/a"}, slices.Collect(maps.Keys(maps.Collect(view.TypedAll[*corev1.Pod](partial)))))
 }
 
 type handle = cache.ResourceEventHandlerRegistration
@@ -731,38 +628,35 @@ type handle = cache.ResourceEventHandlerRegistration
 // TestWithDelivery: handlers are called according to the informer's Delivery, regardless of the method
 // that adds them. A handler that was added with Deliver follows only its own Delivery.
 func TestWithDelivery(t *testing.T) {
-	newest, each := []string{"1 -> 4"}, []string{"1 -> 2", "2 -> 3", "3 -> 4"}
+	newest, each := []string{"initial a1", "update a1 a4"}, []string{"initial a1", "update a1 a2", "update a2 a3", "update a3 a4"}
 	period := time.Hour
-	everything := func(any) bool { return true }
 	for name, tc := range map[string]struct {
-		add  func(cache.SharedIndexInformer, *heldHandler) (handle, error)
+		add  func(cache.SharedIndexInformer, *typedJournal) (handle, error)
 		want []string
 	}{
-		"AddEventHandler": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandler(h.untyped())
+		"AddEventHandler": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandler(&h.Journal)
 		}, newest},
-		"AddEventHandlerWithResyncPeriod": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandlerWithResyncPeriod(h.untyped(), period)
+		"AddEventHandlerWithResyncPeriod": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandlerWithResyncPeriod(&h.Journal, period)
 		}, newest},
-		"AddEventHandlerWithOptions": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandlerWithOptions(h.untyped(), cache.HandlerOptions{ResyncPeriod: &period})
+		"AddEventHandlerWithOptions": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandlerWithOptions(&h.Journal, cache.HandlerOptions{ResyncPeriod: &period})
 		}, newest},
-		"AddTypedEventHandler": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return cache.NewTypedSharedIndexInformer[*corev1.ConfigMap](i).AddTypedEventHandler(h.typed())
+		"AddTypedEventHandler": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return cache.NewTypedSharedIndexInformer[*corev1.Pod](i).AddTypedEventHandler(h)
 		}, newest},
-		"a filter": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			filter := cache.FilteringResourceEventHandler{FilterFunc: everything, Handler: h.untyped()}
-			return i.AddEventHandler(filter)
+		"a filter": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandler(cache.FilteringResourceEventHandler{FilterFunc: func(any) bool { return true }, Handler: &h.Journal})
 		}, newest},
-		"Deliver": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			delivery := kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 10}
-			return i.AddEventHandler(kinformer.Deliver(h.untyped(), delivery))
+		"Deliver": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandler(kinformer.Deliver(&h.Journal, kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 10}))
 		}, each},
-		"Deliver with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandler(kinformer.Deliver(h.untyped(), kinformer.Delivery{}))
+		"Deliver with nothing": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandler(kinformer.Deliver(&h.Journal, kinformer.Delivery{}))
 		}, each},
-		"DeliverTyped with nothing": {func(i cache.SharedIndexInformer, h *heldHandler) (handle, error) {
-			return i.AddEventHandler(kinformer.DeliverTyped(h.typed(), kinformer.Delivery{}))
+		"DeliverTyped with nothing": {func(i cache.SharedIndexInformer, h *typedJournal) (handle, error) {
+			return i.AddEventHandler(kinformer.DeliverTyped(h, kinformer.Delivery{}))
 		}, each},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -775,78 +669,69 @@ func TestWithDelivery(t *testing.T) {
 
 // heardByHeld returns the calls of a handler for an object that changes three times during its first
 // call, in an informer that coalesces.
-func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *heldHandler) (handle, error)) []string {
-	server := cachetest.Of(newConfigMap("a", "1"))
-	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}})
-	handler := &heldHandler{release: make(chan struct{})}
+func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *typedJournal) (handle, error)) []string {
+	source, handler, release := testkit.NewPods(testkit.Pod("a", "1")), &typedJournal{}, make(chan struct{})
+	handler.On = func(string) { <-release }
+	informer := kinformer.New(source, &corev1.Pod{}, kinformer.Options{Delivery: kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}})
 	registration, err := add(informer, handler)
 	require.NoError(t, err)
-	defer runInformer(informer)()
+	defer informers.Run(t, informer)()
 	synctest.Wait()
-	for _, value := range []string{"2", "3", "4"} {
-		server.Update(newConfigMap("a", value))
+	for _, version := range []string{"2", "3", "4"} {
+		source.Put(testkit.Pod("a", version))
 		synctest.Wait()
 	}
-	close(handler.release)
+	close(release)
 	synctest.Wait()
 	statistics, _ := inspect.HandlerOf(registration)
 	assert.Equal(t, "idle", statistics.State)
-	assert.Contains(t, statistics.Name, "kinformer_test", "named by its place, or type")
-	return handler.updates
+	assert.Contains(t, statistics.Name, "ournal", "named by its type")
+	return handler.Take()
 }
 
 // TestWithDeliveryForLateHandlers is TestWithDelivery for handlers that are added to a running
 // informer.
 func TestWithDeliveryForLateHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := cachetest.Of()
+		source := testkit.NewPods()
 		for _, name := range "abcdefghij" {
-			server.Create(newConfigMap(string(name), "1"))
+			source.Put(testkit.Pod(string(name), "1"))
 		}
 		parallel := kinformer.Constructor(kinformer.Options{Delivery: kinformer.Delivery{Parallel: 1000}})
-		informer := parallel(server, &corev1.ConfigMap{}, 0, nil)
-		defer runInformer(informer)()
+		informer := parallel(source, &corev1.Pod{}, 0, nil)
+		defer informers.Run(t, informer)()
 		synctest.Wait()
-		release, running := make(chan struct{}), make(chan struct{}, 10)
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-			running <- struct{}{}
-			<-release
-		}})
-		require.NoError(t, err)
+		release := make(chan struct{})
+		handler := &testkit.Journal{On: func(string) { <-release }}
+		informers.Handle(t, informer, handler)
 		synctest.Wait()
+		running := handler.Take()
 		assert.Greater(t, len(running), 1, "several calls at a time")
 		close(release)
 		synctest.Wait()
-		assert.Len(t, running, 10)
+		assert.Len(t, append(running, handler.Take()...), 10)
 	})
 }
 
 // TestWithDeliveryIsRefused: an informer with an invalid Delivery does not run, reports why, and
 // refuses handlers that would use the Delivery.
 func TestWithDeliveryIsRefused(t *testing.T) {
-	for name, tc := range map[string]struct {
-		delivery kinformer.Delivery
-		says     string
-	}{
-		"Overflow":     {kinformer.Delivery{Overflow: "none"}, `Options.Delivery: Overflow: there is no "none"`},
-		"Max":          {kinformer.Delivery{Max: -1}, "Options.Delivery: Max is -1"},
-		"Max of none":  {kinformer.Delivery{Max: 5}, "Options.Delivery: Max is 5, which is for OverflowBlock"},
-		"OnDisconnect": {kinformer.Delivery{OnDisconnect: func(error) {}}, "Options.Delivery: OnDisconnect is set"},
-		"Parallel":     {kinformer.Delivery{Parallel: 1025}, "Options.Delivery: Parallel is 1025"},
-		"Name":         {kinformer.Delivery{Name: "all"}, `Options.Delivery: Name is "all", which is for one handler`},
+	for says, delivery := range map[string]kinformer.Delivery{
+		`Options.Delivery: Overflow: there is no "none"`:            {Overflow: "none"},
+		"Options.Delivery: Max is -1":                               {Max: -1},
+		"Options.Delivery: Max is 5, which is for OverflowBlock":    {Max: 5},
+		"Options.Delivery: OnDisconnect is set":                     {OnDisconnect: func(error) {}},
+		"Options.Delivery: Parallel is 1025":                        {Parallel: 1025},
+		`Options.Delivery: Name is "all", which is for one handler`: {Name: "all"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			informer := kinformer.New(cachetest.Of(), &corev1.ConfigMap{}, kinformer.Options{Delivery: tc.delivery})
-			status, err := inspect.StatusOf(informer)
-			require.NoError(t, err)
-			assert.ErrorContains(t, status.LastError, tc.says)
-			assert.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), tc.says)
-			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-			assert.ErrorContains(t, err, tc.says)
+		t.Run(says, func(t *testing.T) {
+			informer := kinformer.New(testkit.NewPods(), &corev1.Pod{}, kinformer.Options{Delivery: delivery})
+			_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			assert.ErrorContains(t, err, says)
 			_, err = informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{}, kinformer.Delivery{}))
 			assert.NoError(t, err)
-			informer.RunWithContext(t.Context())
-			assert.True(t, informer.IsStopped(), "it did not run")
+			doesNotRun(t, informer, says)
+			assert.True(t, informer.IsStopped())
 		})
 	}
 }
@@ -865,32 +750,18 @@ func strip(obj any) (any, error) {
 
 // rename is a transform that gives all objects the same name, which differs from the store's key.
 func rename(obj any) (any, error) {
-	object := obj.(interface {
-		GetName() string
-		SetName(string)
-		SetLabels(map[string]string)
-	})
+	object := obj.(metav1.Object)
 	object.SetLabels(map[string]string{"name": object.GetName()})
 	object.SetName("one")
 	return obj, nil
 }
 
-// remnantHandler notes the calls for each object. Its calls wait for gate.
+// remnantHandler notes its calls as "NAME KIND VERSION". They wait for gate.
 type remnantHandler struct {
-	t    *testing.T
-	gate chan struct{}
-
-	mu struct {
-		sync.Mutex
-		inside map[string]bool
-		heard  map[string][]string
-	}
-}
-
-func newRemnantHandler(t *testing.T) *remnantHandler {
-	h := &remnantHandler{t: t, gate: make(chan struct{})}
-	h.mu.inside, h.mu.heard = map[string]bool{}, map[string][]string{}
-	return h
+	testkit.Journal
+	t      *testing.T
+	gate   chan struct{}
+	inside sync.Map // the names of objects in a call
 }
 
 func (h *remnantHandler) OnAdd(obj any, _ bool) { h.hear("add", obj) }
@@ -901,26 +772,19 @@ func (h *remnantHandler) OnDelete(obj any) { h.hear("delete", obj) }
 
 func (h *remnantHandler) hear(kind string, obj any) {
 	name, version := identityOf(obj)
-	h.mu.Lock()
-	assert.False(h.t, h.mu.inside[name], "two calls about %s at once", name)
-	h.mu.inside[name] = true
-	h.mu.heard[name] = append(h.mu.heard[name], kind+" "+version)
-	h.mu.Unlock()
+	_, overlaps := h.inside.LoadOrStore(name, true)
+	assert.False(h.t, overlaps, "two calls about %s at once", name)
+	h.Note("%s %s %s", name, kind, version)
 	<-h.gate
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.inside[name] = false
+	h.inside.Delete(name)
 }
 
 func identityOf(obj any) (name, version string) {
-	if tombstone, isTombstone := obj.(cache.DeletedFinalStateUnknown); isTombstone {
-		obj = tombstone.Obj
-	}
 	if b, isRemnant := obj.(remnant); isRemnant {
 		return b.name, b.version
 	}
 	version, _ = event.VersionOf(obj)
-	return obj.(interface{ GetLabels() map[string]string }).GetLabels()["name"], version
+	return obj.(metav1.Object).GetLabels()["name"], version
 }
 
 // manyPods is the number of objects in a list of these tests: more than there are consumers.
@@ -955,7 +819,8 @@ func TestBulkRecordsKeepObjectsApart(t *testing.T) {
 }
 
 func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.Delivery, late bool) {
-	stream, server, handler := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1"), newRemnantHandler(t)
+	stream, server := testkit.NewScriptedWatch(2*manyPods+1), listOfMany("1")
+	handler := &remnantHandler{t: t, gate: make(chan struct{})}
 	server.OnWatch = testkit.Watches(stream)
 	add := func(s cache.SharedIndexInformer) {
 		_, err := s.AddEventHandlerWithResyncPeriod(kinformer.Deliver(handler, delivery), time.Minute)
@@ -980,8 +845,13 @@ func tellOfMany(t *testing.T, transform cache.TransformFunc, delivery kinformer.
 	close(handler.gate)
 	synctest.Wait()
 
-	require.Len(t, handler.mu.heard, manyPods)
-	for name, calls := range handler.mu.heard {
+	heard := map[string][]string{}
+	for _, line := range handler.Take() {
+		name, call, _ := strings.Cut(line, " ")
+		heard[name] = append(heard[name], call)
+	}
+	require.Len(t, heard, manyPods)
+	for name, calls := range heard {
 		want := []string{"add 1", "update 2", "update 1", "update 1"} // followed by further resyncs
 		switch {
 		case delivery.Overflow != kinformer.OverflowCoalesce:
@@ -1036,10 +906,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("seed %d", seed)
 	c := &chaos{T: t, source: testkit.NewPods()}
 	c.informer = cache.NewSharedIndexInformer(c.source, &corev1.Pod{}, time.Second, nil).(informers.Informer)
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { c.informer.RunWithContext(ctx); close(stopped) }()
-
+	stop := informers.Run(t, c.informer)
 	var work sync.WaitGroup
 	halt := make(chan struct{})
 	var staying [4]*testkit.Mirror
@@ -1059,8 +926,7 @@ func TestChaos(t *testing.T) {
 		_, problems, _ := m.State()
 		assert.Empty(t, problems)
 	}
-	cancel()
-	<-stopped
+	stop()
 	assert.Zero(t, c.informer.EventHandlerCount())
 }
 

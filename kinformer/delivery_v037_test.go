@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -20,7 +21,7 @@ func TestEverythingIsKnownOfTypedInformersOfFactories(t *testing.T) {
 		go pods.Informer().RunWithContext(e.Context())
 		require.NoError(e, kinformer.WaitForSync(e.Context(), pods.Informer()))
 		typed := coreinformers.ToTypedPodInformer(pods).TypedInformer()
-		assertKnown(e, map[string]handedOut{"typed": typed, "typed again": coreinformers.ToPodIndexInformer(pods.Informer())})
+		assertKnown(e, map[string]inspect.Syncer{"typed": typed, "typed again": coreinformers.ToPodIndexInformer(pods.Informer())})
 		assertSnapshot(e, typed.GetTypedIndexer())
 	})
 }

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
@@ -57,25 +56,6 @@ func TestOneErrorARound(t *testing.T) {
 	})
 }
 
-// TestErrorOfAStreamWhileListing: while the list that replaces a failed watch-list is running, the
-// status has the error of the watch-list.
-func TestErrorOfAStreamWhileListing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden)}
-		server.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		informer := informers.Of(server, kinformer.Options{})
-		defer informers.Run(t, informer)()
-		synctest.Wait()
-		status := informers.Status(t, informer)
-		assert.Equal(t, "listing", status.Phase)
-		assert.Equal(t, 1, status.Attempts)
-		assert.ErrorIs(t, status.LastError, testkit.ErrForbidden)
-	})
-}
-
 // stops are decisions of a policy, and whether they end an informer before and after its first list.
 var stops = map[string]struct {
 	decision          func(kinformer.Failure) kinformer.ErrorDecision
@@ -92,37 +72,24 @@ var stops = map[string]struct {
 // failures are the ways in which an informer can fail: the server's responses to its lists and watches,
 // and whether they precede the first list.
 var failures = map[string]struct {
-	server   func() *testkit.Server
-	unsynced bool
+	unsynced, noStream bool
+	onList             func(int, context.Context, metav1.ListOptions) (runtime.Object, error)
+	onWatch            func(int, context.Context, metav1.ListOptions) (watch.Interface, error)
 }{
-	"the first list": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
-	}, true},
-	"the first stream, and its list": {func() *testkit.Server {
-		return &testkit.Server{OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))}
-	}, true},
-	"the first stream, busy": {func() *testkit.Server {
-		return &testkit.Server{OnWatch: testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))}
-	}, true},
-	"the first watch": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrForbidden)}
-	}, false},
-	"the first watch, busy": {func() *testkit.Server {
-		return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(testkit.ErrRefused)}
-	}, false},
-	"a later watch": {func() *testkit.Server {
-		return &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("5"), testkit.Added("a", "6"), testkit.Closed), testkit.ErrForbidden, testkit.Sent(testkit.EndMark("7")))}
-	}, false},
-	"a later list": {func() *testkit.Server {
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "6"), testkit.FailedWith(testkit.ErrExpired)))}
-		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			if n == 2 {
-				return nil, testkit.ErrForbidden
-			}
-			return testkit.PodList("5"), nil
+	"the first list": {true, true, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), testkit.Watches()},
+	"the first stream, and its list": {true, false, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden),
+		testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))},
+	"the first stream, busy": {true, false, nil, testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))},
+	"the first watch":        {false, true, testkit.ListOf(testkit.PodList("5")), testkit.Watches(testkit.ErrForbidden)},
+	"the first watch, busy":  {false, true, testkit.ListOf(testkit.PodList("5")), testkit.Watches(testkit.ErrRefused)},
+	"a later watch": {false, false, nil, testkit.Watches(
+		testkit.Sent(testkit.EndMark("5"), testkit.Added("a", "6"), testkit.Closed), testkit.ErrForbidden, testkit.Sent(testkit.EndMark("7")))},
+	"a later list": {false, true, func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		if n == 2 {
+			return nil, testkit.ErrForbidden
 		}
-		return server
-	}, false},
+		return testkit.PodList("5"), nil
+	}, testkit.Watches(testkit.Sent(testkit.Added("a", "6"), testkit.FailedWith(testkit.ErrExpired)))},
 }
 
 // TestPoliciesStop: for any failure, the Failure reports whether the informer has its first list, and an
@@ -135,20 +102,16 @@ func TestPoliciesStop(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var stopped []error
 					var informer cache.SharedIndexInformer
-					informer = informers.Of(failure.server(), kinformer.Options{Errors: kinformer.Errors{Policy: func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }, OnStop: func(_ context.Context, err error) {
+					server := &testkit.Server{NoStream: failure.noStream, OnList: failure.onList, OnWatch: failure.onWatch}
+					decide := func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }
+					onStop := func(_ context.Context, err error) {
 						stopped = append(stopped, err)
 						status, _ := inspect.StatusOf(informer)
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
-					}}})
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					ended := make(chan struct{})
-					go func() {
-						defer close(ended)
-						informer.RunWithContext(ctx)
-					}()
+					}
+					informer = informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: decide, OnStop: onStop}})
+					defer informers.Run(t, informer)()
 					time.Sleep(time.Minute)
-					synctest.Wait()
 					status := informers.Status(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
@@ -156,12 +119,9 @@ func TestPoliciesStop(t *testing.T) {
 						assert.Zero(t, status.Attempts, "it came through")
 						assert.Empty(t, stopped)
 						assert.Empty(t, testkit.About("stopped for good", reported()))
-						cancel()
-					}
-					<-ended
-					if ctx.Err() != nil {
 						return
 					}
+					assert.True(t, informer.IsStopped())
 					assert.Equal(t, failure.unsynced, !status.Synced)
 					assert.Contains(t, informers.Texts(status), "stopped by its error policy")
 					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")
@@ -179,50 +139,19 @@ func TestPoliciesStop(t *testing.T) {
 func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		lapses := func() bool {
-			since := time.Since(began)
-			return since >= time.Minute && since < time.Minute+5*time.Second
-		}
-		server := &testkit.Server{NoStream: true}
-		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			if lapses() {
-				return nil, testkit.ErrForbidden
-			}
-			if time.Since(began) > time.Minute {
-				return testkit.PodList("9", testkit.PodAt("a", "6"), testkit.PodAt("new", "9")), nil
-			}
-			return testkit.PodList("5", testkit.PodAt("a", "4")), nil
-		}
-		server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-			if lapses() {
-				return nil, testkit.ErrForbidden
-			}
-			w := testkit.NewScriptedWatch(0)
-			if time.Since(began) < time.Minute {
-				time.AfterFunc(time.Minute-time.Since(began), func() { close(w.Events) })
-			}
-			return w, nil
-		}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		source := testkit.NewPods(testkit.Pod("a", "1"))
+		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		defer informers.Run(t, informer)()
-		time.Sleep(time.Minute + 10*time.Second)
+		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+		end := source.Outage(testkit.ErrForbidden)
+		source.Put(testkit.Pod("new", "1"))
+		time.Sleep(5 * time.Second)
+		assert.ErrorIs(t, informers.Status(t, informer).LastError, testkit.ErrForbidden)
+		end()
+		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.False(t, informer.IsStopped())
 		assert.ElementsMatch(t, []string{"ns/a", "ns/new"}, informer.GetStore().ListKeys())
-	})
-}
-
-// TestStopHandlerPanics: a panic of OnStop does not keep the informer from stopping.
-func TestStopHandlerPanics(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		informer := informers.Of(&testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(context.Context, error) { panic("no") }}})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		informer.RunWithContext(ctx)
-		assert.NoError(t, ctx.Err(), "it has stopped by itself")
 	})
 }
 
@@ -266,25 +195,18 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 	}
 }
 
-// TestStopHandlerOfAnInformerThatCannotRun: OnStop receives the reason.
-func TestStopHandlerOfAnInformerThatCannotRun(t *testing.T) {
-	testkit.Reports(t)
-	var stopped []error
-	informer := informers.Of(&testkit.Server{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}, Errors: kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }}})
-	informer.RunWithContext(t.Context())
-	require.Len(t, stopped, 1)
-	assert.ErrorContains(t, stopped[0], "Requests.PageSize")
-}
-
-// TestStoppedSince: for an informer that its policy stopped, the phase begins at the stop.
+// TestStoppedSince: for an informer that its policy stopped, the phase begins at the stop, which a panic
+// of OnStop does not prevent.
 func TestStoppedSince(t *testing.T) {
 	testkit.Reports(t)
+	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
+		panics := func(context.Context, error) { panic("no") }
+		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: panics}})
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)
 		s := informers.Status(t, informer)
@@ -341,8 +263,7 @@ func TestWatchThatPanics(t *testing.T) {
 	for name, tc := range map[string]struct{ inStop, inChan bool }{"stop": {true, false}, "channel": {false, true}} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
-			utilruntime.ReallyCrash = false
-			defer func() { utilruntime.ReallyCrash = true }()
+			testkit.QuietPanics(t)
 			synctest.Test(t, func(t *testing.T) {
 				first := testkit.NewScriptedWatch(1)
 				first.Events <- testkit.FailedWith(testkit.ErrExpired)

@@ -41,6 +41,15 @@ func runInformer(informer cache.SharedIndexInformer) (stop func()) {
 	}
 }
 
+// runSynced is runInformer, but returns when the informer has synced.
+func runSynced(informer cache.SharedIndexInformer) (stop func()) {
+	stop = runInformer(informer)
+	if err := kinformer.WaitForSync(context.Background(), informer); err != nil {
+		fmt.Println(err)
+	}
+	return stop
+}
+
 // The error of WaitForSync contains the reason, which errors.As and similar functions find.
 func ExampleWaitForSync() {
 	server := cachetest.Of()
@@ -82,9 +91,6 @@ func ExampleWaitForVersion() {
 
 // A cache that is in doubt: the handler is called for the changes that the watch has missed.
 func ExampleRelist() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := cache.NewSharedIndexInformer(server, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	added := make(chan string, 2)
@@ -92,10 +98,7 @@ func ExampleRelist() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
+	defer runSynced(informer)()
 	found := server.Lose()
 	server.Create(newConfigMap("b", "1"))
 	found()
@@ -242,15 +245,9 @@ func ExampleErrors() {
 
 // A limit for the changes that wait between the watch and the store.
 func ExampleQueue() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{Limit: 1000}})
 	informer := newInformer(cachetest.Of(newConfigMap("a", "1")), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
+	defer runSynced(informer)()
 	stats, err := inspect.QueueOf(informer)
 	fmt.Println(stats.Depth, stats.Limit, stats.Pauses, err)
 	// Output: 0 1000 0 <nil>
@@ -258,17 +255,11 @@ func ExampleQueue() {
 
 // A ListerWatcher that should request one namespace but requests all.
 func ExampleRequests() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	elsewhere := newConfigMap("b", "1")
 	elsewhere.Namespace = "kube-system"
 	newInformer := kinformer.Constructor(kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "default"}})
 	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), elsewhere), &corev1.ConfigMap{}, 0, cache.Indexers{})
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
+	defer runSynced(informer)()
 	status, err := inspect.StatusOf(informer)
 	fmt.Println(informer.GetStore().ListKeys(), status.Dropped, err)
 	// Output: [default/a] 1 <nil>
@@ -277,9 +268,6 @@ func ExampleRequests() {
 // A transform function that fails for one object, which should not prevent the others from being
 // listed.
 func ExampleQueue_keepCached() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	newInformer := kinformer.Constructor(kinformer.Options{Queue: kinformer.Queue{KeepCached: true}, Requests: kinformer.Requests{Mode: kinformer.ListModeList}})
 	informer := newInformer(cachetest.Of(newConfigMap("a", "1"), newConfigMap("b", "")), &corev1.ConfigMap{}, 0, cache.Indexers{})
 	err := informer.SetTransform(func(obj any) (any, error) {
@@ -291,10 +279,7 @@ func ExampleQueue_keepCached() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
+	defer runSynced(informer)()
 	stats, _ := inspect.QueueOf(informer)
 	fmt.Println(informer.GetStore().ListKeys(), stats.Untransformed, stats.LastTransformError)
 	// Output: [default/a] 1 there is no value
@@ -302,9 +287,6 @@ func ExampleQueue_keepCached() {
 
 // A handler that only enqueues keys.
 func ExampleChangeFunc() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-
 	server := cachetest.Of(newConfigMap("a", "1"))
 	informer := kinformer.New(server, &corev1.ConfigMap{}, kinformer.Options{})
 	changes := make(chan kinformer.Change)
@@ -313,10 +295,7 @@ func ExampleChangeFunc() {
 		fmt.Println(err)
 		return
 	}
-	defer runInformer(informer)()
-	if err := kinformer.WaitForSync(ctx, informer); err != nil {
-		fmt.Println(err)
-	}
+	defer runSynced(informer)()
 	first := <-changes
 	fmt.Println(first.Type, first.Key, first.Cause)
 	server.Delete("default", "a")

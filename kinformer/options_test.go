@@ -15,12 +15,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
@@ -112,24 +110,15 @@ func TestStartJitter(t *testing.T) {
 // TestListSlots: at most as many informers as slots request their collection at the same time, by list
 // or by stream, and a waiting informer can be stopped.
 func TestListSlots(t *testing.T) {
-	for _, noStream := range []bool{true, false} {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
 		synctest.Test(t, func(t *testing.T) {
 			slots := kinformer.NewListSlots(2)
-			var all []interface{ HasSyncedChecker() cache.DoneChecker }
+			var all []inspect.Syncer
 			for range 6 {
-				server := &testkit.Server{NoStream: noStream}
-				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-					time.Sleep(time.Second)
-					return testkit.PodList("5"), nil
-				}
-				server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					w := testkit.NewScriptedWatch(1)
-					if o.SendInitialEvents != nil {
-						time.AfterFunc(time.Second, func() { w.Events <- testkit.EndMark("5") })
-					}
-					return w, nil
-				}
-				informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{Slots: slots}})
+				source := cachetest.Of(testkit.Pod("a", "1"))
+				source.Script(cachetest.VerbList, cachetest.Fault{Delay: time.Second})
+				source.Script(cachetest.VerbWatchList, cachetest.Fault{Delay: time.Second})
+				informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Slots: slots, Mode: mode}})
 				all = append(all, informer)
 				defer informers.Run(t, informer)()
 			}
@@ -226,12 +215,15 @@ func doesNotRun(t *testing.T, informer cache.Controller, why string) {
 }
 
 // TestInformerWithBadOptionsDoesNotRun: waits for such an informer return at once, also before it is
-// run.
+// run. OnStop receives the reason.
 func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := testkit.NewPods()
-		source.Put(testkit.Pod("a", "1"))
-		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{PageSize: -1}})
+		source := testkit.NewPods(testkit.Pod("a", "1"))
+		var stopped []error
+		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{
+			Requests: kinformer.Requests{PageSize: -1},
+			Errors:   kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }},
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		handle, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
@@ -241,6 +233,8 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		require.NoError(t, ctx.Err(), "nobody waited")
 
 		doesNotRun(t, informer, door.ErrBadOptions.Error())
+		require.Len(t, stopped, 1)
+		assert.ErrorContains(t, stopped[0], "Requests.PageSize")
 		assert.True(t, informer.IsStopped())
 		assert.False(t, handle.HasSynced())
 		assert.True(t, cache.IsDone(doneChannel(handle.(informers.Registration).ShutdownChan())))

@@ -61,8 +61,9 @@ func TestRelistRepairs(t *testing.T) {
 	}
 }
 
-// TestRelistOfWhatIsRight: no handler is called for an unchanged object, not even one with a resync
-// period. Objects with other content or without a version count as changed.
+// TestRelistOfWhatIsRight: several calls lead to one request, which begins after the last of them. No
+// handler is called for an unchanged object, not even one with a resync period. Objects with other
+// content or without a version count as changed.
 func TestRelistOfWhatIsRight(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var resynced cachetest.Recorder
@@ -70,7 +71,11 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		require.NoError(t, err)
 		r.Calm()
 		resynced.Take()
-		require.NoError(t, kinformer.Relist(r))
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { assert.NoError(t, kinformer.Relist(r)) })
+		}
+		all.Wait()
 		r.Calm()
 		assert.Equal(t, 2, r.Lists())
 		assert.Empty(t, r.Recorder.Take())
@@ -82,19 +87,6 @@ func TestRelistOfWhatIsRight(t *testing.T) {
 		r.Calm()
 		assert.Len(t, r.Recorder.Take(), 1)
 		assert.Len(t, resynced.Take(), 1)
-	}, kinformer.Options{})
-}
-
-// TestRelistsAreOne: several calls lead to one request, which begins after the last of them.
-func TestRelistsAreOne(t *testing.T) {
-	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() { assert.NoError(t, kinformer.Relist(r)) })
-		}
-		all.Wait()
-		r.Calm()
-		assert.Equal(t, 2, r.Lists())
 	}, kinformer.Options{})
 }
 
@@ -175,52 +167,44 @@ func TestRelistRefused(t *testing.T) {
 	})
 }
 
-// sealed returns a pod with a UID and content.
-func sealed(name, version, content string) *v1.Pod {
-	pod := testkit.PodAt(name, version)
-	pod.UID, pod.Annotations = types.UID("uid-"+name), map[string]string{"content": content}
+// sealed returns the pod a with a UID and content.
+func sealed(uid types.UID, version, content string) *v1.Pod {
+	pod := testkit.PodAt("a", version)
+	pod.UID, pod.Annotations = uid, map[string]string{"content": content}
 	return pod
 }
 
 // TestReuse: the objects in the store after a relist, and the calls of handlers.
 func TestReuse(t *testing.T) {
-	blank := func(pod *v1.Pod, clear func(*v1.Pod)) *v1.Pod {
-		clear(pod)
-		return pod
-	}
-	noUID, noVersion := func(p *v1.Pod) { p.UID = "" }, func(p *v1.Pod) { p.ResourceVersion = "" }
+	const scarce, plenty = 1 << 20, math.MaxInt64
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
-	limits := map[bool]int64{true: 1 << 20, false: math.MaxInt64}
 	for name, test := range map[string]struct {
-		scarce        bool // memory is scarce
+		memory        int64
 		first, second *v1.Pod
 		kept          bool
 	}{
-		"identical":              {true, sealed("a", "1", "x"), sealed("a", "1", "x"), true},
-		"no scarcity":            {false, sealed("a", "1", "x"), sealed("a", "1", "x"), false},
-		"same version, other":    {true, sealed("a", "1", "x"), sealed("a", "1", "y"), false},
-		"other version":          {true, sealed("a", "1", "x"), sealed("a", "2", "x"), false},
-		"nothing to go by":       {true, blank(sealed("a", "1", "x"), noUID), blank(sealed("a", "1", "x"), noUID), false},
-		"nor a version to go by": {true, blank(sealed("a", "1", "x"), noVersion), blank(sealed("a", "1", "x"), noVersion), false},
+		"identical":              {scarce, sealed("uid", "1", "x"), sealed("uid", "1", "x"), true},
+		"no scarcity":            {plenty, sealed("uid", "1", "x"), sealed("uid", "1", "x"), false},
+		"same version, other":    {scarce, sealed("uid", "1", "x"), sealed("uid", "1", "y"), false},
+		"other version":          {scarce, sealed("uid", "1", "x"), sealed("uid", "2", "x"), false},
+		"nothing to go by":       {scarce, sealed("", "1", "x"), sealed("", "1", "x"), false},
+		"nor a version to go by": {scarce, sealed("uid", "", "x"), sealed("uid", "", "x"), false},
 	} {
-		debug.SetMemoryLimit(limits[test.scarce])
+		debug.SetMemoryLimit(test.memory)
 		for _, stream := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				server := &testkit.Server{NoStream: !stream}
+				again := testkit.FailedWith(testkit.ErrExpired)
+				server := &testkit.Server{NoStream: !stream, OnWatch: testkit.Watches(testkit.Sent(again))}
+				server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+					return testkit.PodList(fmt.Sprint(4+n), []*v1.Pod{test.first, test.second}[n-1]), nil
+				}
 				if stream {
-					server.OnWatch = testkit.Watches(
-						testkit.Sent(watch.Event{Type: watch.Added, Object: test.first}, testkit.EndMark("5"), testkit.FailedWith(testkit.ErrExpired)),
-						testkit.Sent(watch.Event{Type: watch.Added, Object: test.second}, testkit.EndMark("6")), testkit.NewScriptedWatch(0))
-				} else {
-					server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-						return testkit.PodList(fmt.Sprint(4+n), []*v1.Pod{test.first, test.second}[n-1]), nil
-					}
-					server.OnWatch = testkit.Watches(testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), testkit.NewScriptedWatch(0))
+					first, second := watch.Event{Type: watch.Added, Object: test.first}, watch.Event{Type: watch.Added, Object: test.second}
+					server.OnWatch = testkit.Watches(testkit.Sent(first, testkit.EndMark("5"), again), testkit.Sent(second, testkit.EndMark("6")))
 				}
 				informer := informers.Of(server, kinformer.Options{})
-				type update struct{ old, current any }
-				updates := make(chan update, 10)
-				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- update{old, current} }})
+				updates := make(chan [2]any, 10)
+				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- [2]any{old, current} }})
 				defer informers.Run(t, informer)()
 				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 				before, _, _ := informer.GetStore().GetByKey("ns/a")
@@ -228,8 +212,8 @@ func TestReuse(t *testing.T) {
 				after, _, _ := informer.GetStore().GetByKey("ns/a")
 				assert.Equal(t, test.kept, before == after, "%s, stream %t", name, stream)
 				assert.Equal(t, test.second, after)
-				assert.Same(t, before, heard.old)
-				assert.Same(t, after, heard.current)
+				assert.Same(t, before, heard[0])
+				assert.Same(t, after, heard[1])
 			})
 		}
 	}

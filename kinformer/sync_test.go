@@ -42,25 +42,35 @@ func waitedFor(t *testing.T, informer cache.Controller) error {
 
 var errLister = errors.New("cannot go on")
 
-// TestWaitForSyncSaysWhy: the error contains the reason, for each possible reason.
-func TestWaitForSyncSaysWhy(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	hangs := func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	for name, tc := range map[string]struct {
-		server   *testkit.Server
-		never    bool // the informer is not run
-		example  runtime.Object
-		options  kinformer.Options
-		slotless bool // no slot is ever free
-		says     []string
-		is       error
-	}{
-		"never run":       {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
-		"hangs":           {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+func hangs(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func panickingPolicy(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }
+
+var (
+	otherType = []any{testkit.Sent(testkit.Added("a", "3"), testkit.EndMark("5"))}
+	widgets   = (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"})
+)
+
+// unsynced is an informer that does not sync, and the reasons in the error of WaitForSync.
+type unsynced struct {
+	server   *testkit.Server
+	never    bool // the informer is not run
+	example  runtime.Object
+	options  kinformer.Options
+	slotless bool // no slot is ever free
+	says     []string
+	is       error
+}
+
+func unsyncedInformers() map[string]unsynced {
+	return map[string]unsynced{
+		"never run": {server: &testkit.Server{}, never: true, says: []string{"SharedIndexInformer *v1.Pod has not synced: never run"}},
+		"hangs":     {server: &testkit.Server{NoStream: true, OnList: hangs}, says: []string{"*v1.Pod has not synced: listing for 10.5s"}},
+		"lists after a stream": {server: &testkit.Server{OnWatch: testkit.Watches(testkit.ErrForbidden), OnList: hangs},
+			says: []string{"listing for 10.5s", "1 error since the last success"}, is: testkit.ErrForbidden},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
 		"waits for slots": {server: &testkit.Server{NoStream: true}, slotless: true, says: []string{"waiting for a list slot for 10.5s"}},
 		"refused": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
@@ -69,15 +79,24 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			says: []string{"panic while listing: cannot go on"}, is: errLister},
 		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
 			says: []string{"panic while streaming: no"}},
+		"panics in the policy": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 12)...)},
+			options: kinformer.Options{Errors: kinformer.Errors{Policy: panickingPolicy}}, says: []string{"cannot go on"}, is: errLister},
 		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
-		"another type, streamed": {server: &testkit.Server{OnWatch: streamsOf(testkit.Added("a", "3"), testkit.EndMark("5")), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
+		"another type, streamed": {server: &testkit.Server{OnWatch: testkit.Watches(slices.Repeat(otherType, 100)...), OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")))}, example: &v1.Service{},
 			says: []string{"2 objects of another type or namespace left out: object has type *v1.Pod, not *v1.Service"}},
 		"described": {server: &testkit.Server{}, never: true, options: kinformer.Options{ObjectDescription: "pods of the east"},
 			says: []string{"SharedIndexInformer pods of the east has not synced"}},
-		"identified": {server: &testkit.Server{}, never: true, options: identified(schema.GroupVersionResource{Group: "g", Version: "v1", Resource: "widgets"}),
+		"identified": {server: &testkit.Server{}, never: true, options: kinformer.Options{Identifier: widgets},
 			says: []string{"SharedIndexInformer widgets.v1.g has not synced"}},
-	} {
+	}
+}
+
+// TestWaitForSyncSaysWhy: the error contains the reason, for each possible reason.
+func TestWaitForSyncSaysWhy(t *testing.T) {
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
+	for name, tc := range unsyncedInformers() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				example := tc.example
@@ -102,19 +121,6 @@ func TestWaitForSyncSaysWhy(t *testing.T) {
 			})
 		})
 	}
-}
-
-// streamsOf answers each watch with the events.
-func streamsOf(events ...watch.Event) func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-		return testkit.Sent(events...).Open(), nil
-	}
-}
-
-// identified returns options with an identifier for the resource that is not reserved.
-func identified(gvr schema.GroupVersionResource) kinformer.Options {
-	var nobody *cache.InformerName
-	return kinformer.Options{Identifier: nobody.WithResource(gvr)}
 }
 
 // TestWaitForSyncOfAControllerSaysOfWhat: a controller has the name of its queue.
@@ -175,19 +181,6 @@ func TestPanicShowsInTheStatus(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Zero(t, informers.Status(t, informer).Attempts)
 		assert.True(t, informer.HasSynced())
-	})
-}
-
-// TestPanickingErrorPolicyShowsInTheStatus: the status has a panic of an ErrorPolicy, which the
-// reflector calls.
-func TestPanickingErrorPolicyShowsInTheStatus(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
-		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: func(context.Context, kinformer.Failure) kinformer.ErrorDecision { panic(errLister) }}})
-		defer informers.Run(t, informer)()
-		assert.ErrorIs(t, informers.Status(t, informer).LastError, errLister)
 	})
 }
 
@@ -254,7 +247,7 @@ func TestWaitForVersion(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := testkit.NewScriptedWatch(0)
 				server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList(tc.listed)), OnWatch: testkit.Watches(w)}
-				store, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
+				_, simple := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 				ended := waitsFor(t, simple, "7")
 				require.Nil(t, ended())
 				stop := informers.Run(t, simple)
@@ -266,7 +259,6 @@ func TestWaitForVersion(t *testing.T) {
 				if tc.reached {
 					require.NoError(t, *result)
 				}
-				require.NotNil(t, store)
 				stop()
 				if !tc.reached {
 					assert.ErrorContains(t, *ended(), "the informer has stopped")

@@ -42,15 +42,7 @@ type rig struct {
 
 type newInformer = func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
 
-// ours returns an informer of this module.
-func ours(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-	return kinformer.New(lw, example, kinformer.Options{ResyncPeriod: resync, Indexers: indexers})
-}
-
-// theirs returns an informer of client-go.
-func theirs(lw clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-	return clientgo.NewSharedIndexInformer(lw, example, resync, indexers)
-}
+var ours = kinformer.Constructor(kinformer.Options{})
 
 // inBubble runs a test with a cache of 200 random pods, indexed by their nodes and phases.
 func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
@@ -189,7 +181,6 @@ func namesOf(pods *corev1.PodList) (names []string) {
 	return names
 }
 
-// snapshots returns the number of open snapshots of the store.
 func (r *rig) snapshots() int {
 	informer, err := r.cache.GetInformer(r.Context(), &corev1.Pod{})
 	require.NoError(r, err)
@@ -198,8 +189,8 @@ func (r *rig) snapshots() int {
 	return figures.Snapshots.Open
 }
 
-// TestListsKept: if there are too many lists, the one that was unused for the longest time is
-// dropped.
+// TestListsKept: if there are too many lists, the one that was unused for the longest time is dropped.
+// The newest list is kept even if the clock does not advance.
 func TestListsKept(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var tokens []string
@@ -219,12 +210,7 @@ func TestListsKept(t *testing.T) {
 		}
 		time.Sleep(2 * kinformerclient.KeptFor)
 		require.Zero(r, r.snapshots())
-	})
-}
 
-// TestListsKeptAtOneTime: the newest list is kept even if the clock does not advance.
-func TestListsKeptAtOneTime(t *testing.T) {
-	inBubble(t, ours, func(r *rig) {
 		for range 2 * kinformerclient.MaxKept {
 			var pods corev1.PodList
 			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
@@ -314,15 +300,14 @@ func TestListRefused(t *testing.T) {
 
 // TestOtherInformers: for other informers List and Get are the cache's.
 func TestOtherInformers(t *testing.T) {
-	inBubble(t, theirs, func(r *rig) {
+	inBubble(t, clientgo.NewSharedIndexInformer, func(r *rig) {
 		names, _ := r.names(r.reader, client.MatchingFields{"spec.nodeName": "n1"})
 		want, _ := r.names(r.cache, client.MatchingFields{"spec.nodeName": "n1"})
 		slices.Sort(names)
 		slices.Sort(want)
 		require.Equal(r, want, names)
 		require.ErrorContains(r, r.reader.List(r.Context(), &corev1.PodList{}, client.Continue("x")), "not supported by the cache")
-		sorted := kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() })
-		require.ErrorIs(r, r.reader.List(r.Context(), &corev1.PodList{}, sorted), inspect.ErrForeign)
+		require.ErrorIs(r, r.reader.List(r.Context(), &corev1.PodList{}, byName), inspect.ErrForeign)
 	})
 }
 

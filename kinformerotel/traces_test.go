@@ -6,7 +6,7 @@ package kinformerotel
 import (
 	"context"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,13 +18,42 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
-// tracing runs RunTraces.
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// follow runs an informer, and waits until all goroutines are idle.
+func follow(t *testing.T, server *testkit.Server, options kinformer.Options) (informer cache.SharedIndexInformer, stop func()) {
+	t.Helper()
+	informer = kinformer.New(server, &corev1.Pod{}, options)
+	end := testkit.InBackground(t, informer.RunWithContext)
+	synctest.Wait()
+	return informer, func() { end(); synctest.Wait() }
+}
+
+func serving(pods ...*corev1.Pod) *testkit.Server {
+	return &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", pods...)), OnWatch: testkit.Watches()}
+}
+
+// failingFirst makes the lists of a server take the given time, and the first ones fail.
+func failingFirst(server *testkit.Server, takes time.Duration, failures int) *testkit.Server {
+	then := server.OnList
+	server.OnList = func(n int, ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		time.Sleep(takes)
+		if n <= failures {
+			return nil, testkit.ErrForbidden
+		}
+		return then(n, ctx, o)
+	}
+	return server
+}
+
 func tracing(t *testing.T) (spans *tracetest.InMemoryExporter, stop func()) {
 	spans = tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans))
@@ -63,7 +92,7 @@ func TestTraces(t *testing.T) {
 		w := testkit.NewScriptedWatch(9)
 		server := failingFirst(serving(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), 2*time.Second, 1)
 		server.OnWatch = testkit.Watches(w)
-		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
+		_, stop := follow(t, server, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Backoff: *testkit.Second()}})
 		time.Sleep(5*time.Second - time.Since(from))
 		assert.Empty(t, lines(spans, from), "they come when they are looked at")
 		time.Sleep(5 * time.Second)
@@ -98,7 +127,8 @@ func TestTracesOfAStream(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
 		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.Added("a", "4"), testkit.EndMark("5")))}
-		stop := follow(t, server, nil, kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		options := kinformer.Options{ObjectDescription: "pods", Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}}
+		_, stop := follow(t, server, options)
 		time.Sleep(15 * time.Second) // until after a poll
 		synctest.Wait()
 		stop()
@@ -114,7 +144,8 @@ func TestTracesWithoutSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from := time.Now()
 		spans, end := tracing(t)
-		stop := follow(t, failingFirst(serving(), time.Second, 1000), nil, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}})
+		options := kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second()}}
+		_, stop := follow(t, failingFirst(serving(), time.Second, 1000), options)
 		time.Sleep(99*time.Second + 500*time.Millisecond) // no request is made at this time
 		stop()
 		end()
@@ -130,11 +161,8 @@ func TestTracesKeepNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spans, end := tracing(t)
 		pod := func() weak.Pointer[corev1.Pod] {
-			var of weak.Pointer[corev1.Pod]
-			stop := follow(t, serving(testkit.PodAt("a", "1")), func(informer cache.SharedIndexInformer) {
-				_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { of = weak.Make(obj.(*corev1.Pod)) }})
-				require.NoError(t, err)
-			}, kinformer.Options{})
+			informer, stop := follow(t, serving(testkit.PodAt("a", "1")), kinformer.Options{})
+			of := weak.Make(informer.GetStore().List()[0].(*corev1.Pod))
 			time.Sleep(15 * time.Second) // between two polls
 			stop()
 			return of
@@ -142,7 +170,7 @@ func TestTracesKeepNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Len(t, spans.GetSpans(), 3)
-		runtime.GC()
+		goruntime.GC()
 		assert.Nil(t, pod.Value())
 		end()
 	})

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,16 +46,13 @@ func TestMain(m *testing.M) {
 }
 
 // follow runs an informer until the test ends.
-func follow(t testing.TB, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), options kinformer.Options) {
+func follow(t *testing.T, server *testkit.Server, indexers cache.Indexers, setUp func(cache.SharedIndexInformer), o kinformer.Options) {
 	t.Helper()
-	informer := kinformer.Constructor(options)(server, &corev1.Pod{}, 0, indexers)
+	informer := kinformer.Constructor(o)(server, &corev1.Pod{}, 0, indexers)
 	if setUp != nil {
 		setUp(informer)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	group.Go(func() { informer.RunWithContext(ctx) })
-	t.Cleanup(func() { cancel(); group.Wait() })
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 }
 
 func serving(pods ...*corev1.Pod) *testkit.Server {
@@ -69,15 +65,12 @@ func handle(t testing.TB, informer cache.SharedIndexInformer, name string, takes
 	require.NoError(t, err)
 }
 
-func registered(t testing.TB, collectors ...prometheus.Collector) *prometheus.Registry {
+func registered(t testing.TB, collector prometheus.Collector) *prometheus.Registry {
 	registry := prometheus.NewPedanticRegistry()
-	for _, c := range collectors {
-		require.NoError(t, registry.Register(c))
-	}
+	require.NoError(t, registry.Register(collector))
 	return registry
 }
 
-// exposition returns the text exposition of a registry.
 func exposition(t testing.TB, registry prometheus.Gatherer) string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -262,15 +255,8 @@ func TestInformerMetricsOfAnotherLife(t *testing.T) {
 
 // dashboard has the fields of the dashboard that the tests use.
 type dashboard struct {
-	Panels []struct {
-		ID                 int
-		Title, Description string
-		GridPos            struct{ X, Y, W, H int }
-		Targets            []struct{ Expr, LegendFormat string }
-	}
-	Templating struct {
-		List []struct{ Name, Definition string }
-	}
+	Panels     []struct{ Targets []struct{ Expr string } }
+	Templating struct{ List []struct{ Definition string } }
 }
 
 func readDashboard(t *testing.T) (d dashboard) {
@@ -280,7 +266,6 @@ func readDashboard(t *testing.T) (d dashboard) {
 	return d
 }
 
-// queries returns all expressions of the dashboard.
 func (d dashboard) queries() (all []string) {
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {

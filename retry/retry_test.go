@@ -30,7 +30,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errProcess = errors.New("cannot process")
 
-// item is an object of a queue.
 type item struct {
 	key   string
 	value int
@@ -165,6 +164,10 @@ func TestRetryGivesUp(t *testing.T) {
 		assert.EqualValues(t, 1, r.stats.GivenUp())
 		r.put(cache.Updated, "a", 2)
 		assert.Equal(t, []string{"a2"}, r.after(0), "the key is free again")
+		r.fails["Added"] = 100
+		require.NoError(t, r.process(cache.Deltas{delta(cache.Added, "no item")}, false))
+		assert.Equal(t, []string{"Added"}, r.after(10), "an item without a key is not retried")
+		assert.Len(t, r.givenUp, 2)
 	})
 }
 
@@ -240,15 +243,6 @@ func TestRetriesThatAreOverKeepNothing(t *testing.T) {
 			runtime.GC()
 			assert.True(t, used.Value() == nil, what) // prints only the name: the value is not readable
 		}
-	})
-}
-
-func TestItemWithoutAKeyIsNotRetried(t *testing.T) {
-	inRetryRig(t, func(r *retryRig) {
-		r.fails["Added"] = 100
-		require.NoError(t, r.process(cache.Deltas{delta(cache.Added, "no item")}, false))
-		assert.Equal(t, []string{"Added"}, r.after(10))
-		assert.Len(t, r.givenUp, 1)
 	})
 }
 

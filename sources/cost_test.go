@@ -4,7 +4,6 @@
 package sources_test
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
 )
@@ -26,21 +26,18 @@ func TestCost(t *testing.T) {
 	server := cachetest.New(cachetest.Options{
 		Example: &corev1.Pod{}, NewList: func() k8sruntime.Object { return &corev1.PodList{} }, WatchList: cachetest.WatchListUnsupported,
 	})
-	ctx, stop := context.WithCancel(t.Context())
 	informer, set := sources.New(&corev1.Pod{}, kinformer.Options{})
-	stopped := make(chan struct{})
-	go func() { informer.RunWithContext(ctx); close(stopped) }()
-	defer func() { stop(); <-stopped }()
-	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+	defer testkit.InBackground(t, informer.RunWithContext)()
+	require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
 
 	goroutines := runtime.NumGoroutine()
 	heap, stacks := memory()
 	for i := range namespaces {
 		set.Put(fmt.Sprint(i), &lister{request: request{namespace: fmt.Sprint("n", i)}, server: server})
 	}
-	require.NoError(t, server.WaitWatching(ctx, namespaces))
+	require.NoError(t, server.WaitWatching(t.Context(), namespaces))
 	for _, source := range set.All() {
-		require.NoError(t, kinformer.WaitForSync(ctx, source))
+		require.NoError(t, kinformer.WaitForSync(t.Context(), source))
 	}
 	heapNow, stacksNow := memory()
 	heap, stacks = (heapNow-heap)/namespaces, (stacksNow-stacks)/namespaces

@@ -5,7 +5,6 @@ package sources_test
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -48,7 +47,7 @@ func TestModel(t *testing.T) {
 }
 
 func (h *history) play(steps int) {
-	late := &mirror{known: map[string]*corev1.Pod{}}
+	late := &mirror{}
 	for i := range steps {
 		switch i {
 		case 20:
@@ -67,13 +66,12 @@ func (h *history) play(steps int) {
 	}
 	h.compare(h.handler)
 	h.compare(late)
-	require.Empty(h, late.problems)
 	for name := range h.asked {
 		require.NoError(h, h.set.Remove(name))
 	}
 	synctest.Wait()
 	require.Empty(h, h.stored())
-	require.Empty(h, h.handler.versions())
+	require.Empty(h, h.handler.versions(h))
 }
 
 func (h *history) step() {
@@ -155,8 +153,7 @@ func (h *history) compare(handler *mirror) {
 		stored[key] = obj.(*corev1.Pod).ResourceVersion
 	}
 	require.Equal(h, want, stored)
-	require.Equal(h, want, handler.versions())
-	require.Empty(h, handler.problems)
+	require.Equal(h, want, handler.versions(h))
 }
 
 // TestInterleavings: a replacement, a removal, a relist and the stop may happen in any order, each
@@ -164,9 +161,14 @@ func (h *history) compare(handler *mirror) {
 // no goroutine is left.
 func TestInterleavings(t *testing.T) {
 	testkit.Reports(t)
-	for order := range permutations(4) {
+	for n := range 4 * 4 * 4 * 4 {
+		order := []int{n % 4, n / 4 % 4, n / 16 % 4, n / 64}
+		if len(slices.Compact(slices.Sorted(slices.Values(order)))) < len(order) {
+			continue // a step twice
+		}
 		for settled := range 1 << 4 {
 			inBubble(t, kinformer.Options{}, func(r *rig) {
+				r.Logf("%v, settled %b", order, settled)
 				for _, namespace := range []string{"a", "b"} {
 					r.write(namespace, "1", "x")
 					r.write(namespace, "2", "y")
@@ -190,31 +192,11 @@ func TestInterleavings(t *testing.T) {
 					}
 				}
 				<-r.stopped
-				require.Empty(r, r.handler.problems, "%v, settled %b", order, settled)
 				if order[3] == 3 && settled&4 != 0 {
-					require.Equal(r, []string{"a/1", "b/1"}, r.stored(), "%v, settled %b", order, settled)
+					require.Equal(r, []string{"a/1", "b/1"}, r.stored())
 				}
 			})
 		}
-	}
-}
-
-// permutations yields all orders of the numbers below n.
-func permutations(n int) iter.Seq[[]int] {
-	return func(yield func([]int) bool) {
-		var extend func(order []int) bool
-		extend = func(order []int) bool {
-			if len(order) == n {
-				return yield(order)
-			}
-			for next := range n {
-				if !slices.Contains(order, next) && !extend(append(slices.Clone(order), next)) {
-					return false
-				}
-			}
-			return true
-		}
-		extend(nil)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
 )
@@ -50,7 +52,7 @@ func inBubble(t *testing.T, options kinformer.Options, test func(r *rig)) {
 }
 
 func newRig(t *testing.T, options kinformer.Options) *rig {
-	r := &rig{T: t, handler: &mirror{known: map[string]*corev1.Pod{}}, stop: func() {}}
+	r := &rig{T: t, handler: &mirror{}, stop: func() {}}
 	r.server = cachetest.New(cachetest.Options{
 		Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} },
 	})
@@ -73,7 +75,7 @@ func (r *rig) end() {
 	if r.stop(); r.stopped != nil {
 		<-r.stopped
 	}
-	require.Empty(r, r.handler.problems)
+	r.handler.versions(r)
 }
 
 // write creates a pod or replaces it.
@@ -101,6 +103,7 @@ func (q request) selects(pod *corev1.Pod) bool {
 
 // lister is a request as a ListerWatcher. Its watches are as slow as its gate.
 type lister struct {
+	cache.ListerWatcher // nil: the methods without a context are not called
 	request
 	server *cachetest.Source
 	gate   *gate  // nil: none
@@ -114,6 +117,20 @@ type lister struct {
 
 func (r *rig) asks(namespace, app string) *lister {
 	return &lister{request: request{namespace, app}, server: r.server, gate: &gate{}}
+}
+
+// follow puts sources of namespaces, under their names.
+func (r *rig) follow(namespaces ...string) {
+	for _, namespace := range namespaces {
+		r.set.Put(namespace, r.asks(namespace, ""))
+	}
+}
+
+// forbid puts a source of a namespace that may not be listed, under its name.
+func (r *rig) forbid(namespace string) {
+	forbidden := r.asks(namespace, "")
+	forbidden.err = testkit.ErrForbidden
+	r.set.Put(namespace, forbidden)
 }
 
 func (l *lister) narrow(o metav1.ListOptions) metav1.ListOptions {
@@ -158,14 +175,6 @@ func divide(list runtime.Object, by sharding.Selector) {
 	})
 }
 
-func (l *lister) List(o metav1.ListOptions) (runtime.Object, error) {
-	return l.ListWithContext(context.Background(), o)
-}
-
-func (l *lister) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return l.WatchWithContext(context.Background(), o)
-}
-
 func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -196,23 +205,11 @@ func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 // panicking is a ListerWatcher whose methods panic.
 type panicking struct{ cache.ListerWatcher }
 
-// gate blocks watches while it is shut, and drops their events if it is set to.
+// gate blocks watches while it is shut, and drops their events if it loses them.
 type gate struct {
+	loses atomic.Bool
 	mu    sync.Mutex
 	shut  chan struct{} // closed when the gate opens; nil: it is open
-	loses bool
-}
-
-func (g *gate) lose(events bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.loses = events
-}
-
-func (g *gate) isLosing() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.loses
 }
 
 func (g *gate) close() {
@@ -263,7 +260,7 @@ func (w *gatedWatch) pass() {
 			return
 		}
 		matches, err := w.by.Matches(event.Object)
-		if w.gate.isLosing() || event.Type != watch.Bookmark && err == nil && !matches {
+		if w.gate.loses.Load() || event.Type != watch.Bookmark && err == nil && !matches {
 			continue
 		}
 		select {
@@ -282,93 +279,52 @@ func (w *gatedWatch) Stop() {
 	<-w.ended
 }
 
-// mirror is a handler that keeps the state it has received, and reports impossible calls.
+// mirror is a handler that records its calls.
 type mirror struct {
-	mu       sync.Mutex
-	known    map[string]*corev1.Pod
-	calls    []string
-	problems []string
-	also     func(call string) // called last, without the lock, unless nil
+	cachetest.Recorder
+	taken int // number of calls that take has returned
 }
 
-func (m *mirror) note(obj any, call string, check func(known *corev1.Pod, key string) (problem string)) {
-	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	m.mu.Lock()
-	call = fmt.Sprintf(call, key)
-	m.calls = append(m.calls, call)
-	if problem := check(m.known[key], key); problem != "" {
-		m.problems = append(m.problems, call+": "+problem)
-	}
-	also := m.also
-	m.mu.Unlock()
-	if also != nil {
-		also(call)
-	}
-}
-
-func (m *mirror) OnAdd(obj any, isInInitialList bool) {
-	call := "add %s"
-	if isInInitialList {
-		call += " initial"
-	}
-	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
-		if known != nil {
-			problem = "second Add"
-		}
-		m.known[key] = obj.(*corev1.Pod)
-		return problem
-	})
-}
-
-func (m *mirror) OnUpdate(old, obj any) {
-	call := "update %s"
-	if old.(*corev1.Pod).ResourceVersion == obj.(*corev1.Pod).ResourceVersion {
-		call = "resync %s"
-	}
-	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
-		switch {
-		case known == nil:
-			problem = "Update of an unknown object"
-		case known.ResourceVersion != old.(*corev1.Pod).ResourceVersion:
-			problem = "Update of another version"
-		}
-		m.known[key] = obj.(*corev1.Pod)
-		return problem
-	})
-}
-
-func (m *mirror) OnDelete(obj any) {
-	call := "delete %s"
-	if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
-		call += " unseen"
-	}
-	m.note(obj, call, func(known *corev1.Pod, key string) (problem string) {
-		if known == nil {
-			problem = "Delete of nothing"
-		}
-		delete(m.known, key)
-		return problem
-	})
-}
-
-// take waits until all goroutines are idle, and returns the calls since the last take, sorted.
+// take waits until all goroutines are idle, and returns the calls since the last take, sorted and without
+// versions. An update that leaves the version as it is counts as a resync.
 func (m *mirror) take() []string {
 	synctest.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	calls := m.calls
-	m.calls = nil
+	calls := m.Events()[m.taken:]
+	m.taken += len(calls)
+	for i, call := range calls {
+		words := strings.Split(call, " ")
+		switch {
+		case words[0] != "update":
+			words = slices.Delete(words, 2, 3)
+		case words[2] == words[4]:
+			words = []string{"resync", words[1]}
+		default:
+			words = words[:2]
+		}
+		calls[i] = strings.Join(words, " ")
+	}
 	slices.Sort(calls)
 	return calls
 }
 
-// versions returns the versions that the handler has received.
-func (m *mirror) versions() map[string]string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// versions returns the versions that the handler has received. It checks that each call follows from
+// those before it.
+func (m *mirror) versions(t require.TestingT) map[string]string {
 	known := map[string]string{}
-	for key, pod := range m.known {
-		known[key] = pod.ResourceVersion
+	for _, call := range m.Events() {
+		words := strings.Split(call, " ")
+		key := words[1]
+		version, has := known[key]
+		require.Equal(t, words[0] != "add", has, call)
+		switch words[0] {
+		case "add":
+			known[key] = words[2]
+		case "update":
+			require.Equal(t, version, words[2], call)
+			known[key] = words[4]
+		default:
+			delete(known, key)
+		}
 	}
 	return known
 }

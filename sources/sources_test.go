@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,15 +39,22 @@ func statusOf(what inspect.Syncer) inspect.Status {
 	return status
 }
 
+// later calls wait in the background, and returns the channel for its result when it is waiting.
+func later(wait func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- wait() }()
+	synctest.Wait()
+	return result
+}
+
 // TestLife: sources are put, replaced and removed before the informer runs, while it runs and after.
 func TestLife(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.write("a", "2", "y")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
 		r.set.Put("b", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", "")) // replaced before it ran
+		r.follow("a", "b") // b is replaced before it ran
 		r.set.Put("gone", r.asks("", ""))
 		require.NoError(r, r.set.Remove("gone"))
 		require.ErrorIs(r, r.set.Remove("gone"), sources.ErrUnknown)
@@ -58,14 +64,14 @@ func TestLife(t *testing.T) {
 		assert.Equal(r, []string{"add a/1 initial", "add a/2 initial", "add b/1 initial"}, r.handler.take())
 
 		r.set.Put("a", r.asks("a", "x"))
-		assert.Equal(r, []string{"delete a/2 unseen"}, r.handler.take(), "the difference")
-		r.set.Put("a", r.asks("a", ""))
+		assert.Equal(r, []string{"delete a/2 unknown"}, r.handler.take(), "the difference")
+		r.follow("a")
 		assert.Equal(r, []string{"add a/2"}, r.handler.take())
 		require.NoError(r, r.set.Remove("b"))
-		assert.Equal(r, []string{"delete b/1 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"delete b/1 unknown"}, r.handler.take())
 		r.write("b", "2", "x")
 		assert.Empty(r, r.handler.take())
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		assert.Equal(r, []string{"add b/1 initial", "add b/2 initial"}, r.handler.take(), "another source")
 		var names []string
 		for name, source := range r.set.All() {
@@ -127,7 +133,7 @@ func TestOverlap(t *testing.T) {
 		slow.gate.close()
 		r.server.Delete("a", "1")
 		assert.Empty(r, r.handler.take(), "the slow source has it yet")
-		assert.Equal(r, map[string]string{"a/1": newest}, r.handler.versions())
+		assert.Equal(r, map[string]string{"a/1": newest}, r.handler.versions(r))
 		slow.gate.open()
 		assert.Equal(r, []string{"delete a/1"}, r.handler.take())
 		r.write("a", "2", "x")
@@ -135,19 +141,22 @@ func TestOverlap(t *testing.T) {
 		require.NoError(r, r.set.Remove("fast"))
 		assert.Empty(r, r.handler.take())
 		require.NoError(r, r.set.Remove("slow"))
-		assert.Equal(r, []string{"delete a/2 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"delete a/2 unknown"}, r.handler.take())
 	})
 }
 
 // TestForbidden: a source that is not allowed to list does not delay others, and is a problem of its
-// own and of the informer, which syncs when the source is removed.
+// own and of the informer, which syncs when the source is removed. A watch-error handler receives the
+// name of the source with the error.
 func TestForbidden(t *testing.T) {
-	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", forbidden)
+		failed := map[string]bool{}
+		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
+			_, source, _ := strings.Cut(of.Name(), " source ")
+			failed[source] = true
+		}))
+		r.follow("a")
+		r.forbid("b")
 		r.write("a", "1", "x")
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -175,9 +184,8 @@ func TestForbidden(t *testing.T) {
 			err := kinformer.WaitForSync(ctx, unsynced)
 			assert.True(r, apierrors.IsForbidden(err), err)
 		}
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
+		assert.Equal(r, map[string]bool{"b": true}, failed)
 		require.NoError(r, r.set.Remove("b"))
 		require.Error(r, <-waiting, "it is gone")
 		synctest.Wait()
@@ -191,10 +199,8 @@ func TestPolicy(t *testing.T) {
 	testkit.Reports(t)
 	options := kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}
 	inBubble(t, options, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", forbidden)
+		r.follow("a")
+		r.forbid("b")
 		r.run()
 		err := kinformer.WaitForSync(r.Context(), r.set.Source("b"))
 		assert.True(r, apierrors.IsForbidden(err), err)
@@ -202,27 +208,34 @@ func TestPolicy(t *testing.T) {
 		r.write("a", "1", "x")
 		assert.Equal(r, []string{"add a/1"}, r.handler.take())
 		r.write("b", "1", "x")
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("b"), r.informer))
 		assert.Equal(r, []string{"add b/1 initial"}, r.handler.take())
 	})
 }
 
-// TestWaitersOutliveReplacement: a wait for a source continues when the source is replaced.
-func TestWaitersOutliveReplacement(t *testing.T) {
+// TestReady: a wait for a source continues when the source is replaced. If it is requested, a source that
+// fails for long makes the informer not ready.
+func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("b", forbidden)
+		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
+		r.forbid("b")
 		r.run()
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
-		r.set.Put("b", r.asks("b", ""))
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
+		r.follow("b")
 		require.NoError(r, <-waiting)
 		synctest.Wait()
 		assert.True(r, r.informer.HasSynced())
+
+		require.NoError(r, ready.Check(nil))
+		r.forbid("c")
+		time.Sleep(30 * time.Second)
+		require.NoError(r, ready.Check(nil))
+		time.Sleep(5 * time.Minute)
+		require.ErrorContains(r, ready.Check(nil), "requests fail")
+		require.NoError(r, r.set.Remove("c"))
+		require.NoError(r, ready.Check(nil))
 	})
 }
 
@@ -231,19 +244,24 @@ func TestFromHandler(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.handler.also = func(call string) {
-			switch call {
-			case "add a/1 initial":
-				r.set.Put("b", r.asks("b", ""))
-			case "add b/1 initial":
-				r.set.Put("a", r.asks("a", "y"))
-			case "delete a/1 unseen":
-				assert.NoError(r, r.set.Remove("b"))
-			}
-		}
-		r.set.Put("a", r.asks("a", ""))
+		_, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) {
+				if obj.(*corev1.Pod).Namespace == "a" {
+					r.follow("b")
+				} else {
+					r.set.Put("a", r.asks("a", "y"))
+				}
+			},
+			DeleteFunc: func(obj any) {
+				if obj.(cache.DeletedFinalStateUnknown).Key == "a/1" {
+					assert.NoError(r, r.set.Remove("b"))
+				}
+			},
+		})
+		require.NoError(r, err)
+		r.follow("a")
 		r.run()
-		assert.Equal(r, []string{"add a/1 initial", "add b/1 initial", "delete a/1 unseen", "delete b/1 unseen"}, r.handler.take())
+		assert.Equal(r, []string{"add a/1 initial", "add b/1 initial", "delete a/1 unknown", "delete b/1 unknown"}, r.handler.take())
 	})
 }
 
@@ -252,8 +270,7 @@ func TestResync(t *testing.T) {
 	inBubble(t, kinformer.Options{ResyncPeriod: time.Minute}, func(r *rig) {
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.run()
 		r.handler.take()
 		for range 3 {
@@ -263,15 +280,16 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestVersions: each source has a version, and can be waited for and relisted individually.
+// TestVersions: each source has a version, and can be waited for and relisted individually. A wait for a
+// version of all sources does not wait for a source that is removed.
 func TestVersions(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		first := r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		assert.Empty(r, r.informer.LastSyncResourceVersion())
 		r.run()
 		assert.Equal(r, first, r.informer.LastSyncResourceVersion(), "of the only source")
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("b")
 		synctest.Wait()
 		assert.Empty(r, r.informer.LastSyncResourceVersion())
 		second := r.write("a", "2", "x")
@@ -297,6 +315,12 @@ func TestVersions(t *testing.T) {
 		settle()
 		assert.EqualValues(r, 3, statusOf(a).Lists)
 		assert.Equal(r, before+1, statusOf(b).Lists)
+
+		fourth := r.write("a", "3", "x") // which b does not select
+		waiting := later(func() error { return kinformer.WaitForVersion(r.Context(), r.informer, fourth) })
+		assert.Empty(r, waiting)
+		require.NoError(r, r.set.Remove("b"))
+		require.NoError(r, <-waiting)
 	})
 }
 
@@ -307,8 +331,7 @@ func TestRelist(t *testing.T) {
 		r.write("a", "1", "x")
 		r.write("a", "2", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.run()
 		r.handler.take()
 		heal := r.server.Partition()
@@ -317,77 +340,53 @@ func TestRelist(t *testing.T) {
 		r.server.Compact(r.server.ResourceVersion())
 		heal()
 		settle()
-		assert.Equal(r, []string{"add a/3", "delete a/1 unseen", "resync a/2", "resync b/1"}, r.handler.take())
+		assert.Equal(r, []string{"add a/3", "delete a/1 unknown", "resync a/2", "resync b/1"}, r.handler.take())
 	})
 }
 
-// TestBadSources: errors report sources that do not exist or cannot run.
-func TestBadSources(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		require.ErrorIs(r, kinformer.WaitForSync(r.Context(), r.set.Source("none")), sources.ErrUnknown)
-		r.set.Put("nil", nil)
-		r.run()
-		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil")), "ListerWatcher")
-		assert.False(r, r.informer.HasSynced())
-		r.set.Put("nil", r.asks("", ""))
-		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("nil"), r.informer))
-	})
+// TestBadOptions: with invalid options neither the informer nor any of its sources runs.
+func TestBadOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		informer, set := sources.New(&corev1.Pod{}, kinformer.Options{Queue: kinformer.Queue{Limit: -1}})
 		set.Put("a", &cache.ListWatch{})
 		require.ErrorContains(t, kinformer.WaitForSync(ctx, informer), "Queue.Limit")
-		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit", "nor does any of its sources run")
+		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("a")), "Queue.Limit")
 		informer.RunWithContext(t.Context())
 		set.Put("b", &cache.ListWatch{})
 		require.ErrorContains(t, kinformer.WaitForSync(ctx, set.Source("b")), "Queue.Limit")
 	})
 }
 
-// TestGone: functions that are called for a source that does not exist, or was removed, return an
-// error.
+// TestGone: functions that are called for a source that does not exist, cannot run or was removed return
+// an error.
 func TestGone(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 		defer cancel()
 		none := r.set.Source("none")
 		require.ErrorIs(r, kinformer.Relist(none), sources.ErrUnknown)
+		require.ErrorIs(r, kinformer.WaitForSync(ctx, none), sources.ErrUnknown)
 		require.ErrorIs(r, kinformer.WaitForVersion(ctx, none, "1"), sources.ErrUnknown)
 		r.set.Put("nil", nil)
 		require.ErrorContains(r, kinformer.Relist(r.set.Source("nil")), "ListerWatcher")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, r.set.Source("nil"), "1"), "ListerWatcher")
-		require.NoError(r, r.set.Remove("nil"))
-
-		r.set.Put("a", r.asks("a", ""))
 		r.run()
+		require.ErrorContains(r, kinformer.WaitForSync(ctx, r.set.Source("nil")), "ListerWatcher")
+		assert.False(r, r.informer.HasSynced())
+		r.set.Put("nil", r.asks("", ""))
+		require.NoError(r, kinformer.WaitForSync(ctx, r.set.Source("nil"), r.informer))
+
+		r.follow("a")
 		gone := r.set.Source("a")
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForVersion(ctx, gone, "100") }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForVersion(ctx, gone, "100") })
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorContains(r, <-waiting, "stopped")
-		r.set.Put("a", r.asks("a", "")) // another one with its name
+		r.follow("a") // another one with its name
 		require.ErrorContains(r, kinformer.Relist(gone), "stopped")
 		require.ErrorContains(r, kinformer.WaitForVersion(ctx, gone, "100"), "stopped")
 		assert.Equal(r, inspect.PhaseStopped, statusOf(gone).Phase)
-	})
-}
-
-// TestVersionWithoutRemoved: a wait for a version of all sources does not wait for a source that is
-// removed.
-func TestVersionWithoutRemoved(t *testing.T) {
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
-		r.run()
-		version := r.write("a", "1", "x") // which b does not select
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
-		synctest.Wait()
-		assert.Empty(r, waiting)
-		require.NoError(r, r.set.Remove("b"))
-		require.NoError(r, <-waiting)
 	})
 }
 
@@ -410,14 +409,12 @@ func TestStopsBehindOthers(t *testing.T) {
 		}}))
 		r.write("a", "1", "x")
 		r.write("b", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		r.run()
 		unwatched := r.asks("b", "")
 		unwatched.unseen = testkit.ErrForbidden
 		r.set.Put("b", unwatched)
-		waiting := make(chan error, 1)
-		go func() { waiting <- kinformer.WaitForSync(r.Context(), r.set.Source("b")) }()
-		synctest.Wait()
+		waiting := later(func() error { return kinformer.WaitForSync(r.Context(), r.set.Source("b")) })
 		assert.Empty(r, waiting)
 		close(indexed)
 		require.NoError(r, <-waiting)
@@ -425,31 +422,6 @@ func TestStopsBehindOthers(t *testing.T) {
 		require.Error(r, kinformer.WaitForVersion(r.Context(), r.set.Source("b"), "100"))
 		require.Len(r, told, 1)
 		assert.Contains(r, told[0], "of source b")
-	})
-}
-
-// TestErrorHandler: a watch-error handler receives the name of the source with the error.
-func TestErrorHandler(t *testing.T) {
-	testkit.Reports(t)
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		var mu sync.Mutex
-		failed := map[string]bool{}
-		require.NoError(r, r.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, of *cache.Reflector, _ error) {
-			mu.Lock()
-			defer mu.Unlock()
-			_, source, _ := strings.Cut(of.Name(), " source ")
-			failed[source] = true
-		}))
-		for _, name := range []string{"a", "b"} {
-			l := r.asks(name, "")
-			l.err = testkit.ErrForbidden
-			r.set.Put(name, l)
-		}
-		r.run()
-		settle()
-		mu.Lock()
-		defer mu.Unlock()
-		assert.Equal(r, map[string]bool{"a": true, "b": true}, failed)
 	})
 }
 
@@ -479,22 +451,25 @@ func TestSlots(t *testing.T) {
 	})
 }
 
+// blanked is a transform that removes the version, and refuses the pods of the app "bad".
+func blanked(obj any) (any, error) {
+	pod := obj.(*corev1.Pod)
+	if pod.Labels["app"] == "bad" {
+		return nil, testkit.ErrInternal
+	}
+	pod.ResourceVersion = ""
+	return pod, nil
+}
+
 // TestTransform: each source transforms its own objects, and the informer reports all refused objects.
 func TestTransform(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
-		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["app"] == "bad" {
-				return nil, testkit.ErrInternal
-			}
-			obj.(*corev1.Pod).ResourceVersion = ""
-			return obj, nil
-		}))
+		require.NoError(r, r.informer.SetTransform(blanked))
 		r.write("a", "1", "x")
 		r.write("b", "1", "bad")
 		slow := r.asks("", "x")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
+		r.follow("a", "b")
 		r.set.Put("slow", slow)
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -592,10 +567,8 @@ func TestFromPolicy(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		r = newRig(t, kinformer.Options{Errors: kinformer.Errors{Policy: policy}})
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
 		r.write("a", "1", "x")
-		r.set.Put("b", forbidden)
+		r.forbid("b")
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
 		assert.True(r, r.informer.HasSynced())
@@ -608,7 +581,7 @@ func TestPanic(t *testing.T) {
 	testkit.QuietPanics(t)
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		r.set.Put("panics", panicking{})
 		r.run()
 		assert.Equal(r, []string{"add a/1 initial"}, r.handler.take())
@@ -646,12 +619,14 @@ func TestSameTwice(t *testing.T) {
 func TestRoom(t *testing.T) {
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{Limit: 1}}, func(r *rig) {
 		release := make(chan struct{})
-		slow := &mirror{known: map[string]*corev1.Pod{}, also: func(string) { <-release }}
-		_, err := r.informer.AddEventHandler(kinformer.Deliver(slow, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
+		slow := &mirror{}
+		blocking := cache.FilteringResourceEventHandler{Handler: slow, FilterFunc: func(any) bool {
+			<-release
+			return true
+		}}
+		_, err := r.informer.AddEventHandler(kinformer.Deliver(blocking, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: 1}))
 		require.NoError(r, err)
-		for _, namespace := range []string{"a", "b", "c"} {
-			r.set.Put(namespace, r.asks(namespace, ""))
-		}
+		r.follow("a", "b", "c")
 		r.run()
 		for range 20 {
 			for _, namespace := range []string{"a", "b", "c"} {
@@ -662,11 +637,9 @@ func TestRoom(t *testing.T) {
 		assert.Less(r, len(r.handler.take()), 20, "nobody reads on")
 		close(release)
 		synctest.Wait()
-		assert.Len(r, r.handler.versions(), 3)
-		assert.Equal(r, r.handler.versions(), slow.versions())
-		for key, version := range r.server.Versions() {
-			assert.Equal(r, version, slow.versions()[key])
-		}
+		assert.Len(r, r.server.Versions(), 3)
+		assert.Equal(r, r.server.Versions(), r.handler.versions(r))
+		assert.Equal(r, r.server.Versions(), slow.versions(r))
 	})
 }
 
@@ -692,12 +665,7 @@ func TestDeaf(t *testing.T) {
 func TestSums(t *testing.T) {
 	testkit.Reports(t)
 	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
-		require.NoError(r, r.informer.SetTransform(func(obj any) (any, error) {
-			if obj.(*corev1.Pod).Labels["app"] == "bad" {
-				return nil, testkit.ErrInternal
-			}
-			return obj, nil
-		}))
+		require.NoError(r, r.informer.SetTransform(blanked))
 		of := func(what inspect.Syncer) inspect.Inspection {
 			all, err := inspect.Of(what)
 			require.NoError(r, err)
@@ -705,11 +673,8 @@ func TestSums(t *testing.T) {
 		}
 		r.write("a", "1", "x")
 		r.write("b", "1", "bad")
-		r.set.Put("a", r.asks("a", ""))
-		r.set.Put("b", r.asks("b", ""))
-		forbidden := r.asks("c", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("c", forbidden)
+		r.follow("a", "b")
+		r.forbid("c")
 		r.run()
 		r.write("a", "2", "x")
 		synctest.Wait()
@@ -748,26 +713,6 @@ func TestSums(t *testing.T) {
 	})
 }
 
-// TestReady: if it is requested, a source that fails for long makes the informer not ready.
-func TestReady(t *testing.T) {
-	testkit.Reports(t)
-	inBubble(t, kinformer.Options{}, func(r *rig) {
-		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: time.Minute}, r.informer)
-		forbidden := r.asks("b", "")
-		forbidden.err = testkit.ErrForbidden
-		r.set.Put("a", r.asks("a", ""))
-		r.run()
-		require.NoError(r, ready.Check(nil))
-		r.set.Put("b", forbidden)
-		time.Sleep(30 * time.Second)
-		require.NoError(r, ready.Check(nil))
-		time.Sleep(5 * time.Minute)
-		require.ErrorContains(r, ready.Check(nil), "requests fail")
-		require.NoError(r, r.set.Remove("b"))
-		require.NoError(r, ready.Check(nil))
-	})
-}
-
 // TestAudit: a source is compared with its own objects on the server, regardless of other sources, and
 // repaired.
 func TestAudit(t *testing.T) {
@@ -792,11 +737,11 @@ func TestAudit(t *testing.T) {
 			assert.Equal(r, 1, report.Digest.Objects)
 			assert.True(r, once("quick", content).Equal())
 		}
-		slow.gate.lose(true)
+		slow.gate.loses.Store(true)
 		slow.gate.open()
 		r.server.Delete("a", "1")
 		synctest.Wait()
-		slow.gate.lose(false)
+		slow.gate.loses.Store(false)
 		r.write("a", "2", "y")
 		synctest.Wait()
 		require.Equal(r, []string{"a/1", "a/2", "b/1"}, r.stored())
@@ -916,7 +861,7 @@ func TestShardOfNothing(t *testing.T) {
 func TestAuditRefused(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
-		r.set.Put("a", r.asks("a", ""))
+		r.follow("a")
 		once := func(informer inspect.Syncer) error {
 			_, err := audit.Once(r.Context(), informer, audit.Options{})
 			return err
@@ -948,10 +893,10 @@ func TestAuditReplaced(t *testing.T) {
 			after.err = failure
 			r.set.Put("a", before)
 			r.run()
-			before.gate.lose(true)
+			before.gate.loses.Store(true)
 			r.write("a", "1", "x")
 			synctest.Wait()
-			before.gate.lose(false)
+			before.gate.loses.Store(false)
 			r.write("a", "2", "y")
 			synctest.Wait()
 			before.listed = func() {

@@ -14,7 +14,6 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// newConfigMap returns a ConfigMap for the examples.
 func newConfigMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -22,7 +21,6 @@ func newConfigMap(name, value string) *corev1.ConfigMap {
 	}
 }
 
-// byValue indexes a ConfigMap by its value.
 func byValue(obj any) ([]string, error) {
 	return []string{obj.(*corev1.ConfigMap).Data["value"]}, nil
 }

@@ -4,14 +4,14 @@
 package view_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,10 +21,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/view"
 )
 
-var errNoNode = errors.New("no node")
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // indexers of pods: "node" fails for pods without one, "tolerates" has many values and panics for
 // pods named "bad".
@@ -34,7 +35,7 @@ var indexers = cache.Indexers{
 		if node := obj.(*corev1.Pod).Spec.NodeName; node != "" {
 			return []string{node}, nil
 		}
-		return []string{""}, errNoNode
+		return []string{""}, errors.New("no node")
 	},
 	"tolerates": func(obj any) (keys []string, _ error) {
 		pod := obj.(*corev1.Pod)
@@ -80,7 +81,6 @@ func (a asked) and(meets func(*corev1.Pod) bool) asked {
 	return a
 }
 
-// term adds a term to a query.
 func (a asked) term(index, value string) asked {
 	a.Where = append(a.Where, view.Term{Index: index, Value: value})
 	return a.and(func(p *corev1.Pod) bool {
@@ -173,18 +173,16 @@ func TestQueriesModel(t *testing.T) {
 		require.GreaterOrEqual(rt, plan.Looked, plan.Found)
 
 		size := rapid.IntRange(1, 9).Draw(rt, "size")
-		require.Equal(rt, want, keysOf(pagesOf(rt, func(int) *view.Snapshot { return snapshot }, a.Query, view.ByKey, size)))
-		byGeneration := keysOf(pagesOf(rt, func(int) *view.Snapshot { return snapshot }, a.Query, olderGeneration, size))
-		require.True(rt, slices.IsSortedFunc(byGeneration, func(x, y string) int { return compareGenerations(snapshot, x, y) }))
-		slices.Sort(byGeneration)
-		require.Equal(rt, want, byGeneration)
+		same := func() *view.Snapshot { return snapshot }
+		require.Equal(rt, want, keysOf(pagesOf(rt, same, a.Query, view.ByKey, size)))
+		byGeneration := pagesOf(rt, same, a.Query, olderGeneration, size)
+		require.True(rt, slices.IsSortedFunc(byGeneration, func(a, b entry) int { return cmp.Compare(a.Object.Generation, b.Object.Generation) }))
+		require.Equal(rt, want, slices.Sorted(slices.Values(keysOf(byGeneration))))
 	})
 }
 
 // writeBeside changes the store until the test ends.
 func writeBeside(t *testing.T, store cache.Indexer) {
-	var stop atomic.Bool
-	var running sync.WaitGroup
 	random := rand.New(rand.NewPCG(1, 40))
 	write := func() {
 		if p := pod(random); random.IntN(3) == 0 {
@@ -196,32 +194,22 @@ func writeBeside(t *testing.T, store cache.Indexer) {
 	for range 300 {
 		write()
 	}
-	running.Go(func() {
-		for !stop.Load() {
+	t.Cleanup(testkit.InBackground(t, func(ctx context.Context) {
+		for ctx.Err() == nil {
 			write()
 		}
-	})
-	t.Cleanup(func() {
-		stop.Store(true)
-		running.Wait()
-	})
+	}))
 }
 
 type entry = view.Entry[*corev1.Pod]
 
 func olderGeneration(a, b entry) bool { return a.Object.Generation < b.Object.Generation }
 
-func compareGenerations(s *view.Snapshot, x, y string) int {
-	a, _ := s.Get(x)
-	b, _ := s.Get(y)
-	return int(a.(*corev1.Pod).Generation - b.(*corev1.Pod).Generation)
-}
-
-// pagesOf reads all pages, each from the snapshot of its number.
-func pagesOf(t require.TestingT, of func(page int) *view.Snapshot, q view.Query, less func(a, b entry) bool, size int) (all []entry) {
+// pagesOf reads all pages, each from the next snapshot.
+func pagesOf(t require.TestingT, snapshot func() *view.Snapshot, q view.Query, less func(a, b entry) bool, size int) (all []entry) {
 	var after *entry
-	for number := 0; number == 0 || after != nil; number++ {
-		page, next, err := view.Page(of(number), q, less, after, size)
+	for first := true; first || after != nil; first = false {
+		page, next, err := view.Page(snapshot(), q, less, after, size)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(page), size)
 		if next != nil {
@@ -252,7 +240,7 @@ func TestPagesOfLaterSnapshots(t *testing.T) {
 			_ = store.Add(p)
 			stays[p.Namespace+"/"+p.Name] = p
 		}
-		between := func(int) *view.Snapshot {
+		between := func() *view.Snapshot {
 			for range random.IntN(20) {
 				p := pod(random)
 				delete(stays, p.Namespace+"/"+p.Name)
@@ -268,20 +256,14 @@ func TestPagesOfLaterSnapshots(t *testing.T) {
 			return s
 		}
 		less := rapid.SampledFrom([]func(a, b entry) bool{view.ByKey[*corev1.Pod], olderGeneration}).Draw(rt, "less")
-		keys := keysOf(pagesOf(rt, between, view.Query{}, less, rapid.IntRange(1, 20).Draw(rt, "size")))
+		times := map[string]int{}
+		for _, e := range pagesOf(rt, between, view.Query{}, less, rapid.IntRange(1, 20).Draw(rt, "size")) {
+			times[e.Key]++
+		}
 		for key := range stays {
-			require.Equal(rt, 1, count(keys, key), key)
+			require.Equal(rt, 1, times[key], key)
 		}
 	})
-}
-
-func count(keys []string, key string) (n int) {
-	for _, k := range keys {
-		if k == key {
-			n++
-		}
-	}
-	return n
 }
 
 // TestPlanTakesTheRarestTerm: the rarest term is used, whatever the order of the terms.
@@ -367,32 +349,9 @@ func TestSelectByType(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// TestAnswersOfAClosedSnapshot: if a snapshot is closed during a query, the query returns an error
-// and no partial result.
-func TestAnswersOfAClosedSnapshot(t *testing.T) {
-	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	for _, name := range []string{"a", "b", "c"} {
-		require.NoError(t, store.Add(newConfigMap(name, "1")))
-	}
-	closing := func() (*view.Snapshot, view.Query) {
-		s, err := view.Of(store)
-		require.NoError(t, err)
-		all := view.Query{Match: func(any) bool { s.Close(); return true }}
-		return s, view.Any(all, all)
-	}
-	s, q := closing()
-	_, err := view.CountOf(s, q)
-	require.ErrorIs(t, err, view.ErrClosed)
-	s, q = closing()
-	_, err = view.Explain(s, q)
-	require.ErrorIs(t, err, view.ErrClosed)
-	s, q = closing()
-	_, _, err = view.Page(s, q, view.ByKey[*corev1.ConfigMap], nil, 2)
-	require.ErrorIs(t, err, view.ErrClosed)
-}
-
-// TestNextIsTheCallers: a page may be modified before the next one is requested.
-func TestNextIsTheCallers(t *testing.T) {
+// TestPagesOfTheCaller: a page may be modified before the next one is requested. If a snapshot is closed
+// during a query, the query returns an error and no partial result.
+func TestPagesOfTheCaller(t *testing.T) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	for _, name := range []string{"a", "b", "c"} {
 		require.NoError(t, store.Add(newConfigMap(name, "1")))
@@ -406,4 +365,18 @@ func TestNextIsTheCallers(t *testing.T) {
 	page, _, err = view.Page(s, view.Query{}, view.ByKey[*corev1.ConfigMap], next, 2)
 	require.NoError(t, err)
 	require.Len(t, page, 1)
+
+	for name, ask := range map[string]func(*view.Snapshot, view.Query) error{
+		"count":   func(s *view.Snapshot, q view.Query) error { _, err := view.CountOf(s, q); return err },
+		"explain": func(s *view.Snapshot, q view.Query) error { _, err := view.Explain(s, q); return err },
+		"page": func(s *view.Snapshot, q view.Query) error {
+			_, _, err := view.Page(s, q, view.ByKey[*corev1.ConfigMap], nil, 2)
+			return err
+		},
+	} {
+		s, err := view.Of(store)
+		require.NoError(t, err)
+		all := view.Query{Match: func(any) bool { s.Close(); return true }}
+		require.ErrorIs(t, ask(s, view.Any(all, all)), view.ErrClosed, name)
+	}
 }

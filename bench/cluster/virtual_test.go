@@ -195,36 +195,21 @@ func (s soaked) verdict() (plateau bool, text string) {
 		"decoded again (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
 }
 
-// slopeBins is the maximum number of means that samples are reduced to, because samples that follow
-// each other closely are not independent.
-const slopeBins = 20
-
-// slopeOf returns the slope of samples by least squares, per sample, and its standard error, which is
-// infinite for fewer than three samples.
+// slopeOf returns the slope of three samples or more by least squares, per sample, and its standard error.
 func slopeOf(samples []float64) (slope, uncertain float64) {
-	n := min(slopeBins, len(samples))
-	if n < 3 {
-		return 0, math.Inf(1)
-	}
-	means, width := make([]float64, n), float64(len(samples))/float64(n)
-	for i := range means {
-		from, to := int(float64(i)*width), int(float64(i+1)*width)
-		for _, s := range samples[from:to] {
-			means[i] += s / float64(to-from)
-		}
-	}
-	middle := float64(n-1) / 2
+	n := float64(len(samples))
+	middle := (n - 1) / 2
 	var xx, xy, mean, squares float64
-	for i, m := range means {
+	for i, s := range samples {
 		x := float64(i) - middle
-		xx, xy, mean = xx+x*x, xy+x*m, mean+m/float64(n)
+		xx, xy, mean = xx+x*x, xy+x*s, mean+s/n
 	}
 	slope = xy / xx
-	for i, m := range means {
-		off := m - mean - slope*(float64(i)-middle)
+	for i, s := range samples {
+		off := s - mean - slope*(float64(i)-middle)
 		squares += off * off
 	}
-	return slope / width, math.Sqrt(squares/float64(n-2)/xx) / width
+	return slope, math.Sqrt(squares / (n - 2) / xx)
 }
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

@@ -41,7 +41,7 @@ func measured(t *testing.T, c *clusterOf, args ...string) map[string][]string {
 }
 
 // TestMeasuresEachResource: resources with a Go type are decoded in protobuf, others unstructured; a
-// resource that cannot be read has a row as well.
+// resource that cannot be read has a row as well. Without their name, secrets are not even requested.
 func TestMeasuresEachResource(t *testing.T) {
 	c := newCluster(t)
 	rows := measured(t, c)
@@ -62,7 +62,10 @@ func TestMeasuresEachResource(t *testing.T) {
 		assert.Contains(t, strings.Join(rows[resource], " "), why, resource)
 	}
 	assert.ElementsMatch(t, []string{"pods 500", "configmaps 500", "nodes 500", "widgets 500", "lies 500"}, c.lists(), "one list each")
-	assert.Equal(t, "25", measured(t, c, "-resources", "pods", "-limit", "25")["pods.v1"][0])
+	rows = measured(t, c, "-resources", "pods,secrets", "-limit", "25")
+	assert.Equal(t, "25", rows["pods.v1"][0])
+	assert.Contains(t, rows, "secrets.v1")
+	assert.ElementsMatch(t, []string{"pods 25", "secrets 25"}, c.lists()[5:])
 }
 
 // TestSaysWhatIsLeftToClientGo: the notes have the share of objects that are left to client-go.
@@ -74,14 +77,6 @@ func TestSaysWhatIsLeftToClientGo(t *testing.T) {
 	row := measured(t, c, "-resources", "nodes")["nodes.v1"]
 	assert.Equal(t, "json", row[1])
 	assert.Equal(t, "left to client-go, 3.3 % of the objects", strings.Join(row[9:], " "))
-}
-
-// TestSecretsHaveToBeNamed: without their name, secrets are not even requested.
-func TestSecretsHaveToBeNamed(t *testing.T) {
-	c := newCluster(t)
-	rows := measured(t, c, "-resources", "secrets")
-	assert.Contains(t, rows, "secrets.v1")
-	assert.Equal(t, []string{"secrets 500"}, c.lists())
 }
 
 // TestEndsWhenItIsTold: if the context ends, the program prints its complete rows.

@@ -34,23 +34,20 @@ func TestMain(m *testing.M) {
 // printed.
 type clusterOf struct {
 	*httptest.Server
-	pods    int
-	nodes   string                 // a list, as JSON
-	widgets func(limit int) string // the same
-	onList  func(resource string)  // may be nil
+	nodes  string                // a list, as JSON
+	onList func(resource string) // may be nil
 
 	mu    sync.Mutex
 	asked []string // resources and limits of the requested lists
 }
 
 func newCluster(t *testing.T) *clusterOf {
-	c := &clusterOf{pods: 200, nodes: nodes(), widgets: widgets(30, `"size":3`)}
+	c := &clusterOf{nodes: nodes()}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
 	return c
 }
 
-// kubeconfig returns the name of a kubeconfig file for the server.
 func (c *clusterOf) kubeconfig(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "config")
 	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"here","clusters":[{"name":"c","cluster":{"server":%q}}],`+
@@ -109,11 +106,11 @@ func (c *clusterOf) serveList(w http.ResponseWriter, r *http.Request) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	switch name {
 	case "pods", "secrets":
-		c.writePods(w, r, limit)
+		writePods(w, r, limit)
 	case "nodes":
 		fmt.Fprint(w, c.nodes)
 	case "widgets":
-		fmt.Fprint(w, c.widgets(limit))
+		writeWidgets(w, limit)
 	case "lies":
 		fmt.Fprint(w, `{"kind":"LieList","apiVersion":"example.com/v1","items":[{"`+testkit.Secret)
 	default:
@@ -127,25 +124,21 @@ func forbid(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-func (c *clusterOf) writePods(w http.ResponseWriter, r *http.Request, limit int) {
+func writePods(w http.ResponseWriter, r *http.Request, limit int) {
 	list := &corev1.PodList{}
-	for i := range min(limit, c.pods) {
+	for i := range min(limit, 200) {
 		list.Items = append(list.Items, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(testkit.Secret, i), Namespace: "n", UID: "u", ResourceVersion: "7"},
 			Spec:       corev1.PodSpec{NodeName: testkit.Secret, Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		})
 	}
-	if left := int64(c.pods - limit); left > 0 {
+	if left := int64(200 - limit); left > 0 {
 		list.Continue, list.RemainingItemCount = testkit.Secret, &left
 	}
 	media, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
-	writeObject(w, media, list)
-}
-
-func writeObject(w http.ResponseWriter, media string, obj runtime.Object) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
 	w.Header().Set("Content-Type", media)
-	_ = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(obj, w)
+	_ = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion).Encode(list, w)
 }
 
 // nodes returns a list with these encoded nodes.
@@ -153,13 +146,12 @@ func nodes(items ...string) string {
 	return `{"apiVersion":"v1","kind":"NodeList","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}` + "\n"
 }
 
-// widgets returns a list of n custom objects with these members.
-func widgets(n int, members string) func(int) string {
-	return func(limit int) string {
-		var items []string
-		for i := range min(n, limit) {
-			items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"%s%d","namespace":"n","uid":"u"},%s}`, testkit.Secret, i, members))
-		}
-		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") + `],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}` + "\n"
+func writeWidgets(w http.ResponseWriter, limit int) {
+	var items []string
+	for i := range min(30, limit) {
+		items = append(items, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget",`+
+			`"metadata":{"name":"%s%d","namespace":"n","uid":"u"},"size":3}`, testkit.Secret, i))
 	}
+	const list = `{"apiVersion":"example.com/v1","items":[%s],"kind":"WidgetList","metadata":{"resourceVersion":"9"}}`
+	fmt.Fprintf(w, list+"\n", strings.Join(items, ","))
 }

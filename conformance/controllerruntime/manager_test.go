@@ -12,13 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kinformer/cache/e2e/follow"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // pollEvery is the interval between checks of a state without a channel.
@@ -65,8 +70,7 @@ func receive(t *testing.T, ctx context.Context, seen <-chan string) string {
 }
 
 func TestReconcilerOverStopAndRestart(t *testing.T) {
-	ctx := patientContext(t)
-	s := newStage(t, ctx)
+	ctx, s := newStage(t)
 	s.createPods(t, ctx, "default", 4)
 	seen := make(chan string, 10)
 	_, stop := startManager(t, ctx, s, ctrlcache.Options{}, withReconciler(t, seen))
@@ -89,4 +93,28 @@ func TestReconcilerOverStopAndRestart(t *testing.T) {
 	assert.Equal(t, "after", receive(t, ctx, seen), "and goes on when the server is back")
 	stop()
 	assert.Empty(t, seen)
+}
+
+// TestStopHandlerEndsAManager checks that a manager without initial permission, whose informers stop when reads
+// are forbidden, ends at the first refusal by the server, with the reason, and not after controller-runtime's
+// two minutes.
+func TestStopHandlerEndsAManager(t *testing.T) {
+	ctx, s := newStage(t)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	config := s.Config()
+	var permission follow.Gate
+	config.Wrap(permission.Wrap)
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Cache: ctrlcache.Options{NewInformer: kinformer.Constructor(kinformer.Options{
+			Errors:   kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, err error) { stop(err) }},
+			Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}},
+		})},
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	require.NoError(t, err)
+	withReconciler(t, make(chan string, 10))(mgr)
+	permission.Withdraw()
+	assert.NoError(t, mgr.Start(ctx))
+	assert.True(t, apierrors.IsForbidden(context.Cause(ctx)), "%v", context.Cause(ctx))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,20 +49,17 @@ type stage struct {
 	client.Client
 }
 
-func newStage(tb testing.TB, ctx context.Context) stage {
-	tb.Helper()
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { assert.NoError(tb, srv.Stop(context.Background())) })
+// newStage also returns a context that bounds the test.
+func newStage(t *testing.T) (context.Context, stage) {
+	t.Helper()
+	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	c, err := client.New(srv.Config(), client.Options{})
-	require.NoError(tb, err)
-	return stage{Server: srv, Client: c}
-}
-
-func patientContext(tb testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
-	tb.Cleanup(cancel)
-	return ctx
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx, stage{Server: srv, Client: c}
 }
 
 // counted is kinformer's constructor and counts the created informers.
@@ -86,14 +84,10 @@ func startManager(t *testing.T, ctx context.Context, s stage, options ctrlcache.
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stopped := false
-	stop := func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			assert.NoError(t, <-ended)
-		}
-	}
+	stop := sync.OnceFunc(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
 	t.Cleanup(stop)
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
 	return mgr, stop
@@ -106,10 +100,10 @@ func podIn(namespace, name, node string) *corev1.Pod {
 	}
 }
 
-func (s stage) createPods(tb testing.TB, ctx context.Context, namespace string, n int) {
-	tb.Helper()
+func (s stage) createPods(t *testing.T, ctx context.Context, namespace string, n int) {
+	t.Helper()
 	for i := range n {
-		require.NoError(tb, s.Create(ctx, podIn(namespace, fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%d", i%2))))
+		require.NoError(t, s.Create(ctx, podIn(namespace, fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%d", i%2))))
 	}
 }
 

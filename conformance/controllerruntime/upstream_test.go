@@ -47,7 +47,7 @@ var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/in
 func TestControllerRuntimesOwnTests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
 	defer cancel()
-	s := newStage(t, ctx)
+	_, s := newStage(t)
 	require.NoError(t, s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}))
 	require.NoError(t, s.Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}}))
 

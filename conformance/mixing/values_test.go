@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic/dynamiclister"
@@ -21,27 +20,17 @@ import (
 	framework "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
-
-func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-}
 
 func boundedContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// background runs f until the test ends, and waits for its return.
-func background(t *testing.T, ctx context.Context, f func(context.Context)) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() { f(ctx); close(ended) }()
-	t.Cleanup(func() { cancel(); <-ended })
 }
 
 // told returns a handler that sends the objects of its notifications to events.
@@ -53,20 +42,19 @@ func told(events chan<- any) clientgo.ResourceEventHandler {
 	}
 }
 
-func receive(t *testing.T, ctx context.Context, events <-chan any) any {
+func receive[T any](t *testing.T, ctx context.Context, events <-chan T) (e T) {
 	t.Helper()
 	select {
-	case e := <-events:
-		return e
+	case e = <-events:
 	case <-ctx.Done():
 		require.Fail(t, "nothing was heard")
-		return nil
 	}
+	return e
 }
 
 func TestOurIndexerUnderGeneratedAndDynamicListers(t *testing.T) {
 	indexer := cache.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
-	require.NoError(t, indexer.Add(pod("a")))
+	require.NoError(t, indexer.Add(testkit.Pod("a", "1")))
 	lister := corelisters.NewPodLister(indexer).Pods("ns")
 	found, err := lister.List(labels.Everything())
 	require.NoError(t, err)
@@ -83,8 +71,7 @@ func TestOurIndexerUnderGeneratedAndDynamicListers(t *testing.T) {
 
 func TestTheirInformerUnderOurHelpers(t *testing.T) {
 	ctx := boundedContext(t)
-	source := framework.NewFakeControllerSource()
-	source.Add(pod("a"))
+	source := cachetest.Of(testkit.Pod("a", "1"))
 	informer := clientgo.NewSharedIndexInformer(source, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	events := make(chan any, 10)
 	registration, err := informer.AddEventHandler(kinformer.Deliver(cache.FilteringResourceEventHandler{
@@ -95,7 +82,7 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 		Handler: told(events),
 	}, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce}))
 	require.NoError(t, err)
-	background(t, ctx, informer.RunWithContext)
+	defer testkit.InBackground(t, informer.RunWithContext)()
 	require.True(t, cache.WaitFor(ctx, "pods", informer.HasSyncedChecker(), registration.HasSyncedChecker()))
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), informer.HasSynced))
 	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
@@ -116,36 +103,29 @@ func TestTheirInformerUnderOurHelpers(t *testing.T) {
 func TestOurInformerUnderTheirHelpers(t *testing.T) {
 	ctx := boundedContext(t)
 	source := framework.NewFakeControllerSource()
-	source.Add(pod("a"))
+	source.Add(testkit.Pod("a", "1"))
 	var informer clientgo.SharedIndexInformer = cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, clientgo.Indexers{})
 	events := make(chan any, 10)
 	registration, err := informer.AddEventHandler(told(events))
 	require.NoError(t, err)
-	background(t, ctx, informer.RunWithContext)
+	defer testkit.InBackground(t, informer.RunWithContext)()
 	require.True(t, clientgo.WaitFor(ctx, "pods", registration.HasSyncedChecker()))
 	assert.Equal(t, "a", receive(t, ctx, events).(*corev1.Pod).Name)
 }
 
 func TestOurStoreUnderTheirReflector(t *testing.T) {
 	ctx := boundedContext(t)
-	source := framework.NewFakeControllerSource()
-	source.Add(pod("a"))
 	pushed := make(chan []any, 10)
 	store := &clientgo.UndeltaStore{Store: cache.NewStore(cache.MetaNamespaceKeyFunc), PushFunc: func(all []any) { pushed <- all }}
-	background(t, ctx, clientgo.NewReflector(source, &corev1.Pod{}, store, 0).RunWithContext)
-	select {
-	case all := <-pushed:
-		assert.Len(t, all, 1)
-	case <-ctx.Done():
-		require.Fail(t, "the reflector stored nothing")
-	}
+	source := cachetest.Of(testkit.Pod("a", "1"))
+	defer testkit.InBackground(t, clientgo.NewReflector(source, &corev1.Pod{}, store, 0).RunWithContext)()
+	assert.Len(t, receive(t, ctx, pushed), 1)
 	assert.Equal(t, []string{"ns/a"}, store.ListKeys())
 }
 
 func TestOurRealFIFOUnderTheirController(t *testing.T) {
 	ctx := boundedContext(t)
-	source := framework.NewFakeControllerSource()
-	source.Add(pod("a"))
+	source := cachetest.Of(testkit.Pod("a", "1"))
 	popped := make(chan any, 10)
 	queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: cache.MetaNamespaceKeyFunc, KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 	controller := clientgo.New(&clientgo.Config{
@@ -157,9 +137,9 @@ func TestOurRealFIFOUnderTheirController(t *testing.T) {
 			return nil
 		},
 	})
-	background(t, ctx, controller.RunWithContext)
+	defer testkit.InBackground(t, controller.RunWithContext)()
 	assert.Equal(t, "a", receive(t, ctx, popped).(*corev1.Pod).Name)
-	source.Add(pod("b"))
+	source.Create(testkit.Pod("b", "1"))
 	assert.Equal(t, "b", receive(t, ctx, popped).(*corev1.Pod).Name)
 	require.True(t, clientgo.WaitForCacheSync(ctx.Done(), controller.HasSynced))
 }

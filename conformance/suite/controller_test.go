@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,10 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/features"
 	featurestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestController(t *testing.T) {
@@ -36,22 +38,19 @@ func TestController(t *testing.T) {
 	})
 }
 
-// processed records the arguments of Process and ProcessBatch.
+// processed records the arguments of Process and ProcessBatch. fail, if set, returns their results.
 type processed struct {
-	mu   sync.Mutex
-	seen []string
-	hook func(line string) error
+	testkit.Journal
+	fail func(line string) error
 }
 
 func (p *processed) note(line string, initial bool) error {
 	if initial {
 		line += " initial"
 	}
-	p.mu.Lock()
-	p.seen = append(p.seen, line)
-	p.mu.Unlock()
-	if p.hook != nil {
-		return p.hook(line)
+	p.Note("%s", line)
+	if p.fail != nil {
+		return p.fail(line)
 	}
 	return nil
 }
@@ -60,14 +59,6 @@ func (p *processed) one(obj any, initial bool) error { return p.note(label(obj),
 
 func (p *processed) many(deltas []cache.Delta, initial bool) error {
 	return p.note("batch "+fmt.Sprint(deltaLabels(deltas)), initial)
-}
-
-func (p *processed) take() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := p.seen
-	p.seen = nil
-	return out
 }
 
 func (s *stage) config(q cache.Queue, p *processed) *cache.Config {
@@ -81,7 +72,7 @@ func controllerRuns(t *testing.T, s *stage) {
 	assert.Empty(t, c.LastSyncResourceVersion())
 	s.source.put(pod("a", ""))
 	r := s.start(c)
-	assert.Equal(t, []string{"[ReplacedAll all@11[a@11]] initial"}, p.take())
+	assert.Equal(t, []string{"[ReplacedAll all@11[a@11]] initial"}, p.Take())
 	assert.True(t, c.HasSynced())
 	assert.True(t, cache.IsDone(c.HasSyncedChecker()))
 	assert.Equal(t, "11", c.LastSyncResourceVersion())
@@ -89,12 +80,12 @@ func controllerRuns(t *testing.T, s *stage) {
 	settle()
 	s.source.remove("a")
 	settle()
-	s.source.send(bookmark("20", false))
+	s.source.Inject(testkit.Bookmark("20"))
 	settle()
-	assert.Equal(t, []string{"[Added b@12]", "[Deleted a@13]", "[Bookmark @20]"}, p.take())
+	assert.Equal(t, []string{"[Added b@12]", "[Deleted a@13]", "[Bookmark @20]"}, p.Take())
 	assert.Equal(t, "20", c.LastSyncResourceVersion())
 	r.stop()
-	assert.Zero(t, s.source.open(), "the watch is stopped")
+	assert.Zero(t, s.source.Watching(), "the watch is stopped")
 	assert.True(t, c.HasSynced())
 }
 
@@ -108,7 +99,7 @@ func controllerQueues(t *testing.T, s *stage) {
 		r := s.start(c)
 		s.source.put(pod("b", ""))
 		settle()
-		assert.Len(t, p.take(), 2, kind.name)
+		assert.Len(t, p.Take(), 2, kind.name)
 		assert.True(t, c.HasSynced(), kind.name)
 		r.stop()
 		assert.True(t, q.(interface{ IsClosed() bool }).IsClosed(), kind.name)
@@ -129,13 +120,13 @@ func controllerBatches(t *testing.T, s *stage) {
 		if gate {
 			want = []string{"batch [Added x@1 Added y@2]", "[ReplacedAll all@10[]]"}
 		}
-		assert.Equal(t, want, p.take())
+		assert.Equal(t, want, p.Take())
 		r.stop()
 	}
 }
 
 func controllerProcessErrors(t *testing.T, s *stage) {
-	p := &processed{hook: func(line string) error {
+	p := &processed{fail: func(line string) error {
 		if line == "[Added bad@11]" {
 			return errors.New("cannot process")
 		}
@@ -146,14 +137,14 @@ func controllerProcessErrors(t *testing.T, s *stage) {
 	settle()
 	s.source.put(pod("good", ""))
 	settle()
-	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]", "[Added good@12]"}, p.take(), "no second try")
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]", "[Added good@12]"}, p.Take(), "no second try")
 	assert.Equal(t, differs(t, s.impl, "errors of process functions are reported, client-go drops them", false, true),
-		reported.mentions("cannot process"))
+		s.mentions("cannot process"))
 }
 
 func controllerPanic(t *testing.T, s *stage) {
-	survivePanics(t)
-	p := &processed{hook: func(line string) error {
+	panics := survivePanics(t)
+	p := &processed{fail: func(line string) error {
 		if line == "[Added bad@11]" {
 			panic("in process")
 		}
@@ -164,17 +155,17 @@ func controllerPanic(t *testing.T, s *stage) {
 	settle()
 	s.source.put(pod("good", ""))
 	settle()
-	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]"}, p.take())
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added bad@11]"}, p.Take())
 	pass(time.Second)
-	assert.Equal(t, []string{"[Added good@12]"}, p.take())
-	assert.Equal(t, []any{"in process"}, reported.panics())
+	assert.Equal(t, []string{"[Added good@12]"}, p.Take())
+	assert.Equal(t, []any{"in process"}, panics())
 }
 
 func controllerStop(t *testing.T, s *stage) {
-	g := newGate()
-	p := &processed{hook: func(line string) error {
+	g := make(chan struct{})
+	p := &processed{fail: func(line string) error {
 		if line == "[Added a@11]" {
-			g.pass()
+			<-g
 		}
 		return nil
 	}}
@@ -183,12 +174,12 @@ func controllerStop(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	settle()
-	r.cancel(nil)
+	r.cancel()
 	settle()
-	assert.False(t, r.returned())
-	g.open()
+	assert.False(t, closed(r.done))
+	close(g)
 	<-r.done
-	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added a@11]"}, p.take())
+	assert.Equal(t, []string{"[ReplacedAll all@10[]] initial", "[Added a@11]"}, p.Take())
 }
 
 func controllerResync(t *testing.T, s *stage) {
@@ -200,25 +191,24 @@ func controllerResync(t *testing.T, s *stage) {
 		return asked.Add(1)%2 == 0
 	}
 	r := s.start(s.impl.informers.controller(config))
-	p.take()
+	p.Take()
 	pass(59 * time.Second)
 	assert.Zero(t, asked.Load())
 	pass(4*time.Minute + 2*time.Second)
 	assert.Equal(t, int64(5), asked.Load())
-	assert.Equal(t, []string{"[SyncAll all]", "[SyncAll all]"}, p.take())
+	assert.Equal(t, []string{"[SyncAll all]", "[SyncAll all]"}, p.Take())
 	r.stop()
 
 	config = s.config(newAtomic(s.impl), p)
 	config.FullResyncPeriod = time.Minute
 	s.start(s.impl.informers.controller(config))
-	p.take()
+	p.Take()
 	pass(3*time.Minute + time.Second)
-	assert.Len(t, p.take(), 3, "without ShouldResync every time")
+	assert.Len(t, p.Take(), 3, "without ShouldResync every time")
 }
 
 func controllerErrorHandlers(t *testing.T, s *stage) {
-	s.source.failLists(errors.New("no list"))
-	s.source.failWatches(errors.New("no watch"))
+	s.source.fail(errors.New("no answer"))
 	var plain, contextual int
 	config := s.config(newAtomic(s.impl), &processed{})
 	config.WatchErrorHandlerWithContext = func(context.Context, *cache.Reflector, error) { contextual++ }
@@ -235,7 +225,7 @@ func controllerPageSize(t *testing.T, s *stage) {
 	config := s.config(newAtomic(s.impl), &processed{})
 	config.WatchListPageSize = 7
 	s.start(s.impl.informers.controller(config))
-	assert.Equal(t, int64(7), s.source.takeRequests()[0].opts.Limit)
+	assert.Equal(t, int64(7), s.source.Requests()[0].Options.Limit)
 }
 
 func controllerWatchTimeout(t *testing.T, s *stage) {
@@ -247,8 +237,8 @@ func controllerWatchTimeout(t *testing.T, s *stage) {
 			config := s.config(newAtomic(s.impl), &processed{})
 			config.MinWatchTimeout = minimum
 			r := s.start(s.impl.informers.controller(config))
-			requests := s.source.takeRequests()
-			watched := requests[len(requests)-1].opts
+			requests := s.source.Requests()
+			watched := requests[len(requests)-1].Options
 			assert.GreaterOrEqual(t, *watched.TimeoutSeconds, bounds[0])
 			assert.LessOrEqual(t, *watched.TimeoutSeconds, bounds[1])
 			assert.True(t, watched.AllowWatchBookmarks)
@@ -269,13 +259,9 @@ func TestInformer(t *testing.T) {
 	})
 }
 
-// plain returns a pod informer from NewInformerWithOptions. set may change the options.
-func (s *stage) plain(handler cache.ResourceEventHandler, set func(*cache.InformerOptions)) (cache.Store, cache.Controller) {
-	opts := cache.InformerOptions{ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Handler: handler}
-	if set != nil {
-		set(&opts)
-	}
-	return s.impl.informers.informer(opts)
+// plain returns a pod informer from NewInformerWithOptions.
+func (s *stage) plain(handler cache.ResourceEventHandler) (cache.Store, cache.Controller) {
+	return s.impl.informers.informer(cache.InformerOptions{ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Handler: handler})
 }
 
 func informerOrder(t *testing.T, s *stage) {
@@ -283,7 +269,7 @@ func informerOrder(t *testing.T, s *stage) {
 	var store cache.Store
 	var stored []string
 	rec.hook = func(string) { stored = append(stored, store.LastStoreSyncResourceVersion()) }
-	store, c := s.plain(rec, nil)
+	store, c := s.plain(rec)
 	s.source.put(pod("a", ""))
 	r := s.start(c)
 	s.source.put(pod("b", ""))
@@ -302,14 +288,14 @@ func informerOrder(t *testing.T, s *stage) {
 
 func informerUnchanged(t *testing.T, s *stage) {
 	rec := &recorder{}
-	_, c := s.plain(rec, nil)
+	_, c := s.plain(rec)
 	s.source.put(pod("a", ""))
 	s.start(c)
 	rec.take()
 	for _, rv := range []string{"11", ""} {
-		s.source.send(watch.Event{Type: watch.Modified, Object: pod("a", rv)})
+		s.source.Inject(watch.Event{Type: watch.Modified, Object: pod("a", rv)})
 		settle()
-		s.source.send(watch.Event{Type: watch.Modified, Object: pod("a", rv)})
+		s.source.Inject(watch.Event{Type: watch.Modified, Object: pod("a", rv)})
 		settle()
 	}
 	assert.Equal(t, []string{"update a@11 a@11", "update a@11 a@11", "update a@11 a@", "update a@ a@"}, rec.take(),
@@ -318,14 +304,13 @@ func informerUnchanged(t *testing.T, s *stage) {
 
 func informerRelist(t *testing.T, s *stage) {
 	rec := &recorder{}
-	store, c := s.plain(rec, nil)
+	store, c := s.plain(rec)
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	s.start(c)
 	rec.take()
 	s.source.miss([]*corev1.Pod{pod("c", "")}, "a")
-	s.source.expire()
-	pass(time.Minute)
+	s.relist()
 	lines := rec.take()
 	require.Len(t, lines, 3)
 	assert.Equal(t, "delete gone(a@11)", lines[0])
@@ -333,18 +318,21 @@ func informerRelist(t *testing.T, s *stage) {
 	assert.Equal(t, []string{"b@12", "c@13"}, sorted(store.List()))
 }
 
-// annotate marks every pod. Marking a pod twice has the same result as once.
-func annotate(obj any) (any, error) {
-	p, ok := obj.(*corev1.Pod)
-	if !ok {
+// ofPods returns a transform of pods that leaves other objects alone.
+func ofPods(transform func(*corev1.Pod) any) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if p, ok := obj.(*corev1.Pod); ok {
+			return transform(p), nil
+		}
 		return obj, nil
 	}
-	if p.Annotations == nil {
-		p.Annotations = map[string]string{}
-	}
-	p.Annotations["seen"] = "yes"
-	return p, nil
 }
+
+// annotate marks every pod. Marking a pod twice has the same result as once.
+var annotate = ofPods(func(p *corev1.Pod) any {
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, "seen", "yes")
+	return p
+})
 
 func informerPanicInBatch(t *testing.T, s *stage) {
 	survivePanics(t)
@@ -354,7 +342,7 @@ func informerPanicInBatch(t *testing.T, s *stage) {
 			panic("in handler")
 		}
 	}
-	_, c := s.plain(rec, nil)
+	_, c := s.plain(rec)
 	s.source.put(pod("a", ""))
 	if s.source.mode == byList {
 		s.source.put(pod("b", ""))
@@ -369,19 +357,16 @@ func informerPanicInBatch(t *testing.T, s *stage) {
 }
 
 func informerMetrics(t *testing.T, s *stage) {
-	m := newMetrics()
-	id := reservedName(t, "plain")
-	_, c := s.plain(&recorder{}, func(o *cache.InformerOptions) {
-		o.Identifier = id
-		o.InformerMetricsProvider = m
+	m := &metrics{}
+	_, c := s.impl.informers.informer(cache.InformerOptions{
+		ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Handler: &recorder{},
+		Identifier: reservedName(t, "plain"), InformerMetricsProvider: m,
 	})
 	s.source.put(pod("a", ""))
 	s.start(c)
-	for _, kind := range []string{"queued", "latency", "version"} {
-		assert.Equal(t, 1, m.made(kind), kind)
-	}
-	assert.Equal(t, 11.0, m.version.last())
-	assert.Equal(t, 0.0, m.queued.last())
+	assert.ElementsMatch(t, []string{"queued", "latency", "version"}, m.made)
+	assert.Equal(t, 11.0, m.Version.Last)
+	assert.Equal(t, 0.0, m.Depth.Last)
 }
 
 // TestPlainConstructors covers the constructors with positional parameters, most of them deprecated and
@@ -401,25 +386,22 @@ func TestPlainConstructors(t *testing.T) {
 // byApps are the indexers of the indexed informers.
 var byApps = cache.Indexers{"app": byLabel("app")}
 
-// resynced runs the informer with one pod for two resync periods of a minute.
-func (s *stage) resynced(t *testing.T, c cache.Controller, store cache.Store, rec *recorder) {
+// resynced runs the informer with one pod for two resync periods of a minute. The stored pod must have the
+// mark of annotate, or none.
+func (s *stage) resynced(
+	t *testing.T, store cache.Store, runner interface{ RunWithContext(context.Context) }, rec *recorder, mark string,
+) {
 	s.source.put(labelled("a", "", "app", "x"))
-	s.start(c)
+	s.start(runner)
 	pass(2*time.Minute + time.Second)
 	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@11", "update a@11 a@11"}, rec.take())
 	assert.Equal(t, []string{"a@11"}, labels(store.List()))
+	assert.Equal(t, mark, store.List()[0].(*corev1.Pod).Annotations["seen"])
 }
-
-// seen returns the mark of annotate on the stored object, "" if it has none.
-func seen(store cache.Store) string { return store.List()[0].(*corev1.Pod).Annotations["seen"] }
 
 func plainShared(t *testing.T, s *stage) {
 	informer := s.impl.informers.plainShared(s.source, &corev1.Pod{}, time.Minute)
-	rec := listen(t, informer)
-	s.source.put(pod("a", ""))
-	s.start(informer)
-	pass(2*time.Minute + time.Second)
-	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@11", "update a@11 a@11"}, rec.take())
+	s.resynced(t, informer.GetStore(), informer, listen(t, informer), "")
 	_, ok := informer.(cache.SharedIndexInformer)
 	assert.True(t, ok)
 }
@@ -427,29 +409,26 @@ func plainShared(t *testing.T, s *stage) {
 func plainInformer(t *testing.T, s *stage) {
 	rec := &recorder{}
 	store, c := s.impl.informers.plainInformer(s.source, &corev1.Pod{}, time.Minute, rec)
-	s.resynced(t, c, store, rec)
-	assert.Empty(t, seen(store))
+	s.resynced(t, store, c, rec, "")
 }
 
 func plainIndexer(t *testing.T, s *stage) {
 	rec := &recorder{}
 	indexer, c := s.impl.informers.plainIndexer(s.source, &corev1.Pod{}, time.Minute, rec, byApps)
-	s.resynced(t, c, indexer, rec)
+	s.resynced(t, indexer, c, rec, "")
 	assert.Equal(t, []string{"a@11"}, members(t, indexer, "app", "x"))
 }
 
 func plainTransforming(t *testing.T, s *stage) {
 	rec := &recorder{}
 	store, c := s.impl.informers.plainTransforming(s.source, &corev1.Pod{}, time.Minute, rec, annotate)
-	s.resynced(t, c, store, rec)
-	assert.Equal(t, "yes", seen(store))
+	s.resynced(t, store, c, rec, "yes")
 }
 
 func plainTransformingIndexer(t *testing.T, s *stage) {
 	rec := &recorder{}
 	indexer, c := s.impl.informers.plainTransformingIndexer(s.source, &corev1.Pod{}, time.Minute, rec, byApps, annotate)
-	s.resynced(t, c, indexer, rec)
-	assert.Equal(t, "yes", seen(indexer))
+	s.resynced(t, indexer, c, rec, "yes")
 	assert.Equal(t, []string{"a@11"}, members(t, indexer, "app", "x"))
 }
 

@@ -23,7 +23,8 @@
 // To test another implementation, add its value to the list of implementations. A case is a function of
 // a rig; its subtest is named Topic/implementation/case, or, for informers,
 // Topic/implementation/source/case, where source is the way to get the initial state: a LIST or a
-// watch-list stream. Informer cases run in a synctest bubble: time is fake and no test sleeps for real.
+// watch-list stream. Informer cases run in a synctest bubble, on a source of package cachetest: time is
+// fake and no test sleeps for real.
 //
 // # Intended differences
 //

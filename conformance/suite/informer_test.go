@@ -19,37 +19,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/minor"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestHandlers(t *testing.T) {
 	onStage(t, []informerCase{
-		{name: "the first list is initial, the rest is not", run: handlerInitial},
 		{name: "a late handler hears of the store as its initial list", run: handlerLate},
-		{name: "a late handler is not synced before it has heard", run: handlerLateSynced},
 		{name: "a late handler neither misses nor repeats", run: handlerLateExact},
-		{name: "a late handler does not hold the others up", run: handlerLateBlocked},
+		{name: "a late handler is not synced before it has heard, and does not hold the others up", run: handlerLateBlocked},
 		{name: "the same handler twice hears everything twice", run: handlerTwice},
-		{name: "the store is ahead of the handler", run: handlerAfterStore},
+		{name: "the first list is initial, deletes carry the deletion's version, and the store is ahead", run: handlerAfterStore},
 		{name: "an object deleted and created again", run: handlerRecreated},
-		{name: "deletes carry the deletion's version", run: handlerDelete},
 		{name: "filters turn updates into adds and deletes", run: handlerFilter},
 		{name: "typed informers unwrap", run: handlerTyped},
 		{name: "objects are the store's own", run: handlerIdentity},
 		{name: "a nil handler", run: handlerNil},
 	})
-}
-
-func handlerInitial(t *testing.T, s *stage) {
-	_, rec := s.relisted(t)
-	s.source.put(pod("a", ""))
-	settle()
-	assert.Equal(t, []string{"add a@11"}, rec.take())
-
-	informer := s.shared(cache.SharedIndexInformerOptions{})
-	first := &recorder{}
-	add(t, informer, first)
-	s.start(informer)
-	assert.Equal(t, []string{"add a@11 initial"}, first.take())
 }
 
 func handlerLate(t *testing.T, s *stage) {
@@ -67,21 +52,6 @@ func handlerLate(t *testing.T, s *stage) {
 	s.source.put(pod("d", ""))
 	settle()
 	assert.Equal(t, []string{"add d@16"}, late.take())
-}
-
-func handlerLateSynced(t *testing.T, s *stage) {
-	informer, _ := s.relisted(t, "a", "b")
-	g := newGate()
-	late := &recorder{hook: func(string) { g.pass() }}
-	handle := add(t, informer, late)
-	assert.False(t, handle.HasSynced(), "at once")
-	settle()
-	assert.False(t, handle.HasSynced())
-	assert.True(t, informer.HasSynced())
-	g.open()
-	settle()
-	assert.True(t, handle.HasSynced())
-	assert.True(t, cache.IsDone(handle.HasSyncedChecker()))
 }
 
 func handlerLateExact(t *testing.T, s *stage) {
@@ -111,16 +81,21 @@ func handlerLateExact(t *testing.T, s *stage) {
 
 func handlerLateBlocked(t *testing.T, s *stage) {
 	informer, rec := s.relisted(t, "a", "b")
-	g := newGate()
-	late := &recorder{hook: func(string) { g.pass() }}
-	add(t, informer, late)
+	g := make(chan struct{})
+	late := &recorder{hook: func(string) { <-g }}
+	handle := add(t, informer, late)
+	assert.False(t, handle.HasSynced(), "at once")
 	s.source.put(pod("c", ""))
 	settle()
 	assert.Equal(t, []string{"add c@13"}, rec.take())
 	assert.Len(t, late.take(), 1)
-	g.open()
+	assert.False(t, handle.HasSynced())
+	assert.True(t, informer.HasSynced())
+	close(g)
 	settle()
 	assert.Equal(t, "add c@13", late.take()[1])
+	assert.True(t, handle.HasSynced())
+	assert.True(t, cache.IsDone(handle.HasSyncedChecker()))
 }
 
 func handlerTwice(t *testing.T, s *stage) {
@@ -167,6 +142,7 @@ func handlerAfterStore(t *testing.T, s *stage) {
 	settle()
 	assert.Equal(t, 3, checked)
 	assert.Equal(t, []string{"add a@11 initial", "add b@12", "delete a@13"}, rec.take())
+	assert.Equal(t, "13", informer.GetStore().LastStoreSyncResourceVersion())
 }
 
 func handlerRecreated(t *testing.T, s *stage) {
@@ -178,18 +154,6 @@ func handlerRecreated(t *testing.T, s *stage) {
 	s.source.put(pod("a", ""))
 	settle()
 	assert.Equal(t, []string{"delete a@12", "add a@13", "delete a@14", "add a@15", "update a@15 a@16"}, rec.take())
-}
-
-func handlerDelete(t *testing.T, s *stage) {
-	informer, rec := s.relisted(t, "a")
-	s.source.remove("a")
-	settle()
-	raw := rec.takeRaw()
-	require.Len(t, raw, 1)
-	p, ok := raw[0].(*corev1.Pod)
-	require.True(t, ok, "%T: the watch knows the last state", raw[0])
-	assert.Equal(t, "12", p.ResourceVersion)
-	assert.Equal(t, "12", informer.GetStore().LastStoreSyncResourceVersion())
 }
 
 func handlerFilter(t *testing.T, s *stage) {
@@ -284,11 +248,10 @@ func handlerIdentity(t *testing.T, s *stage) {
 
 func TestSynced(t *testing.T) {
 	onStage(t, []informerCase{
-		{name: "the informer before its handlers", run: syncedOrder},
+		{name: "the informer before its handlers, for WaitFor and WaitForCacheSync as well", run: syncedOrder},
 		{name: "never without a list", run: syncedNever},
 		{name: "a handler of an informer that was never run", run: syncedUnstarted},
 		{name: "names say what is waited for", run: syncedNames},
-		{name: "WaitFor and WaitForCacheSync", run: syncedWaiting},
 		{name: "GetController is a view that does not run", run: controllerView},
 		{name: "GetController hides the version without its gate", run: controllerViewGate},
 		{name: "SetTransform and SetWatchErrorHandler after the start", run: settersAfterStart},
@@ -302,10 +265,10 @@ func TestSynced(t *testing.T) {
 
 func syncedOrder(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
-	g := newGate()
+	g := make(chan struct{})
 	rec := &recorder{hook: func(line string) {
 		if strings.HasPrefix(line, "add b") {
-			g.pass()
+			<-g
 		}
 	}}
 	slow, fast := add(t, informer, rec), add(t, informer, &recorder{})
@@ -317,8 +280,12 @@ func syncedOrder(t *testing.T, s *stage) {
 	assert.True(t, fast.HasSynced())
 	assert.False(t, slow.HasSynced(), "one handler is not through")
 	assert.False(t, cache.IsDone(slow.HasSyncedChecker()))
-	g.open()
-	settle()
+	assert.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	assert.False(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker(), slow.HasSyncedChecker()))
+	close(g)
+	assert.True(t, cache.WaitFor(t.Context(), "", informer.HasSyncedChecker(), slow.HasSyncedChecker()))
 	assert.True(t, slow.HasSynced())
 }
 
@@ -375,20 +342,6 @@ func syncedNames(t *testing.T, s *stage) {
 	}
 }
 
-func syncedWaiting(t *testing.T, s *stage) {
-	informer := s.shared(cache.SharedIndexInformerOptions{})
-	g := newGate()
-	handle := add(t, informer, &recorder{hook: func(string) { g.pass() }})
-	s.source.put(pod("a", ""))
-	s.start(informer)
-	assert.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	assert.False(t, cache.WaitFor(ctx, "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
-	g.open()
-	assert.True(t, cache.WaitFor(t.Context(), "", informer.HasSyncedChecker(), handle.HasSyncedChecker()))
-}
-
 func controllerView(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	c := informer.GetController()
@@ -397,7 +350,7 @@ func controllerView(t *testing.T, s *stage) {
 		c.RunWithContext(t.Context())
 	}), "returns at once")
 	settle()
-	assert.Empty(t, s.source.takeRequests(), "and did nothing")
+	assert.Empty(t, s.source.asked(), "and did nothing")
 	assert.False(t, c.HasSynced())
 	assert.False(t, cache.IsDone(c.HasSyncedChecker()))
 	assert.Empty(t, c.LastSyncResourceVersion())
@@ -469,25 +422,23 @@ func indexersOnNone(t *testing.T, s *stage) {
 }
 
 func sharedMetrics(t *testing.T, s *stage) {
-	m := newMetrics()
+	m := &metrics{}
 	id := reservedName(t, "shared")
 	informer := s.shared(cache.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: m})
-	assert.Equal(t, 1, m.made("version"), "the store is there before the start")
+	assert.Contains(t, m.made, "version", "the store is there before the start")
 	s.source.put(pod("a", ""))
 	s.start(informer)
-	assert.Equal(t, []cache.InformerNameAndResource{id, id, id}, m.ids())
-	for _, kind := range []string{"queued", "latency", "version"} {
-		assert.Equal(t, 1, m.made(kind), kind)
-	}
-	assert.Equal(t, 11.0, m.version.last())
+	assert.Equal(t, []cache.InformerNameAndResource{id, id, id}, m.ids)
+	assert.ElementsMatch(t, []string{"queued", "latency", "version"}, m.made)
+	assert.Equal(t, 11.0, m.Version.Last)
 	s.source.put(pod("b", ""))
 	settle()
-	assert.Equal(t, 12.0, m.version.last())
-	s.source.send(bookmark("20", false))
+	assert.Equal(t, 12.0, m.Version.Last)
+	s.source.Inject(testkit.Bookmark("20"))
 	settle()
-	assert.Equal(t, 20.0, m.version.last())
-	assert.Equal(t, 0.0, m.queued.last())
-	assert.Equal(t, 3, m.latency.count())
+	assert.Equal(t, 20.0, m.Version.Last)
+	assert.Equal(t, 0.0, m.Depth.Last)
+	assert.Equal(t, 3.0, m.Latencies.Last)
 }
 
 func sharedMetricsTaken(t *testing.T, s *stage) {
@@ -497,10 +448,10 @@ func sharedMetricsTaken(t *testing.T, s *stage) {
 	first := name.WithResource(podsResource)
 	second := name.WithResource(podsResource)
 	require.True(t, first.Reserved())
-	m := newMetrics()
+	m := &metrics{}
 	s.start(s.shared(cache.SharedIndexInformerOptions{Identifier: second, InformerMetricsProvider: m}))
 	s.start(s.shared(cache.SharedIndexInformerOptions{InformerMetricsProvider: m}))
-	assert.Empty(t, m.ids())
+	assert.Empty(t, m.ids)
 }
 
 func gatesChangeNothing(t *testing.T, s *stage) {
@@ -548,7 +499,6 @@ func (s *stage) scene(t *testing.T) []string {
 func TestRemoval(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "what waits is dropped, the running call ends", run: removalDropsPending, since037: true},
-		{name: "again and again is no error", run: removalIdempotent, since037: true},
 		{name: "a handle of another informer is ignored", run: removalForeign, since037: true},
 		{name: "a handle of another type is an error", run: removalOtherType},
 		{name: "from inside the handler", run: removalFromInside, since037: true},
@@ -557,7 +507,7 @@ func TestRemoval(t *testing.T) {
 		{name: "during the first list", run: removalBeforeSync},
 		{name: "the last handler's removal does not stop the informer", run: removalOfAll},
 		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits, since037: true},
-		{name: "ShutDownEventHandler before the start and after the stop", run: shutdownAnytime, since037: true},
+		{name: "again and again, before the start and after the stop", run: removalAnytime, since037: true},
 		{name: "a removed handler leaves the resync check as it is", run: removalResync},
 	})
 }
@@ -570,19 +520,10 @@ func shutdownChan(t *testing.T, handle cache.ResourceEventHandlerRegistration) <
 	return h.ShutdownChan()
 }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 func removalDropsPending(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
-	g := newGate()
-	rec := &recorder{hook: func(string) { g.pass() }}
+	g := make(chan struct{})
+	rec := &recorder{hook: func(string) { <-g }}
 	handle := add(t, informer, rec)
 	for _, name := range []string{"a", "b", "c"} {
 		s.source.put(pod(name, ""))
@@ -591,20 +532,10 @@ func removalDropsPending(t *testing.T, s *stage) {
 	assert.Zero(t, elapsed(func() { require.NoError(t, informer.RemoveEventHandler(handle)) }), "does not wait")
 	settle()
 	assert.False(t, closed(shutdownChan(t, handle)), "the call still runs")
-	g.open()
+	close(g)
 	settle()
 	assert.Equal(t, []string{"add a@11"}, rec.take())
 	assert.True(t, closed(shutdownChan(t, handle)))
-}
-
-func removalIdempotent(t *testing.T, s *stage) {
-	informer, _ := s.relisted(t, "a")
-	handle := add(t, informer, &recorder{})
-	settle()
-	for range 3 {
-		require.NoError(t, informer.RemoveEventHandler(handle))
-	}
-	require.NoError(t, minor.ShutDownEventHandler(informer, handle))
 }
 
 func removalForeign(t *testing.T, s *stage) {
@@ -672,14 +603,14 @@ func removalBeforeStart(t *testing.T, s *stage) {
 
 func removalBeforeSync(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
-	g := newGate()
-	rec := &recorder{hook: func(string) { g.pass() }}
+	g := make(chan struct{})
+	rec := &recorder{hook: func(string) { <-g }}
 	handle := add(t, informer, rec)
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	s.start(informer)
 	require.NoError(t, informer.RemoveEventHandler(handle))
-	g.open()
+	close(g)
 	settle()
 	assert.Len(t, rec.take(), 1)
 	assert.False(t, handle.HasSynced(), "it has not heard of everything")
@@ -702,8 +633,8 @@ func removalOfAll(t *testing.T, s *stage) {
 
 func shutdownWaits(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
-	g := newGate()
-	handle := add(t, informer, &recorder{hook: func(string) { g.pass() }})
+	g := make(chan struct{})
+	handle := add(t, informer, &recorder{hook: func(string) { <-g }})
 	s.source.put(pod("a", ""))
 	settle()
 	done := make(chan struct{})
@@ -713,15 +644,19 @@ func shutdownWaits(t *testing.T, s *stage) {
 	}()
 	settle()
 	assert.False(t, closed(done))
-	g.open()
+	close(g)
 	<-done
 }
 
-func shutdownAnytime(t *testing.T, s *stage) {
+func removalAnytime(t *testing.T, s *stage) {
 	informer := s.shared(cache.SharedIndexInformerOptions{})
-	before, after := add(t, informer, &recorder{}), add(t, informer, &recorder{})
+	before, during, after := add(t, informer, &recorder{}), add(t, informer, &recorder{}), add(t, informer, &recorder{})
 	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r := s.start(informer)
+	for range 3 {
+		require.NoError(t, informer.RemoveEventHandler(during))
+	}
+	require.NoError(t, minor.ShutDownEventHandler(informer, during))
 	require.NoError(t, minor.ShutDownEventHandler(informer, before))
 	r.stop()
 	require.NoError(t, minor.ShutDownEventHandler(informer, after))
@@ -749,7 +684,7 @@ func removalResync(t *testing.T, s *stage) {
 func TestStop(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "IsStopped turns before the running call ends, what waits is dropped", run: stopOrder},
-		{name: "a stopped informer takes no handlers and no indexers", run: stopRefuses},
+		{name: "a stopped informer takes no handlers", run: stopRefuses},
 		{name: "a stopped informer can be read", run: stopReads},
 		{name: "Run twice at the same time", run: stopRunTwice},
 		{name: "Run after the stop", run: stopRunAgain},
@@ -762,17 +697,17 @@ func TestStop(t *testing.T) {
 
 // stopping starts an informer whose handler blocks in its first notification, with a second one pending,
 // and cancels the run.
-func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *running, rec *recorder, g gate) {
+func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *running, rec *recorder, g chan struct{}) {
 	informer = s.shared(cache.SharedIndexInformerOptions{})
-	g = newGate()
-	rec = &recorder{hook: func(string) { g.pass() }}
+	g = make(chan struct{})
+	rec = &recorder{hook: func(string) { <-g }}
 	add(t, informer, rec)
 	r = s.start(informer)
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	settle()
 	assert.False(t, informer.IsStopped())
-	r.cancel(nil)
+	r.cancel()
 	settle()
 	return informer, r, rec, g
 }
@@ -780,11 +715,11 @@ func (s *stage) stopping(t *testing.T) (informer cache.SharedIndexInformer, r *r
 func stopOrder(t *testing.T, s *stage) {
 	informer, r, rec, g := s.stopping(t)
 	assert.True(t, informer.IsStopped(), "the controller has stopped")
-	assert.False(t, r.returned(), "a handler is still running")
-	assert.Zero(t, s.source.open())
+	assert.False(t, closed(r.done), "a handler is still running")
+	assert.Zero(t, s.source.Watching())
 	_, err := informer.AddEventHandler(&recorder{})
 	require.ErrorContains(t, err, "stopped")
-	g.open()
+	close(g)
 	<-r.done
 	assert.True(t, informer.IsStopped())
 	assert.Equal(t, []string{"add a@11"}, rec.take(), "what waits is dropped")
@@ -793,22 +728,14 @@ func stopOrder(t *testing.T, s *stage) {
 func stopRefuses(t *testing.T, s *stage) {
 	informer, _ := s.relisted(t)
 	s.close()
-	for name, attempt := range map[string]func() (cache.ResourceEventHandlerRegistration, error){
-		"AddEventHandler": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandler(&recorder{})
-		},
-		"AddEventHandlerWithResyncPeriod": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1)
-		},
-		"AddEventHandlerWithOptions": func() (cache.ResourceEventHandlerRegistration, error) {
-			return informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{})
-		},
-	} {
-		handle, err := attempt()
-		require.ErrorContains(t, err, "stopped", name)
-		assert.Nil(t, handle, name)
+	refused := func(handle cache.ResourceEventHandlerRegistration, err error) {
+		t.Helper()
+		require.ErrorContains(t, err, "stopped")
+		assert.Nil(t, handle)
 	}
-	require.ErrorContains(t, informer.AddIndexers(cache.Indexers{"late": byLabel("app")}), "stopped")
+	refused(informer.AddEventHandler(&recorder{}))
+	refused(informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1))
+	refused(informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{}))
 }
 
 func stopReads(t *testing.T, s *stage) {
@@ -826,7 +753,7 @@ func stopReads(t *testing.T, s *stage) {
 func stopRunTwice(t *testing.T, s *stage) {
 	informer, rec := s.relisted(t)
 	second := s.start(informer)
-	assert.True(t, second.returned(), "only logs")
+	assert.True(t, closed(second.done), "only logs")
 	s.source.put(pod("a", ""))
 	settle()
 	assert.Equal(t, []string{"add a@11"}, rec.take(), "the first one goes on")
@@ -836,10 +763,10 @@ func stopRunTwice(t *testing.T, s *stage) {
 func stopRunAgain(t *testing.T, s *stage) {
 	informer, rec := s.relisted(t)
 	s.close()
-	s.source.takeRequests()
+	s.source.asked()
 	again := s.start(informer)
-	assert.True(t, again.returned())
-	assert.Empty(t, s.source.takeRequests())
+	assert.True(t, closed(again.done))
+	assert.Empty(t, s.source.asked())
 	assert.Empty(t, rec.take())
 	assert.True(t, informer.IsStopped())
 }
@@ -850,7 +777,7 @@ func stopBeforeStart(t *testing.T, s *stage) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := s.startWith(ctx, informer)
-	assert.True(t, r.returned())
+	assert.True(t, closed(r.done))
 	assert.True(t, informer.IsStopped())
 	assert.True(t, closed(shutdownChan(t, handle)))
 }
@@ -918,10 +845,8 @@ func stopAmidJoins(t *testing.T, s *stage) {
 func TestPanic(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "the notification is lost, the next comes after a second", run: panicPause},
-		{name: "in OnUpdate and OnDelete", run: panicEverywhere},
-		{name: "each panic costs its second", run: panicAgain},
-		{name: "in the initial list keeps the handler from being synced", run: panicNeverSynced},
-		{name: "after the initial list does not unsync", run: panicStaysSynced},
+		{name: "in OnUpdate and OnDelete, each costs its second", run: panicEverywhere},
+		{name: "in the initial list keeps the handler from being synced, and a later one does not unsync", run: panicSynced},
 		{name: "a panicking handler can be removed", run: panicRemoved, since037: true},
 		{name: "in a transform", run: panicInTransform},
 		{name: "in the watch error handler", run: panicInErrorHandler},
@@ -939,7 +864,7 @@ func panicsOn(texts ...string) *recorder {
 }
 
 func panicPause(t *testing.T, s *stage) {
-	survivePanics(t)
+	panics := survivePanics(t)
 	informer, _ := s.relisted(t)
 	rec := panicsOn("add a@11")
 	add(t, informer, rec)
@@ -948,7 +873,7 @@ func panicPause(t *testing.T, s *stage) {
 	s.source.put(pod("b", ""))
 	settle()
 	assert.Equal(t, []string{"add a@11"}, rec.take())
-	assert.Equal(t, []any{"add a@11"}, reported.panics())
+	assert.Equal(t, []any{"add a@11"}, panics())
 	pass(999 * time.Millisecond)
 	assert.Empty(t, rec.take())
 	pass(time.Millisecond)
@@ -959,36 +884,26 @@ func panicPause(t *testing.T, s *stage) {
 }
 
 func panicEverywhere(t *testing.T, s *stage) {
-	survivePanics(t)
+	panics := survivePanics(t)
 	informer, _ := s.relisted(t, "a")
 	rec := panicsOn("update", "delete")
+	start := time.Now()
 	add(t, informer, rec)
 	s.source.put(pod("a", ""))
 	s.source.remove("a")
 	s.source.put(pod("a", ""))
 	pass(10 * time.Second)
-	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@12", "delete a@13", "add a@14"}, rec.take())
-	assert.Len(t, reported.panics(), 2)
+	calls := rec.takeCalls()
+	assert.Equal(t, []string{"add a@11 initial", "update a@11 a@12", "delete a@13", "add a@14"}, each(calls, call.text))
+	assert.Equal(t, []time.Duration{0, 0, time.Second, 2 * time.Second}, each(calls, func(c call) time.Duration { return c.at.Sub(start) }))
+	assert.Len(t, panics(), 2)
 }
 
-func panicAgain(t *testing.T, s *stage) {
-	survivePanics(t)
-	informer, _ := s.relisted(t)
-	rec := panicsOn("add")
-	add(t, informer, rec)
-	start := time.Now()
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s.source.put(pod(name, ""))
-	}
-	pass(time.Minute)
-	assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}, rec.times(start))
-}
-
-func panicNeverSynced(t *testing.T, s *stage) {
+func panicSynced(t *testing.T, s *stage) {
 	survivePanics(t)
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	rec := panicsOn("add a@11 initial")
-	broken, fine := add(t, informer, rec), add(t, informer, &recorder{})
+	broken, fine := add(t, informer, rec), add(t, informer, panicsOn("add c"))
 	s.source.put(pod("a", ""))
 	s.source.put(pod("b", ""))
 	s.start(informer)
@@ -997,16 +912,9 @@ func panicNeverSynced(t *testing.T, s *stage) {
 	assert.True(t, informer.HasSynced())
 	assert.True(t, fine.HasSynced())
 	assert.False(t, broken.HasSynced(), "it has not processed its initial list")
-}
-
-func panicStaysSynced(t *testing.T, s *stage) {
-	survivePanics(t)
-	informer, _ := s.relisted(t, "a")
-	handle := add(t, informer, panicsOn("add b"))
-	settle()
-	s.source.put(pod("b", ""))
+	s.source.put(pod("c", ""))
 	pass(time.Minute)
-	assert.True(t, handle.HasSynced())
+	assert.True(t, fine.HasSynced())
 }
 
 func panicRemoved(t *testing.T, s *stage) {
@@ -1024,7 +932,7 @@ func panicRemoved(t *testing.T, s *stage) {
 }
 
 func panicInTransform(t *testing.T, s *stage) {
-	survivePanics(t)
+	panics := survivePanics(t)
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	rec := listen(t, informer)
 	left := 1
@@ -1041,17 +949,17 @@ func panicInTransform(t *testing.T, s *stage) {
 	s.source.put(pod("good", ""))
 	settle()
 	const reason = "a transform that panics is one that fails: the event is reported and left out, the reflector goes on"
-	assert.Equal(t, differs(t, s.impl, reason, []any{"in transform"}, nil), reported.panics())
+	assert.Equal(t, differs(t, s.impl, reason, []any{"in transform"}, nil), panics())
 	assert.Equal(t, differs(t, s.impl, reason, []string{"add bad@11", "add good@12"}, []string{"add good@12"}), rec.take())
 }
 
 func panicInErrorHandler(t *testing.T, s *stage) {
-	survivePanics(t)
+	panics := survivePanics(t)
 	informer := s.shared(cache.SharedIndexInformerOptions{})
 	require.NoError(t, informer.SetWatchErrorHandler(func(*cache.Reflector, error) { panic("in error handler") }))
 	s.source.fail(forbidden)
 	s.start(informer)
-	assert.Equal(t, []any{"in error handler"}, reported.panics())
+	assert.Equal(t, []any{"in error handler"}, panics())
 	s.source.fail(nil)
 	pass(time.Minute)
 	assert.True(t, informer.HasSynced())

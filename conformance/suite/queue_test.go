@@ -36,14 +36,6 @@ type queueParts struct {
 	name      string
 }
 
-// orEmpty returns the known objects, or an empty store if there are none.
-func (p queueParts) orEmpty() cache.KeyListerGetter {
-	if p.known == nil {
-		return cache.NewStore(keyOrRefuse)
-	}
-	return p.known
-}
-
 func (p queueParts) keyFunc() cache.KeyFunc {
 	if p.key == nil {
 		return keyOrRefuse
@@ -54,11 +46,11 @@ func (p queueParts) keyFunc() cache.KeyFunc {
 func makeReal(opts cache.RealFIFOOptions) func(implementation, queueParts) cache.Queue {
 	return func(impl implementation, parts queueParts) cache.Queue {
 		opts := opts
-		opts.KeyFunction, opts.Transformer, opts.Name = parts.keyFunc(), parts.transform, parts.name
+		opts.KeyFunction, opts.Transformer, opts.Name = parts.key, parts.transform, parts.name
 		if !opts.AtomicEvents {
-			opts.KnownObjects = parts.orEmpty()
+			opts.KnownObjects = parts.known
 		}
-		return impl.queues.real(opts)
+		return newReal(impl, opts)
 	}
 }
 
@@ -85,26 +77,15 @@ var queueKinds = []queueKind{
 	{name: "FIFO", make: func(impl implementation, parts queueParts) cache.Queue { return impl.queues.fifo(parts.keyFunc()) }},
 }
 
-// popped holds the arguments of a process function.
-type popped struct {
-	what    string
-	initial bool
-}
-
-// patience closes the queue after ten seconds, to end a Pop that blocks because the case has failed.
-func patience(q cache.Queue) *time.Timer { return time.AfterFunc(10*time.Second, q.Close) }
-
-// pop pops one item and returns its label.
-func pop(t *testing.T, q cache.Queue) popped {
+// pop pops one item and returns its label. It closes the queue after ten seconds, to end a Pop that blocks
+// because the case has failed.
+func pop(t *testing.T, q cache.Queue) string {
 	t.Helper()
-	defer patience(q).Stop()
-	var got popped
-	_, err := q.Pop(func(obj any, initial bool) error {
-		got = popped{label(obj), initial}
-		return nil
-	})
+	defer time.AfterFunc(10*time.Second, q.Close).Stop()
+	p := &processed{}
+	_, err := q.Pop(p.one)
 	require.NoError(t, err)
-	return got
+	return p.Take()[0]
 }
 
 // drain closes the queue, pops until it is empty, and returns the labels.
@@ -136,17 +117,13 @@ func TestQueue(t *testing.T) {
 		{"a panic in process leaves the queue usable", queueProcessPanic},
 		{"the checker's name", queueName},
 	}
-	for _, impl := range implementations {
-		t.Run(impl.name, func(t *testing.T) {
-			for _, kind := range queueKinds {
-				t.Run(kind.name, func(t *testing.T) {
-					for _, c := range cases {
-						t.Run(c.name, func(t *testing.T) { c.run(t, impl, kind) })
-					}
-				})
-			}
-		})
+	var all []directCase
+	for _, kind := range queueKinds {
+		for _, c := range cases {
+			all = append(all, directCase{kind.name + "/" + c.name, func(t *testing.T, impl implementation) { c.run(t, impl, kind) }})
+		}
 	}
+	onEach(t, all)
 }
 
 func ignore(any, bool) error { return nil }
@@ -187,9 +164,6 @@ func waiting(t *testing.T, impl implementation, kind queueKind, wake func(cache.
 }
 
 func queueCloseWakes(t *testing.T, impl implementation, kind queueKind) {
-	_, err := waiting(t, impl, kind, func(q cache.Queue) { q.Close() })
-	assert.Equal(t, cache.ErrFIFOClosed, err)
-
 	synctest.Test(t, func(t *testing.T) {
 		q := kind.make(impl, queueParts{})
 		for range 3 {
@@ -254,7 +228,7 @@ func queueName(t *testing.T, impl implementation, kind queueKind) {
 }
 
 func TestDeltaFIFO(t *testing.T) {
-	onEach(t, []queueCase{
+	onEach(t, []directCase{
 		{"Replace deletes what lookups fail for, without object", deltaReplaceBrokenLookups},
 		{"a Replace that is refused in the middle", deltaReplaceRefused},
 	})
@@ -275,22 +249,17 @@ func newDelta(impl implementation, known cache.KeyListerGetter) cache.Queue {
 	return makeDelta(true)(impl, queueParts{known: known})
 }
 
-// broken has keys whose lookups fail.
-type broken []string
+// broken has the key ns/a whose lookups fail, or find nothing.
+type broken struct{ err error }
 
-func (b broken) ListKeys() []string { return b }
+func (broken) ListKeys() []string { return []string{"ns/a"} }
 
-func (b broken) GetByKey(string) (any, bool, error) { return nil, false, errors.New("lookup failed") }
+func (b broken) GetByKey(string) (any, bool, error) { return nil, false, b.err }
 
-// vanished has keys without objects.
-type vanished []string
-
-func (v vanished) ListKeys() []string { return v }
-
-func (v vanished) GetByKey(string) (any, bool, error) { return nil, false, nil }
+var brokenLookups = []cache.KeyListerGetter{broken{errors.New("lookup failed")}, broken{}}
 
 func deltaReplaceBrokenLookups(t *testing.T, impl implementation) {
-	for _, lookups := range []cache.KeyListerGetter{broken{"ns/a"}, vanished{"ns/a"}} {
+	for _, lookups := range brokenLookups {
 		q := newDelta(impl, lookups)
 		require.NoError(t, q.Replace(nil, "1"))
 		assert.Equal(t, []string{"[Deleted gone(nil)]"}, drain(t, q))
@@ -321,7 +290,7 @@ func deltaReplaceRefused(t *testing.T, impl implementation) {
 }
 
 func TestRealFIFO(t *testing.T) {
-	onEach(t, []queueCase{
+	onEach(t, []directCase{
 		{"Replace deletes what lookups fail for, without object", realReplaceBrokenLookups},
 		{"options that do not fit together panic", realRefusals},
 		{"names", realName},
@@ -333,6 +302,7 @@ func TestRealFIFO(t *testing.T) {
 	})
 }
 
+// newReal returns a RealFIFO with defaults that fit its options.
 func newReal(impl implementation, opts cache.RealFIFOOptions) cache.QueueWithBatch {
 	if opts.KeyFunction == nil {
 		opts.KeyFunction = keyOrRefuse
@@ -348,22 +318,15 @@ func newAtomic(impl implementation) cache.QueueWithBatch {
 }
 
 func realReplaceBrokenLookups(t *testing.T, impl implementation) {
-	for _, lookups := range []cache.KeyListerGetter{broken{"ns/a"}, vanished{"ns/a"}} {
+	for _, lookups := range brokenLookups {
 		q := newReal(impl, cache.RealFIFOOptions{KnownObjects: lookups})
 		require.NoError(t, q.Replace(nil, "1"))
 		require.NoError(t, q.Resync())
-		assert.Equal(t, popped{"[Deleted gone(nil)]", true}, pop(t, q))
+		assert.Equal(t, "[Deleted gone(nil)] initial", pop(t, q))
 		assert.True(t, q.HasSynced(), "synthetic deletes belong to the first list")
 		require.NoError(t, q.Resync())
 		assert.Empty(t, drain(t, q), "nothing to sync without the object")
 	}
-}
-
-func bookmarks(t *testing.T, q cache.Queue) cache.ReflectorBookmarkStore {
-	t.Helper()
-	store, ok := q.(cache.ReflectorBookmarkStore)
-	require.True(t, ok)
-	return store
 }
 
 func realRefusals(t *testing.T, impl implementation) {
@@ -380,7 +343,7 @@ func realRefusals(t *testing.T, impl implementation) {
 func realName(t *testing.T, impl implementation) {
 	id := reservedName(t, "informer")
 	assert.Equal(t, "RealFIFO", newAtomic(impl).HasSyncedChecker().Name())
-	named := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Name: "mine", Identifier: id, MetricsProvider: newMetrics()})
+	named := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Name: "mine", Identifier: id, MetricsProvider: &metrics{}})
 	assert.Equal(t, "informer", named.HasSyncedChecker().Name(), "the identifier's name is stronger")
 }
 
@@ -436,74 +399,48 @@ func realUnlocked(t *testing.T, impl implementation) {
 }
 
 func realMetrics(t *testing.T, impl implementation) {
-	m := newMetrics()
+	m := &metrics{}
 	id := reservedName(t, "fifo")
 	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: m})
-	assert.Equal(t, []cache.InformerNameAndResource{id, id}, m.ids(), "depth and latency, no store")
-	assert.Equal(t, 0, m.made("version"))
+	assert.Equal(t, []cache.InformerNameAndResource{id, id}, m.ids)
+	assert.ElementsMatch(t, []string{"queued", "latency"}, m.made, "there is no store")
 	require.NoError(t, q.Add(pod("a", "1")))
 	require.NoError(t, q.Update(pod("a", "2")))
 	require.NoError(t, q.Delete(pod("a", "3")))
-	assert.Equal(t, 3.0, m.queued.last())
+	assert.Equal(t, 3.0, m.Depth.Last)
 	require.NoError(t, q.Replace(nil, "4"))
 	require.NoError(t, q.Resync())
-	assert.Equal(t, 5.0, m.queued.last())
-	assert.Equal(t, 0, m.latency.count())
+	assert.Equal(t, 5.0, m.Depth.Last)
+	assert.Equal(t, 0.0, m.Latencies.Last)
 	for range 5 {
 		pop(t, q)
 	}
-	assert.Equal(t, 0.0, m.queued.last())
-	assert.Equal(t, 5, m.latency.count(), "one for each Pop")
+	assert.Equal(t, 0.0, m.Depth.Last)
+	assert.Equal(t, 5.0, m.Latencies.Last, "one for each Pop")
 
-	unreserved := newMetrics()
+	unreserved := &metrics{}
 	newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, MetricsProvider: unreserved})
-	assert.Empty(t, unreserved.ids())
+	assert.Empty(t, unreserved.ids)
 }
 
 func realBookmarkDepth(t *testing.T, impl implementation) {
-	m := newMetrics()
+	m := &metrics{}
 	q := newReal(impl, cache.RealFIFOOptions{
 		AtomicEvents: true, EmitDeltaTypeBookmark: true, Identifier: reservedName(t, "fifo"), MetricsProvider: m,
 	})
 	require.NoError(t, q.Add(pod("a", "1")))
-	require.NoError(t, bookmarks(t, q).Bookmark("2"))
-	assert.Equal(t, differs(t, impl, "the depth counts a bookmark when it is put, not only from the next write on", 1.0, 2.0), m.queued.last())
+	require.NoError(t, q.(cache.ReflectorBookmarkStore).Bookmark("2"))
+	assert.Equal(t, differs(t, impl, "the depth counts a bookmark when it is put, not only from the next write on", 1.0, 2.0), m.Depth.Last)
 }
 
 func TestPopBatch(t *testing.T) {
-	onEach(t, []queueCase{
+	onEach(t, []directCase{
 		{"takes at most 1000", batchLimit},
 		{"an item that lost its key ends the batch", batchBrokenKeys},
 		{"errors come back and the batch is gone", batchErrors},
 		{"a panic leaves the queue usable", batchPanic},
 		{"metrics", batchMetrics},
 	})
-}
-
-// batch is one call made by PopBatch.
-type batch struct {
-	single  bool
-	initial bool
-	deltas  string
-}
-
-// popBatch returns the one call made by PopBatch.
-func popBatch(t *testing.T, q cache.QueueWithBatch) batch {
-	t.Helper()
-	defer patience(q).Stop()
-	var calls []batch
-	err := q.PopBatch(
-		func(deltas []cache.Delta, initial bool) error {
-			calls = append(calls, batch{false, initial, fmt.Sprint(deltaLabels(deltas))})
-			return nil
-		},
-		func(obj any, initial bool) error {
-			calls = append(calls, batch{true, initial, label(obj)})
-			return nil
-		})
-	require.NoError(t, err)
-	require.Len(t, calls, 1)
-	return calls[0]
 }
 
 func batchLimit(t *testing.T, impl implementation) {
@@ -535,27 +472,19 @@ func batchBrokenKeys(t *testing.T, impl implementation) {
 	}
 	lost["ns/a"], lost["ns/c"] = true, true
 	assert.Equal(t, differs(t, impl, "keys are computed once, when an item is queued: a key function cannot fail later",
-		[]string{"[Added a@1]", "[Added b@1 Added c@1]", "[Added d@1 Added e@1]"},
-		[]string{"[Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"}), drainBatches(t, q))
+		[]string{"[Added a@1]", "batch [Added b@1 Added c@1]", "batch [Added d@1 Added e@1]"},
+		[]string{"batch [Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"}), drainBatches(t, q))
 }
 
 // drainBatches closes the queue and returns the calls made by PopBatch until it is empty.
 func drainBatches(t *testing.T, q cache.QueueWithBatch) []string {
 	t.Helper()
 	q.Close()
-	out := []string{}
+	p := &processed{}
 	for {
-		err := q.PopBatch(
-			func(deltas []cache.Delta, _ bool) error {
-				out = append(out, fmt.Sprint(deltaLabels(deltas)))
-				return nil
-			},
-			func(obj any, _ bool) error {
-				out = append(out, label(obj))
-				return nil
-			})
+		err := q.PopBatch(p.many, p.one)
 		if errors.Is(err, cache.ErrFIFOClosed) {
-			return out
+			return p.Take()
 		}
 		require.NoError(t, err)
 	}
@@ -584,19 +513,20 @@ func batchPanic(t *testing.T, impl implementation) {
 			_ = q.PopBatch(func([]cache.Delta, bool) error { panic("oops") }, nil)
 		})
 		require.NoError(t, q.Add(pod("c", "3")))
-		assert.Equal(t, batch{true, false, "[Added c@3]"}, popBatch(t, q))
+		assert.Equal(t, []string{"[Added c@3]"}, drainBatches(t, q))
 	}
 }
 
 func batchMetrics(t *testing.T, impl implementation) {
-	m := newMetrics()
+	m := &metrics{}
 	q := newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, Identifier: reservedName(t, "batch"), MetricsProvider: m})
 	for _, name := range []string{"a", "b", "c", "a"} {
 		require.NoError(t, q.Add(pod(name, "1")))
 	}
-	popBatch(t, q)
-	assert.Equal(t, 1.0, m.queued.last())
-	popBatch(t, q)
-	assert.Equal(t, 0.0, m.queued.last())
-	assert.Equal(t, 2, m.latency.count(), "one for each batch")
+	p := &processed{}
+	require.NoError(t, q.PopBatch(p.many, p.one))
+	assert.Equal(t, 1.0, m.Depth.Last)
+	require.NoError(t, q.PopBatch(p.many, p.one))
+	assert.Equal(t, 0.0, m.Depth.Last)
+	assert.Equal(t, 2.0, m.Latencies.Last, "one for each batch")
 }

@@ -6,6 +6,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,25 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // The random tests play one script on client-go's implementation and on kinformer's, and compare the
 // results and visible effects of every call. Intended differences are not drawn, or are played so that
 // the difference shows: comments at these places name the row of docs/migration.md. The tables of cases
 // cover the remaining calls.
-
-// pair returns client-go's implementation and kinformer's.
-func pair(t *testing.T) (reference, ours implementation) {
-	t.Helper()
-	for _, impl := range implementations {
-		if impl.reference {
-			reference = impl
-		} else {
-			ours = impl
-		}
-	}
-	return reference, ours
-}
 
 // keyFuncs are the key functions of both implementations. Kinformer has fast paths for the first two.
 var keyFuncs = map[string]cache.KeyFunc{
@@ -126,14 +116,7 @@ func root(err error) string {
 // shelf holds the known objects of one side, as stored by its process function.
 type shelf map[string]any
 
-func (s shelf) ListKeys() []string {
-	keys := []string{}
-	for key := range s {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func (s shelf) ListKeys() []string { return slices.Sorted(maps.Keys(s)) }
 
 func (s shelf) GetByKey(key string) (any, bool, error) {
 	if key == "ns/d" {
@@ -292,7 +275,8 @@ func takes(obj any, kind queueKind, key cache.KeyFunc) bool {
 
 // TestRandomQueues plays random scripts on the queues of both implementations.
 func TestRandomQueues(t *testing.T) {
-	reference, ours := pair(t)
+	testkit.Reports(t)
+	reference, ours := implementations[0], implementations[1]
 	for _, kind := range queueKinds {
 		for name, key := range keyFuncs {
 			t.Run(kind.name+"/"+name, func(t *testing.T) {
@@ -436,7 +420,8 @@ func readAll(s cache.Indexer, indexNames []string) []string {
 
 // TestRandomStores plays random scripts on the indexers of both implementations.
 func TestRandomStores(t *testing.T) {
-	reference, ours := pair(t)
+	testkit.Reports(t)
+	reference, ours := implementations[0], implementations[1]
 	indexNames := []string{"app", "second", "third", "missing"}
 	for name, key := range keyFuncs {
 		t.Run(name, func(t *testing.T) {

@@ -13,16 +13,13 @@ func init() {
 		reference: true,
 		stores: storeRig{
 			store: func(key cache.KeyFunc, with storeFeatures) cache.Store {
-				return cache.NewStore(key, clientgoOptions(with)...)
+				return cache.NewStore(key, storeOptions(with, cache.WithTransformer, cache.WithStoreMetrics)...)
 			},
 			indexer: func(key cache.KeyFunc, indexers cache.Indexers, with storeFeatures) cache.Indexer {
-				return cache.NewIndexer(key, indexers, clientgoOptions(with)...)
+				return cache.NewIndexer(key, indexers, storeOptions(with, cache.WithTransformer, cache.WithStoreMetrics)...)
 			},
 			threadSafe: func(indexers cache.Indexers, with storeFeatures) cache.ThreadSafeStore {
-				if with.provider == nil {
-					return cache.NewThreadSafeStore(indexers, cache.Indices{})
-				}
-				return cache.NewThreadSafeStore(indexers, cache.Indices{}, cache.WithThreadSafeStoreMetrics(with.identifier, with.provider))
+				return cache.NewThreadSafeStore(indexers, cache.Indices{}, storeOptions(with, nil, cache.WithThreadSafeStoreMetrics)...)
 			},
 		},
 		queues: queueRig{
@@ -49,15 +46,4 @@ func init() {
 			plainTransformingIndexer: cache.NewTransformingIndexerInformer,
 		},
 	}}, implementations...)
-}
-
-func clientgoOptions(with storeFeatures) []cache.StoreOption {
-	var opts []cache.StoreOption
-	if with.transformer != nil {
-		opts = append(opts, cache.WithTransformer(with.transformer))
-	}
-	if with.provider != nil {
-		opts = append(opts, cache.WithStoreMetrics(with.identifier, with.provider))
-	}
-	return opts
 }

@@ -16,17 +16,13 @@ func init() {
 		name: "kinformer",
 		stores: storeRig{
 			store: func(key cache.KeyFunc, with storeFeatures) cache.Store {
-				return kinformer.NewStore(key, kinformerOptions(with)...)
+				return kinformer.NewStore(key, storeOptions(with, kinformer.WithTransformer, kinformer.WithStoreMetrics)...)
 			},
 			indexer: func(key cache.KeyFunc, indexers cache.Indexers, with storeFeatures) cache.Indexer {
-				return kinformer.NewIndexer(key, indexers, kinformerOptions(with)...)
+				return kinformer.NewIndexer(key, indexers, storeOptions(with, kinformer.WithTransformer, kinformer.WithStoreMetrics)...)
 			},
 			threadSafe: func(indexers cache.Indexers, with storeFeatures) cache.ThreadSafeStore {
-				if with.provider == nil {
-					return kinformer.NewThreadSafeStore(indexers, kinformer.Indices{})
-				}
-				return kinformer.NewThreadSafeStore(indexers, kinformer.Indices{},
-					kinformer.WithThreadSafeStoreMetrics(with.identifier, with.provider))
+				return kinformer.NewThreadSafeStore(indexers, kinformer.Indices{}, storeOptions(with, nil, kinformer.WithThreadSafeStoreMetrics)...)
 			},
 		},
 		queues: queueRig{
@@ -53,15 +49,4 @@ func init() {
 			plainTransformingIndexer: kinformer.NewTransformingIndexerInformer,
 		},
 	})
-}
-
-func kinformerOptions(with storeFeatures) []kinformer.StoreOption {
-	var opts []kinformer.StoreOption
-	if with.transformer != nil {
-		opts = append(opts, kinformer.WithTransformer(with.transformer))
-	}
-	if with.provider != nil {
-		opts = append(opts, kinformer.WithStoreMetrics(with.identifier, with.provider))
-	}
-	return opts
 }

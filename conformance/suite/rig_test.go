@@ -6,22 +6,16 @@ package suite
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"log/slog"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,9 +23,10 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/minor"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // implementation is all that the suite uses of one implementation. All types in its interface are
@@ -47,13 +42,26 @@ type implementation struct {
 	informers informerRig
 }
 
-// storeFeatures holds the store options, whose types each implementation defines itself.
+// storeFeatures holds the options of a store.
 type storeFeatures struct {
 	// transformer is used if it is not nil.
 	transformer cache.TransformFunc
 	// identifier and provider are used if provider is not nil.
 	identifier cache.InformerNameAndResource
 	provider   cache.InformerMetricsProvider
+}
+
+// storeOptions returns the options of a store, whose type each implementation defines itself.
+func storeOptions[O any](
+	with storeFeatures, transformer func(cache.TransformFunc) O, metrics func(cache.InformerNameAndResource, cache.InformerMetricsProvider) O,
+) (opts []O) {
+	if with.transformer != nil {
+		opts = append(opts, transformer(with.transformer))
+	}
+	if with.provider != nil {
+		opts = append(opts, metrics(with.identifier, with.provider))
+	}
+	return opts
 }
 
 // storeRig holds the constructors of stores.
@@ -89,44 +97,39 @@ type informerRig struct {
 // implementations are the implementations under test, the reference first.
 var implementations []implementation
 
-// storeCase and queueCase are tests that do not depend on time.
-type (
-	storeCase struct {
-		name string
-		run  func(*testing.T, implementation)
-	}
-	queueCase = storeCase
-)
+// directCase is a test that does not depend on time.
+type directCase struct {
+	name string
+	run  func(*testing.T, implementation)
+}
 
 // onEach runs the cases on every implementation.
-func onEach(t *testing.T, cases []storeCase) {
+func onEach(t *testing.T, cases []directCase) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
+			testkit.Reports(t)
 			for _, c := range cases {
-				t.Run(c.name, func(t *testing.T) {
-					reported.reset()
-					c.run(t, impl)
-				})
+				t.Run(c.name, func(t *testing.T) { c.run(t, impl) })
 			}
 		})
 	}
 }
 
-// informerCase is a test of an informer or controller, run in a bubble once for each source mode.
+// informerCase is a test of an informer or controller, run in a bubble once for each mode of a source.
 type informerCase struct {
 	name string
 	run  func(*testing.T, *stage)
-	// only, if not empty, restricts the case to one source mode.
-	only sourceMode
+	// only, if not empty, restricts the case to one mode.
+	only cachetest.Verb
 	// since037 skips the reference if it is older than v0.37.
 	since037 bool
 }
 
-// onStage runs the cases on every implementation in both source modes.
+// onStage runs the cases on every implementation in both modes of a source.
 func onStage(t *testing.T, cases []informerCase) {
 	for _, impl := range implementations {
 		t.Run(impl.name, func(t *testing.T) {
-			for _, mode := range []sourceMode{byList, byStream} {
+			for _, mode := range []cachetest.Verb{byList, byStream} {
 				t.Run(string(mode), func(t *testing.T) {
 					for _, c := range cases {
 						if c.only != "" && c.only != mode || c.since037 && minor.Own && impl.reference {
@@ -140,10 +143,9 @@ func onStage(t *testing.T, cases []informerCase) {
 	}
 }
 
-func inBubble(t *testing.T, impl implementation, mode sourceMode, run func(*testing.T, *stage)) {
+func inBubble(t *testing.T, impl implementation, mode cachetest.Verb, run func(*testing.T, *stage)) {
 	synctest.Test(t, func(t *testing.T) {
-		reported.reset()
-		s := &stage{impl: impl, source: newSource(mode)}
+		s := &stage{impl: impl, source: newSource(mode), reported: testkit.Reports(t)}
 		defer s.close()
 		run(t, s)
 	})
@@ -159,16 +161,18 @@ func differs[T any](t *testing.T, impl implementation, reason string, clientgo, 
 	return ours
 }
 
-// stage is the environment of an informer case: an implementation, a source, and the runs.
+// stage is the environment of an informer case: an implementation, a source, and the runs. reported
+// returns the errors that were passed to utilruntime.HandleError instead of being returned.
 type stage struct {
-	impl   implementation
-	source *source
-	runs   []*running
+	impl     implementation
+	source   *source
+	reported func() []string
+	runs     []*running
 }
 
 // running is a Run call in progress.
 type running struct {
-	cancel context.CancelCauseFunc
+	cancel context.CancelFunc
 	done   chan struct{}
 }
 
@@ -183,7 +187,7 @@ func (s *stage) start(runner interface{ RunWithContext(context.Context) }) *runn
 }
 
 func (s *stage) startWith(ctx context.Context, runner interface{ RunWithContext(context.Context) }) *running {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	r := &running{cancel: cancel, done: make(chan struct{})}
 	s.runs = append(s.runs, r)
 	go func() {
@@ -196,24 +200,27 @@ func (s *stage) startWith(ctx context.Context, runner interface{ RunWithContext(
 
 // stop cancels the run and waits for its return.
 func (r *running) stop() {
-	r.cancel(nil)
+	r.cancel()
 	<-r.done
-}
-
-// returned reports whether Run has returned.
-func (r *running) returned() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // close stops all runs of the case.
 func (s *stage) close() {
 	for _, r := range s.runs {
 		r.stop()
+	}
+}
+
+// mentions reports whether a reported error contains the text.
+func (s *stage) mentions(text string) bool { return len(testkit.About(text, s.reported())) > 0 }
+
+// closed reports whether the channel, to which nothing is sent, is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -239,70 +246,70 @@ func elapsed(f func()) time.Duration {
 //
 // hook, if set, is called after the line was recorded, within the notification.
 type recorder struct {
-	mu struct {
-		sync.Mutex
-		lines []string
-		when  []time.Time
-		raw   []any
-	}
-	hook func(line string)
+	mu    sync.Mutex
+	calls []call
+	hook  func(line string)
 }
 
-func (r *recorder) note(obj any, format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
+// call is a notification: its line, its newest object and its time.
+type call struct {
+	line string
+	obj  any
+	at   time.Time
+}
+
+func (c call) text() string { return c.line }
+
+func (r *recorder) note(obj any, line string) {
 	r.mu.Lock()
-	r.mu.lines = append(r.mu.lines, line)
-	r.mu.when = append(r.mu.when, time.Now())
-	r.mu.raw = append(r.mu.raw, obj)
+	r.calls = append(r.calls, call{line, obj, time.Now()})
 	r.mu.Unlock()
 	if r.hook != nil {
 		r.hook(line)
 	}
 }
 
-// OnAdd implements ResourceEventHandler.
 func (r *recorder) OnAdd(obj any, initial bool) {
+	line := "add " + label(obj)
 	if initial {
-		r.note(obj, "add %s initial", label(obj))
-		return
+		line += " initial"
 	}
-	r.note(obj, "add %s", label(obj))
+	r.note(obj, line)
 }
 
-// OnUpdate implements ResourceEventHandler.
-func (r *recorder) OnUpdate(old, obj any) { r.note(obj, "update %s %s", label(old), label(obj)) }
+func (r *recorder) OnUpdate(old, obj any) { r.note(obj, "update "+label(old)+" "+label(obj)) }
 
-// OnDelete implements ResourceEventHandler.
-func (r *recorder) OnDelete(obj any) { r.note(obj, "delete %s", label(obj)) }
+func (r *recorder) OnDelete(obj any) { r.note(obj, "delete "+label(obj)) }
 
-// take returns the lines since the last take. The result is never nil.
-func (r *recorder) take() []string {
+// takeCalls returns the notifications since the last take.
+func (r *recorder) takeCalls() []call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := append([]string{}, r.mu.lines...)
-	r.mu.lines, r.mu.when, r.mu.raw = nil, nil, nil
-	return out
+	calls := r.calls
+	r.calls = nil
+	return calls
 }
+
+// take returns the lines since the last take. The result is never nil.
+func (r *recorder) take() []string { return each(r.takeCalls(), call.text) }
 
 // takeRaw returns the objects of the notifications since the last take.
 func (r *recorder) takeRaw() []any {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := r.mu.raw
-	r.mu.lines, r.mu.when, r.mu.raw = nil, nil, nil
-	return out
+	return each(r.takeCalls(), func(c call) any { return c.obj })
 }
 
 // times returns the time since start of each notification since the last take.
 func (r *recorder) times(start time.Time) []time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := []time.Duration{}
-	for _, t := range r.mu.when {
-		out = append(out, t.Sub(start))
+	return each(r.takeCalls(), func(c call) time.Duration { return c.at.Sub(start) })
+}
+
+// each returns the results of f for the items. It is never nil.
+func each[T, U any](items []T, f func(T) U) []U {
+	results := make([]U, 0, len(items))
+	for _, item := range items {
+		results = append(results, f(item))
 	}
-	r.mu.lines, r.mu.when, r.mu.raw = nil, nil, nil
-	return out
+	return results
 }
 
 // add registers the handler with the informer's default resync period.
@@ -329,337 +336,106 @@ func addEvery(t *testing.T, informer cache.SharedInformer, handler cache.Resourc
 	return handle
 }
 
-// gate blocks pass until open is called. It belongs to the bubble that created it.
-type gate chan struct{}
-
-func newGate() gate { return make(chan struct{}) }
-
-func (g gate) pass() { <-g }
-func (g gate) open() { close(g) }
-
-// sourceMode is the way in which a source offers its initial state.
-type sourceMode string
-
+// The modes of a source are the verbs with which reflectors ask it for the whole state.
 const (
-	// byList makes the reflector use LIST and WATCH.
-	byList sourceMode = "list"
-	// byStream makes the reflector use a watch-list.
-	byStream sourceMode = "stream"
+	byList   = cachetest.VerbList
+	byStream = cachetest.VerbWatchList
 )
 
-// source is a scripted API server for pods: its current state, the history since the start, and a log of
-// requests. Unlike cachetest's source it need not behave like a server: objects have no UID and may have
-// no version, writes may be hidden from open streams (miss) or get no version (keep), and events may be
-// invalid. Its methods may be called concurrently. The hooks onList and onWatch are called before a
-// request is answered, without the lock; their error is the answer.
+// source is cachetest's source of pods, with resource versions from 11 on. Its answers and streams
+// outlive the contexts of their requests: a stream that the reflector does not stop stays open.
 type source struct {
-	mode sourceMode
-	mu   struct {
-		sync.Mutex
-		rv       int
-		pods     map[string]*corev1.Pod
-		history  []watch.Event
-		streams  []*stream
-		requests []request
-		onList   func(context.Context, metav1.ListOptions) error
-		onWatch  func(context.Context, metav1.ListOptions) error
+	*cachetest.Source
+	mode   cachetest.Verb
+	hooks  atomic.Pointer[hooks]
+	writes atomic.Int64
+	known  int // the number of requests that asked has returned
+}
+
+// hooks change the answers of a source.
+type hooks struct {
+	// request is called before each request with its verb and resource version. Its error is the answer.
+	request func(context.Context, cachetest.Verb, string) error
+	// list changes each list.
+	list func(*corev1.PodList)
+}
+
+func newSource(mode cachetest.Verb) *source {
+	options := cachetest.Options{ResourceVersion: 10, Buffer: 4096, NewList: func() runtime.Object { return &corev1.PodList{} }}
+	if mode == byList {
+		options.WatchList = cachetest.WatchListUnsupported
 	}
-}
-
-// request is one call by the reflector. verb is "list", "watch" or "stream" (a watch that requests the
-// initial events).
-type request struct {
-	verb string
-	opts metav1.ListOptions
-}
-
-func newSource(mode sourceMode) *source {
-	s := &source{mode: mode}
-	s.mu.rv = 10
-	s.mu.pods = map[string]*corev1.Pod{}
+	s := &source{Source: cachetest.New(options), mode: mode}
+	s.hooks.Store(&hooks{})
 	return s
 }
 
-// IsWatchListSemanticsUnSupported reports whether reflectors must list.
-func (s *source) IsWatchListSemanticsUnSupported() bool { return s.mode == byList }
-
-// List implements the interface; reflectors call ListWithContext.
-func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), opts)
-}
-
-// Watch implements the interface; reflectors call WatchWithContext.
-func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), opts)
-}
-
-// ListWithContext returns the state, ordered by name.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	if err := s.ask(ctx, "list", opts); err != nil {
-		return nil, err
+	s.ask(ctx, cachetest.VerbList, opts)
+	list, err := s.Source.ListWithContext(context.WithoutCancel(ctx), opts)
+	if change := s.hooks.Load().list; err == nil && change != nil {
+		change(list.(*corev1.PodList))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.mu.rv)}}
-	for _, name := range slices.Sorted(maps.Keys(s.mu.pods)) {
-		list.Items = append(list.Items, *s.mu.pods[name].DeepCopy())
-	}
-	return list, nil
+	return list, err
 }
 
-// WatchWithContext opens a stream of the initial events and their bookmark, if requested, or else of the
-// events since the resource version.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	verb := "watch"
+	verb := cachetest.VerbWatch
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
-		verb = "stream"
+		verb = cachetest.VerbWatchList
 	}
-	if err := s.ask(ctx, verb, opts); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := newStream()
-	if verb == "stream" {
-		s.sendStateLocked(w)
-	} else {
-		s.sendHistoryLocked(w, opts.ResourceVersion)
-	}
-	s.mu.streams = append(s.mu.streams, w)
-	return w, nil
+	s.ask(ctx, verb, opts)
+	return s.Source.WatchWithContext(context.WithoutCancel(ctx), opts)
 }
 
-func (s *source) ask(ctx context.Context, verb string, opts metav1.ListOptions) error {
-	s.mu.Lock()
-	s.mu.requests = append(s.mu.requests, request{verb, opts})
-	hook := s.mu.onWatch
-	if verb == "list" {
-		hook = s.mu.onList
-	}
-	s.mu.Unlock()
-	if hook == nil {
-		return nil
-	}
-	return hook(ctx, opts)
-}
-
-func (s *source) sendStateLocked(w *stream) {
-	for _, name := range slices.Sorted(maps.Keys(s.mu.pods)) {
-		w.send(watch.Event{Type: watch.Added, Object: s.mu.pods[name].DeepCopy()})
-	}
-	w.send(bookmark(strconv.Itoa(s.mu.rv), true))
-}
-
-func (s *source) sendHistoryLocked(w *stream, since string) {
-	from, err := strconv.Atoi(since)
-	if err != nil {
-		return
-	}
-	for _, e := range s.mu.history {
-		if rv, err := strconv.Atoi(e.Object.(*corev1.Pod).ResourceVersion); err == nil && rv > from {
-			w.send(watch.Event{Type: e.Type, Object: e.Object.DeepCopyObject()})
+func (s *source) ask(ctx context.Context, verb cachetest.Verb, opts metav1.ListOptions) {
+	if hook := s.hooks.Load().request; hook != nil {
+		if err := hook(ctx, verb, opts.ResourceVersion); err != nil {
+			s.FailNext(verb, err)
 		}
 	}
 }
 
-// onList and onWatch set the hooks; nil removes them.
-func (s *source) onList(hook func(context.Context, metav1.ListOptions) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.onList = hook
+// fail makes every request of the verbs, or of all if there are none, return err; nil ends that.
+func (s *source) fail(err error, verbs ...cachetest.Verb) {
+	s.hooks.Store(&hooks{request: func(_ context.Context, verb cachetest.Verb, _ string) error {
+		if len(verbs) > 0 && !slices.Contains(verbs, verb) {
+			return nil
+		}
+		return err
+	}})
 }
 
-func (s *source) onWatch(hook func(context.Context, metav1.ListOptions) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.onWatch = hook
-}
-
-// fail makes every request return err; nil ends that.
-func (s *source) fail(err error) {
-	s.failLists(err)
-	s.failWatches(err)
-}
-
-// failLists makes every LIST return err; nil ends that.
-func (s *source) failLists(err error) {
-	s.onList(func(context.Context, metav1.ListOptions) error { return err })
-}
-
-// failWatches does the same for watches and streams.
-func (s *source) failWatches(err error) {
-	s.onWatch(func(context.Context, metav1.ListOptions) error { return err })
-}
-
-// put stores the pod at the next resource version, sends the event, and returns the version.
+// put writes the pod and returns its resource version. The generation makes every call a change.
 func (s *source) put(p *corev1.Pod) string {
-	return s.change(p, true)
+	p.Generation = s.writes.Add(1)
+	return s.Put(p).(*corev1.Pod).ResourceVersion
 }
 
-// miss stores the pods and removes the names without an event, as if the informer was disconnected.
+// remove deletes the pod.
+func (s *source) remove(name string) { s.Delete("ns", name) }
+
+// miss writes the pods and deletes the names without an event, as if the informer was disconnected.
 func (s *source) miss(pods []*corev1.Pod, removed ...string) {
+	defer s.Lose()()
 	for _, p := range pods {
-		s.change(p, false)
+		s.put(p)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, name := range removed {
-		delete(s.mu.pods, name)
-		s.mu.rv++
+		s.remove(name)
 	}
-}
-
-// keep stores the pod without a new resource version or an event.
-func (s *source) keep(p *corev1.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.pods[p.Name] = p.DeepCopy()
-}
-
-func (s *source) change(p *corev1.Pod, tell bool) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.rv++
-	p = p.DeepCopy()
-	p.ResourceVersion = strconv.Itoa(s.mu.rv)
-	kind := watch.Added
-	if _, there := s.mu.pods[p.Name]; there {
-		kind = watch.Modified
-	}
-	s.mu.pods[p.Name] = p
-	if tell {
-		s.tellLocked(watch.Event{Type: kind, Object: p})
-	}
-	return p.ResourceVersion
-}
-
-// remove deletes the pod and sends its last state at the resource version of the deletion.
-func (s *source) remove(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.rv++
-	last := s.mu.pods[name].DeepCopy()
-	delete(s.mu.pods, name)
-	last.ResourceVersion = strconv.Itoa(s.mu.rv)
-	s.tellLocked(watch.Event{Type: watch.Deleted, Object: last})
-}
-
-func (s *source) tellLocked(e watch.Event) {
-	s.mu.history = append(s.mu.history, e)
-	for _, w := range s.mu.streams {
-		w.send(watch.Event{Type: e.Type, Object: e.Object.DeepCopyObject()})
-	}
-}
-
-// send sends the event on the open streams without changing the state.
-func (s *source) send(e watch.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.mu.streams {
-		w.send(e)
-	}
-}
-
-// cut closes the open streams, as a broken connection does.
-func (s *source) cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.mu.streams {
-		w.Stop()
-	}
-	s.mu.streams = nil
 }
 
 // expire sends the open streams the error that their resource version is too old, so that the reflector
-// lists again.
-func (s *source) expire() {
-	s.send(failure(apierrors.NewResourceExpired("too old")))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.streams = nil
-}
+// asks for the whole state.
+func (s *source) expire() { s.Inject(cachetest.ErrorEvent(cachetest.Expired())) }
 
-// open returns the number of streams that were not stopped.
-func (s *source) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := 0
-	for _, w := range s.mu.streams {
-		if !w.stopped() {
-			n++
-		}
-	}
-	return n
-}
-
-// takeRequests returns the requests since the last call.
-func (s *source) takeRequests() []request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.mu.requests
-	s.mu.requests = nil
-	return out
-}
-
-// verbs formats requests as "list@rv".
-func verbs(requests []request) []string {
-	out := make([]string, 0, len(requests))
-	for _, r := range requests {
-		out = append(out, r.verb+"@"+r.opts.ResourceVersion)
-	}
-	return out
-}
-
-// stream is a watch with a buffer for more events than any case sends.
-type stream struct {
-	events chan watch.Event
-	mu     struct {
-		sync.Mutex
-		stopped bool
-	}
-}
-
-func newStream() *stream { return &stream{events: make(chan watch.Event, 4096)} }
-
-func (w *stream) ResultChan() <-chan watch.Event { return w.events }
-
-func (w *stream) Stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.mu.stopped {
-		w.mu.stopped = true
-		close(w.events)
-	}
-}
-
-func (w *stream) stopped() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.mu.stopped
-}
-
-// send discards the event if the stream was stopped.
-func (w *stream) send(e watch.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.mu.stopped {
-		w.events <- e
-	}
-}
-
-// bookmark returns a bookmark event. initialEnd marks the end of the initial events.
-func bookmark(rv string, initialEnd bool) watch.Event {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: rv}}
-	if initialEnd {
-		p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	}
-	return watch.Event{Type: watch.Bookmark, Object: p}
-}
-
-// failure returns the error event for err.
-func failure(err *apierrors.StatusError) watch.Event {
-	status := err.Status()
-	return watch.Event{Type: watch.Error, Object: &status}
+// asked returns the requests since the last call as "list@11".
+func (s *source) asked() []string {
+	all := s.Requests()
+	recent := all[s.known:]
+	s.known = len(all)
+	return each(recent, func(r cachetest.Request) string { return string(r.Verb) + "@" + r.Options.ResourceVersion })
 }
 
 // pod returns a pod in namespace "ns". rv may be empty.
@@ -702,13 +478,7 @@ func label(obj any) string {
 }
 
 // labels formats objects in order.
-func labels[T any](objs []T) []string {
-	out := make([]string, 0, len(objs))
-	for _, o := range objs {
-		out = append(out, label(o))
-	}
-	return out
-}
+func labels[T any](objs []T) []string { return each(objs, func(obj T) string { return label(obj) }) }
 
 // sorted formats objects in alphabetical order, for calls without a guaranteed order.
 func sorted[T any](objs []T) []string {
@@ -719,11 +489,7 @@ func sorted[T any](objs []T) []string {
 
 // deltaLabels formats deltas as "Type name@rv".
 func deltaLabels(deltas []cache.Delta) []string {
-	out := make([]string, 0, len(deltas))
-	for _, d := range deltas {
-		out = append(out, string(d.Type)+" "+label(d.Object))
-	}
-	return out
+	return each(deltas, func(d cache.Delta) string { return string(d.Type) + " " + label(d.Object) })
 }
 
 // errUnkeyable is the error of keyOrRefuse for objects without metadata.
@@ -749,164 +515,51 @@ func reservedName(t *testing.T, name string) cache.InformerNameAndResource {
 	return n.WithResource(podsResource)
 }
 
-// metrics is a provider that records its calls. It returns the same metric for each kind.
+// metrics is testkit.Gauges with a record of the requests for metrics.
 type metrics struct {
-	queued, latency, version *series
-	mu                       struct {
-		sync.Mutex
-		made []string
-		ids  []cache.InformerNameAndResource
-	}
-}
-
-func newMetrics() *metrics {
-	return &metrics{queued: &series{}, latency: &series{}, version: &series{}}
+	testkit.Gauges
+	made []string // the kinds
+	ids  []cache.InformerNameAndResource
 }
 
 func (m *metrics) note(kind string, id cache.InformerNameAndResource) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.made = append(m.mu.made, kind)
-	m.mu.ids = append(m.mu.ids, id)
+	m.made = append(m.made, kind)
+	m.ids = append(m.ids, id)
 }
 
-// made returns the number of requests for metrics of the kind.
-func (m *metrics) made(kind string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := 0
-	for _, k := range m.mu.made {
-		if k == kind {
-			n++
-		}
-	}
-	return n
-}
-
-// ids returns the identifiers with which metrics were requested.
-func (m *metrics) ids() []cache.InformerNameAndResource {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]cache.InformerNameAndResource(nil), m.mu.ids...)
-}
-
-// NewQueuedItemMetric implements InformerMetricsProvider.
 func (m *metrics) NewQueuedItemMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
 	m.note("queued", id)
-	return m.queued
+	return m.Gauges.NewQueuedItemMetric(id)
 }
 
-// NewProcessingLatencyMetric implements InformerMetricsProvider.
 func (m *metrics) NewProcessingLatencyMetric(id cache.InformerNameAndResource) cache.HistogramMetric {
 	m.note("latency", id)
-	return m.latency
+	return m.Gauges.NewProcessingLatencyMetric(id)
 }
 
-// NewStoreResourceVersionMetric implements InformerMetricsProvider.
 func (m *metrics) NewStoreResourceVersionMetric(id cache.InformerNameAndResource) cache.GaugeMetric {
 	m.note("version", id)
-	return m.version
+	return m.Gauges.NewStoreResourceVersionMetric(id)
 }
 
-// series is a gauge and a histogram that records its values in order.
-type series struct {
-	mu     sync.Mutex
-	values []float64
-}
-
-// Set implements GaugeMetric.
-func (s *series) Set(v float64) { s.Observe(v) }
-
-// Observe implements HistogramMetric.
-func (s *series) Observe(v float64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.values = append(s.values, v)
-}
-
-// last returns the latest value, -1 if there is none.
-func (s *series) last() float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.values) == 0 {
-		return -1
-	}
-	return s.values[len(s.values)-1]
-}
-
-// count returns the number of values.
-func (s *series) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.values)
-}
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{reported.record}
-	utilruntime.PanicHandlers = []func(context.Context, any){reported.panicked}
-	goleak.VerifyTestMain(m)
-}
-
-// reported records what an implementation passes to utilruntime's global hooks: errors that are not
-// returned, and panics. Tests must not run in parallel.
-var reported reports
-
-type reports struct {
-	mu struct {
-		sync.Mutex
-		errors []string
-		panics []any
-	}
-}
-
-func (r *reports) record(_ context.Context, err error, msg string, keysAndValues ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.errors = append(r.mu.errors, fmt.Sprint(msg, " ", err, " ", keysAndValues))
-}
-
-func (r *reports) panicked(_ context.Context, what any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.panics = append(r.mu.panics, what)
-}
-
-func (r *reports) reset() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.errors, r.mu.panics = nil, nil
-}
-
-// errors returns the errors reported since the case began.
-func (r *reports) errors() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]string(nil), r.mu.errors...)
-}
-
-// mentions reports whether a reported error contains the text.
-func (r *reports) mentions(text string) bool {
-	for _, e := range r.errors() {
-		if strings.Contains(e, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// panics returns the values of the panics caught since the case began.
-func (r *reports) panics() []any {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]any(nil), r.mu.panics...)
-}
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // survivePanics makes utilruntime.HandleCrash swallow panics until the test ends, as in processes that
-// opt out of crashing.
-func survivePanics(t *testing.T) {
-	before := utilruntime.ReallyCrash
+// opt out of crashing. The returned function returns the values of the panics.
+func survivePanics(t *testing.T) func() []any {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	var mu sync.Mutex
+	var values []any
 	utilruntime.ReallyCrash = false
-	t.Cleanup(func() { utilruntime.ReallyCrash = before })
+	utilruntime.PanicHandlers = []func(context.Context, any){func(_ context.Context, value any) {
+		mu.Lock()
+		defer mu.Unlock()
+		values = append(values, value)
+	}}
+	return func() []any {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(values)
+	}
 }

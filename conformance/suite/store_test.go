@@ -18,7 +18,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	onEach(t, []storeCase{
+	onEach(t, []directCase{
 		{"answers are the stored pointers in slices of the caller's", storeOwnership},
 		{"a transaction of no writes is nothing", transactionEmpty},
 		{"a thread-safe store takes any key and object", storeThreadSafe},
@@ -94,7 +94,7 @@ func storeIsIndexer(t *testing.T, impl implementation) {
 }
 
 func TestStoreVersion(t *testing.T) {
-	onEach(t, []storeCase{
+	onEach(t, []directCase{
 		{"may go backwards", versionGoesBack},
 		{"of a thread-safe store", versionThreadSafe},
 		{"after a transaction", versionOfTransaction},
@@ -170,24 +170,24 @@ func versionHidden(t *testing.T, impl implementation) {
 }
 
 func versionGauge(t *testing.T, impl implementation) {
-	metrics := newMetrics()
+	m := &metrics{}
 	id := reservedName(t, "store")
-	store := impl.stores.store(keyOrRefuse, storeFeatures{identifier: id, provider: metrics})
+	store := impl.stores.store(keyOrRefuse, storeFeatures{identifier: id, provider: m})
 	require.NoError(t, store.Add(pod("a", "12")))
-	assert.Equal(t, 12.0, metrics.version.last())
+	assert.Equal(t, 12.0, m.Version.Last)
 	require.NoError(t, store.Delete(pod("a", "13")))
-	assert.Equal(t, 13.0, metrics.version.last())
+	assert.Equal(t, 13.0, m.Version.Last)
 	store.Bookmark("123456789012345678")
-	assert.Equal(t, 456789012345678.0, metrics.version.last(), "the last 15 digits, which a float64 holds")
+	assert.Equal(t, 456789012345678.0, m.Version.Last, "the last 15 digits, which a float64 holds")
 	require.NoError(t, store.Update(pod("a", "abc")))
-	assert.Equal(t, 456789012345678.0, metrics.version.last(), "what is no number is left out")
+	assert.Equal(t, 456789012345678.0, m.Version.Last, "what is no number is left out")
 	require.NoError(t, store.Replace(nil, "14"))
-	assert.Equal(t, 14.0, metrics.version.last())
-	assert.Equal(t, 0, metrics.made("queued")+metrics.made("latency"), "a store has only this one")
+	assert.Equal(t, 14.0, m.Version.Last)
+	assert.Equal(t, []string{"version"}, m.made, "a store has only this one")
 
-	unnamed := newMetrics()
+	unnamed := &metrics{}
 	impl.stores.threadSafe(cache.Indexers{}, storeFeatures{provider: unnamed}).Add("a", pod("a", "1"))
-	assert.Equal(t, 0, unnamed.made("version"), "without a reserved name there are no metrics")
+	assert.Empty(t, unnamed.made, "without a reserved name there are no metrics")
 }
 
 func transactionEmpty(t *testing.T, impl implementation) {
@@ -200,15 +200,19 @@ func transactionEmpty(t *testing.T, impl implementation) {
 }
 
 func TestIndex(t *testing.T) {
-	onEach(t, []storeCase{
+	onEach(t, []directCase{
 		{"answers are the caller's", indexOwnership},
 		{"AddIndexers on a store made without any", indexAddToNil},
 		{"GetIndexers", indexGetIndexers},
 		{"GetIndexers while indexers are added", indexGetIndexersRace},
 		{"a failing function in a query is its error", indexQueryError},
 		{"a panicking function in a query", indexQueryPanic},
-		{"a failing function in a write", indexWriteError},
-		{"a panicking function in a write", indexWritePanic},
+		{"a failing function in a write", func(t *testing.T, impl implementation) {
+			indexFailure(t, impl, "error", "an index function's error leaves the store consistent; client-go panics under the lock")
+		}},
+		{"a panicking function in a write", func(t *testing.T, impl implementation) {
+			indexFailure(t, impl, "panic", "an index function's panic leaves the store consistent; client-go lets it through")
+		}},
 		{"a failing function in AddIndexers", indexAddError},
 	})
 }
@@ -377,14 +381,6 @@ func indexFailure(t *testing.T, impl implementation, how, reason string) {
 		require.NoError(t, indexer.Update(labelled("bad", "9", "app", "y")), name)
 		assert.Equal(t, []string{"bad@9"}, members(t, indexer, "app", "y"), "%s: and recovers with the object", name)
 	}
-}
-
-func indexWriteError(t *testing.T, impl implementation) {
-	indexFailure(t, impl, "error", "an index function's error leaves the store consistent; client-go panics under the lock")
-}
-
-func indexWritePanic(t *testing.T, impl implementation) {
-	indexFailure(t, impl, "panic", "an index function's panic leaves the store consistent; client-go lets it through")
 }
 
 func indexAddError(t *testing.T, impl implementation) {

@@ -3,6 +3,8 @@
 
 package main
 
+// The imports without a name are used by client-go's own tests only. They pin the packages in go.mod, from which
+// the module that runs those tests takes its requirements.
 import (
 	"fmt"
 	"go/ast"
@@ -11,8 +13,20 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	_ "go.uber.org/goleak"
+	_ "k8s.io/api/core/v1"
+	_ "k8s.io/apimachinery/pkg/apis/meta/v1"
+	_ "k8s.io/client-go/features/testing"
+	_ "k8s.io/client-go/tools/cache/testing"
+	_ "k8s.io/klog/v2/ktesting"
+	_ "k8s.io/klog/v2/textlogger"
+	_ "k8s.io/utils/clock/testing"
+	_ "pgregory.net/rapid"
+	_ "sigs.k8s.io/randfill"
 
 	"github.com/kinformer/cache/internal/testkit"
 )

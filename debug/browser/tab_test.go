@@ -241,18 +241,22 @@ func serveBehind(t *testing.T, h http.Handler) string {
 	return server.URL + "/debug/informers/"
 }
 
-// follow runs an informer until the test ends.
-func follow(t *testing.T, lw cache.ListerWatcher, name string, setUp func(cache.SharedIndexInformer), options kinformer.Options) cache.SharedIndexInformer {
+// handler is a named handler of additions.
+type handler struct {
+	name  string
+	onAdd func(any)
+}
+
+// follow runs an informer with handlers until the test ends.
+func follow(t *testing.T, lw cache.ListerWatcher, name string, options kinformer.Options, handlers ...handler) cache.SharedIndexInformer {
 	t.Helper()
 	options.ObjectDescription = name
 	informer := kinformer.New(lw, &corev1.Pod{}, options)
-	if setUp != nil {
-		setUp(informer)
+	for _, h := range handlers {
+		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: h.onAdd}, kinformer.Delivery{Name: h.name}))
+		require.NoError(t, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
 	return informer
 }
 
@@ -276,25 +280,6 @@ func source(pods ...string) *cachetest.Source {
 
 func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-}
-
-// handling returns a function that adds a handler.
-func handling(t *testing.T, name string, onAdd func(any)) func(cache.SharedIndexInformer) {
-	return func(informer cache.SharedIndexInformer) {
-		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: onAdd}, kinformer.Delivery{Name: name}))
-		require.NoError(t, err)
-	}
-}
-
-// indexing returns a function that adds an index.
-func indexing(t *testing.T, name string, index cache.IndexFunc) func(cache.SharedIndexInformer) {
-	return func(informer cache.SharedIndexInformer) {
-		require.NoError(t, informer.AddIndexers(cache.Indexers{name: index}))
-	}
-}
-
-func both(first, second func(cache.SharedIndexInformer)) func(cache.SharedIndexInformer) {
-	return func(informer cache.SharedIndexInformer) { first(informer); second(informer) }
 }
 
 // pageOf returns the address of an informer's page.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -40,11 +40,7 @@ func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Se
 	// The first build takes minutes and is bounded by the test binary's timeout.
 	srv, err := apiserver.StartChild(t.Context(), opts)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		if err := srv.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx, srv
@@ -81,18 +77,5 @@ func createPods(t *testing.T, ctx context.Context, client kubernetes.Interface, 
 	for i := range n {
 		_, err := client.CoreV1().Pods("ns").Create(ctx, newPod(fmt.Sprintf("pod-%03d", i)), metav1.CreateOptions{})
 		require.NoError(t, err)
-	}
-}
-
-// next returns the next event of w.
-func next(t *testing.T, ctx context.Context, w watch.Interface) watch.Event {
-	t.Helper()
-	select {
-	case ev, ok := <-w.ResultChan():
-		require.True(t, ok, "the watch ended")
-		return ev
-	case <-ctx.Done():
-		require.FailNow(t, "no event in time")
-		return watch.Event{}
 	}
 }

@@ -43,28 +43,27 @@ func createBindings(t *testing.T, ctx context.Context, admin *kubernetes.Clients
 		_, err := api.Roles("ns").Create(ctx, role, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	everything := []rbacv1.PolicyRule{
+	rules := []rbacv1.PolicyRule{
 		{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}, {Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics*"}},
 	}
-	_, err := api.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: all("everything"), Rules: everything}, metav1.CreateOptions{})
+	_, err := api.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: all("everything"), Rules: rules}, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	for role, subject := range map[string]rbacv1.Subject{
-		"list-pods": {Kind: rbacv1.UserKind, Name: "bob"}, "get-one": {Kind: rbacv1.GroupKind, Name: "testers"},
-		"get-status": {Kind: rbacv1.ServiceAccountKind, Name: "robot"}, "missing": {Kind: rbacv1.UserKind, Name: "bob"},
+	to := func(kind, name string) []rbacv1.Subject { return []rbacv1.Subject{{Kind: kind, Name: name}} }
+	role := func(name string) rbacv1.RoleRef { return rbacv1.RoleRef{Kind: "Role", Name: name} }
+	everything := rbacv1.RoleRef{Kind: "ClusterRole", Name: "everything"}
+	for _, binding := range []*rbacv1.RoleBinding{
+		{ObjectMeta: at("list-pods"), Subjects: to(rbacv1.UserKind, "bob"), RoleRef: role("list-pods")},
+		{ObjectMeta: at("get-one"), Subjects: to(rbacv1.GroupKind, "testers"), RoleRef: role("get-one")},
+		{ObjectMeta: at("get-status"), Subjects: to(rbacv1.ServiceAccountKind, "robot"), RoleRef: role("get-status")},
+		{ObjectMeta: at("missing"), Subjects: to(rbacv1.UserKind, "bob"), RoleRef: role("missing")},
+		{ObjectMeta: at("owner"), Subjects: to(rbacv1.UserKind, "owner"), RoleRef: everything},
 	} {
-		binding := &rbacv1.RoleBinding{ObjectMeta: at(role), Subjects: []rbacv1.Subject{subject}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: role}}
 		_, err := api.RoleBindings("ns").Create(ctx, binding, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	ref := rbacv1.RoleRef{Kind: "ClusterRole", Name: "everything"}
-	_, err = api.RoleBindings("ns").Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: at("owner"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "owner"}}, RoleRef: ref,
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = api.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: all("root"), Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "root"}}, RoleRef: ref,
-	}, metav1.CreateOptions{})
+	root := &rbacv1.ClusterRoleBinding{ObjectMeta: all("root"), Subjects: to(rbacv1.UserKind, "root"), RoleRef: everything}
+	_, err = api.ClusterRoleBindings().Create(ctx, root, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
 
@@ -113,8 +112,12 @@ func TestRolesAreObeyed(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestWithoutRBACAllIsAllowed(t *testing.T) {
+func TestWithoutRBACOnlyStrangersAreRefused(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
 	_, err := impersonate(t, srv, "bob").CoreV1().Secrets("").List(ctx, metav1.ListOptions{})
 	assert.NoError(t, err)
+	anonymous := srv.Config()
+	anonymous.BearerToken = ""
+	_, err = clientFor(t, anonymous).CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	assert.True(t, apierrors.IsUnauthorized(err), "%v", err)
 }

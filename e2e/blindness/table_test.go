@@ -46,7 +46,7 @@ func TestOutages(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					defer cancel()
 					r := o.run(t, ctx, srv, fmt.Sprint("mark-", len(results)))
-					t.Log(r)
+					t.Log(table([]*result{r}))
 					results = append(results, r)
 				})
 			}
@@ -65,13 +65,6 @@ func outagesOf(t *testing.T, length string) (all []outage) {
 		}
 	}
 	return all
-}
-
-// settle lets a measured fleet run for a while.
-func (o outage) settle(ctx context.Context) {
-	if o.length > 0 {
-		pause(ctx, settling)
-	}
 }
 
 // cpuOf returns the total CPU time of the server process at the end of the window.
@@ -102,16 +95,6 @@ func pause(ctx context.Context, d time.Duration) {
 // kind identifies the outages to be aggregated.
 func (o outage) kind() string {
 	return fmt.Sprintf("%.0f s, %s, %s", o.length.Seconds(), versions[o.lost], o.side.name)
-}
-
-func (r *result) String() string {
-	text := fmt.Sprintf("down for %v, ready %v later; fresh after %v, median %v, last %v; served %d states, %d watches, refused %d, in vain %d; server CPU %v",
-		r.down, r.ready, r.fresh[0], middle(r.fresh), r.fresh[len(r.fresh)-1],
-		r.asked.states.Load(), r.asked.watches.Load(), r.asked.refused.Load(), r.asked.vain.Load(), r.cpu)
-	if len(r.told) > 0 {
-		text += fmt.Sprintf("; blind, they say, for %v to %v, median %v", r.told[0], r.told[len(r.told)-1], middle(r.told))
-	}
-	return text
 }
 
 // table returns a row with the medians and ranges for each kind of outage.

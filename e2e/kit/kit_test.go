@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -123,13 +124,13 @@ func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T)
 	return answers[0], answers[1]
 }
 
-// start starts both sides and applies past.
-func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*both, *apiserver.Server, *cachetest.Source) {
+// start starts both sides, with or without a watch cache, and applies past.
+func start(t *testing.T, cached bool) (*both, *apiserver.Server, *cachetest.Source) {
 	t.Helper()
-	srv, err := apiserver.StartChild(t.Context(), options)
+	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{DisableWatchCache: !cached})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	src := newSource(kit)
+	src := newSource(cached)
 	b := &both{kit: kitSide(src)}
 	b.real, err = realSide(t.Context(), srv)
 	require.NoError(t, err)
@@ -140,51 +141,47 @@ func start(t *testing.T, options apiserver.Options, kit cachetest.Options) (*bot
 	return b, srv, src
 }
 
-// TestKitAnswersAsTheServer sends the same requests to the server and to a Source.
+// TestKitAnswersAsTheServer sends the same requests to the server and to a Source, each with and without a
+// watch cache.
 func TestKitAnswersAsTheServer(t *testing.T) {
-	b, srv, src := start(t, apiserver.Options{}, cachetest.Options{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	compareWatches := b.watches(t, ctx)
-	b.lists(t, ctx)
-	b.pages(t, ctx)
-	compareWatches()
-	b.ahead(t, ctx)
-	b.expired(t, ctx, func(s *side) {
-		if s == b.kit {
-			src.Compact(src.ResourceVersion())
-			src.Tick() // etcd counts a compaction by the server as a write
-			return
-		}
-		_, err := srv.Compact(ctx)
-		require.NoError(t, err)
-		require.NoError(t, srv.Restart(ctx))
-		require.Eventually(t, func() bool { // the first request may use a dead connection that the client still considers open
-			_, err := s.list(ctx, metav1.ListOptions{})
-			return err == nil
-		}, patience, 20*time.Millisecond)
-	})
-	b.writes(t)
-	t.Logf("%d requests answered alike", b.same)
-}
-
-// TestKitAnswersAsTheServerWithoutItsCache is the same for a server without a watch cache.
-func TestKitAnswersAsTheServerWithoutItsCache(t *testing.T) {
-	b, srv, src := start(t, apiserver.Options{DisableWatchCache: true}, cachetest.Options{NoWatchCache: true})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	b.lists(t, ctx)
-	b.pages(t, ctx)
-	b.expired(t, ctx, func(s *side) {
-		if s == b.kit {
-			src.Compact(src.ResourceVersion())
-			src.Tick() // etcd counts a compaction by the server as a write
-			return
-		}
-		_, err := srv.Compact(ctx)
-		require.NoError(t, err)
-	})
-	t.Logf("%d requests answered alike", b.same)
+	for _, cached := range []bool{true, false} {
+		t.Run(fmt.Sprint("watch cache ", cached), func(t *testing.T) {
+			b, srv, src := start(t, cached)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			compareWatches := func() {}
+			if cached {
+				compareWatches = b.watches(t, ctx)
+			}
+			b.lists(t, ctx)
+			b.pages(t, ctx)
+			compareWatches()
+			if cached {
+				b.ahead(t, ctx)
+			}
+			b.expired(t, ctx, func(s *side) {
+				if s == b.kit {
+					src.Compact(src.ResourceVersion())
+					src.Tick() // etcd counts a compaction by the server as a write
+					return
+				}
+				_, err := srv.Compact(ctx)
+				require.NoError(t, err)
+				if !cached {
+					return
+				}
+				require.NoError(t, srv.Restart(ctx))
+				require.Eventually(t, func() bool { // the first request may use a dead connection that the client still considers open
+					_, err := s.list(ctx, metav1.ListOptions{})
+					return err == nil
+				}, patience, 20*time.Millisecond)
+			})
+			if cached {
+				b.writes(t)
+			}
+			t.Logf("%d requests answered alike", b.same)
+		})
+	}
 }
 
 // lists compares lists with all combinations of options.
@@ -320,4 +317,132 @@ func describe(o metav1.ListOptions) string {
 		text += " bookmarks"
 	}
 	return text
+}
+
+// attempts are writes that a server may refuse.
+var attempts = []struct {
+	name string
+	do   func(*side) (*corev1.Pod, error)
+}{
+	{"create what exists", func(s *side) (*corev1.Pod, error) { return s.create(pod("a", "x", "")) }},
+	{"create without a name", func(s *side) (*corev1.Pod, error) { return s.create(pod("", "x", "")) }},
+	{"create at a version", func(s *side) (*corev1.Pod, error) {
+		p := pod("f", "x", "")
+		p.ResourceVersion = "7"
+		return s.create(p)
+	}},
+	{"create from generateName", func(s *side) (*corev1.Pod, error) {
+		p := pod("", "x", "")
+		p.GenerateName = "g-"
+		made, err := s.create(p)
+		if err == nil {
+			made.Name = ""
+		}
+		return made, err
+	}},
+	{"update what is missing", func(s *side) (*corev1.Pod, error) { return s.update(pod("missing", "x", "")) }},
+	{"update at an old version", func(s *side) (*corev1.Pod, error) {
+		p := pod("a", "x", "old")
+		p.ResourceVersion = s.version("v1")
+		return s.update(p)
+	}},
+	{"update with another UID", func(s *side) (*corev1.Pod, error) {
+		p := pod("a", "x", "uid")
+		p.UID = "another"
+		return s.update(p)
+	}},
+	{"update with another creationTimestamp", func(s *side) (*corev1.Pod, error) {
+		p := pod("a", "x", "time")
+		p.CreationTimestamp = metav1.Unix(1e9, 0)
+		stored, err := s.update(p)
+		if err == nil && stored.CreationTimestamp.Equal(&p.CreationTimestamp) {
+			stored.Labels["round"] += " taken"
+		}
+		return stored, err
+	}},
+	{"remove what is missing", func(s *side) (*corev1.Pod, error) { return nil, s.remove("missing") }},
+	{"remove what has a finalizer", func(s *side) (*corev1.Pod, error) {
+		p := pod("h", "x", "")
+		p.Finalizers = []string{"kinformer.io/test"}
+		if _, err := s.create(p); err != nil {
+			return nil, err
+		}
+		if err := s.remove("h"); err != nil {
+			return nil, err
+		}
+		p.Labels["round"] = "after"
+		return s.update(p)
+	}},
+}
+
+// writes compares the results of attempts.
+func (b *both) writes(t *testing.T) {
+	for _, attempt := range attempts {
+		told := func(s *side) []string {
+			p, err := attempt.do(s)
+			if err != nil {
+				return []string{refusal(err)}
+			}
+			return []string{s.object(p)}
+		}
+		b.compare(t, "write: "+attempt.name, told(b.real), told(b.kit))
+	}
+}
+
+// ahead watches from a future version: only later events are delivered.
+func (b *both) ahead(t *testing.T, ctx context.Context) {
+	told := func(s *side) []string {
+		s.note(t)
+		start := s.steps[len(s.steps)-1] + 3
+		w := s.opened(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(start, 10)})
+		require.NotNil(t, w.Interface, w.refused)
+		defer w.Stop()
+		var want, got []uint64
+		for i := 0; len(want) < 3; i++ {
+			s.do(t, update("d", "x", strconv.Itoa(i)))
+			if rv := s.steps[len(s.steps)-1]; rv > start {
+				want = append(want, rv)
+			}
+		}
+		for range want {
+			event := <-w.ResultChan()
+			rv, err := strconv.ParseUint(event.Object.(*corev1.Pod).ResourceVersion, 10, 64)
+			require.NoError(t, err)
+			got = append(got, rv)
+		}
+		return []string{fmt.Sprint("what came after it: ", slices.Equal(want, got))}
+	}
+	b.compare(t, "watch from a version ahead", told(b.real), told(b.kit))
+}
+
+// expired compares the answers of both sides to requests at compacted versions.
+func (b *both) expired(t *testing.T, ctx context.Context, forget func(*side)) {
+	told := func(s *side) []string {
+		_, token := s.listed(ctx, metav1.ListOptions{Limit: 1})
+		s.do(t, update("a", "x", "forgotten"))
+		forget(s)
+		s.note(t)
+		var lines []string
+		for _, o := range []metav1.ListOptions{
+			{ResourceVersion: "v3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, {ResourceVersion: "v3", Limit: 1},
+			{ResourceVersion: "v3"}, {ResourceVersion: "0"}, {},
+		} {
+			line, _ := s.listed(ctx, o)
+			lines = append(lines, "list "+describe(o)+": "+line)
+		}
+		next, newer := s.listed(ctx, metav1.ListOptions{Continue: token})
+		lines = append(lines, "list goes on: "+next)
+		if newer != "" {
+			next, _ = s.listed(ctx, metav1.ListOptions{Continue: newer})
+			lines = append(lines, "with the token of the refusal: "+next)
+		}
+		for _, o := range []metav1.ListOptions{
+			{ResourceVersion: "v3"},
+			{ResourceVersion: "v3", SendInitialEvents: ptr.To(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true},
+		} {
+			lines = append(lines, fmt.Sprint("watch ", describe(o), ": ", s.read(ctx, s.opened(ctx, o), "")))
+		}
+		return lines
+	}
+	b.compare(t, "after a compaction", told(b.real), told(b.kit))
 }

@@ -88,15 +88,15 @@ func kitSide(src *cachetest.Source) *side {
 }
 
 // newSource returns a source of pods with the field selectors of the real server.
-func newSource(options cachetest.Options) *cachetest.Source {
-	options.NewList = func() runtime.Object { return &corev1.PodList{} }
-	options.HonorTimeout = true
-	options.Buffer = 100 // as the network does
-	options.Fields = map[string]func(runtime.Object) string{
-		"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
-		"status.phase":  func(obj runtime.Object) string { return string(obj.(*corev1.Pod).Status.Phase) },
-	}
-	return cachetest.New(options)
+func newSource(cached bool) *cachetest.Source {
+	return cachetest.New(cachetest.Options{
+		NoWatchCache: !cached, HonorTimeout: true, NewList: func() runtime.Object { return &corev1.PodList{} },
+		Buffer: 100, // as the network does
+		Fields: map[string]func(runtime.Object) string{
+			"spec.nodeName": func(obj runtime.Object) string { return obj.(*corev1.Pod).Spec.NodeName },
+			"status.phase":  func(obj runtime.Object) string { return string(obj.(*corev1.Pod).Status.Phase) },
+		},
+	})
 }
 
 // written calls write and returns its panic as an error.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -61,45 +62,37 @@ func pairsOf(cases []Case) map[string]bool {
 
 // clients returns the kinds of client-go and kinformer.
 func clients() []Client {
-	both := []string{JSON, Protobuf}
-	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	both, pods := []string{JSON, Protobuf}, corev1.SchemeGroupVersion.WithResource("pods")
+	newTyped, newDynamic, newMetadata := kubernetes.NewForConfigAndClient, dynamic.NewForConfigAndClient, metadata.NewForConfigAndClient
 	return []Client{
-		{"generated", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+		{"generated", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
 		})},
-		{"ListWatch of a client", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+		{"ListWatch of a client", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
 		})},
-		{"direct.NewListWatch", both, generated(func(c kubernetes.Interface) cache.ListerWatcher {
+		{"direct.NewListWatch", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
 		})},
-		{"dynamic", []string{JSON}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-			client, err := dynamic.NewForConfigAndClient(config, httpClient)
-			if err != nil {
-				return err
-			}
-			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &unstructured.Unstructured{}, 0, nil).RunWithContext(ctx)
-			return nil
-		}},
-		{"metadata", []string{Protobuf}, func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-			client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
-			if err != nil {
-				return err
-			}
-			newInformer(follow.ListWatchOf(client.Resource(pods).Namespace(Namespace)), &metav1.PartialObjectMetadata{}, 0, nil).RunWithContext(ctx)
-			return nil
-		}},
+		{"dynamic", []string{JSON}, follows(&unstructured.Unstructured{}, newDynamic, func(c *dynamic.DynamicClient) cache.ListerWatcher {
+			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+		})},
+		{"metadata", []string{Protobuf}, follows(&metav1.PartialObjectMetadata{}, newMetadata, func(c metadata.Interface) cache.ListerWatcher {
+			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+		})},
 	}
 }
 
-// generated returns Client.Run of a generated client.
-func generated(source func(kubernetes.Interface) cache.ListerWatcher) func(context.Context, *rest.Config, *http.Client, NewInformer) error {
+// follows returns Client.Run for a kind of client, its constructor and its source of pods.
+func follows[C any](
+	example runtime.Object, newClient func(*rest.Config, *http.Client) (C, error), source func(C) cache.ListerWatcher,
+) func(context.Context, *rest.Config, *http.Client, NewInformer) error {
 	return func(ctx context.Context, config *rest.Config, httpClient *http.Client, newInformer NewInformer) error {
-		client, err := kubernetes.NewForConfigAndClient(config, httpClient)
+		client, err := newClient(config, httpClient)
 		if err != nil {
 			return err
 		}
-		newInformer(source(client), &corev1.Pod{}, 0, nil).RunWithContext(ctx)
+		newInformer(source(client), example, 0, nil).RunWithContext(ctx)
 		return nil
 	}
 }

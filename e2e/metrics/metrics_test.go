@@ -6,7 +6,6 @@
 package metrics_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -28,15 +26,12 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/internal/minor"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var podsResource = corev1.SchemeGroupVersion.WithResource("pods")
-
-func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-}
 
 // named reserves an informer name until the end of the test.
 func named(t *testing.T, name string) *cache.InformerName {
@@ -47,16 +42,18 @@ func named(t *testing.T, name string) *cache.InformerName {
 	return n
 }
 
-// runSynced runs c until it has synced, and returns when it has ended.
-func runSynced(t *testing.T, c cache.Controller) {
+// published runs c until it has synced, checks the metrics of its queue and handlers, and returns the version of
+// its store.
+func published(t *testing.T, c cache.Controller, name string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); c.RunWithContext(ctx) }()
-	synced := cache.WaitFor(t.Context(), "", c.HasSyncedChecker())
-	cancel()
-	<-ended
-	require.True(t, synced)
+	stop := testkit.InBackground(t, c.RunWithContext)
+	require.True(t, cache.WaitFor(t.Context(), "", c.HasSyncedChecker()))
+	stop()
+	samples := scrape(t, name)
+	assert.Equal(t, "0", samples["informer_queued_items"])
+	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+	assert.Contains(t, samples, "informer_store_resource_version")
+	return samples["informer_store_resource_version"]
 }
 
 // scrape returns the samples that the process exposes for the informer's name, with the values by
@@ -78,7 +75,6 @@ func scrape(t *testing.T, name string) map[string]string {
 
 // TestImportAlonePublishes covers all constructors, and client-go's informer for comparison.
 func TestImportAlonePublishes(t *testing.T) {
-	const objects = 3
 	makers := map[string]func(cache.ListerWatcher, cache.InformerNameAndResource) cache.Controller{
 		"client-go": func(lw cache.ListerWatcher, id cache.InformerNameAndResource) cache.Controller {
 			return clientgo.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Identifier: id})
@@ -96,27 +92,17 @@ func TestImportAlonePublishes(t *testing.T) {
 			if name == "client-go" && minor.Own {
 				t.Skip("client-go publishes the version of an informer's store since v0.37")
 			}
-			source := cachetest.Of()
-			for i := range objects {
-				source.Create(pod(fmt.Sprint(i)))
-			}
-			runSynced(t, make(source, named(t, name).WithResource(podsResource)))
-			samples := scrape(t, name)
-			assert.Equal(t, fmt.Sprint(source.ResourceVersion()), samples["informer_store_resource_version"])
-			assert.Equal(t, "0", samples["informer_queued_items"])
-			assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+			source := cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1"))
+			version := published(t, make(source, named(t, name).WithResource(podsResource)), name)
+			assert.Equal(t, fmt.Sprint(source.ResourceVersion()), version)
 		})
 	}
 }
 
 // TestFactoryPublishes passes the name to the wrapped factory only.
 func TestFactoryPublishes(t *testing.T) {
-	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("a")), 0, informers.WithInformerName(named(t, "factory"))))
-	runSynced(t, f.Core().V1().Pods().Informer())
-	samples := scrape(t, "factory")
-	assert.Contains(t, samples, "informer_store_resource_version")
-	assert.Equal(t, "0", samples["informer_queued_items"])
-	assert.NotContains(t, []string{"", "0"}, samples["informer_processing_latency_seconds_count"])
+	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(testkit.Pod("a", "1")), 0, informers.WithInformerName(named(t, "factory"))))
+	published(t, f.Core().V1().Pods().Informer(), "factory")
 }
 
 // TestReleasedNamePublishesNothing relies on the gauge of the import to check the identity itself.

@@ -136,6 +136,8 @@ func parseStatus(content, name string) (int64, error) {
 // source serves a task: the initial state, again for each relist after the version has expired, and then
 // updates. An object at a version always has the same content.
 type source struct {
+	cache.ListerWatcher // nil: List and Watch are not called
+
 	task task
 	next chan struct{} // closed when the updates may be sent
 	done chan struct{} // closed when all updates were received
@@ -144,14 +146,6 @@ type source struct {
 }
 
 func (s *source) IsWatchListSemanticsUnSupported() bool { return !s.task.Stream }
-
-func (s *source) List(o metav1.ListOptions) (runtime.Object, error) {
-	return s.ListWithContext(context.Background(), o)
-}
-
-func (s *source) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	return s.WatchWithContext(context.Background(), o)
-}
 
 func (s *source) ListWithContext(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	s.relists++

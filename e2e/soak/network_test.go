@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -218,8 +219,8 @@ func (c *conn) end() error {
 	return c.Conn.Close()
 }
 
-// echoed returns a network, and a connection through it to an echo server.
-func echoed(t *testing.T) (n *network, c net.Conn, again func() (net.Conn, error)) {
+// echo returns the address of a server that returns what it receives.
+func echo(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, listener.Close()) })
@@ -235,41 +236,52 @@ func echoed(t *testing.T) (n *network, c net.Conn, again func() (net.Conn, error
 			}()
 		}
 	}()
-	n = newNetwork()
-	again = func() (net.Conn, error) { return n.dial(t.Context(), "tcp", listener.Addr().String()) }
-	c, err = again()
+	return listener.Addr().String()
+}
+
+// say sends text, and returns a channel with the answer, which is too short after an error.
+func say(t *testing.T, c net.Conn, text string) <-chan string {
+	_, err := c.Write([]byte(text))
 	require.NoError(t, err)
-	t.Cleanup(func() {
+	heard := make(chan string, 1)
+	go func() {
+		buf := make([]byte, len(text))
+		n, _ := io.ReadFull(c, buf)
+		heard <- string(buf[:n])
+	}()
+	return heard
+}
+
+// TestNetwork checks each weather, and that new connections work after a cut.
+func TestNetwork(t *testing.T) {
+	n, address := newNetwork(), echo(t)
+	defer func() {
 		n.cut()
 		n.pumps.Wait()
 		assert.Empty(t, n.mu.conns)
-	})
-	say(t, c, "a")
-	require.Equal(t, "a", hear(c, 1))
-	return n, c, again
-}
+	}()
+	connected := func() net.Conn {
+		c, err := n.dial(t.Context(), "tcp", address)
+		require.NoError(t, err)
+		require.Equal(t, "a", <-say(t, c, "a"))
+		return c
+	}
+	isReset := func(c net.Conn, cuts int64) {
+		_, err := c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		assert.Equal(t, cuts, n.cuts.Load())
+	}
 
-func say(t *testing.T, c net.Conn, text string) {
-	_, err := c.Write([]byte(text))
-	require.NoError(t, err)
-}
-
-// hear reads up to n bytes.
-func hear(c net.Conn, n int) string {
-	buf := make([]byte, n)
-	n, _ = io.ReadFull(c, buf) // an error leaves the text too short
-	return string(buf[:n])
-}
-
-func TestStallHoldsAndReleases(t *testing.T) {
+	c := connected()
+	n.set(weather{delay: 20 * time.Millisecond})
+	start := time.Now()
+	require.Equal(t, "a", <-say(t, c, "a"))
+	assert.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond, "both ways")
 	for direction := range 2 {
-		n, c, _ := echoed(t)
 		w := weather{}
 		w.stall[direction] = true
 		n.set(w)
-		say(t, c, "hello")
-		heard := make(chan string)
-		go func() { heard <- hear(c, 5) }()
+		heard := say(t, c, "hello")
 		select {
 		case text := <-heard:
 			t.Fatal(text)
@@ -278,55 +290,23 @@ func TestStallHoldsAndReleases(t *testing.T) {
 		n.set(weather{})
 		require.Equal(t, "hello", <-heard)
 	}
-}
 
-func TestCutEndsConnectionsAndNewOnesWork(t *testing.T) {
-	n, c, again := echoed(t)
-	n.cut()
-	_, err := c.Read(make([]byte, 1))
-	require.ErrorIs(t, err, syscall.ECONNRESET)
-	assert.EqualValues(t, 1, n.cuts.Load())
-	c, err = again()
-	require.NoError(t, err)
-	say(t, c, "b")
-	require.Equal(t, "b", hear(c, 1))
-}
-
-func TestCutEndsStalledReads(t *testing.T) {
-	n, c, _ := echoed(t)
 	n.set(weather{stall: [2]bool{false, true}})
-	say(t, c, "hello")
-	done := make(chan struct{})
-	time.AfterFunc(50*time.Millisecond, func() {
-		n.cut()
-		close(done)
-	})
-	_, err := c.Read(make([]byte, 1))
-	<-done
-	require.ErrorIs(t, err, syscall.ECONNRESET)
-}
-
-func TestCutAfterEndsInTheMiddle(t *testing.T) {
-	n, c, _ := echoed(t)
-	n.set(weather{cutAfter: 1000})
-	_, err := c.Write(make([]byte, 8000))
+	_, err := c.Write([]byte("hello"))
 	require.NoError(t, err)
-	assert.Less(t, len(hear(c, 8000)), 8000)
-	assert.EqualValues(t, 1, n.cuts.Load())
-}
-
-func TestRefuse(t *testing.T) {
-	n, _, again := echoed(t)
+	done := make(chan struct{})
+	time.AfterFunc(50*time.Millisecond, func() { n.cut(); close(done) })
+	isReset(c, 1)
+	<-done
+	n.set(weather{})
+	c = connected()
+	n.cut()
+	isReset(c, 2)
+	c = connected()
+	n.set(weather{cutAfter: 1000})
+	assert.Less(t, len(<-say(t, c, strings.Repeat("a", 8000))), 8000)
+	isReset(c, 3)
 	n.set(weather{refuse: true})
-	_, err := again()
+	_, err = n.dial(t.Context(), "tcp", address)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-}
-
-func TestDelayTakesItsTime(t *testing.T) {
-	n, c, _ := echoed(t)
-	n.set(weather{delay: 20 * time.Millisecond})
-	start := time.Now()
-	say(t, c, "a")
-	require.Equal(t, "a", hear(c, 1))
-	assert.GreaterOrEqual(t, time.Since(start), 40*time.Millisecond, "both ways")
 }

@@ -16,6 +16,8 @@ import (
 	runtimeapi "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // allocates reports an error if following w allocates 64 MiB or more.
@@ -28,33 +30,26 @@ func allocates(t *testing.T, kind wireKind, w *wire, what string) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit), "%s: %s", kind.name, what)
 }
 
-// TestALengthPrefixAllocatesNothing checks that a frame with a false length of gigabytes costs no more
-// than one with its true length.
-func TestALengthPrefixAllocatesNothing(t *testing.T) {
-	for _, kind := range wireKinds {
-		if kind.mime != runtimeapi.ContentTypeProtobuf {
-			continue
-		}
-		for _, claim := range []uint32{1 << 20, 15 << 20, 16<<20 + 1, 1 << 30, 1<<32 - 1} {
-			frames := binary.BigEndian.AppendUint32(nil, claim)
-			allocates(t, kind, &wire{frames: append(frames, "k8s\x00"...)}, fmt.Sprint("a frame of ", claim))
-		}
-	}
-}
-
-// TestALengthWithinAMessageAllocatesNothing checks the same for an item or a string with a length beyond
-// the end of its message.
-func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
+// TestFalseLengthsAllocateNothing checks that a false length of gigabytes costs no more than the true one: in
+// the Content-Length header of a response, before a frame, and before an item that ends after its message.
+func TestFalseLengthsAllocateNothing(t *testing.T) {
 	const (
 		magic = "k8s\x00"
 		items = 2<<3 | 2 // the tag of a list's items
 	)
 	for _, kind := range wireKinds {
+		for _, claim := range []int64{1 << 30, 1 << 40, 1<<63 - 1} {
+			allocates(t, kind, &wire{claim: claim}, fmt.Sprint("answers of ", claim))
+		}
 		if kind.mime != runtimeapi.ContentTypeProtobuf {
 			continue
 		}
+		for _, claim := range []uint32{1 << 20, 15 << 20, 16<<20 + 1, 1 << 30, 1<<32 - 1} {
+			frames := binary.BigEndian.AppendUint32(nil, claim)
+			allocates(t, kind, &wire{frames: append(frames, magic...)}, fmt.Sprint("a frame of ", claim))
+		}
 		for _, claim := range []uint64{1 << 30, 1 << 40, 1<<63 - 1} {
-			body, err := kind.encode(podList("5"))
+			body, err := kind.encode(testkit.PodList("5"))
 			require.NoError(t, err)
 			envelope := runtimeapi.Unknown{}
 			require.NoError(t, envelope.Unmarshal(body[len(magic):]))
@@ -63,15 +58,6 @@ func TestALengthWithinAMessageAllocatesNothing(t *testing.T) {
 			require.NoError(t, err)
 			body = append([]byte(magic), message...)
 			allocates(t, kind, &wire{list: body}, fmt.Sprint("an item of ", claim))
-		}
-	}
-}
-
-// TestAContentLengthAllocatesNothing checks the same for the Content-Length header of a response.
-func TestAContentLengthAllocatesNothing(t *testing.T) {
-	for _, kind := range wireKinds {
-		for _, claim := range []int64{1 << 30, 1 << 40, 1<<63 - 1} {
-			allocates(t, kind, &wire{claim: claim}, fmt.Sprint("answers of ", claim))
 		}
 	}
 }

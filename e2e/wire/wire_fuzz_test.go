@@ -18,59 +18,123 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/e2e/follow"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
-func podAt(name, version string) *v1.Pod {
-	return &v1.Pod{
-		TypeMeta:   metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: version},
+// TestMain fails the run if goroutines remain. Reported errors are only logged, by the logger of the
+// context: apimachinery's own handlers sleep until a time outside the synctest bubble.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(ctx context.Context, err error, msg string, keysAndValues ...any) {
+			klog.FromContext(ctx).Error(err, msg, keysAndValues...)
+		},
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
+}
+
+// wireKind is an encoding of pods and a client that reads it.
+type wireKind struct {
+	name    string
+	mime    string
+	example runtime.Object
+	lw      func(*testing.T, *rest.Config) cache.ListerWatcher
+	partial bool // pods are sent as PartialObjectMetadata
+}
+
+var podResource = v1.SchemeGroupVersion.WithResource("pods")
+
+var wireKinds = []wireKind{
+	{"typed JSON", runtime.ContentTypeJSON, &v1.Pod{}, typedWire, false},
+	{"typed protobuf", runtime.ContentTypeProtobuf, &v1.Pod{}, typedWire, false},
+	{"dynamic JSON", runtime.ContentTypeJSON, &unstructured.Unstructured{}, dynamicWire, false},
+	{"metadata JSON", runtime.ContentTypeJSON, &metav1.PartialObjectMetadata{}, metadataWire, false},
+	{"dynamic JSON, kind named", runtime.ContentTypeJSON, unstructuredPod(), dynamicWire, false},
+	{"metadata protobuf", runtime.ContentTypeProtobuf, &metav1.PartialObjectMetadata{}, metadataWire, true},
+}
+
+func unstructuredPod() *unstructured.Unstructured {
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(v1.SchemeGroupVersion.WithKind("Pod"))
+	return example
+}
+
+// encode encodes an object or a list for the kind.
+func (k wireKind) encode(obj runtime.Object) ([]byte, error) {
+	if k.partial {
+		obj = partialOf(obj)
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(obj); err == nil { // metadata has its kind
+		obj = obj.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(kinds[0])
+	}
+	if k.mime == runtime.ContentTypeJSON {
+		return json.Marshal(obj)
+	}
+	var buf bytes.Buffer
+	err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(obj, &buf)
+	return buf.Bytes(), err
+}
+
+// partialOf returns the metadata of a pod or of a list of pods, and any other object unchanged.
+func partialOf(obj runtime.Object) runtime.Object {
+	switch obj := obj.(type) {
+	case *v1.Pod:
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"},
+			ObjectMeta: obj.ObjectMeta,
+		}
+	case *v1.PodList:
+		list := &metav1.PartialObjectMetadataList{
+			TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"},
+			ListMeta: obj.ListMeta,
+		}
+		for i := range obj.Items {
+			list.Items = append(list.Items, *partialOf(&obj.Items[i]).(*metav1.PartialObjectMetadata))
+		}
+		return list
+	default:
+		return obj
 	}
 }
 
-func podList(version string, pods ...*v1.Pod) *v1.PodList {
-	list := &v1.PodList{
-		TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
-		ListMeta: metav1.ListMeta{ResourceVersion: version},
-	}
-	for _, p := range pods {
-		list.Items = append(list.Items, *p)
-	}
-	return list
+func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.CoreV1().Pods("ns")), client)
 }
 
-func event(kind watch.EventType, name, version string) watch.Event {
-	return watch.Event{Type: kind, Object: podAt(name, version)}
+func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := dynamic.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }
 
-func added(name, version string) watch.Event    { return event(watch.Added, name, version) }
-func modified(name, version string) watch.Event { return event(watch.Modified, name, version) }
-func deleted(name, version string) watch.Event  { return event(watch.Deleted, name, version) }
-func bookmark(version string) watch.Event       { return event(watch.Bookmark, "", version) }
-
-// endMark returns the bookmark at the end of a watch-list.
-func endMark(version string) watch.Event {
-	mark := bookmark(version)
-	mark.Object.(*v1.Pod).Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	return mark
-}
-
-func expired() watch.Event {
-	status := apierrors.NewResourceExpired("too old").ErrStatus
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	return watch.Event{Type: watch.Error, Object: &status}
+func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
+	client, err := metadata.NewForConfig(c)
+	require.NoError(t, err)
+	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }
 
 // wire answers HTTP requests. The first list and the first watch or watch-list get the given bytes, if
@@ -93,7 +157,7 @@ type wire struct {
 
 // final returns the state with which an informer must end.
 func (w *wire) final() *v1.PodList {
-	return podList("900", podAt("a", "801"), podAt("z", "802"))
+	return testkit.PodList("900", testkit.PodAt("a", "801"), testkit.PodAt("z", "802"))
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -111,8 +175,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	case w.mu.watches == 1 && w.frames != nil:
 		return w.given(r, w.frames), nil
 	case !w.mu.right || r.URL.Query().Get("resourceVersion") != "900" || r.URL.Query().Get("sendInitialEvents") == "true":
-		status := apierrors.NewResourceExpired("too old").ErrStatus
-		return w.encoded(r, int(status.Code), &status)
+		return w.encoded(r, http.StatusGone, &testkit.ErrExpired.ErrStatus)
 	default:
 		select {
 		case <-w.settled:
@@ -220,9 +283,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		handler := presence{t, reflect.TypeOf(kind.example), map[string]any{}}
 		_, err := informer.AddEventHandler(handler)
 		require.NoError(t, err)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { informer.RunWithContext(ctx); close(ended) }()
+		stop := testkit.InBackground(t, informer.RunWithContext)
 		select {
 		case <-w.settled:
 			synctest.Wait()
@@ -231,8 +292,7 @@ func followWire(t *testing.T, kind wireKind, w *wire) {
 		}
 		w.status, err = inspect.StatusOf(informer)
 		require.NoError(t, err)
-		cancel()
-		<-ended
+		stop()
 		checkFinal(t, informer.GetIndexer(), handler)
 	})
 }
@@ -254,10 +314,11 @@ func checkFinal(t *testing.T, indexer cache.Indexer, handler presence) {
 // FuzzWatchFrames sends arbitrary bytes as the first watch or watch-list to each kind of client.
 func FuzzWatchFrames(f *testing.F) {
 	for i, kind := range wireKinds {
-		f.Add(uint8(i), true, framesOf(f, kind, added("b", "901"), modified("a", "902"), deleted("z", "903"), bookmark("904")))
-		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), added("b", "901"), modified("c", ""), deleted("d", "x")))
-		f.Add(uint8(i), false, framesOf(f, kind, added("b", "901"), endMark("18446744073709551616"), deleted("b", "-1")))
-		f.Add(uint8(i), true, framesOf(f, kind, expired(), added("", "905")))
+		b := testkit.Added("b", "901")
+		f.Add(uint8(i), true, framesOf(f, kind, b, testkit.Modified("a", "902"), testkit.Deleted("z", "903"), testkit.Bookmark("904")))
+		f.Add(uint8(i), false, framesOf(f, kind, b, b, testkit.Modified("c", ""), testkit.Deleted("d", "x")))
+		f.Add(uint8(i), false, framesOf(f, kind, b, testkit.EndMark("18446744073709551616"), testkit.Deleted("b", "-1")))
+		f.Add(uint8(i), true, framesOf(f, kind, testkit.FailedWith(testkit.ErrExpired), testkit.Added("", "905")))
 	}
 	f.Add(uint8(1), true, []byte{0xff, 0xff, 0xff, 0xff, 'k', '8', 's', 0})
 	f.Add(uint8(1), true, []byte{0, 0, 0, 0, 0, 0, 0, 5, 'k', '8', 's', 0, 0xff})
@@ -276,7 +337,8 @@ func FuzzWatchFrames(f *testing.F) {
 func FuzzListBody(f *testing.F) {
 	for i, kind := range wireKinds {
 		w := wire{}
-		for _, list := range []*v1.PodList{w.final(), podList("x"), podList("", podAt("a", ""), podAt("a", "7"), podAt("", "8"))} {
+		twice := testkit.PodList("", testkit.PodAt("a", ""), testkit.PodAt("a", "7"), testkit.PodAt("", "8"))
+		for _, list := range []*v1.PodList{w.final(), testkit.PodList("x"), twice} {
 			body, err := kind.encode(list)
 			require.NoError(f, err)
 			f.Add(uint8(i), body)
@@ -293,21 +355,14 @@ func FuzzListBody(f *testing.F) {
 
 // framesOf encodes events as a server does.
 func framesOf(f *testing.F, kind wireKind, events ...watch.Event) []byte {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), kind.mime)
 	var buf bytes.Buffer
+	w := info.StreamSerializer.NewFrameWriter(&buf)
 	for _, event := range events {
 		body, err := kind.encode(event.Object)
 		require.NoError(f, err)
 		frame := &metav1.WatchEvent{Type: string(event.Type), Object: runtime.RawExtension{Raw: body}}
-		if kind.mime == runtime.ContentTypeJSON {
-			text, err := json.Marshal(frame)
-			require.NoError(f, err)
-			buf.Write(text)
-			continue
-		}
-		var framed bytes.Buffer
-		require.NoError(f, protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme).Encode(frame, &framed))
-		_, err = protobuf.LengthDelimitedFramer.NewFrameWriter(&buf).Write(framed.Bytes())
-		require.NoError(f, err)
+		require.NoError(f, info.StreamSerializer.Encode(frame, w))
 	}
 	return buf.Bytes()
 }

@@ -7,12 +7,9 @@ package decode
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -21,37 +18,29 @@ import (
 // median of rounds. It measures the time with all parts checked, and divides the difference by
 // 1024.
 func BenchmarkChecks(b *testing.B) {
-	list, plan := pods(b, benchPods), planOf(b, reflect.TypeFor[corev1.Pod]())
-	b.Run("JSON", func(b *testing.B) {
-		comparesChecks(b, func(i int, o Options) error { return plan.JSON(list[i], newPod(), o) })
-	})
-	var messages [][]byte
-	for _, pod := range podMessages(b, benchPods) {
-		data, err := pod.Marshal()
-		must(b, err)
-		messages = append(messages, data)
+	for _, d := range []format{inJSON, inProtobuf, inDocuments} {
+		var list [][]byte
+		for _, pod := range pods(b, benchPods) {
+			list = append(list, d.pod(b, string(pod)))
+		}
+		b.Run(d.name, func(b *testing.B) { comparesChecks(b, list, d.ours(b, podType)) })
 	}
-	b.Run("protobuf", func(b *testing.B) {
-		comparesChecks(b, func(i int, o Options) error { return plan.Protobuf(messages[i], newPod(), o) })
-	})
-	b.Run("unstructured", func(b *testing.B) {
-		comparesChecks(b, func(i int, o Options) error {
-			object, err := Unstructured(list[i], o)
-			put(object)
-			return err
-		})
-	})
 }
 
 // comparesChecks decodes all pods with the usual checks, and with all parts checked.
-func comparesChecks(b *testing.B, decode func(int, Options) error) {
+func comparesChecks(b *testing.B, list [][]byte, decode decoder) {
 	const times = 10
-	o := sharing()
+	o := Options{Intern: NewIntern(16 << 20), Share: NewSharing(NewParts(64 << 20))}
+	store := make([]any, len(list)) // like that of an informer, so that the garbage collector visits the objects
 	each := func(all bool) float64 {
 		o.Checks = all
 		before := testkit.CpuTime(b)
 		for n := range times * benchPods {
-			must(b, decode(n%benchPods, o))
+			object, err := decode(list[n%benchPods], o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			store[n%benchPods] = object
 		}
 		return float64(testkit.CpuTime(b)-before) / (times * benchPods)
 	}
@@ -86,33 +75,3 @@ func pods(t testing.TB, n int) [][]byte {
 }
 
 const benchPods = 1000
-
-// sharing returns options with new tables.
-func sharing() Options {
-	return Options{Intern: NewIntern(16 << 20), Share: NewSharing(NewParts(64 << 20))}
-}
-
-// store holds the last objects, like the store of an informer, so that the garbage collector visits
-// them.
-var store = make([]any, benchPods)
-
-// put replaces an older object by a new one.
-func put(object any) {
-	stored++
-	store[stored%len(store)] = object
-}
-
-var stored int
-
-// must is require.NoError without its cost.
-func must(b *testing.B, err error) {
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-func newPod() *corev1.Pod {
-	pod := new(corev1.Pod)
-	put(pod)
-	return pod
-}

@@ -44,14 +44,6 @@ func TestDropOf(t *testing.T) {
 	}
 }
 
-// trimmed is Trim for the results of the decoders.
-func (w *Drop) trimmed(decoded any) {
-	if content, ok := decoded.(map[string]any); ok {
-		decoded = &unstructured.Unstructured{Object: content}
-	}
-	w.Trim(decoded)
-}
-
 // linked has its metadata behind a pointer.
 type linked struct {
 	metav1.TypeMeta    `json:",inline"`
@@ -62,19 +54,21 @@ type linked struct {
 func TestTrimLeavesParts(t *testing.T) {
 	const data = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a","annotations":{"dropped":"some text of an annotation","kept":"some more text"},"managedFields":[{"manager":"some manager"}]}}`
 	o := Options{Share: NewSharing(NewParts(0))}
-	var typed, behind, untyped []any
-	for range 5 {
-		pod, link := new(corev1.Pod), new(linked)
-		require.NoError(t, planOf(t, reflect.TypeFor[corev1.Pod]()).JSON([]byte(data), pod, o))
-		require.NoError(t, planOf(t, reflect.TypeFor[linked]()).JSON([]byte(data), link, o))
-		content, err := Unstructured([]byte(data), o)
-		require.NoError(t, err)
-		typed, behind, untyped = append(typed, pod), append(behind, link), append(untyped, content)
-	}
-	for _, list := range [][]any{typed, behind, untyped} {
+	for _, c := range []struct {
+		d  format
+		of reflect.Type
+	}{{inJSON, podType}, {inJSON, reflect.TypeFor[linked]()}, {inDocuments, nil}} {
+		var list [5]any
+		for i := range list {
+			list[i] = c.d.decoded(t, c.of, []byte(data), o)
+		}
 		text, err := json.Marshal(list[3])
 		require.NoError(t, err)
-		NewDrop(true, "dropped").trimmed(list[4])
+		object := list[4]
+		if content, ok := object.(map[string]any); ok {
+			object = &unstructured.Unstructured{Object: content}
+		}
+		NewDrop(true, "dropped").Trim(object)
 		after, err := json.Marshal(list[3])
 		require.NoError(t, err)
 		assert.Equal(t, string(text), string(after))

@@ -58,16 +58,11 @@ func byClient(t testing.TB, coding Encoding, r io.Reader) (list []seen, err erro
 	}
 }
 
-// failing is a reader that fails.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
-
 // rest returns the remaining stream.
 func rest(frames *Frames, stream io.Reader) io.Reader {
 	read, err := frames.Rest()
 	if err != nil {
-		stream = failing{err}
+		stream = iotest.ErrReader(err)
 	}
 	return io.MultiReader(bytes.NewReader(read), stream)
 }
@@ -110,7 +105,7 @@ func podOf(t testing.TB, coding Encoding, frame []byte, pod *corev1.Pod) (watch.
 }
 
 func decodePod(t testing.TB, coding Encoding, data []byte, pod *corev1.Pod) error {
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
+	plan := planOf(t, podType)
 	if coding == JSON {
 		return plan.JSON(data, pod, Options{})
 	}
@@ -134,9 +129,24 @@ var broken = map[string]func(io.Reader) io.Reader{
 	"by bytes":  iotest.OneByteReader,
 	"by halves": iotest.HalfReader,
 	"error with the data": func(r io.Reader) io.Reader {
-		return iotest.DataErrReader(io.MultiReader(r, failing{iotest.ErrTimeout}))
+		return iotest.DataErrReader(io.MultiReader(r, iotest.ErrReader(iotest.ErrTimeout)))
 	},
-	"error": func(r io.Reader) io.Reader { return io.MultiReader(r, failing{iotest.ErrTimeout}) },
+	"error": func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(iotest.ErrTimeout)) },
+}
+
+// compareFrames calls sameEvents for all ways to read a stream, of which this package decodes the
+// given number of events.
+func compareFrames(t *testing.T, coding Encoding, name string, stream []byte, ours int) {
+	t.Helper()
+	for way, reader := range broken {
+		if len(stream) > 100<<10 && way == "by bytes" {
+			continue
+		}
+		_, got := sameEvents(t, coding, stream, reader, name+", "+way)
+		if coding == Protobuf || way == "at once" {
+			assert.Equal(t, ours, got, "%s, %s", name, way)
+		}
+	}
 }
 
 // TestFrames checks that the events and the final error of a stream are those of client-go's
@@ -174,15 +184,7 @@ func TestFrames(t *testing.T) {
 		{"large", frame("ADDED", strings.Replace(pod, "kube-controller-manager", strings.Repeat("m", 600<<10), 1)) + "\n" + small, 2},
 		{"too large", small + "\n" + frame("ADDED", strings.Replace(pod, "kube-controller-manager", strings.Repeat("m", 2<<20), 1)) + "\n" + small, 1},
 	} {
-		for way, reader := range broken {
-			if len(test.stream) > 100<<10 && way == "by bytes" {
-				continue
-			}
-			_, ours := sameEvents(t, JSON, []byte(test.stream), reader, test.name+", "+way)
-			if way == "at once" {
-				assert.Equal(t, test.ours, ours, test.name)
-			}
-		}
+		compareFrames(t, JSON, test.name, []byte(test.stream), test.ours)
 	}
 }
 
@@ -212,7 +214,7 @@ func TestFramesWithoutNewlines(t *testing.T) {
 // TestRandomStreams checks streams with random damage, read in small pieces.
 func TestRandomStreams(t *testing.T) {
 	ours, total := 0, 0
-	for i := range uint64(150 * rounds()) {
+	for i := range uint64(150 * *rounds) {
 		r := rand.New(rand.NewPCG(i, 11))
 		var stream bytes.Buffer
 		for range 1 + r.IntN(4) {
@@ -369,7 +371,7 @@ func TestLists(t *testing.T) {
 // TestRandomLists checks random lists, intact and damaged, in small pieces.
 func TestRandomLists(t *testing.T) {
 	decoded := 0
-	for i := range uint64(200 * rounds()) {
+	for i := range uint64(200 * *rounds) {
 		r := rand.New(rand.NewPCG(i, 13))
 		data := randomDocument(r, reflect.TypeFor[corev1.PodList](), []int{0, 200}[r.IntN(2)])
 		if r.IntN(2) == 0 {
@@ -386,27 +388,19 @@ func TestRandomLists(t *testing.T) {
 
 func podMessages(t testing.TB, n int) (list []*corev1.Pod) {
 	for _, data := range pods(t, n) {
-		pod := new(corev1.Pod)
-		require.NoError(t, planOf(t, reflect.TypeFor[corev1.Pod]()).JSON(data, pod, Options{}))
-		list = append(list, pod)
+		list = append(list, inJSON.decoded(t, podType, data, Options{}).(*corev1.Pod))
 	}
 	return list
 }
 
 // enveloped returns an object as it is sent in protobuf.
 func enveloped(t testing.TB, object message, kind string) []byte {
-	raw, err := object.Marshal()
-	require.NoError(t, err)
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}
-	data, err := unknown.Marshal()
-	require.NoError(t, err)
-	return append([]byte(envelopeMark), data...)
+	unknown := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: encoded(t, object)}
+	return append([]byte(envelopeMark), encoded(t, unknown)...)
 }
 
 func frameOf(t testing.TB, event watch.EventType, object []byte) []byte {
-	frame := metav1.WatchEvent{Type: string(event), Object: runtime.RawExtension{Raw: object}}
-	data, err := frame.Marshal()
-	require.NoError(t, err)
+	data := encoded(t, &metav1.WatchEvent{Type: string(event), Object: runtime.RawExtension{Raw: object}})
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 }
 
@@ -444,13 +438,7 @@ func TestFramesProtobuf(t *testing.T) {
 		{"cut", append(slices.Clone(small), small[:20]...), 1},
 		{"large", slices.Concat(small, frameOf(t, watch.Added, enveloped(t, large, "Pod")), small), 1},
 	} {
-		for way, reader := range broken {
-			if len(test.stream) > 100<<10 && way == "by bytes" {
-				continue
-			}
-			_, ours := sameEvents(t, Protobuf, test.stream, reader, test.name+", "+way)
-			assert.Equal(t, test.ours, ours, "%s, %s", test.name, way)
-		}
+		compareFrames(t, Protobuf, test.name, test.stream, test.ours)
 	}
 }
 
@@ -458,7 +446,7 @@ func TestFramesProtobuf(t *testing.T) {
 func TestRandomStreamsProtobuf(t *testing.T) {
 	whole := protobufStream(t, podMessages(t, 3))
 	ours, total := 0, 0
-	for i := range uint64(200 * rounds()) {
+	for i := range uint64(200 * *rounds) {
 		r := rand.New(rand.NewPCG(i, 11))
 		data := bytes.Clone(whole)
 		if i > 0 {
@@ -489,7 +477,7 @@ func TestListsProtobuf(t *testing.T) {
 	}
 	assert.NoError(t, sameList(t, Protobuf, enveloped(t, &corev1.PodList{}, "PodList"), iotest.OneByteReader))
 	decoded := 0
-	for i := range uint64(2000 * rounds()) {
+	for i := range uint64(2000 * *rounds) {
 		r := rand.New(rand.NewPCG(i, 13))
 		data := damaged(r, bytes.Clone(whole), 1)
 		if err := sameList(t, Protobuf, data, iotest.HalfReader); err == nil {

@@ -6,16 +6,13 @@
 package decode
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -24,23 +21,7 @@ import (
 type population struct {
 	name   string
 	object func(i int) []byte
-	decode func(data []byte, o Options) error
-}
-
-// jsonInto returns a decoder from JSON into a T.
-func jsonInto[T any](t testing.TB) func([]byte, Options) error {
-	plan := planOf(t, reflect.TypeFor[T]())
-	return func(data []byte, o Options) error { return plan.JSON(data, new(T), o) }
-}
-
-func wireInto[T any](t testing.TB) func([]byte, Options) error {
-	plan := planOf(t, reflect.TypeFor[T]())
-	return func(data []byte, o Options) error { return plan.Protobuf(data, new(T), o) }
-}
-
-func unstructuredInto(data []byte, o Options) error {
-	_, err := Unstructured(data, o)
-	return err
+	d      format
 }
 
 // inDocument returns documents with a list whose first element is a unique string.
@@ -54,48 +35,31 @@ func inPod(format string) func(int) []byte {
 	return func(i int) []byte { return fmt.Appendf(nil, format, fmt.Sprintf("%016x", i)) }
 }
 
-// written returns the objects encoded in protobuf.
-func written[T any](t testing.TB, object func(int) []byte) func(int) []byte {
-	return func(i int) []byte {
-		into := new(T)
-		require.NoError(t, json.Unmarshal(object(i), into))
-		data, err := any(into).(interface{ Marshal() ([]byte, error) }).Marshal()
-		require.NoError(t, err)
-		return data
-	}
-}
-
 func populations(t testing.TB) []population {
 	ten := strings.Repeat(`,{"name":""}`, 10)
 	real := pods(t, 2000)
-	plain := func(i int) []byte { return real[i%len(real)] }
+	pods := func(i int) []byte { return real[i%len(real)] }
 	labels := inPod(`{"metadata":{"labels":{"a":"%s"}}}`)
 	many := inPod(`{"metadata":{"labels":{"a":"%s"` + manyMembers(100) + `}}}`)
 	texts := inPod(`{"metadata":{"finalizers":["%s"` + strings.Repeat(`,""`, 50) + `]}}`)
 	containers := inPod(`{"spec":{"containers":[{"name":"%s"}` + ten + `]}}`)
 	pointers := inPod(`{"spec":{"volumes":[{"name":"%s","secret":{},"configMap":{},"nfs":{},"iscsi":{},"projected":{},"csi":{},"downwardAPI":{},"azureFile":{},"quobyte":{},"rbd":{},"cinder":{},"flexVolume":{},"scaleIO":{},"storageos":{},"portworxVolume":{},"glusterfs":{},"cephfs":{},"fc":{}}]}}`)
-	return []population{
-		{"pods", plain, jsonInto[corev1.Pod](t)},
-		{"pods in protobuf", written[corev1.Pod](t, plain), wireInto[corev1.Pod](t)},
-		{"pods as documents", plain, unstructuredInto},
-		{"labels", labels, jsonInto[corev1.Pod](t)},
-		{"labels in protobuf", written[corev1.Pod](t, labels), wireInto[corev1.Pod](t)},
-		{"many labels", many, jsonInto[corev1.Pod](t)},
-		{"many labels in protobuf", written[corev1.Pod](t, many), wireInto[corev1.Pod](t)},
-		{"texts", texts, jsonInto[corev1.Pod](t)},
-		{"texts in protobuf", written[corev1.Pod](t, texts), wireInto[corev1.Pod](t)},
-		{"containers", containers, jsonInto[corev1.Pod](t)},
-		{"containers in protobuf", written[corev1.Pod](t, containers), wireInto[corev1.Pod](t)},
-		{"pointers", pointers, jsonInto[corev1.Pod](t)},
-		{"pointers in protobuf", written[corev1.Pod](t, pointers), wireInto[corev1.Pod](t)},
-		{"empty objects", inDocument(strings.Repeat(`{},`, 50) + `1`), unstructuredInto},
-		{"empty lists", inDocument(strings.Repeat(`[],`, 50) + `1`), unstructuredInto},
-		{"small objects", inDocument(strings.Repeat(`{"a":1},`, 50) + `1`), unstructuredInto},
-		{"small lists", inDocument(strings.Repeat(`[1],`, 50) + `1`), unstructuredInto},
-		{"numbers", inDocument(strings.Repeat(`0.1,300,`, 50) + `1`), unstructuredInto},
-		{"large objects", inDocument(`{"a":""` + manyMembers(1000) + `}`), unstructuredInto},
-		{"nulls", inDocument(strings.Repeat(`null,`, 50) + `1`), unstructuredInto},
+	list := []population{
+		{"pods", pods, inDocuments},
+		{"empty objects", inDocument(strings.Repeat(`{},`, 50) + `1`), inDocuments},
+		{"empty lists", inDocument(strings.Repeat(`[],`, 50) + `1`), inDocuments},
+		{"small objects", inDocument(strings.Repeat(`{"a":1},`, 50) + `1`), inDocuments},
+		{"small lists", inDocument(strings.Repeat(`[1],`, 50) + `1`), inDocuments},
+		{"numbers", inDocument(strings.Repeat(`0.1,300,`, 50) + `1`), inDocuments},
+		{"large objects", inDocument(`{"a":""` + manyMembers(1000) + `}`), inDocuments},
+		{"nulls", inDocument(strings.Repeat(`null,`, 50) + `1`), inDocuments},
 	}
+	for name, object := range map[string]func(int) []byte{
+		"pods": pods, "labels": labels, "many labels": many, "texts": texts, "containers": containers, "pointers": pointers,
+	} {
+		list = append(list, population{name, object, inJSON}, population{name, object, inProtobuf})
+	}
+	return list
 }
 
 func manyMembers(n int) string {
@@ -126,14 +90,14 @@ func TestPartsTakeWhatTheySay(t *testing.T) {
 	testkit.AtNight(t)
 	const limit = 4 << 20
 	for _, p := range populations(t) {
-		t.Run(p.name, func(t *testing.T) {
+		t.Run(p.name+" in "+p.d.name, func(t *testing.T) {
 			fill := func() *Parts {
 				table := NewParts(limit)
 				o := Options{Share: NewSharing(table)}
 				for i := 0; i < 100_000 && table.Status().Entered < 20_000 && table.Status().Bytes < limit*9/10; i++ {
-					data := p.object(i)
+					data := p.d.pod(t, string(p.object(i)))
 					for range 2 {
-						require.NoError(t, p.decode(data, o))
+						p.d.decoded(t, podType, data, o)
 						o.Share = NewSharing(table)
 					}
 				}

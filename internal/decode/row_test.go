@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/kinformer/cache/internal/decode/proto"
 )
 
 // changer makes random new versions of objects.
@@ -92,9 +91,8 @@ func TestUpdates(t *testing.T) {
 		}
 		c.fill.Fill(object)
 		var former Former
-		for range 12 * rounds() {
-			data, err := object.(message).Marshal()
-			require.NoError(t, err)
+		for range 12 * *rounds {
+			data := encoded(t, object.(message))
 			for range 2 {
 				updated(t, kind, brokenMessage(c.r, data), former)
 			}
@@ -121,8 +119,7 @@ func updated(t *testing.T, kind reflect.Type, data []byte, former Former) Former
 		require.ErrorIs(t, plain, ErrGiveUp)
 		return Former{}
 	}
-	wanted := reflect.New(kind).Interface()
-	require.NoError(t, wanted.(message).Unmarshal(data))
+	wanted := protobufOfClients(t, kind, data)
 	if !reflect.DeepEqual(wanted, got) {
 		require.Equal(t, wanted, got, "%v", kind)
 		require.Fail(t, "not deeply equal", "%v", kind)
@@ -147,50 +144,24 @@ func updatedPod() (first, second *corev1.Pod) {
 	return first, second
 }
 
-func encoded(t *testing.T, object message) []byte {
-	data, err := object.Marshal()
+// update decodes a pod with a former version.
+func update(t *testing.T, pod *corev1.Pod, former Former, o Options) (*corev1.Pod, Former) {
+	t.Helper()
+	got := new(corev1.Pod)
+	row, err := planOf(t, podType).Update(encoded(t, pod), got, former, o)
 	require.NoError(t, err)
-	return data
+	return got, Former{Object: got, Row: row}
 }
 
 // TestUpdateTakesOver checks that an update shares the unchanged parts, and no others.
 func TestUpdateTakesOver(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[1].Image = "another"
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	var a, b corev1.Pod
-	row, err := plan.Update(encoded(t, first), &a, Former{}, Options{})
-	require.NoError(t, err)
-	next, err := plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, Options{})
-	require.NoError(t, err)
-	assert.Equal(t, reflect.ValueOf(a.Labels).Pointer(), reflect.ValueOf(b.Labels).Pointer())
-	assert.Same(t, &a.Spec.Containers[0].Command[0], &b.Spec.Containers[0].Command[0])
-	assert.NotSame(t, &a.Spec.Containers[1].Command[0], &b.Spec.Containers[1].Command[0])
-	assert.Same(t, &a.Spec.Containers[2].Command[0], &b.Spec.Containers[2].Command[0])
-	assert.Equal(t, second, &b)
-	assert.Less(t, len(next), 50, "words")
-}
-
-// TestUpdateOfWritten checks that a modification of the former object is reported, and is not in
-// the new version.
-func TestUpdateOfWritten(t *testing.T) {
-	first, second := updatedPod()
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	var a, b corev1.Pod
-	var written []*Written
-	share := NewSharing(NewParts(1 << 20)).Report(func(w *Written) {
-		if w != nil {
-			written = append(written, w)
-		}
-	})
-	row, err := plan.Update(encoded(t, first), &a, Former{}, Options{Share: share})
-	require.NoError(t, err)
-	a.Spec.Containers[0].Command[0] = "written"
-	_, err = plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, Options{Share: share, Checks: true})
-	require.NoError(t, err)
-	assert.Equal(t, second, &b)
-	require.Len(t, written, 1)
-	assert.Equal(t, "Pod.spec", written[0].In)
+	a, former := update(t, first, Former{}, Options{})
+	b, next := update(t, second, former, Options{})
+	assert.Equal(t, []string{".ObjectMeta.Labels", ".Spec.Containers[0].Command", ".Spec.Containers[2].Command"}, sharedBy(a, b))
+	assert.Equal(t, second, b)
+	assert.Less(t, len(next.Row), 50, "words")
 }
 
 // TestUpdateOfTrimmed checks that a list which was removed from a former object, or shortened, is
@@ -198,16 +169,12 @@ func TestUpdateOfWritten(t *testing.T) {
 func TestUpdateOfTrimmed(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.NodeName = "node"
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	var a, b corev1.Pod
-	row, err := plan.Update(encoded(t, first), &a, Former{}, Options{})
-	require.NoError(t, err)
+	a, former := update(t, first, Former{}, Options{})
 	second.Spec.Containers[0].Image = "another"
 	for _, left := range [][]corev1.Container{nil, a.Spec.Containers[:1]} {
-		a.Spec.Containers, b = left, corev1.Pod{}
-		_, err = plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, Options{})
-		require.NoError(t, err)
-		assert.Equal(t, second, &b)
+		a.Spec.Containers = left
+		b, _ := update(t, second, former, Options{})
+		assert.Equal(t, second, b)
 	}
 }
 
@@ -220,23 +187,17 @@ func TestUpdateOfQuantities(t *testing.T) {
 			pod.Spec.Containers[i].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse(amount)}
 		}
 	}
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	former := Former{}
 	for round := range 3 {
-		var a corev1.Pod
-		row, err := plan.Update(encoded(t, first), &a, former, Options{})
-		require.NoError(t, err)
-		former = Former{Object: &a, Row: row}
-		if round == 0 {
+		var a *corev1.Pod
+		if a, former = update(t, first, former, Options{}); round == 0 {
 			continue // the first row does not show which element it is
 		}
 		for _, pod := range []*corev1.Pod{first, second} {
-			var b corev1.Pod
-			_, err = plan.Update(encoded(t, pod), &b, former, Options{})
-			require.NoError(t, err)
+			b, _ := update(t, pod, former, Options{})
 			for i, isShared := range []bool{false, true, true} {
-				is := reflect.ValueOf(a.Spec.Containers[i].Resources.Limits).Pointer() == reflect.ValueOf(b.Spec.Containers[i].Resources.Limits).Pointer()
-				assert.Equal(t, isShared, is, "container %d", i)
+				limits := fmt.Sprintf(".Spec.Containers[%d].Resources.Limits", i)
+				assert.Equal(t, isShared, slices.Contains(sharedBy(a, b), limits), limits)
 			}
 		}
 	}
@@ -258,7 +219,6 @@ func TestUpdateMatchesElements(t *testing.T) {
 		}
 		return names
 	}
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	for name, c := range map[string]struct {
 		before, after []int
 		taken         int
@@ -279,11 +239,8 @@ func TestUpdateMatchesElements(t *testing.T) {
 		"twice":                    {span(0, 10), append(span(0, 10), span(0, 10)...), 10},
 		"every second one changed": {span(0, 6), []int{0, 10, 2, 11, 4, 12}, 3},
 	} {
-		var a, b corev1.Pod
-		row, err := plan.Update(encoded(t, list(c.before...)), &a, Former{}, Options{})
-		require.NoError(t, err)
-		_, err = plan.Update(encoded(t, list(c.after...)), &b, Former{Object: &a, Row: row}, Options{})
-		require.NoError(t, err)
+		a, former := update(t, list(c.before...), Former{}, Options{})
+		b, _ := update(t, list(c.after...), former, Options{})
 		taken := 0
 		for i := range b.Spec.Containers {
 			for j := range a.Spec.Containers {
@@ -292,7 +249,7 @@ func TestUpdateMatchesElements(t *testing.T) {
 				}
 			}
 		}
-		assert.Equal(t, list(c.after...), &b, name)
+		assert.Equal(t, list(c.after...), b, name)
 		assert.Equal(t, c.taken, taken, name)
 	}
 }
@@ -303,7 +260,6 @@ const farthestElement = 16
 // TestUpdateOfDropped checks that metadata which Trim removed from the former object is not taken
 // for a modification, and that a modification of the same field is found.
 func TestUpdateOfDropped(t *testing.T) {
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
 	for name, paths := range map[string][]string{
 		"all":         {"metadata.managedFields", "metadata.annotations[a]", "metadata.annotations[b]"},
 		"one":         {"metadata.annotations[a]"},
@@ -322,25 +278,17 @@ func TestUpdateOfDropped(t *testing.T) {
 				first.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "one"}, {Manager: "two"}}
 				second := first.DeepCopy()
 				next(second)
-				var a, b corev1.Pod
-				written := 0
-				share := NewSharing(NewParts(1 << 20)).Report(func(w *Written) {
-					if w != nil {
-						written++
-					}
-				})
-				row, err := plan.Update(encoded(t, first), &a, Former{}, Options{})
-				require.NoError(t, err)
-				drop.Trim(&a)
+				a, former := update(t, first, Former{}, Options{})
+				drop.Trim(a)
 				if against {
 					a.Annotations = map[string]string{"against": "the rule"}
 				}
-				_, err = plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, Options{Share: share, Checks: true, Trim: func(m *metav1.ObjectMeta) { drop.Trim(m) }})
-				require.NoError(t, err)
-				drop.Trim(&b)
+				w := newWatched()
+				b, _ := update(t, second, former, Options{Share: w.sharing(), Checks: true, Trim: func(m *metav1.ObjectMeta) { drop.Trim(m) }})
+				drop.Trim(b)
 				drop.Trim(second)
-				assert.Equal(t, second, &b, name)
-				assert.Equal(t, against, written > 0, "%s, %s", name, change)
+				assert.Equal(t, second, b, name)
+				assert.Equal(t, against, len(w.written) > 0, "%s, %s", name, change)
 			}
 		}
 	}
@@ -351,18 +299,13 @@ func TestUpdateOfDropped(t *testing.T) {
 func TestUpdatesShareWhatHasChanged(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[0].Args = []string{"another argument", "and one more"}
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	parts := NewParts(1 << 20)
-	o := Options{Intern: NewIntern(1 << 20), Share: NewSharing(parts)}
-	var a corev1.Pod
-	row, err := plan.Update(encoded(t, first), &a, Former{}, o)
-	require.NoError(t, err)
+	o := Options{Intern: NewIntern(1 << 20), Share: newWatched().sharing()}
+	_, former := update(t, first, Former{}, o)
 	texts := o.Intern.Status().Misses
-	var updated [3]corev1.Pod // the second one adds the part to the table, the third one finds it
+	var updated [3]*corev1.Pod // the second one adds the part to the table, the third one finds it
 	for i := range updated {
-		_, err = plan.Update(encoded(t, second), &updated[i], Former{Object: &a, Row: row}, o)
-		require.NoError(t, err)
-		assert.Equal(t, second, &updated[i])
+		updated[i], _ = update(t, second, former, o)
+		assert.Equal(t, second, updated[i])
 		if i == 0 {
 			assert.Less(t, o.Intern.Status().Misses, 2*texts)
 		}
@@ -374,62 +317,51 @@ func TestUpdatesShareWhatHasChanged(t *testing.T) {
 // lookups for whole objects.
 func TestUpdatesDoNotEndSharing(t *testing.T) {
 	first, second := updatedPod()
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	parts := NewParts(1 << 20)
-	o := Options{Share: NewSharing(parts)}
-	former := Former{Object: &corev1.Pod{}}
-	row, err := plan.Update(encoded(t, first), former.Object, Former{}, o)
-	require.NoError(t, err)
-	former.Row = row
+	w := newWatched()
+	o := Options{Share: w.sharing()}
+	_, former := update(t, first, Former{}, o)
 	for i := range 64 {
 		second.Annotations = map[string]string{"a": strings.Repeat(string(rune('a'+i)), 64<<10)}
-		_, err = plan.Update(encoded(t, second), &corev1.Pod{}, former, o)
-		require.NoError(t, err)
+		update(t, second, former, o)
 	}
-	asked := parts.Status().Misses
-	_, err = plan.Update(encoded(t, first), &corev1.Pod{}, Former{}, o)
-	require.NoError(t, err)
-	assert.Greater(t, parts.Status().Misses+parts.Status().Hits, asked, "no longer looked for")
+	asked := w.table.Status().Misses
+	update(t, first, Former{}, o)
+	assert.Greater(t, w.table.Status().Misses+w.table.Status().Hits, asked, "no longer looked for")
 }
 
-// TestUpdateChecksElements checks that a modified element of a changed list is found and empties
-// the table, which may have it too, and that unmodified elements are reported as correct.
-func TestUpdateChecksElements(t *testing.T) {
-	first, second := updatedPod()
-	second.Spec.Containers[1].Image = "another"
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	for _, against := range []bool{false, true} {
-		right, written, table := 0, []string(nil), NewParts(1<<20)
-		share := NewSharing(table).Report(func(w *Written) {
-			if w == nil {
-				right++
-			} else {
-				written = append(written, w.In)
+// TestUpdateChecks checks that a modified part, or element of a changed list, is found and empties
+// the table, which may have it too, that it is not in the new version, and that unmodified ones are
+// reported as correct.
+func TestUpdateChecks(t *testing.T) {
+	for _, c := range []struct {
+		in, image string
+		right     int // the least number of unmodified parts
+	}{{"Pod.spec", "image", 1}, {"PodSpec.containers", "another", 5}} {
+		for _, against := range []bool{false, true} {
+			first, second := updatedPod()
+			second.Spec.Containers[1].Image = c.image
+			w := newWatched()
+			var a *corev1.Pod
+			var former Former
+			for range 3 {
+				a, former = update(t, first, Former{}, Options{Share: w.sharing()})
 			}
-		})
-		var row Row
-		var a, b corev1.Pod
-		for range 3 {
-			var err error
-			a = corev1.Pod{}
-			row, err = plan.Update(encoded(t, first), &a, Former{}, Options{Share: share})
-			require.NoError(t, err)
-		}
-		require.NotZero(t, table.Status().Entries)
-		right = 0
-		if against {
-			a.Spec.Containers[2].Image = "against the rule"
-		}
-		_, err := plan.Update(encoded(t, second), &b, Former{Object: &a, Row: row}, Options{Share: share, Checks: true})
-		require.NoError(t, err)
-		assert.Equal(t, second, &b)
-		if against {
-			assert.Equal(t, []string{"PodSpec.containers"}, written)
-			assert.Zero(t, table.Status().Entries)
-		} else {
-			assert.Empty(t, written)
-			assert.Greater(t, right, 4)
-			assert.NotZero(t, table.Status().Entries)
+			require.NotZero(t, w.table.Status().Entries)
+			w.right = 0
+			if against {
+				a.Spec.Containers[2].Image = "against the rule"
+			}
+			b, _ := update(t, second, former, Options{Share: w.sharing(), Checks: true})
+			assert.Equal(t, second, b)
+			if against {
+				require.Len(t, w.written, 1)
+				assert.Equal(t, c.in, w.written[0].In)
+				assert.Zero(t, w.table.Status().Entries)
+				continue
+			}
+			assert.Empty(t, w.written)
+			assert.NotZero(t, w.table.Status().Entries)
+			assert.GreaterOrEqual(t, w.right, c.right)
 		}
 	}
 }
@@ -439,23 +371,14 @@ func TestUpdateChecksElements(t *testing.T) {
 func TestUpdateBehindWritten(t *testing.T) {
 	first, second := updatedPod()
 	second.ResourceVersion = first.ResourceVersion
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	data, next := encoded(t, first), encoded(t, second)
-	found := 0
-	share := NewSharing(NewParts(1 << 20)).Report(func(w *Written) {
-		if w != nil && w.In == "Pod.spec" {
-			found++
-		}
-	})
+	w := newWatched()
+	o := Options{Share: w.sharing()}
 	for range 100 * 1024 {
-		var a, b corev1.Pod
-		row, err := plan.Update(data, &a, Former{}, Options{})
-		require.NoError(t, err)
+		a, former := update(t, first, Former{}, Options{})
 		a.Annotations, a.Spec.NodeName = map[string]string{"against": "the rule"}, "against the rule"
-		_, err = plan.Update(next, &b, Former{Object: &a, Row: row}, Options{Share: share})
-		require.NoError(t, err)
-		if found > 0 {
-			assert.Equal(t, second, &b)
+		b, _ := update(t, second, former, o)
+		if slices.ContainsFunc(w.written, func(part *Written) bool { return part.In == "Pod.spec" }) {
+			assert.Equal(t, second, b)
 			return
 		}
 	}
@@ -466,75 +389,68 @@ func TestUpdateBehindWritten(t *testing.T) {
 // that the fields of one message are not used for another.
 func TestUpdateOfOthers(t *testing.T) {
 	first, second := updatedPod()
-	plan := planOf(t, reflect.TypeFor[corev1.Pod]())
-	var a, b corev1.Pod
-	row, err := plan.Update(encoded(t, first), &a, Former{}, Options{})
-	require.NoError(t, err)
+	_, former := update(t, first, Former{}, Options{})
 	for _, other := range []any{&corev1.Node{}, (*corev1.Pod)(nil), "", nil} {
-		b = corev1.Pod{}
-		_, err = plan.Update(encoded(t, second), &b, Former{Object: other, Row: row}, Options{})
-		require.NoError(t, err)
-		assert.Equal(t, second, &b)
+		b, _ := update(t, second, Former{Object: other, Row: former.Row}, Options{})
+		assert.Equal(t, second, b)
 	}
-	a, b = corev1.Pod{}, corev1.Pod{}
-	row, err = plan.Update([]byte("\x12\x03\x1a\x01x"), &a, Former{}, Options{})
+	var a, b corev1.Pod
+	row, err := planOf(t, podType).Update([]byte("\x12\x03\x1a\x01x"), &a, Former{}, Options{})
 	require.NoError(t, err)
 	require.EqualValues(t, "x", a.Spec.RestartPolicy)
-	_, err = plan.Update([]byte("\x0a\x03\x1a\x01x"), &b, Former{Object: &a, Row: row}, Options{})
+	_, err = planOf(t, podType).Update([]byte("\x0a\x03\x1a\x01x"), &b, Former{Object: &a, Row: row}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "x", b.Namespace)
 }
 
-// TestUID checks that the UID is found where servers write it, and nowhere else.
+// TestUID checks that the UID is found in a message where servers write it, and nowhere else, and in
+// a document at any position in the metadata, if it is plain.
 func TestUID(t *testing.T) {
-	pod, _ := updatedPod()
-	for data, uid := range map[string]string{
-		string(encoded(t, pod)):             "u",
-		string(encoded(t, &corev1.Pod{})):   "",
-		"":                                  "",
-		"\x0a":                              "",
-		"\x0a\x05\x2a\x01u":                 "", // cut
-		"\x0a\x03\x2a\x02u":                 "",
-		"\x0a\x03\x2a\x01u":                 "u",
-		"\x0a\x06\x0a\x01n\x2a\x01u":        "u",
-		"\x0a\x06\x32\x01v\x2a\x01u":        "",
-		"\x12\x00\x0a\x03\x2a\x01u":         "",
-		"\x0a\x00\x0a\x03\x2a\x01u":         "",
-		"\x0a\x02\x28\x01":                  "",
-		"\x0a\x05\x2a\x01u\x2a\x00":         "u",
-		"\x0a\x00\x2a\x01u":                 "",
-		string([]byte{0x0a, 2, 0x0b, 0x2a}): "",
-	} {
-		assert.Equal(t, uid, string(proto.UID([]byte(data))), "%q", data)
-	}
-}
-
-// TestUIDOfJSON checks that the UID is found at any position in the metadata, if it is plain.
-func TestUIDOfJSON(t *testing.T) {
 	pod, _ := updatedPod()
 	whole, err := json.Marshal(pod)
 	require.NoError(t, err)
-	for data, uid := range map[string]string{
-		string(whole):                           "u",
-		"":                                      "",
-		"null":                                  "",
-		"{}":                                    "",
-		`{"metadata":{}}`:                       "",
-		`{"metadata":null}`:                     "",
-		`{"metadata":"uid"}`:                    "",
-		`{"uid":"u"}`:                           "",
-		`{"metadata":{"uid":1}}`:                "",
-		`{"metadata":{"uid":""}}`:               "",
-		`{"metadata":{"uid":"u"`:                "u", // the rest is not read
-		`{"metadata":{"uid":"u`:                 "",
-		`{"metadata":{"uid":"\u0075"}}`:         "",
-		`{"metadata":{"uid":"ü"}}`:              "",
-		`{"metadata":{"name":"uid","uid":"u"}}`: "u",
-		` { "spec" : {"metadata":{"uid":"x"}} , "metadata" : { "uid" : "u" } }`: "u",
-		`{"metadata":{"labels":{"uid":"x"},"uid":"u"}}`:                         "u",
-		`{"metadata":{"labels":{"uid":"x"}},"uid":"u"}`:                         "",
-		`{"metadata":{"labels":[,"uid":"u"}}`:                                   "",
+	for e, uids := range map[Encoding]map[string]string{
+		Protobuf: {
+			string(encoded(t, pod)):             "u",
+			string(encoded(t, &corev1.Pod{})):   "",
+			"":                                  "",
+			"\x0a":                              "",
+			"\x0a\x05\x2a\x01u":                 "", // cut
+			"\x0a\x03\x2a\x02u":                 "",
+			"\x0a\x03\x2a\x01u":                 "u",
+			"\x0a\x06\x0a\x01n\x2a\x01u":        "u",
+			"\x0a\x06\x32\x01v\x2a\x01u":        "",
+			"\x12\x00\x0a\x03\x2a\x01u":         "",
+			"\x0a\x00\x0a\x03\x2a\x01u":         "",
+			"\x0a\x02\x28\x01":                  "",
+			"\x0a\x05\x2a\x01u\x2a\x00":         "u",
+			"\x0a\x00\x2a\x01u":                 "",
+			string([]byte{0x0a, 2, 0x0b, 0x2a}): "",
+		},
+		JSON: {
+			string(whole):                           "u",
+			"":                                      "",
+			"null":                                  "",
+			"{}":                                    "",
+			`{"metadata":{}}`:                       "",
+			`{"metadata":null}`:                     "",
+			`{"metadata":"uid"}`:                    "",
+			`{"uid":"u"}`:                           "",
+			`{"metadata":{"uid":1}}`:                "",
+			`{"metadata":{"uid":""}}`:               "",
+			`{"metadata":{"uid":"u"`:                "u", // the rest is not read
+			`{"metadata":{"uid":"u`:                 "",
+			`{"metadata":{"uid":"\u0075"}}`:         "",
+			`{"metadata":{"uid":"ü"}}`:              "",
+			`{"metadata":{"name":"uid","uid":"u"}}`: "u",
+			` { "spec" : {"metadata":{"uid":"x"}} , "metadata" : { "uid" : "u" } }`: "u",
+			`{"metadata":{"labels":{"uid":"x"},"uid":"u"}}`:                         "u",
+			`{"metadata":{"labels":{"uid":"x"}},"uid":"u"}`:                         "",
+			`{"metadata":{"labels":[,"uid":"u"}}`:                                   "",
+		},
 	} {
-		assert.Equal(t, uid, string(UID([]byte(data), JSON)), "%q", data)
+		for data, uid := range uids {
+			assert.Equal(t, uid, string(UID([]byte(data), e)), "%v: %q", e, data)
+		}
 	}
 }

@@ -63,18 +63,15 @@ func TestTextsOfAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
-// TestForeignStatusesAreNotQuoted checks a Status whose cause says that it does not come from a
-// server, but whose message does not have the expected form.
-func TestForeignStatusesAreNotQuoted(t *testing.T) {
-	err := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
-	err.ErrStatus.Message = "the server says, " + testkit.Secret
-	assert.EqualError(t, RedactedAnswer(err), "status 500 (InternalError): 7 bytes of text that are not shown")
-}
-
-// TestBrokenHTTPIsNotQuoted checks the error of a transport for a response that is not HTTP.
-func TestBrokenHTTPIsNotQuoted(t *testing.T) {
-	err := &url.Error{Op: "Get", URL: "https://host/api", Err: fmt.Errorf("malformed HTTP response %q", testkit.Secret)}
-	assert.EqualError(t, RedactedAnswer(err), `Get "https://host/api": malformed HTTP response "..."`)
+// TestForeignTextsAreNotQuoted checks a Status whose cause says that it does not come from a server,
+// but whose message does not have the expected form, and the error of a transport for a response that
+// is not HTTP.
+func TestForeignTextsAreNotQuoted(t *testing.T) {
+	status := apierrors.NewGenericServerResponse(500, http.MethodGet, schema.GroupResource{}, "", testkit.Secret, 0, true)
+	status.ErrStatus.Message = "the server says, " + testkit.Secret
+	assert.EqualError(t, RedactedAnswer(status), "status 500 (InternalError): 7 bytes of text that are not shown")
+	broken := &url.Error{Op: "Get", URL: "https://host/api", Err: fmt.Errorf("malformed HTTP response %q", testkit.Secret)}
+	assert.EqualError(t, RedactedAnswer(broken), `Get "https://host/api": malformed HTTP response "..."`)
 }
 
 // TestKeyErrorsDoNotQuote checks the KeyError of a store, alone and wrapped in other errors.

@@ -105,12 +105,6 @@ func TestCursorsReadEverythingOnceInOrder(t *testing.T) {
 	})
 }
 
-func TestZeroCursorReadsNothing(t *testing.T) {
-	var c Cursor[int]
-	assert.Empty(t, c.Peek())
-	assert.False(t, c.InLog())
-}
-
 // appendObject appends a pointer to a new object and returns a weak pointer to it.
 func appendObject(log *Log[*[64]byte]) weak.Pointer[[64]byte] {
 	object := new([64]byte)
@@ -132,6 +126,8 @@ func TestNobodyReadsNothingIsKept(t *testing.T) {
 			log := &Log[*[64]byte]{Spare: spare}
 			unheard := appendObject(log)
 			var c Cursor[*[64]byte]
+			assert.Empty(t, c.Peek())
+			assert.False(t, c.InLog())
 			c.Enter(log)
 			heard := appendObject(log)
 			c.Skip(len(c.Peek()))
@@ -207,29 +203,6 @@ func TestReadersWhileTheWriterWrites(t *testing.T) {
 	}
 	group.Wait()
 	assert.Zero(t, log.Cursors())
-}
-
-// TestASegmentFillsUpBetweenTwoLooks checks a reader that finds no entry in its segment and then a
-// successor. It must look again, because the segment may have been filled in between.
-func TestASegmentFillsUpBetweenTwoLooks(t *testing.T) {
-	log := &Log[int]{}
-	var c Cursor[int]
-	c.Enter(log)
-	log.Append([]int{1})
-	c.Skip(len(c.Peek()))
-	assert.Empty(t, c.Peek(), "nothing more")
-	rest := make([]int, SegmentSize)
-	for i := range rest {
-		rest[i] = 2 + i
-	}
-	log.Append(rest)
-	assert.True(t, c.advance())
-	var got []int
-	for len(c.Peek()) > 0 {
-		got = append(got, c.Peek()...)
-		c.Skip(len(c.Peek()))
-	}
-	assert.Equal(t, rest, got)
 }
 
 // TestSegmentsAreUsedAgain checks that a segment is reused when the last cursor has left it.

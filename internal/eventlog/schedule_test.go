@@ -175,32 +175,25 @@ type config struct {
 	start func(r *rig) []func()
 }
 
-// finish removes cursors whose readers have ended.
-func finish(cursors ...*cursor) {
-	for _, c := range cursors {
-		c.leave(false)
-	}
-}
-
 var configs = []config{
 	{name: "a reader", start: func(r *rig) []func() {
 		c := r.entered(0)
-		return []func(){r.logs[0].write(1, 2, 2), func() { c.read(1, 2, 2, 2); finish(c) }}
+		return []func(){r.logs[0].write(1, 2, 2), func() { c.read(1, 2, 2, 2); c.leave(false) }}
 	}},
 	{name: "two readers", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(0)
 		return []func(){r.logs[0].write(3, 2),
-			func() { a.read(2, 2, 2); finish(a) }, func() { b.read(2, 1, 2); finish(b) }}
+			func() { a.read(2, 2, 2); a.leave(false) }, func() { b.read(2, 1, 2); b.leave(false) }}
 	}},
 	{name: "a reader that stays behind", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(0)
 		r.logs[0].write(5)()
-		return []func(){r.logs[0].write(2), func() { a.read(2, 2, 2, 2); finish(a) }, func() { finish(b) }}
+		return []func(){r.logs[0].write(2), func() { a.read(2, 2, 2, 2); a.leave(false) }, func() { b.leave(false) }}
 	}},
 	{name: "a reader that comes late", start: func(r *rig) []func() {
 		a, b := r.entered(0), r.cursor(0)
 		return []func(){r.logs[0].write(1, 1, 2),
-			func() { a.read(2, 2); finish(a) }, func() { b.enter(); b.read(2, 2); finish(b) }}
+			func() { a.read(2, 2); a.leave(false) }, func() { b.enter(); b.read(2, 2); b.leave(false) }}
 	}},
 	{name: "readers that come and go", start: func(r *rig) []func() {
 		come := func() {
@@ -208,7 +201,7 @@ var configs = []config{
 			for range 2 {
 				c.enter()
 				c.read(2)
-				finish(c)
+				c.leave(false)
 			}
 		}
 		return []func(){r.logs[0].write(2, 3), come, come}
@@ -222,13 +215,13 @@ var configs = []config{
 		a, b := r.entered(0), r.entered(0)
 		r.logs[0].write(2)()
 		return []func(){func() { r.logs[0].write(2)(); a.leave(true) },
-			func() { a.read(2, 2) }, func() { b.read(2, 2); finish(b) }}
+			func() { a.read(2, 2) }, func() { b.read(2, 2); b.leave(false) }}
 	}},
 	{name: "two logs with the same spare segments", logs: 2, start: func(r *rig) []func() {
 		a, b := r.entered(0), r.entered(1)
 		r.logs[0].write(3)()
 		return []func(){r.logs[1].write(3, 2),
-			func() { a.read(2, 2); finish(a) }, func() { b.read(2, 2); finish(b) }}
+			func() { a.read(2, 2); a.leave(false) }, func() { b.read(2, 2); b.leave(false) }}
 	}},
 }
 

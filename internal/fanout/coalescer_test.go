@@ -122,70 +122,59 @@ func checkCoalescer(t require.TestingT, q *coalescer) {
 	}
 }
 
-// coalescerModel is a coalescer between a store and a handler.
-type coalescerModel struct {
-	q       *coalescer
-	handler *testkit.Mirror
-	store   map[string]*corev1.Pod
-	version int
-}
-
-func (m *coalescerModel) fresh(name, uid string) *corev1.Pod {
-	m.version++
-	return testkit.PodOf(name, fmt.Sprint(m.version), uid)
-}
-
+// TestCoalescedHandlerEndsWithTheStore has a coalescer between a store and a handler.
 func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := coalescerModel{q: newCoalescer(), handler: testkit.NewMirror(), store: map[string]*corev1.Pod{}}
-		m.handler.SameUID = true
+		q, handler, store, version := newCoalescer(), testkit.NewMirror(), map[string]*corev1.Pod{}, 0
+		handler.SameUID = true
 		name := func(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name") }
 		uid := func(t *rapid.T) string { return rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "uid") }
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				key := name(t)
-				obj := m.fresh(key, uid(t))
-				if old := m.store[key]; old != nil {
-					m.q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: old, New: obj})
+				version++
+				obj := testkit.PodOf(key, fmt.Sprint(version), uid(t))
+				if old := store[key]; old != nil {
+					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: old, New: obj})
 				} else {
-					m.q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: rapid.Bool().Draw(t, "initial")})
+					q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: rapid.Bool().Draw(t, "initial")})
 				}
-				m.store[key] = obj
+				store[key] = obj
 			},
 			"delete": func(t *rapid.T) {
 				key := name(t)
-				old := m.store[key]
+				old := store[key]
 				if old == nil {
 					t.Skip("not there")
 				}
-				delete(m.store, key)
+				delete(store, key)
 				var last any = old
 				if rapid.Bool().Draw(t, "unknown") {
 					last = clientgo.DeletedFinalStateUnknown{Key: key, Obj: old}
 				}
-				m.q.add(event.Change{Kind: event.ChangeDelete, Key: key, Old: last})
+				q.add(event.Change{Kind: event.ChangeDelete, Key: key, Old: last})
 			},
 			"resync": func(*rapid.T) {
-				for key, obj := range m.store {
-					m.q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: obj, New: obj, Resync: true})
+				for key, obj := range store {
+					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: obj, New: obj, Resync: true})
 				}
 			},
 			"deliver": func(*rapid.T) {
-				if c, ok := m.q.pop(); ok {
-					call(&c, m.handler)
+				if c, ok := q.pop(); ok {
+					call(&c, handler)
 				}
 			},
 			"": func(t *rapid.T) {
-				checkCoalescer(t, m.q)
-				require.LessOrEqual(t, m.q.len(), 2*3)
+				checkCoalescer(t, q)
+				require.LessOrEqual(t, q.len(), 2*3)
 			},
 		})
-		for c, ok := m.q.pop(); ok; c, ok = m.q.pop() {
-			call(&c, m.handler)
+		for c, ok := q.pop(); ok; c, ok = q.pop() {
+			call(&c, handler)
 		}
-		known, problems, _ := m.handler.State()
+		known, problems, _ := handler.State()
 		require.Empty(t, problems)
-		require.Equal(t, testkit.StateOfPods(maps.Values(m.store)), known)
+		require.Equal(t, testkit.StateOfPods(maps.Values(store)), known)
 	})
 }
 

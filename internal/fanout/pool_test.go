@@ -10,11 +10,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -29,51 +27,6 @@ import (
 func workersAtWork() int {
 	stacks := make([]byte, 1<<20)
 	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("(*pool).workOn("))
-}
-
-// TestRemovedHandlerKeepsNoObject checks that a removed handler keeps neither the last delivered
-// object nor undelivered ones alive, even if the registration is kept.
-func TestRemovedHandlerKeepsNoObject(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		release := make(chan struct{})
-		var registrations []*Listener
-		for _, handler := range []clientgo.ResourceEventHandler{nothing, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { <-release }}} {
-			registrations = append(registrations, newTestListener(t, p, handler))
-			p.Add(registrations[len(registrations)-1], givenSnapshot(nil))
-		}
-		var objects [][2]weak.Pointer[corev1.Pod]
-		for range 5 {
-			objects = append(objects, distributeUpdate(p))
-		}
-		synctest.Wait()
-		assert.NotZero(t, countAlive(objects))
-		for _, registration := range registrations {
-			p.Remove(registration)
-		}
-		close(release)
-		synctest.Wait()
-		assert.Zero(t, countAlive(objects))
-		runtime.KeepAlive(registrations)
-	})
-}
-
-// TestAllHandlersMayRunAtOnce checks that a call may wait for calls of all other handlers.
-func TestAllHandlersMayRunAtOnce(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		const handlers = 64
-		entered, all := make(chan struct{}, handlers), make(chan struct{})
-		for range handlers {
-			p.Add(newTestListener(t, p, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
-				entered <- struct{}{}
-				<-all
-			}}), givenSnapshot(nil))
-		}
-		distributeUpdate(p)
-		for range handlers {
-			<-entered
-		}
-		close(all)
-	})
 }
 
 // TestQuickHandlersShareAGoroutine checks that one worker makes all calls if none blocks. Workers
@@ -126,75 +79,6 @@ func TestReadyListStaysSmall(t *testing.T) {
 	for _, left := range w.ready[:cap(w.ready)] {
 		assert.Nil(t, left, "holds only ready consumers")
 	}
-}
-
-// TestBlockHandsOutEveryPlace checks that with blocking handlers, beside others that are stuck or
-// are added and removed, the source continues as soon as there is room for one event.
-func TestBlockHandsOutEveryPlace(t *testing.T) {
-	const updates = 300
-	for seed := range uint64(40) {
-		random := rand.New(rand.NewPCG(seed, 7))
-		inProcessorBubble(t, func(t *testing.T, p *Processor) {
-			stuck, release := make(chan struct{}), make(chan struct{})
-			p.Add(newTestListener(t, p, &testkit.Journal{On: func(string) { <-stuck }}), givenSnapshot(nil))
-			var heard [6]atomic.Int64
-			for i := range heard {
-				slow := random.IntN(2) == 0
-				handler := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
-					if n := heard[i].Add(1); n == updates/2 {
-						<-release
-					} else if slow {
-						runtime.Gosched()
-					}
-				}}
-				options := Options{Overflow: Block, Max: 1 + random.IntN(3), Parallel: 1 + random.IntN(2)}
-				p.Add(newTestListener(t, p, handler, options), givenSnapshot(nil))
-			}
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for i := range updates {
-					for room := 0; room == 0; {
-						var freed <-chan struct{}
-						if room, freed = p.Room(func() int { return 0 }); room == 0 {
-							<-freed
-						}
-					}
-					key := fmt.Sprint("ns/", i%5)
-					p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Key: key, Old: testkit.Pod("a", "1"), New: testkit.Pod("a", "2")}})
-				}
-			}()
-			synctest.Wait()
-			assert.False(t, isClosed(done), "some handlers are in a call")
-			close(release)
-			<-done
-			synctest.Wait()
-			for i := range heard {
-				assert.EqualValues(t, updates, heard[i].Load(), "seed %d, handler %d", seed, i)
-			}
-			close(stuck)
-		})
-	}
-}
-
-// TestRoomSeesWhatIsDistributedMeanwhile checks that notifications distributed between the two
-// counts of Room, of outstanding and of in-flight events, are not missed by both.
-func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		release := make(chan struct{})
-		defer close(release)
-		handler := &testkit.Journal{On: func(string) { <-release }}
-		p.Add(newTestListener(t, p, handler, Options{Overflow: Block, Max: 4}), givenSnapshot(nil))
-		onTheWay := 3
-		room, freed := p.Room(func() int {
-			for ; onTheWay > 0; onTheWay-- {
-				p.Distribute([]event.Change{{Kind: event.ChangeAdd, Key: "ns/b", New: testkit.Pod("b", "1")}})
-			}
-			return onTheWay
-		})
-		assert.Nil(t, freed)
-		assert.Equal(t, 1, room)
-	})
 }
 
 // faultyHandler is a handler that blocks, panics, ends its goroutine or removes itself in some of
@@ -295,6 +179,8 @@ func (u *unruly) distribute() {
 			h.expected = append(h.expected, testkit.Describe(obj))
 		}
 	}
+	room, _ := u.processor.Room(func() int { return 0 })
+	assert.Positive(u, room, "no bound is reached")
 	u.processor.Distribute(changes)
 }
 
@@ -419,49 +305,20 @@ func latest(lines []string) map[byte]string {
 func TestUnrulyHandlers(t *testing.T) {
 	testkit.QuietPanics(t)
 	for seed := range uint64(150) {
-		runUnruly(t, seed)
+		inProcessorBubble(t, func(t *testing.T, p *Processor) {
+			u := &unruly{T: t, processor: p, random: rand.New(rand.NewPCG(seed, 4)), state: map[string]*corev1.Pod{}}
+			for range 80 {
+				u.step()
+			}
+			u.settle()
+			for _, h := range u.faulty {
+				h.mu.Lock()
+				h.badness = 0
+				h.mu.Unlock()
+				close(h.release)
+			}
+			u.settle()
+			require.False(t, t.Failed(), "seed %d", seed)
+		})
 	}
-}
-
-func runUnruly(t *testing.T, seed uint64) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		u := &unruly{T: t, processor: p, random: rand.New(rand.NewPCG(seed, 4)), state: map[string]*corev1.Pod{}}
-		for range 80 {
-			u.step()
-		}
-		u.settle()
-		for _, h := range u.faulty {
-			h.mu.Lock()
-			h.badness = 0
-			h.mu.Unlock()
-			close(h.release)
-		}
-		u.settle()
-		if t.Failed() {
-			require.Fail(t, "", "seed %d", seed)
-		}
-	})
-}
-
-// TestIdleConsumerIsParkedWhileAJoinerBlocks checks that a consumer that has read all leaves the
-// log, although the worker that would have parked it is in a call of a handler added meanwhile.
-func TestIdleConsumerIsParkedWhileAJoinerBlocks(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		through := newTestListener(t, p, nothing)
-		p.Add(through, givenSnapshot(nil))
-		c := through.consumers[0]
-		p.feed.mu.Lock()
-		p.pool.unparkLocked(c)
-		c.enter(nil)
-		p.pool.idle = append(p.pool.idle, c)
-		p.feed.mu.Unlock()
-		release := make(chan struct{})
-		p.Add(newTestListener(t, p, &testkit.Journal{On: func(string) { <-release }}), givenSnapshot([]any{testkit.Pod("a", "1")}))
-		synctest.Wait()
-		assert.False(t, through.Figures().Working)
-		p.feed.mu.Lock()
-		assert.Equal(t, 1, p.feed.mu.log.Cursors())
-		p.feed.mu.Unlock()
-		close(release)
-	})
 }

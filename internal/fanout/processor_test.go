@@ -83,22 +83,8 @@ func countAlive(objects [][2]weak.Pointer[corev1.Pod]) (alive int) {
 // nothing is a handler without functions.
 var nothing = clientgo.ResourceEventHandlerFuncs{}
 
-func TestIdleHandlersKeepNoObject(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		for range 4 {
-			p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
-		}
-		p.Add(newTestListener(t, p, nothing, Options{Overflow: Coalesce, Parallel: 3}), givenSnapshot(nil))
-		var objects [][2]weak.Pointer[corev1.Pod]
-		for range 100 {
-			objects = append(objects, distributeUpdate(p))
-		}
-		synctest.Wait()
-		assert.Zero(t, countAlive(objects))
-		runtime.KeepAlive(p)
-	})
-}
-
+// TestStuckHandlerKeepsWhatItHasToHear checks that only undelivered objects are kept, of a stuck
+// handler beside idle ones. Removed handlers keep none, even if their registrations are kept.
 func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
@@ -111,8 +97,11 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *Processor) {
 				release := make(chan struct{})
 				stuck := newTestListener(t, p, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { <-release }}, test.options)
-				p.Add(stuck, givenSnapshot(nil))
-				p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
+				removed, idle := newTestListener(t, p, nothing), newTestListener(t, p, nothing)
+				merging := newTestListener(t, p, nothing, Options{Overflow: Coalesce, Parallel: 3})
+				for _, listener := range []*Listener{stuck, removed, idle, merging} {
+					p.Add(listener, givenSnapshot(nil))
+				}
 				var objects [][2]weak.Pointer[corev1.Pod]
 				for range 1000 {
 					objects = append(objects, distributeUpdate(p))
@@ -121,7 +110,9 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				assert.LessOrEqual(t, countAlive(objects), test.pending)
+				alive := countAlive(objects)
+				assert.Positive(t, alive)
+				assert.LessOrEqual(t, alive, test.pending)
 				if test.options.Overflow == Lossless {
 					for range 500 {
 						release <- struct{}{}
@@ -130,59 +121,44 @@ func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
 					assert.LessOrEqual(t, countAlive(objects), 500+eventlog.SegmentSize, "delivered objects are garbage, except a segment")
 				}
 				p.Remove(stuck)
+				p.Remove(removed)
 				assert.LessOrEqual(t, countAlive(objects), eventlog.SegmentSize, "a removed handler has no more to hear, though it is in a call")
 				more := [][2]weak.Pointer[corev1.Pod]{distributeUpdate(p)}
 				synctest.Wait()
 				assert.Zero(t, countAlive(more))
 				close(release)
+				synctest.Wait()
+				assert.Zero(t, countAlive(objects))
+				runtime.KeepAlive([]any{p, stuck, removed})
 			})
 		})
 	}
 }
 
 func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
-	const limit = 1100 // bytes
+	const handlers, limit = 1000, 1100 // bytes
 	goroutines := runtime.NumGoroutine()
 	var sizes []int64 // several, because the heap is shared by the whole process
 	for range 5 {
-		sizes = append(sizes, sizeOfIdleHandler(t))
+		p := NewProcessor(neverSynced{}, clock.RealClock{})
+		listeners := make([]*Listener, handlers)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		for i := range listeners {
+			listeners[i] = newTestListener(t, p, nothing)
+			p.Add(listeners[i], givenSnapshot(nil))
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+		runtime.KeepAlive(listeners)
+		sizes = append(sizes, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/handlers)
+		p.Stop()
 	}
 	slices.Sort(sizes)
 	t.Logf("%d bytes a handler", sizes)
 	assert.LessOrEqual(t, sizes[len(sizes)/2], int64(limit))
-	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
-}
-
-// sizeOfIdleHandler returns the heap memory of an idle handler in bytes, averaged over many.
-func sizeOfIdleHandler(t *testing.T) int64 {
-	const handlers = 1000
-	p := NewProcessor(neverSynced{}, clock.RealClock{})
-	defer p.Stop()
-	listeners := make([]*Listener, handlers)
-	goroutines := runtime.NumGoroutine()
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range listeners {
-		listeners[i] = newTestListener(t, p, nothing)
-		p.Add(listeners[i], givenSnapshot(nil))
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
-	runtime.KeepAlive(listeners)
-	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / handlers
-}
-
-func TestAddToAStoppedProcessor(t *testing.T) {
-	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		p.Stop()
-		listener := newTestListener(t, p, nothing)
-		p.Add(listener, givenSnapshot(nil))
-		<-listener.finished
-		p.Distribute([]event.Change{{Kind: event.ChangeAdd, New: testkit.Pod("a", "1")}})
-		assert.Zero(t, p.Count())
-	})
 }
 
 // listed is the content of a store, of which only the size is used.
@@ -196,21 +172,22 @@ func (l *listed) ListKeys() []string { panic("not called") }
 
 func (l *listed) Close() { l.closed++ }
 
-func TestSnapshotNobodyReadsIsReleased(t *testing.T) {
+// TestAddToAStoppedProcessor checks that the handler is finished, and that its snapshot is released,
+// as is that of a consumer that is abandoned.
+func TestAddToAStoppedProcessor(t *testing.T) {
+	p := NewProcessor(neverSynced{}, clock.RealClock{})
+	p.Stop()
 	var refused, abandoned listed
-	p := newStoppedProcessor()
-	p.Add(newTestListener(t, p, nothing), event.StoredSnapshot(&refused))
+	listener := newTestListener(t, p, nothing)
+	p.Add(listener, event.StoredSnapshot(&refused))
+	<-listener.finished
 	assert.Equal(t, 1, refused.closed)
+	p.Distribute([]event.Change{{Kind: event.ChangeAdd, New: testkit.Pod("a", "1")}})
+	assert.Zero(t, p.Count())
 	c := newTestListener(t, p, nothing).consumers[0]
 	c.mu.state, c.mu.first = consumerParked, &event.Change{Many: event.StoredSnapshot(&abandoned)}
 	c.abandon()
 	assert.Equal(t, 1, abandoned.closed)
-}
-
-func newStoppedProcessor() *Processor {
-	p := NewProcessor(neverSynced{}, clock.RealClock{})
-	p.Stop()
-	return p
 }
 
 // TestRegisteredListeners checks that the registered listeners are those added and not removed, in
@@ -247,28 +224,24 @@ func TestRegisteredListeners(t *testing.T) {
 func TestListenersOfAnother(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
-		askForForeign(t, p)
+		other := NewProcessor(neverSynced{}, p.clock)
+		defer other.Stop()
+		foreign := newTestListener(t, other, nothing)
+		var done sync.WaitGroup
+		done.Go(func() {
+			for range 100 {
+				assert.False(t, p.Has(foreign))
+				p.Remove(foreign)
+			}
+		})
+		for range 100 {
+			other.Add(newTestListener(t, other, nothing), givenSnapshot(nil))
+		}
+		other.Add(foreign, givenSnapshot(nil))
+		done.Wait()
+		assert.True(t, other.Has(foreign))
 		assert.Equal(t, 1, p.Count())
 	})
-}
-
-func askForForeign(t *testing.T, p *Processor) {
-	other := NewProcessor(neverSynced{}, p.clock)
-	defer other.Stop()
-	foreign := newTestListener(t, other, nothing)
-	var done sync.WaitGroup
-	done.Go(func() {
-		for range 100 {
-			assert.False(t, p.Has(foreign))
-			p.Remove(foreign)
-		}
-	})
-	for range 100 {
-		other.Add(newTestListener(t, other, nothing), givenSnapshot(nil))
-	}
-	other.Add(foreign, givenSnapshot(nil))
-	done.Wait()
-	assert.True(t, other.Has(foreign))
 }
 
 // TestRemovedHandlerIsNotKept checks that neither a resync decision nor an undelivered resync of
@@ -308,6 +281,27 @@ func TestCallTimes(t *testing.T) {
 	assert.Equal(t, [callTimeBuckets]uint64{0: 1 + 32 + 9, 2: 1, 6: 1}, times.Histogram)
 	assert.Equal(t, uint64(44), times.Calls)
 	assert.Equal(t, time.Hour, times.Longest)
+}
+
+// TestPackageOf checks that a function is named by the path of its package, and a function of
+// package main by its folder.
+func TestPackageOf(t *testing.T) {
+	assert.Equal(t, "manager", packageOf("main.main.func1", "/src/cmd/manager/main.go"))
+	assert.Equal(t, "gopkg.in/a.v2", packageOf("gopkg.in/a%2ev2.(*T[...]).F", "a.go"))
+}
+
+// TestNamesAreNumberedWhenAlike checks that an equal name gets the first free number.
+func TestNamesAreNumberedWhenAlike(t *testing.T) {
+	r := &registry{}
+	add := func(name string) string {
+		l := &Listener{}
+		l.name = r.freeNameLocked(name)
+		r.listeners = append(r.listeners, l)
+		return l.name
+	}
+	assert.Equal(t, []string{"a", "a#2", "b", "a#3"}, []string{add("a"), add("a"), add("b"), add("a")})
+	r.listeners = append(r.listeners[:1], r.listeners[2:]...)
+	assert.Equal(t, []string{"a#2", "a#4", "b#2"}, []string{add("a"), add("a"), add("b")})
 }
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -385,8 +379,7 @@ func TestWatchdogOfAProcessor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *Processor) {
 				hold := make(chan struct{})
-				called := func() { <-hold }
-				slow := clientgo.ResourceEventHandlerFuncs{AddFunc: func(any) { called() }, UpdateFunc: func(_, _ any) { called() }}
+				slow := &testkit.Journal{On: func(string) { <-hold }}
 				requireRuns := func(want bool) {
 					t.Helper()
 					time.Sleep(time.Hour)

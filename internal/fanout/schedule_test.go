@@ -31,21 +31,66 @@ import (
 // The tests below run processors with all schedules: see internal/interleave. The goroutines of the
 // processors are threads of the schedule, and the clock stands still unless a handler is slow.
 
-// bodies are the threads of a configuration, with their names.
-type bodies []interleave.Thread
-
-func (b bodies) and(name string, body func()) bodies {
-	return append(b, interleave.Thread{Name: name, Body: body})
-}
-
-func thread(name string, body func()) bodies { return bodies{}.and(name, body) }
-
 // config is a configuration.
 type config struct {
 	name              string
 	listing           bool // the first list is not complete
 	preemptions, deep int
-	start             func(s *rig) bodies
+	given             string // the objects that exist before any handler is added
+	handlers          []spec
+	threads           []step // of the distributor and of users
+}
+
+// spec describes a handler, which does does[i] in its call i. It knows the given objects, unless it
+// is late: then it is added by a step.
+type spec struct {
+	Options
+	does []act
+	late bool
+}
+
+// step is one thread, or a part of it.
+type step func(s *rig)
+
+func then(steps ...step) step {
+	return func(s *rig) {
+		for _, step := range steps {
+			step(s)
+		}
+	}
+}
+
+func distribute(batches string) step { return func(s *rig) { s.distribute(batches) } }
+func read(events string) step        { return func(s *rig) { s.read(events) } }
+func resync(names ...string) step    { return func(s *rig) { s.resync(names...) } }
+func join(h int) step                { return func(s *rig) { s.recorders[h].join() } }
+func leave(h int) step               { return func(s *rig) { s.recorders[h].remove() } }
+func look(h int) step                { return func(s *rig) { s.recorders[h].look() } }
+
+func await(ready func(h *recorder) bool) step {
+	return func(s *rig) { interleave.Await(func() bool { return ready(s.recorders[0]) }) }
+}
+
+// start returns the threads of a configuration, and the final check.
+func (c *config) start(answers *int) interleave.Program {
+	s := newRig(answers)
+	if !c.listing {
+		s.sync()
+	}
+	s.given(c.given)
+	for _, h := range c.handlers {
+		if h.late {
+			s.handler(h.Options, h.does...)
+		} else {
+			s.aware(h.Options, h.does...)
+		}
+	}
+	p := interleave.Program{Check: s.check}
+	for i, step := range c.threads {
+		name := []string{"distributor", "user", "another"}[i]
+		p.Threads = append(p.Threads, interleave.Thread{Name: name, Body: func() { step(s) }})
+	}
+	return p
 }
 
 // TestSchedules runs all configurations.
@@ -57,272 +102,133 @@ func TestSchedules(t *testing.T) {
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
 	var cases []schedules.Case
 	for _, c := range configs {
-		start := func(answers *int) interleave.Program {
-			s := newRig(answers)
-			if !c.listing {
-				s.sync()
-			}
-			return interleave.Program{Threads: c.start(s), Check: s.check}
-		}
-		cases = append(cases, schedules.Case{Name: c.name, Preemptions: c.preemptions, Deep: c.deep, Start: start})
+		cases = append(cases, schedules.Case{Name: c.name, Preemptions: c.preemptions, Deep: c.deep, Start: c.start})
 	}
 	schedules.Run(t, cases)
 }
+
+var (
+	twoLines   = Options{Parallel: 2}
+	block      = Options{Overflow: Block, Max: 1}
+	coalesce   = Options{Overflow: Coalesce}
+	disconnect = Options{Overflow: Disconnect, Max: 1}
+	eachSecond = Options{Resync: time.Second, Check: time.Second}
+)
 
 // configs are the configurations, grouped by subject. With the build tag a segment of the log has
 // two entries.
 var configs = []config{
 	// Delivery.
-	{name: "a handler", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2 a3 a4; -a"))
-	}},
-	{name: "two handlers", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{})
-		s.parked(Options{}, slow)
-		return thread("distributor", s.distribute("a1; a2; a3"))
-	}},
-	{name: "bulk records", deep: 3, start: func(s *rig) bodies {
-		s.given("a1 b1")
-		s.aware(Options{})
-		s.aware(Options{}, slow, slow)
-		return thread("distributor", s.distribute("[a2 b2] c1; [d1 e1]"))
-	}},
-	{name: "a handler with two lines of calls", start: func(s *rig) bodies {
-		s.parked(Options{Parallel: 2})
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1 b1; b2; a2"))
-	}},
-	{name: "a handler with two lines of calls that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{Parallel: 2})
-		return thread("distributor", s.distribute("a1; b1 a2")).and("user", h.remove)
-	}},
+	{name: "a handler", deep: 3, handlers: []spec{{}}, threads: []step{distribute("a1; a2 a3 a4; -a")}},
+	{name: "two handlers", deep: 3, handlers: []spec{{}, {does: []act{slow}}}, threads: []step{distribute("a1; a2; a3")}},
+	{name: "bulk records", deep: 3, given: "a1 b1", handlers: []spec{{}, {does: []act{slow, slow}}},
+		threads: []step{distribute("[a2 b2] c1; [d1 e1]")}},
+	{name: "a handler with two lines of calls", handlers: []spec{{Options: twoLines}, {}},
+		threads: []step{distribute("a1 b1; b2; a2")}},
+	{name: "a handler with two lines of calls that leaves", preemptions: 1, deep: 2, handlers: []spec{{Options: twoLines}},
+		threads: []step{distribute("a1; b1 a2"), leave(0)}},
 
 	// Join and leave.
-	{name: "a handler joins", listing: true, deep: 3, start: func(s *rig) bodies {
-		s.given("a1 b1")
-		s.aware(Options{})
-		h := s.handler(Options{})
-		return thread("distributor", s.distribute("a2; c1")).and("user", h.join)
-	}},
-	{name: "a handler joins and leaves", deep: 3, start: func(s *rig) bodies {
-		s.given("a1 b1")
-		s.aware(Options{})
-		h := s.handler(Options{})
-		return thread("distributor", s.distribute("a2; c1")).and("user", func() { h.join(); h.remove() })
-	}},
-	{name: "two handlers join", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.given("a1")
-		one, other := s.handler(Options{}), s.handler(Options{Parallel: 2})
-		return thread("distributor", s.distribute("b1")).and("user", one.join).and("another", other.join)
-	}},
-	{name: "a handler leaves", start: func(s *rig) bodies {
-		s.parked(Options{})
-		h := s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
-	}},
-	{name: "a handler leaves, and another joins", deep: 3, start: func(s *rig) bodies {
-		s.given("a1")
-		old, fresh := s.aware(Options{}), s.handler(Options{})
-		return thread("distributor", s.distribute("a2; b1")).and("user", func() { old.remove(); fresh.join() })
-	}},
-	{name: "a handler removes itself", start: func(s *rig) bodies {
-		s.parked(Options{})
-		h := s.parked(Options{}, fine, leaves)
-		return thread("distributor", s.distribute("a1; a2 a3")).and("user", h.remove)
-	}},
-	{name: "both handlers leave", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		one, other := s.parked(Options{}), s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", one.remove).and("another", other.remove)
-	}},
-	{name: "the first list is synced", listing: true, deep: 3, start: func(s *rig) bodies {
-		s.given("a1 b1")
-		h, late := s.handler(Options{}), s.handler(Options{Parallel: 2}, slow)
-		return thread("distributor", func() { h.join(); s.sync(); s.distribute("a2 a3 a4")(); late.join() })
-	}},
-	{name: "the first list is empty", listing: true, start: func(s *rig) bodies {
-		h := s.handler(Options{})
-		return thread("distributor", s.sync).and("user", h.join)
-	}},
-	{name: "a registration that cannot sync", listing: true, start: func(s *rig) bodies {
-		s.given("a1 b1")
-		one, other := s.handler(Options{}, panics), s.handler(Options{}, fine, exits)
-		return thread("distributor", func() { one.join(); s.sync() }).and("user", other.join)
-	}},
+	{name: "a handler joins", listing: true, deep: 3, given: "a1 b1", handlers: []spec{{}, {late: true}},
+		threads: []step{distribute("a2; c1"), join(1)}},
+	{name: "a handler joins and leaves", deep: 3, given: "a1 b1", handlers: []spec{{}, {late: true}},
+		threads: []step{distribute("a2; c1"), then(join(1), leave(1))}},
+	{name: "two handlers join", preemptions: 1, deep: 2, given: "a1", handlers: []spec{{late: true}, {Options: twoLines, late: true}},
+		threads: []step{distribute("b1"), join(0), join(1)}},
+	{name: "a handler leaves", handlers: []spec{{}, {}}, threads: []step{distribute("a1; a2"), leave(1)}},
+	{name: "a handler leaves, and another joins", deep: 3, given: "a1", handlers: []spec{{}, {late: true}},
+		threads: []step{distribute("a2; b1"), then(leave(0), join(1))}},
+	{name: "a handler removes itself", handlers: []spec{{}, {does: []act{fine, leaves}}},
+		threads: []step{distribute("a1; a2 a3"), leave(1)}},
+	{name: "both handlers leave", preemptions: 1, deep: 2, handlers: []spec{{}, {}},
+		threads: []step{distribute("a1; a2"), leave(0), leave(1)}},
+	{name: "the first list is synced", listing: true, deep: 3, given: "a1 b1",
+		handlers: []spec{{late: true}, {Options: twoLines, does: []act{slow}, late: true}},
+		threads:  []step{then(join(0), (*rig).sync, distribute("a2 a3 a4"), join(1))}},
+	{name: "the first list is empty", listing: true, handlers: []spec{{late: true}}, threads: []step{(*rig).sync, join(0)}},
+	{name: "a registration that cannot sync", listing: true, given: "a1 b1",
+		handlers: []spec{{does: []act{panics}, late: true}, {does: []act{fine, exits}, late: true}},
+		threads:  []step{then(join(0), (*rig).sync), join(1)}},
 
 	// Calls that block, panic or end their goroutine.
-	{name: "a call blocks", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{}, fine, blocks)
-		other := s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2; a3")).and("user", s.releaseAfter(other))
-	}},
-	{name: "calls of both block", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.parked(Options{}, blocks)
-		s.parked(Options{}, blocks)
-		third := s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", s.releaseAfter(third))
-	}},
-	{name: "a call of a handler that joins blocks", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.given("a1")
-		other, h := s.aware(Options{}), s.handler(Options{}, blocks)
-		return thread("distributor", s.distribute("a2")).and("user", h.join).and("another", s.releaseAfter(other))
-	}},
-	{name: "a handler leaves during a call", deep: 3, start: func(s *rig) bodies {
-		h, other := s.parked(Options{}, blocks), s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).
-			and("user", func() { h.remove(); s.releaseAfter(other)() })
-	}},
-	{name: "calls panic", listing: true, deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{}, panics, fine, panics)
-		s.parked(Options{}, fine, panics)
-		return thread("distributor", s.distribute("a1; a2 a3"))
-	}},
-	{name: "a handler that panics leaves", start: func(s *rig) bodies {
-		h := s.parked(Options{}, panics, panics)
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
-	}},
-	{name: "calls end their goroutine", start: func(s *rig) bodies {
-		s.parked(Options{}, exits, fine, exits)
-		s.parked(Options{}, fine, exits)
-		return thread("distributor", s.distribute("a1; a2 a3"))
-	}},
-	{name: "a handler that ends goroutines leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{}, exits, exits)
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", h.remove)
-	}},
+	{name: "a call blocks", deep: 3, handlers: []spec{{does: []act{fine, blocks}}, {}},
+		threads: []step{distribute("a1; a2; a3"), releaseAfter(1)}},
+	{name: "calls of both block", preemptions: 1, deep: 2, handlers: []spec{{does: []act{blocks}}, {does: []act{blocks}}, {}},
+		threads: []step{distribute("a1; a2"), releaseAfter(2)}},
+	{name: "a call of a handler that joins blocks", preemptions: 1, deep: 2, given: "a1",
+		handlers: []spec{{}, {does: []act{blocks}, late: true}},
+		threads:  []step{distribute("a2"), join(1), releaseAfter(0)}},
+	{name: "a handler leaves during a call", deep: 3, handlers: []spec{{does: []act{blocks}}, {}},
+		threads: []step{distribute("a1; a2"), then(leave(0), releaseAfter(1))}},
+	{name: "calls panic", listing: true, deep: 3, handlers: []spec{{does: []act{panics, fine, panics}}, {does: []act{fine, panics}}},
+		threads: []step{distribute("a1; a2 a3")}},
+	{name: "a handler that panics leaves", handlers: []spec{{does: []act{panics, panics}}, {}},
+		threads: []step{distribute("a1; a2"), leave(0)}},
+	{name: "calls end their goroutine", handlers: []spec{{does: []act{exits, fine, exits}}, {does: []act{fine, exits}}},
+		threads: []step{distribute("a1; a2 a3")}},
+	{name: "a handler that ends goroutines leaves", preemptions: 1, deep: 2, handlers: []spec{{does: []act{exits, exits}}, {}},
+		threads: []step{distribute("a1; a2"), leave(0)}},
 
 	// Stop.
-	{name: "stop", start: func(s *rig) bodies {
-		s.parked(Options{})
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2")).and("user", s.end)
-	}},
-	{name: "stop beside a join", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.given("a1")
-		s.aware(Options{})
-		h := s.handler(Options{})
-		return thread("distributor", s.distribute("a2")).and("user", h.join).and("another", s.end)
-	}},
-	{name: "stop beside a removal", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{})
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1")).and("user", h.remove).and("another", s.end)
-	}},
-	{name: "stop during calls", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.parked(Options{}, blocks)
-		s.parked(Options{}, panics, exits)
-		return thread("distributor", s.distribute("a1; a2")).and("user", s.end).and("another", s.release)
-	}},
+	{name: "stop", handlers: []spec{{}, {}}, threads: []step{distribute("a1; a2"), (*rig).end}},
+	{name: "stop beside a join", preemptions: 1, deep: 2, given: "a1", handlers: []spec{{}, {late: true}},
+		threads: []step{distribute("a2"), join(1), (*rig).end}},
+	{name: "stop beside a removal", preemptions: 1, deep: 2, handlers: []spec{{}, {}},
+		threads: []step{distribute("a1"), leave(0), (*rig).end}},
+	{name: "stop during calls", preemptions: 1, deep: 2, handlers: []spec{{does: []act{blocks}}, {does: []act{panics, exits}}},
+		threads: []step{distribute("a1; a2"), (*rig).end, (*rig).release}},
 
 	// Handlers that are slower than the changes arrive.
-	{name: "room", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Block, Max: 1})
-		return thread("reflector", s.read("a1 a2 a3"))
-	}},
-	{name: "room of two handlers", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Block, Max: 1})
-		s.parked(Options{Overflow: Block, Max: 2}, slow)
-		return thread("reflector", s.read("a1 a2 a3"))
-	}},
-	{name: "room for what is in flight", start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Block, Max: 2})
-		queue := s.queue("a1 a2 a3")
-		return thread("reflector", queue.read).and("controller", queue.distribute)
-	}},
-	{name: "room of a handler that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Block, Max: 1}, blocks)
-		s.parked(Options{})
-		return thread("reflector", func() { s.read("a1 a2 a3")(); s.release() }).and("user", h.remove)
-	}},
-	{name: "room of a handler that joins", deep: 3, start: func(s *rig) bodies {
-		s.given("a1")
-		h := s.handler(Options{Overflow: Block, Max: 1})
-		return thread("reflector", s.read("a2 a3 a4")).and("user", h.join)
-	}},
-	{name: "room of a handler that panics", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Block, Max: 1}, panics, exits)
-		return thread("reflector", s.read("a1 a2 a3"))
-	}},
-	{name: "coalesce", start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Coalesce}, slow)
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2 -a; a3"))
-	}},
-	{name: "coalesce what is read ahead", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Coalesce}, blocks)
-		return thread("distributor", func() { s.distribute("a1 b1; a2 b2 a3 b3; -a b4")(); s.release() })
-	}},
-	{name: "coalesce and leave", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Coalesce}, blocks)
-		return thread("distributor", func() { s.distribute("a1 b1 a2 b2 a3; a4")(); s.release() }).and("user", h.remove)
-	}},
-	{name: "coalesce and stop", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Coalesce})
-		return thread("distributor", s.distribute("a1 b1 a2 b2 a3; a4")).and("user", s.end)
-	}},
-	{name: "disconnect", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Disconnect, Max: 1})
-		s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2; a3"))
-	}},
-	{name: "disconnect who is behind", start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Disconnect, Max: 2})
-		return thread("distributor", func() {
-			s.distribute("a1 a2")()
-			interleave.Await(func() bool { return h.returned == 2 })
-			s.distribute("a3 a4; a5")()
-		})
-	}},
-	{name: "disconnect during a call", start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Disconnect, Max: 2}, blocks)
-		return thread("distributor", func() {
-			s.distribute("a1 a2; a3; a4")()
-			interleave.Await(func() bool { return isOver(h.closing) })
-			s.release()
-		}).and("user", s.end)
-	}},
-	{name: "disconnect beside a removal", deep: 3, start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Disconnect, Max: 1})
-		return thread("distributor", s.distribute("a1 a2; a3")).and("user", h.remove)
-	}},
+	{name: "room", deep: 3, handlers: []spec{{Options: block}}, threads: []step{read("a1 a2 a3")}},
+	{name: "room of two handlers", preemptions: 1, deep: 2,
+		handlers: []spec{{Options: block}, {Options: Options{Overflow: Block, Max: 2}, does: []act{slow}}},
+		threads:  []step{read("a1 a2 a3")}},
+	{name: "room for what is in flight", handlers: []spec{{Options: Options{Overflow: Block, Max: 2}}},
+		threads: []step{(*rig).fill, (*rig).drain}},
+	{name: "room of a handler that leaves", preemptions: 1, deep: 2, handlers: []spec{{Options: block, does: []act{blocks}}, {}},
+		threads: []step{then(read("a1 a2 a3"), (*rig).release), leave(0)}},
+	{name: "room of a handler that joins", deep: 3, given: "a1", handlers: []spec{{Options: block, late: true}},
+		threads: []step{read("a2 a3 a4"), join(0)}},
+	{name: "room of a handler that panics", deep: 3, handlers: []spec{{Options: block, does: []act{panics, exits}}},
+		threads: []step{read("a1 a2 a3")}},
+	{name: "room beside a call that blocks", preemptions: 1, deep: 2,
+		handlers: []spec{{Options: Options{Overflow: Block, Max: 2, Parallel: 2}, does: []act{slow}}, {does: []act{blocks}}},
+		threads:  []step{then(read("a1 b1 a2"), (*rig).release)}},
+	{name: "coalesce", handlers: []spec{{Options: coalesce, does: []act{slow}}, {}}, threads: []step{distribute("a1; a2 -a; a3")}},
+	{name: "coalesce what is read ahead", deep: 3, handlers: []spec{{Options: coalesce, does: []act{blocks}}},
+		threads: []step{then(distribute("a1 b1; a2 b2 a3 b3; -a b4"), (*rig).release)}},
+	{name: "coalesce and leave", preemptions: 1, deep: 2, handlers: []spec{{Options: coalesce, does: []act{blocks}}},
+		threads: []step{then(distribute("a1 b1 a2 b2 a3; a4"), (*rig).release), leave(0)}},
+	{name: "coalesce and stop", preemptions: 1, deep: 2, handlers: []spec{{Options: coalesce}},
+		threads: []step{distribute("a1 b1 a2 b2 a3; a4"), (*rig).end}},
+	{name: "disconnect", deep: 3, handlers: []spec{{Options: disconnect}, {}}, threads: []step{distribute("a1; a2; a3")}},
+	{name: "disconnect who is behind", handlers: []spec{{Options: Options{Overflow: Disconnect, Max: 2}}},
+		threads: []step{then(distribute("a1 a2"), await(func(h *recorder) bool { return h.returned == 2 }), distribute("a3 a4; a5"))}},
+	{name: "disconnect during a call", handlers: []spec{{Options: Options{Overflow: Disconnect, Max: 2}, does: []act{blocks}}},
+		threads: []step{then(distribute("a1 a2; a3; a4"), await(func(h *recorder) bool { return isOver(h.closing) }), (*rig).release),
+			(*rig).end}},
+	{name: "disconnect beside a removal", deep: 3, handlers: []spec{{Options: disconnect}},
+		threads: []step{distribute("a1 a2; a3"), leave(0)}},
 
 	// Resyncs.
-	{name: "resync", start: func(s *rig) bodies {
-		s.parked(Options{Resync: time.Second, Check: time.Second}, slow, slow)
-		s.parked(Options{})
-		return thread("distributor", func() { s.distribute("a1 b1; a2")(); s.resync(); s.distribute("b2")(); s.resync() })
-	}},
-	{name: "resync of some", deep: 3, start: func(s *rig) bodies {
-		s.parked(Options{Resync: time.Second, Check: time.Second}, slow)
-		s.parked(Options{Resync: 2 * time.Second, Check: time.Second})
-		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync(); s.resync("a"); s.resync() })
-	}},
-	{name: "resync and leave", start: func(s *rig) bodies {
-		h := s.parked(Options{Resync: time.Second, Check: time.Second}, slow, slow)
-		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.resync() }).and("user", h.remove)
-	}},
-	{name: "resync and coalesce", start: func(s *rig) bodies {
-		s.parked(Options{Overflow: Coalesce, Resync: time.Second, Check: time.Second}, slow)
-		return thread("distributor", func() { s.distribute("a1 b1")(); s.resync(); s.distribute("a2 -b")(); s.resync() })
-	}},
+	{name: "resync", handlers: []spec{{Options: eachSecond, does: []act{slow, slow}}, {}},
+		threads: []step{then(distribute("a1 b1; a2"), resync(), distribute("b2"), resync())}},
+	{name: "resync of some", deep: 3,
+		handlers: []spec{{Options: eachSecond, does: []act{slow}}, {Options: Options{Resync: 2 * time.Second, Check: time.Second}}},
+		threads:  []step{then(distribute("a1 b1"), resync(), resync(), resync("a"), resync())}},
+	{name: "resync and leave", handlers: []spec{{Options: eachSecond, does: []act{slow, slow}}},
+		threads: []step{then(distribute("a1 b1"), resync(), resync()), leave(0)}},
+	{name: "resync and coalesce",
+		handlers: []spec{{Options: Options{Overflow: Coalesce, Resync: time.Second, Check: time.Second}, does: []act{slow}}},
+		threads:  []step{then(distribute("a1 b1"), resync(), distribute("a2 -b"), resync())}},
 
 	// Figures.
-	{name: "figures of handlers at work", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		one, other := s.parked(Options{}, slow), s.parked(Options{})
-		return thread("distributor", s.distribute("a1; a2 a3")).
-			and("user", func() { one.look(); other.look(); one.look() })
-	}},
-	{name: "figures of a handler that coalesces", start: func(s *rig) bodies {
-		h := s.parked(Options{Overflow: Coalesce})
-		return thread("distributor", s.distribute("a1; a2 a3")).and("user", func() { h.look(); h.look() })
-	}},
-	{name: "figures of a handler that leaves", preemptions: 1, deep: 2, start: func(s *rig) bodies {
-		h := s.parked(Options{}, exits)
-		return thread("distributor", s.distribute("a1; a2")).
-			and("user", h.remove).and("another", func() { h.look(); h.look() })
-	}},
+	{name: "figures of handlers at work", preemptions: 1, deep: 2, handlers: []spec{{does: []act{slow}}, {}},
+		threads: []step{distribute("a1; a2 a3"), then(look(0), look(1), look(0))}},
+	{name: "figures of a handler that coalesces", handlers: []spec{{Options: coalesce}},
+		threads: []step{distribute("a1; a2 a3"), then(look(0), look(0))}},
+	{name: "figures of a handler that leaves", preemptions: 1, deep: 2, handlers: []spec{{does: []act{exits}}},
+		threads: []step{distribute("a1; a2"), leave(0), then(look(0), look(0))}},
 }
 
 // rig is a processor in one schedule, with its input and its handlers.
@@ -340,6 +246,9 @@ type rig struct {
 	stopped   bool    // Stop has returned
 	recorders []*recorder
 	answers   *int
+	// waiting is a queue of events, and inFlight the number of events read and not yet distributed.
+	waiting  []string
+	inFlight int
 }
 
 func newRig(answers *int) *rig {
@@ -454,20 +363,13 @@ func (s *rig) given(words string) {
 	s.changes = nil
 }
 
-// handler returns a handler that is not yet added. It does does[i] in its call i.
+// handler returns a handler that is not yet added.
 func (s *rig) handler(o Options, does ...act) *recorder {
 	h := &recorder{rig: s, does: does, objects: map[string]thing{}, owed: map[string]int{}, rounds: map[string]int{}}
 	o.Name, o.Logger = strconv.Itoa(len(s.recorders)), klog.Logger(logr.Discard())
 	o.OnDisconnect = h.disconnected
 	h.Listener = s.NewListener(h, o)
 	s.recorders = append(s.recorders, h)
-	return h
-}
-
-// parked returns a handler that was added and has nothing to do.
-func (s *rig) parked(o Options, does ...act) *recorder {
-	h := s.handler(o, does...)
-	h.join()
 	return h
 }
 
@@ -485,26 +387,23 @@ func (h *recorder) join() {
 	h.joined = true
 }
 
-// aware returns a handler that knows all objects, and has nothing to do.
-func (s *rig) aware(o Options, does ...act) *recorder {
+// aware adds a handler that knows all objects, and has nothing to do.
+func (s *rig) aware(o Options, does ...act) {
 	state := s.state
 	s.state = nil
-	h := s.parked(o, does...)
+	h := s.handler(o, does...)
+	h.join()
 	for _, t := range state {
 		h.objects[t.name] = t
 	}
 	s.state = state
-	return h
 }
 
-// distribute returns a function that distributes batches.
-func (s *rig) distribute(batches string) func() {
-	return func() {
-		for batch := range strings.SplitSeq(batches, ";") {
-			s.distributeBatch(batch)
-		}
-		s.ended = true
+func (s *rig) distribute(batches string) {
+	for batch := range strings.SplitSeq(batches, ";") {
+		s.distributeBatch(batch)
 	}
+	s.ended = true
 }
 
 func (s *rig) distributeBatch(batch string) {
@@ -520,14 +419,11 @@ func (s *rig) distributeBatch(batch string) {
 	}
 }
 
-// read returns the body of a reflector that reads and distributes one event at a time, when there
-// is room.
-func (s *rig) read(events string) func() {
-	return func() {
-		for event := range strings.FieldsSeq(events) {
-			s.awaitRoom(new(int))
-			s.distributeBatch(event)
-		}
+// read reads and distributes one event at a time, when there is room.
+func (s *rig) read(events string) {
+	for event := range strings.FieldsSeq(events) {
+		s.awaitRoom()
+		s.distributeBatch(event)
 	}
 }
 
@@ -566,42 +462,34 @@ func (s *rig) owe(t thing) {
 	}
 }
 
-// queue is a queue of events between a reflector and the distributor.
-type queue struct {
-	*rig
-	events, waiting []string
-	inFlight        int // events read and not yet distributed
-}
+const queued = 3
 
-func (s *rig) queue(events string) *queue {
-	return &queue{rig: s, events: strings.Fields(events)}
-}
-
-func (q *queue) read() {
-	for _, event := range q.events {
-		q.awaitRoom(&q.inFlight)
+// fill reads events into the queue, when there is room. drain distributes them.
+func (s *rig) fill() {
+	for i := range queued {
+		s.awaitRoom()
 		interleave.Point()
-		q.inFlight++
-		q.waiting = append(q.waiting, event)
+		s.inFlight++
+		s.waiting = append(s.waiting, "a"+strconv.Itoa(i+1))
 	}
 }
 
-func (q *queue) distribute() {
-	for range q.events {
-		interleave.Await(func() bool { return len(q.waiting) > 0 })
-		event := q.waiting[0]
-		q.waiting = q.waiting[1:]
-		q.distributeBatch(event)
+func (s *rig) drain() {
+	for range queued {
+		interleave.Await(func() bool { return len(s.waiting) > 0 })
+		event := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.distributeBatch(event)
 		interleave.Point()
-		q.inFlight--
-		q.MadeRoom()
+		s.inFlight--
+		s.MadeRoom()
 	}
 }
 
 // awaitRoom waits for room for one event.
-func (s *rig) awaitRoom(inFlight *int) {
+func (s *rig) awaitRoom() {
 	for {
-		events, freed := s.Room(func() int { interleave.Point(); return *inFlight })
+		events, freed := s.Room(func() int { interleave.Point(); return s.inFlight })
 		if events > 0 {
 			return
 		}
@@ -624,13 +512,11 @@ func (s *rig) end() {
 	}
 }
 
-// releaseAfter returns a function that lets blocked calls return once the other handlers have
-// delivered all changes and left the log: no handler waits for a call of another.
-func (s *rig) releaseAfter(others ...*recorder) func() {
-	return func() {
-		interleave.Await(func() bool {
-			return s.ended && !slices.ContainsFunc(others, func(h *recorder) bool { return !h.isThrough() })
-		})
+// releaseAfter lets blocked calls return once another handler has delivered all changes and left
+// the log: no handler waits for a call of another.
+func releaseAfter(h int) step {
+	return func(s *rig) {
+		interleave.Await(func() bool { return s.ended && s.recorders[h].isThrough() })
 		s.release()
 	}
 }

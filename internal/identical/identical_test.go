@@ -4,8 +4,7 @@
 package identical
 
 import (
-	"fmt"
-	"math/rand/v2"
+	"math/rand"
 	"reflect"
 	"strings"
 	"sync"
@@ -19,10 +18,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"pgregory.net/rapid"
 )
 
@@ -152,9 +154,10 @@ var kinds = []runtime.Object{
 // single value, unless reflect.DeepEqual reports no difference.
 func TestCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		random := rand.NewSource(rapid.Int64().Draw(t, "seed"))
+		fill := fuzzer.FuzzerFor(metafuzzer.Funcs, random, scheme.Codecs).NilChance(0.3).NumElements(0, 3).MaxDepth(12)
 		obj := reflect.New(reflect.TypeOf(rapid.SampledFrom(kinds).Draw(t, "kind")).Elem()).Interface().(runtime.Object)
-		fill(r, reflect.ValueOf(obj).Elem(), 12)
+		fill.Fill(obj)
 		twin := obj.DeepCopyObject()
 		require.True(t, Objects(obj, twin))
 
@@ -174,97 +177,23 @@ func TestCopies(t *testing.T) {
 // TestCopiesOfDocuments checks the same for unstructured objects.
 func TestCopiesOfDocuments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a := &unstructured.Unstructured{Object: map[string]any{"content": document(t, 4)}}
+		a := &unstructured.Unstructured{Object: map[string]any{"content": document(4).Draw(t, "a")}}
 		b := a.DeepCopy()
 		require.True(t, Objects(a, b))
-		b.Object["content"] = document(t, 4)
+		b.Object["content"] = document(4).Draw(t, "b")
 		require.Equal(t, reflect.DeepEqual(a, b), Objects(a, b))
 	})
 }
 
-func document(t *rapid.T, depth int) any {
-	kinds := 5
-	if depth > 0 {
-		kinds = 7
+// document returns a generator of values that are nested to the depth.
+func document(depth int) *rapid.Generator[any] {
+	leaf := rapid.SampledFrom([]any{nil, false, true, int64(0), int64(1), int64(2), 0.0, 0.5, 1.0, "", "a", "b"})
+	if depth == 0 {
+		return leaf
 	}
-	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
-	case 0:
-		return nil
-	case 1:
-		return rapid.Bool().Draw(t, "bool")
-	case 2:
-		return int64(rapid.IntRange(0, 2).Draw(t, "int"))
-	case 3:
-		return float64(rapid.IntRange(0, 2).Draw(t, "float")) / 2
-	case 4:
-		return rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "text")
-	case 5:
-		list := make([]any, rapid.IntRange(0, 3).Draw(t, "items"))
-		for i := range list {
-			list[i] = document(t, depth-1)
-		}
-		return list
-	default:
-		m := map[string]any{}
-		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
-			m[fmt.Sprint("k", i)] = document(t, depth-1)
-		}
-		return m
-	}
-}
-
-// fill sets all reachable values to random ones.
-func fill(r *rand.Rand, v reflect.Value, depth int) {
-	if q, ok := v.Addr().Interface().(*resource.Quantity); ok {
-		*q = *resource.NewMilliQuantity(r.Int64N(1e6), resource.DecimalSI)
-		return
-	}
-	if at, ok := v.Addr().Interface().(*metav1.Time); ok {
-		*at = metav1.Unix(r.Int64N(1e9), 0)
-		return
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				fill(r, v.Field(i), depth-1)
-			}
-		}
-	case reflect.String:
-		v.SetString(fmt.Sprint("text-", r.IntN(100)))
-	case reflect.Bool:
-		v.SetBool(r.IntN(2) == 0)
-	case reflect.Int32, reflect.Int64, reflect.Int:
-		v.SetInt(r.Int64N(100))
-	case reflect.Uint8, reflect.Uint32:
-		v.SetUint(uint64(r.IntN(100)))
-	default:
-		fillReference(r, v, depth)
-	}
-}
-
-func fillReference(r *rand.Rand, v reflect.Value, depth int) {
-	if depth <= 0 || r.IntN(3) == 0 {
-		return
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(r, v.Elem(), depth-1)
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 4))
-		for i := range v.Len() {
-			fill(r, v.Index(i), depth-1)
-		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		for range r.IntN(3) {
-			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-			fill(r, key, depth-1)
-			fill(r, value, depth-1)
-			v.SetMapIndex(key, value)
-		}
-	}
+	value := document(depth - 1)
+	entries := rapid.MapOfN(rapid.SampledFrom([]string{"k0", "k1", "k2"}), value, 0, 3)
+	return rapid.OneOf(leaf, rapid.SliceOfN(value, 0, 3).AsAny(), entries.AsAny())
 }
 
 // change changes the values for which now returns true. It calls now for each value that it can

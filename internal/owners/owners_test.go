@@ -64,17 +64,29 @@ func (r *sharedRig) event(s *modelSource, key string, version int) {
 	if s.has[key] == 0 {
 		typ = clientgo.Added
 	}
-	r.queue(s.Session, typ, key, version)
+	r.queue(s.Session, typ, key, strconv.Itoa(version))
 	r.add(s, key, version, false)
 }
 
 func (r *sharedRig) deleted(s *modelSource, key string, version int) {
-	r.queue(s.Session, clientgo.Deleted, key, version)
+	r.queue(s.Session, clientgo.Deleted, key, strconv.Itoa(version))
 	r.drop(s, key)
 }
 
-func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key string, version int) {
-	at := strconv.Itoa(version)
+// stage returns a stage of a session, which queues its list.
+func (r *sharedRig) stage(session *Session) *stage {
+	return NewStage(r.reader, session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+}
+
+// publish queues the list of a stage, with more pods.
+func (r *sharedRig) publish(into *stage, version string, pods ...*v1.Pod) {
+	for _, pod := range pods {
+		require.NoError(r.t, into.Put(pod))
+	}
+	require.NoError(r.t, into.Publish(version))
+}
+
+func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key, at string) {
 	r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/" + key, Version: at, Object: testkit.PodAt(key, at), State: session})
 }
 
@@ -83,12 +95,12 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 	if next || s.Number == 0 {
 		s.Session = &Session{Source: s.Source, Number: s.Number + 1, Stored: s.Stored}
 	}
-	stage := NewStage(r.reader, s.Session, len(has), func(rec event.Record) { r.batch = append(r.batch, rec) })
+	var pods []*v1.Pod
 	for _, key := range slices.Sorted(maps.Keys(has)) {
-		require.NoError(r.t, stage.Put(testkit.PodAt(key, strconv.Itoa(has[key]))))
+		pods = append(pods, testkit.PodAt(key, strconv.Itoa(has[key])))
 	}
 	r.version++
-	require.NoError(r.t, stage.Publish(strconv.Itoa(r.version)))
+	r.publish(r.stage(s.Session), strconv.Itoa(r.version), pods...)
 	for key := range maps.Clone(s.has) {
 		if has[key] == 0 {
 			r.drop(s, key)
@@ -219,6 +231,12 @@ func (r *sharedRig) checkState(s *modelSource) {
 	}
 }
 
+// hears applies the queued records, and compares the calls of the handler.
+func (r *sharedRig) hears(want ...string) {
+	r.apply()
+	require.Equal(r.t, want, r.calls)
+}
+
 func (r *sharedRig) hear(c *event.Change) {
 	if c.Many != nil {
 		for i := range c.Many.Len() {
@@ -306,11 +324,10 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 		s.Session = &Session{Source: &Source{}} // another source with the same name
 	case "retired": // events and a list of an earlier session
 		if s.Number > 1 {
-			stage := NewStage(r.reader, &Session{Source: s.Source, Number: s.Number - 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-			require.NoError(t, stage.Put(testkit.PodAt(key, "1000")))
-			require.NoError(t, stage.Publish("1000"))
-			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Added, key, 1000)
-			r.queue(&Session{Source: s.Source, Number: s.Number - 1}, clientgo.Deleted, key, 1000)
+			earlier := &Session{Source: s.Source, Number: s.Number - 1}
+			r.publish(r.stage(earlier), "1000", testkit.PodAt(key, "1000"))
+			r.queue(earlier, clientgo.Added, key, "1000")
+			r.queue(earlier, clientgo.Deleted, key, "1000")
 		}
 	case "bookmark":
 		r.batch = append(r.batch, event.Record{Type: clientgo.Bookmark, Version: strconv.Itoa(r.version + 1), State: s.Session})
@@ -323,33 +340,28 @@ func TestSharedCalls(t *testing.T) {
 	a, b := r.sources[0], r.sources[1]
 	stored := 0
 	b.Stored = func() { stored++ }
-	heard := func(want ...string) {
-		t.Helper()
-		r.apply()
-		assert.Equal(t, want, r.calls)
-	}
 	r.state(a, map[string]int{"x": 1, "y": 2}, false)
-	heard("add ns/x 1 initial", "add ns/y 2 initial")
+	r.hears("add ns/x 1 initial", "add ns/y 2 initial")
 	r.state(b, map[string]int{"y": 2, "z": 3}, false)
-	heard("add ns/z 3 initial")
+	r.hears("add ns/z 3 initial")
 	assert.Equal(t, 1, stored)
 	r.event(a, "y", 5)
 	r.event(b, "y", 4)
 	r.event(b, "y", 5)
-	heard("update ns/y 5")
+	r.hears("update ns/y 5")
 	r.deleted(a, "y", 6)
-	heard()
+	r.hears()
 	r.deleted(b, "y", 6)
-	heard("delete ns/y")
+	r.hears("delete ns/y")
 	r.event(a, "x", 7)
 	r.event(a, "new", 8)
-	heard("update ns/x 7", "add ns/new 8")
+	r.hears("update ns/x 7", "add ns/new 8")
 	r.state(a, map[string]int{"x": 7, "new": 9}, false)
-	heard("update ns/new 9", "update ns/x 7 resync")
+	r.hears("update ns/new 9", "update ns/x 7 resync")
 	r.state(a, map[string]int{"x": 7, "other": 9}, true)
-	heard("delete ns/new unseen", "add ns/other 9")
+	r.hears("delete ns/new unseen", "add ns/other 9")
 	r.remove(b)
-	heard("delete ns/z unseen")
+	r.hears("delete ns/z unseen")
 	assert.Equal(t, 1, stored, "not for the removal")
 	assert.Empty(t, r.contents.Table.RV())
 	assert.Equal(t, strconv.Itoa(r.version), a.Version())
@@ -361,26 +373,21 @@ func TestSharedCalls(t *testing.T) {
 func TestSharedDoesNotGoBack(t *testing.T) {
 	r := newSharedRig(t, 2)
 	fast, slow := r.sources[0], r.sources[1]
-	heard := func(want ...string) {
-		t.Helper()
-		r.apply()
-		assert.Equal(t, want, r.calls)
-	}
 	r.state(fast, map[string]int{"x": 1}, false)
 	r.state(slow, map[string]int{"x": 1}, false)
-	heard("add ns/x 1 initial")
+	r.hears("add ns/x 1 initial")
 	r.event(fast, "x", 8)
-	heard("update ns/x 8")
+	r.hears("update ns/x 8")
 	r.deleted(fast, "x", 9) // it no longer matches the selector
 	r.event(slow, "x", 6)
-	heard()
+	r.hears()
 	r.event(slow, "x", 8)
 	r.event(slow, "x", 9)
-	heard("update ns/x 9")
+	r.hears("update ns/x 9")
 	r.state(fast, map[string]int{"x": 3}, false)
-	heard()
+	r.hears()
 	r.state(slow, map[string]int{"x": 3}, false)
-	heard("update ns/x 3")
+	r.hears("update ns/x 3")
 }
 
 // TestSharedProgress checks that each source has its own version, for which its server vouches.
@@ -406,8 +413,7 @@ func TestSharedProgress(t *testing.T) {
 	r.remove(a)
 	r.apply()
 	assert.False(t, reached(a, "1"))
-	stage := NewStage(r.reader, &Session{Source: b.Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-	require.NoError(t, stage.Publish(""))
+	r.publish(r.stage(&Session{Source: b.Source, Number: 1}), "")
 	r.event(&modelSource{&Session{Source: b.Source, Number: 1}, b.has}, "x", 7)
 	r.applier.Apply(r.batch, false)
 	r.batch = nil
@@ -459,7 +465,8 @@ func TestSharedStored(t *testing.T) {
 }
 
 // TestSharedKeepsCached checks that a listed object that cannot be transformed keeps its cached
-// version if KeepCached is set, and that otherwise the list fails.
+// version if KeepCached is set, or an earlier one of the list, and counts as behind. Otherwise the list
+// fails.
 func TestSharedKeepsCached(t *testing.T) {
 	testkit.Reports(t)
 	r := newSharedRig(t, 1)
@@ -472,107 +479,67 @@ func TestSharedKeepsCached(t *testing.T) {
 	}
 	r.state(s, map[string]int{"x": 1, "y": 2, "z": 3}, false)
 	r.apply()
-	stage := NewStage(r.reader, s.Session, 0, nil)
-	require.ErrorIs(t, stage.Put(testkit.PodAt("x", "13")), testkit.ErrInternal)
+	require.ErrorIs(t, r.stage(s.Session).Put(testkit.PodAt("x", "13")), testkit.ErrInternal)
 	r.reader.Transform.KeepCached = true
-	stage = NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-	require.NoError(t, stage.Put(testkit.PodAt("x", "13")))
-	require.NoError(t, stage.Put(testkit.PodAt("new", "13")))
+	stage := r.stage(s.Session)
 	require.NoError(t, stage.Put(testkit.PodAt("gone", "14")))
 	require.NoError(t, stage.Remove(testkit.PodAt("gone", "15")))
 	require.NoError(t, stage.Put(testkit.PodAt("z", "13")))
 	require.NoError(t, stage.Remove(testkit.PodAt("z", "15")))
-	require.NoError(t, stage.Publish("16"))
+	r.publish(stage, "16", testkit.PodAt("x", "13"), testkit.PodAt("new", "13"), testkit.PodAt("lapsed", "12"), testkit.PodAt("lapsed", "13"))
+	r.add(s, "lapsed", 12, true)
 	r.drop(s, "y")
 	r.drop(s, "z")
 	r.apply()
-	assert.ElementsMatch(t, []string{"delete ns/y unseen", "delete ns/z unseen"}, r.calls)
+	assert.ElementsMatch(t, []string{"add ns/lapsed 12", "delete ns/y unseen", "delete ns/z unseen"}, r.calls)
 	behind, _, _ := r.reader.Transform.Counts()
-	assert.Equal(t, 2, behind)
+	assert.Equal(t, 3, behind)
 }
 
 // TestSharedDistrust checks that a list requested because the cache is in doubt reports other
-// contents under the cached version, and nothing else.
+// contents under the cached version, and nothing else, also if another source has the object.
 func TestSharedDistrust(t *testing.T) {
-	r := newSharedRig(t, 1)
-	s := r.sources[0]
-	r.state(s, map[string]int{"x": 1, "y": 2}, false)
-	r.apply()
-	stage := NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-	stage.Distrust()
-	stored := false
-	stage.WhenStored(func() { stored = true })
-	other := testkit.PodAt("y", "2")
-	other.Labels = map[string]string{"other": "yes"}
-	require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
-	require.NoError(t, stage.Put(other))
-	require.NoError(t, stage.Publish("3"))
-	r.apply()
-	assert.Equal(t, []string{"update ns/y 2"}, r.calls)
-	assert.True(t, stored)
-}
-
-// TestSharedDistrustOfOverlap checks that each of two sources with the same version of a wrong
-// object repairs it.
-func TestSharedDistrustOfOverlap(t *testing.T) {
-	r := newSharedRig(t, 2)
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, map[string]int{"x": 1}, false)
-	r.state(b, map[string]int{"x": 1}, false)
-	r.apply()
-	for _, s := range []*modelSource{a, b} {
-		wrong := testkit.PodAt("x", "1")
-		wrong.Labels = map[string]string{"wrong": "yes"}
-		r.contents.Table.Apply([]table.Op{{Key: "ns/x", Object: wrong}}, func(held string) string { return held })
-		stage := NewStage(r.reader, s.Session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-		stage.Distrust()
-		require.NoError(t, stage.Put(testkit.PodAt("x", "1")))
-		require.NoError(t, stage.Publish("3"))
+	for _, sources := range []int{1, 2} {
+		r := newSharedRig(t, sources)
+		for _, s := range r.sources {
+			r.state(s, map[string]int{"x": 1, "y": 2}, false)
+		}
 		r.apply()
-		assert.Equal(t, []string{"update ns/x 1"}, r.calls)
-		stored, _ := r.contents.Table.Get("ns/x")
-		assert.Empty(t, stored.(*v1.Pod).Labels)
+		for _, s := range r.sources {
+			wrong := testkit.PodAt("y", "2")
+			wrong.Labels = map[string]string{"wrong": "yes"}
+			r.contents.Table.Apply([]table.Op{{Key: "ns/y", Object: wrong}}, func(held string) string { return held })
+			stage, stored := r.stage(s.Session), false
+			stage.Distrust()
+			stage.WhenStored(func() { stored = true })
+			r.publish(stage, "3", testkit.PodAt("x", "1"), testkit.PodAt("y", "2"))
+			r.hears("update ns/y 2")
+			assert.True(t, stored)
+			right, _ := r.contents.Table.Get("ns/y")
+			assert.Empty(t, right.(*v1.Pod).Labels)
+		}
 	}
 }
 
-// TestSharedUnversioned checks that the claims to objects without versions are dropped with the
-// overlap.
-func TestSharedUnversioned(t *testing.T) {
+// TestSharedUnordered checks that of versions without an order the last one is stored, also within a
+// batch, and that the claims to objects without versions are dropped with the overlap.
+func TestSharedUnordered(t *testing.T) {
 	r := newSharedRig(t, 2)
-	put := func(s *modelSource, typ clientgo.DeltaType) {
-		r.batch = append(r.batch, event.Record{Type: typ, Key: "ns/x", Object: testkit.PodAt("x", ""), State: s.Session})
+	for _, s := range r.sources {
+		r.state(s, nil, false)
+		r.queue(s.Session, clientgo.Updated, "x", "q")
+		r.queue(s.Session, clientgo.Added, "bare", "")
 	}
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, nil, false)
-	r.state(b, nil, false)
-	put(a, clientgo.Added)
-	put(b, clientgo.Added)
-	r.applier.Apply(r.batch, false)
-	assert.Len(t, r.applier.Sharing.(*owners).shared, 1)
-	r.batch = nil
-	put(a, clientgo.Deleted)
-	r.applier.Apply(r.batch, false)
-	assert.Empty(t, r.applier.Sharing.(*owners).shared)
-	assert.Equal(t, 1, r.contents.Table.Len())
-}
-
-// TestSharedIncomparable checks that of versions without an order the last one is stored, also
-// within a batch.
-func TestSharedIncomparable(t *testing.T) {
-	r := newSharedRig(t, 2)
-	put := func(s *modelSource, version string) {
-		r.batch = append(r.batch, event.Record{Type: clientgo.Updated, Key: "ns/x", Version: version, Object: testkit.PodAt("x", version), State: s.Session})
-	}
-	a, b := r.sources[0], r.sources[1]
-	r.state(a, nil, false)
-	r.state(b, nil, false)
-	put(a, "q")
-	put(b, "q")
 	r.applier.Apply(r.batch, false)
 	r.batch = nil
-	put(a, "p")
-	put(a, "q")
+	assert.Contains(t, r.applier.Sharing.(*owners).shared, "ns/bare")
+	a := r.sources[0].Session
+	r.queue(a, clientgo.Updated, "x", "p")
+	r.queue(a, clientgo.Updated, "x", "q")
+	r.queue(a, clientgo.Deleted, "bare", "")
 	r.applier.Apply(r.batch, false)
+	assert.NotContains(t, r.applier.Sharing.(*owners).shared, "ns/bare")
+	assert.Equal(t, 2, r.contents.Table.Len())
 	stored, _ := r.contents.Table.Get("ns/x")
 	assert.Equal(t, "q", stored.(*v1.Pod).ResourceVersion)
 }
@@ -595,27 +562,4 @@ func TestSharedReceived(t *testing.T) {
 	r.remove(r.sources[0])
 	r.applier.Apply(r.batch, false)
 	assert.Empty(t, r.applier.Received)
-}
-
-// TestSharedLapsed checks an object whose later state in the stream was refused: it counts as
-// behind.
-func TestSharedLapsed(t *testing.T) {
-	testkit.Reports(t)
-	r := newSharedRig(t, 1)
-	r.reader.Transform.KeepCached = true
-	r.reader.Transform.Function = func(obj any) (any, error) {
-		if obj.(*v1.Pod).ResourceVersion == "2" {
-			return nil, testkit.ErrInternal
-		}
-		return obj, nil
-	}
-	stage := NewStage(r.reader, &Session{Source: r.sources[0].Source, Number: 1}, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-	for _, version := range []string{"1", "2"} {
-		require.NoError(t, stage.Put(testkit.PodAt("x", version)))
-	}
-	require.NoError(t, stage.Publish("3"))
-	r.applier.Apply(r.batch, false)
-	assert.Equal(t, 1, r.contents.Table.Len())
-	behind, _, _ := r.reader.Transform.Counts()
-	assert.Equal(t, 1, behind)
 }

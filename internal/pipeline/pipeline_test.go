@@ -6,6 +6,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,8 @@ import (
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // openPipeline returns a pipeline over an empty store, without handlers, whose queue does not pass
 // batches on by itself.
@@ -57,16 +60,9 @@ func TestStageModel(t *testing.T) {
 				require.NoError(t, theirs.Put(pod))
 			}
 		}
-		var names []string
-		for _, name := range want {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-
 		require.NoError(t, theirs.Publish("99"))
 		got := strings.Fields(strings.TrimPrefix(store.Entries()[0], "replace 99:"))
-		slices.Sort(got)
-		assert.ElementsMatch(t, names, got)
+		assert.ElementsMatch(t, slices.Collect(maps.Values(want)), got)
 
 		require.NoError(t, ours.Publish("99"))
 		require.NoError(t, p.Queue.PopAll(p.Handle))

@@ -14,6 +14,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
 // nameInformers returns a function that makes identities with one informer name. It also resets the
 // warnings that other tests have caused.
 func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndResource {
@@ -29,6 +31,19 @@ func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndR
 
 // No test here sets a provider for the process: e2e/metrics is a program in which an import does.
 
+// saidOnce checks that one line of the log is about metrics that are missing, names the informer and
+// the function that sets a provider, and contains why.
+func saidOnce(t *testing.T, lines *testkit.Logged, why string) {
+	t.Helper()
+	said := testkit.About("no metrics", lines.Take())
+	require.Len(t, said, 1)
+	for _, part := range []string{why, "SetInformerMetricsProvider", t.Name()} {
+		assert.Contains(t, said[0], part)
+	}
+}
+
+// TestNameWithoutAProviderIsLoggedOnce: a nil provider, which client-go accepts, and which makes its
+// next named informer panic, is none.
 func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
@@ -37,12 +52,9 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 		depth, latency := OfQueue(id, nil)
 		assert.Nil(t, depth)
 		assert.Nil(t, latency)
+		Set(nil)
 	}
-	said := testkit.About("no metrics", lines.Take())
-	require.Len(t, said, 1)
-	assert.Contains(t, said[0], "no provider is set")
-	assert.Contains(t, said[0], "SetInformerMetricsProvider")
-	assert.Contains(t, said[0], t.Name())
+	saidOnce(t, lines, "no provider is set")
 }
 
 func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
@@ -67,11 +79,7 @@ func TestUnknownClientGoIsLoggedOnce(t *testing.T) {
 	for range 2 {
 		assert.Nil(t, clientGoMetric[clientgo.GaugeMetric](id, moved, "metrics", "numberOfQueuedItem"))
 	}
-	said := testkit.About("no metrics", lines.Take())
-	require.Len(t, said, 1)
-	assert.Contains(t, said[0], "not known for this version")
-	assert.Contains(t, said[0], "SetInformerMetricsProvider")
-	assert.Contains(t, said[0], t.Name())
+	saidOnce(t, lines, "not known for this version")
 }
 
 func TestHiddenField(t *testing.T) {
@@ -115,23 +123,13 @@ func TestHiddenField(t *testing.T) {
 func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	id, provider := nameInformers(t)("a"), &testkit.Gauges{}
 	queue := clientgo.NewRealFIFOWithOptions(clientgo.RealFIFOOptions{AtomicEvents: true, Identifier: id, MetricsProvider: provider})
-	depth, ok := hiddenField[clientgo.GaugeMetric](queue, "metrics", "numberOfQueuedItem")
-	assert.True(t, ok)
-	assert.Same(t, &provider.Depth, depth)
-	latency, ok := hiddenField[clientgo.HistogramMetric](queue, "metrics", "processingLatency")
-	assert.True(t, ok)
-	assert.Same(t, &provider.Latencies, latency)
 	store := clientgo.NewThreadSafeStore(nil, nil, clientgo.WithThreadSafeStoreMetrics(id, provider))
-	version, ok := hiddenField[clientgo.GaugeMetric](store, "metrics", "storeResourceVersion")
-	assert.True(t, ok)
+	depth, _ := hiddenField[clientgo.GaugeMetric](queue, "metrics", "numberOfQueuedItem")
+	assert.Same(t, &provider.Depth, depth)
+	latency, _ := hiddenField[clientgo.HistogramMetric](queue, "metrics", "processingLatency")
+	assert.Same(t, &provider.Latencies, latency)
+	version, _ := hiddenField[clientgo.GaugeMetric](store, "metrics", "storeResourceVersion")
 	assert.Same(t, &provider.Version, version)
-}
-
-// TestNilProviderIsNone: client-go accepts a nil provider, and panics at the next named informer.
-func TestNilProviderIsNone(t *testing.T) {
-	Set(nil)
-	id := nameInformers(t)("a")
-	assert.Nil(t, OfStore(id, nil))
 }
 
 func TestPublishedVersion(t *testing.T) {

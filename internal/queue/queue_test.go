@@ -17,6 +17,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -57,50 +58,51 @@ func TestRefusedRecordsAreLeftOut(t *testing.T) {
 // key, and that all items put before Close are processed.
 func TestProducersConsumersAndCloser(t *testing.T) {
 	const producers, batches, size = 4, 200, 5
-	everyRecordQueue(t, func(t *testing.T, q *Queue) {
-		var inside, seen atomic.Int64
-		last := map[string]string{}
-		process := func(batch []event.Record, _ bool) error {
-			assert.EqualValues(t, 1, inside.Add(1))
-			for _, rec := range batch {
-				assert.Less(t, last[rec.Key], rec.Version, rec.Key)
-				last[rec.Key] = rec.Version
+	for name, options := range map[string]Options{
+		"in order of arrival": {Bookmarks: true, Unlocked: true},
+		"by key":              {Order: NewByKey()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := New(options)
+			var inside, seen atomic.Int64
+			last := map[string]string{}
+			process := func(batch []event.Record, _ bool) error {
+				assert.EqualValues(t, 1, inside.Add(1))
+				for _, rec := range batch {
+					assert.Less(t, last[rec.Key], rec.Version, rec.Key)
+					last[rec.Key] = rec.Version
+				}
+				seen.Add(int64(len(batch)))
+				inside.Add(-1)
+				return nil
 			}
-			seen.Add(int64(len(batch)))
-			inside.Add(-1)
-			return nil
-		}
-		q.Unlocked = true
-		q.Direct = func(batch []event.Record, initial bool) bool { return process(batch, initial) == nil }
-		var putting, popping sync.WaitGroup
-		for p := range producers {
-			putting.Go(func() {
-				for b := range batches {
-					batch := make([]event.Record, size)
-					for i := range batch {
-						version := fmt.Sprintf("%06d", b*size+i+1)
-						batch[i] = event.Record{Type: clientgo.Updated, Object: testkit.Pod(fmt.Sprint("p", p), version), Version: version}
+			q.Unlocked = true
+			q.Direct = func(batch []event.Record, initial bool) bool { return process(batch, initial) == nil }
+			var putting, popping sync.WaitGroup
+			for p := range producers {
+				putting.Go(func() {
+					for b := range batches {
+						batch := make([]event.Record, size)
+						for i := range batch {
+							version := fmt.Sprintf("%06d", b*size+i+1)
+							batch[i] = event.Record{Type: clientgo.Updated, Object: testkit.Pod(fmt.Sprint("p", p), version), Version: version}
+						}
+						assert.Empty(t, q.PutBatch(batch))
 					}
-					assert.Empty(t, q.PutBatch(batch))
-				}
-			})
-		}
-		for range 2 {
-			popping.Go(func() {
-				for !errors.Is(q.PopAll(process), clientgo.ErrFIFOClosed) {
-				}
-			})
-		}
-		putting.Wait()
-		q.Close()
-		popping.Wait()
-		assert.EqualValues(t, producers*batches*size, seen.Load())
-	})
-}
-
-func everyRecordQueue(t *testing.T, test func(t *testing.T, q *Queue)) {
-	t.Run("in order of arrival", func(t *testing.T) { test(t, New(Options{Bookmarks: true, Unlocked: true})) })
-	t.Run("by key", func(t *testing.T) { test(t, New(Options{Order: NewByKey()})) })
+				})
+			}
+			for range 2 {
+				popping.Go(func() {
+					for !errors.Is(q.PopAll(process), clientgo.ErrFIFOClosed) {
+					}
+				})
+			}
+			putting.Wait()
+			q.Close()
+			popping.Wait()
+			assert.EqualValues(t, producers*batches*size, seen.Load())
+		})
+	}
 }
 
 // TestCloseDoesNotWaitForTheConsumer checks that Close waits neither for Direct nor for a process
@@ -131,25 +133,17 @@ func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
 	}
 }
 
-// keysThatAStoreHas is a KeyFinder with the keys of a store's objects.
-type keysThatAStoreHas map[string]string
-
-func (k keysThatAStoreHas) Key(text []byte) (string, bool) {
-	key, ok := k[string(text)]
-	return key, ok
-}
-
 // TestQueueAllocatesNothing checks that in steady state a batch of stored objects passes an
 // informer's queue without allocation.
 func TestQueueAllocatesNothing(t *testing.T) {
 	q := New(Options{Bookmarks: true, Unlocked: true})
-	events, batch, keys := updatesOf(100), make([]event.Record, 100), keysThatAStoreHas{}
+	events, batch, known := updatesOf(100), make([]event.Record, 100), table.New(nil, table.Options{})
 	for i := range events {
 		key, err := clientgo.MetaNamespaceKeyFunc(events[i].Object)
 		require.NoError(t, err)
-		keys[key] = key
+		known.Put([]byte(key), events[i].Object, nil)
 	}
-	q.Reader.Keys.Known = keys
+	q.Reader.Keys.Known = known
 	nothing := func([]event.Record, bool) error { return nil }
 	perBatch := testing.AllocsPerRun(100, func() {
 		copy(batch, events)
@@ -169,3 +163,5 @@ func updatesOf(n int) []event.Record {
 	}
 	return batch
 }
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }

@@ -49,6 +49,7 @@ func listOfAny(version string, items ...runtime.Object) *metav1.List {
 func TestAListWithForeignItems(t *testing.T) {
 	service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "hush", ResourceVersion: "4"}}
 	kind := untyped("g/v1", "Kind", "", "")
+	tables := untypedList("5", untyped("g/v1", "Table", "a", "1"), untyped("g/v1", "Status", "b", "2"))
 	for name, tc := range map[string]struct {
 		expected  any
 		namespace string
@@ -67,6 +68,7 @@ func TestAListWithForeignItems(t *testing.T) {
 		"any namespace":        {&v1.Pod{}, "", testkit.PodList("5", testkit.PodIn("ns", "a", "1"), testkit.PodIn("other", "b", "2")), "replace 5: a@1 b@2", ""},
 		"without a kind":       {kind, "", untypedList("5", untyped("", "", "a", "1")), "replace 5: a@1", ""},
 		"any kind":             {&unstructured.Unstructured{}, "", untypedList("5", untyped("g/v1", "Kind", "a", "1"), untyped("v1", "Secret", "b", "2")), "replace 5: a@1 b@2", ""},
+		"other tables":         {nil, "", tables, "replace 5: a@1 b@2", ""},
 		"any object":           {nil, "", listOfAny("5", testkit.PodAt("a", "1"), service), "replace 5: a@1 hush@4", ""},
 		"metadata of any kind": {&metav1.PartialObjectMetadata{}, "", &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}}}, "replace 5: a@1", ""},
 	} {

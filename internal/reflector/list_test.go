@@ -72,34 +72,40 @@ func TestListVersions(t *testing.T) {
 	}
 }
 
-// TestListPages: the limits of lists.
+// TestListPages: the limits of lists. Only pages at version "0" show that the server has no watch
+// cache.
 func TestListPages(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pageSize int64
-		paged    bool // whether the first list has two pages
+		paged    int // the number of the request whose list has two pages; the one before it fails
 		want     []string
 	}{
-		"default": {0, false, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0"}},
-		"forced":  {4, false, []string{"list rv=0 limit=4", "watch rv=5", "list rv=5 limit=4"}},
-		"a server without watch cache": {0, true,
+		"default": {0, 0, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0"}},
+		"forced":  {4, 0, []string{"list rv=0 limit=4", "watch rv=5", "list rv=5 limit=4"}},
+		"a server without watch cache": {0, 1,
 			[]string{"list rv=0 limit=500", "list rv= limit=500 continue=next", "watch rv=5", "list rv=5 limit=500"}},
+		"pages of the newest state": {0, 3, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0",
+			"list rv= limit=0", "list rv= limit=0 continue=next", "watch rv=5", "list rv=5 limit=0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
 				page := testkit.PodList("5", testkit.PodAt(fmt.Sprintf("p%d", n), "1"))
-				if tc.paged && n == 1 {
+				switch n {
+				case tc.paged:
 					page.Continue = "next"
+				case tc.paged - 1:
+					return nil, testkit.ErrExpired
 				}
 				return page, nil
 			}}
 			store := &testkit.StoreLog{}
 			r := listOnly(server, store)
 			r.state.reader.options.PageSize = tc.pageSize
-			for range 2 {
+			for range 3 {
 				require.ErrorIs(t, r.ListAndWatch(t.Context()), testkit.ErrForbidden)
 			}
 			testkit.FirstCalls(t, tc.want, server.Requests())
-			if tc.paged {
+			if tc.paged == 1 {
 				testkit.FirstCalls(t, []string{"replace 5: p1@1 p2@1"}, store.Entries())
 			}
 		})
@@ -123,26 +129,6 @@ func TestListWithoutEnd(t *testing.T) {
 	assert.ErrorContains(t, err, "failed to list *v1.Pod: a page has the continue token")
 	assert.Len(t, server.Requests(), 4)
 	assert.Empty(t, store.Entries())
-}
-
-// TestListPagedAtNewestIsNoHint: only pages at version "0" show that the server has no watch cache.
-func TestListPagedAtNewestIsNoHint(t *testing.T) {
-	server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
-		page := testkit.PodList("5")
-		switch n {
-		case 2:
-			return nil, testkit.ErrExpired
-		case 3:
-			page.Continue = "next"
-		}
-		return page, nil
-	}}
-	r := listOnly(server, &testkit.StoreLog{})
-	for range 3 {
-		require.Error(t, r.ListAndWatch(t.Context()))
-	}
-	asked := server.Requests()
-	assert.Equal(t, "list rv=5 limit=0", asked[len(asked)-2], "%v", asked)
 }
 
 // TestListResultsThatAreNone: an invalid list ends the round with an error that does not contain
@@ -208,8 +194,6 @@ func TestOneTokenForAllPages(t *testing.T) {
 			page.Continue = "more"
 		}
 		return page, nil
-	}, OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
-		return nil, testkit.ErrForbidden
 	}}
 	store := &testkit.StoreLog{}
 	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)

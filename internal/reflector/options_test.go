@@ -17,6 +17,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
 // TestDescribeType: the default type description, and the required kind of unstructured objects.
 func TestDescribeType(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "Kind"}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -25,90 +24,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// refusedBy returns the error of a connection that host has refused.
-func refusedBy(host string) error {
-	return &url.Error{Op: "Get", URL: "https://" + host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
-}
-
-// watcher answers lists and watches by a function of the time since it was made. A nil error opens
-// a watch without events, which closes at the next time for which the function returns an error. It
-// records the times of watch requests.
-type watcher struct {
-	*testkit.Server
-	began time.Time
-
-	mu sync.Mutex
-	at []time.Duration
-}
-
-func watchedBy(answer func(at time.Duration) error) *watcher {
-	w := &watcher{began: time.Now()}
-	list := func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-		if err := answer(time.Since(w.began)); err != nil && isOutOfReach(err) {
-			return nil, err
-		}
-		return testkit.PodList("5"), nil
-	}
-	w.Server = &testkit.Server{NoStream: true, OnList: list}
-	w.Server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-		w.mu.Lock()
-		w.at = append(w.at, time.Since(w.began))
-		w.mu.Unlock()
-		if err := answer(time.Since(w.began)); err != nil {
-			return nil, err
-		}
-		open := testkit.NewScriptedWatch(1)
-		go func() {
-			tick := time.NewTicker(100 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return
-				case <-tick.C:
-					if answer(time.Since(w.began)) != nil {
-						close(open.Events)
-						return
-					}
-				}
-			}
-		}()
-		return open, nil
-	}
-	return w
-}
-
-func (w *watcher) watches() []time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.at
-}
-
-// runs runs a reflector that shares servers with others.
-func runs(t *testing.T, servers *Servers, server *watcher, change func(*Options)) (report *Journal, stop func()) {
+// runs runs a reflector that shares servers with others, until stop is called or the test ends.
+func runs(t *testing.T, servers *Servers, server *apiServer, change func(*Options)) (report *Journal, stop func()) {
 	report = NewJournal()
 	stop = process(t, 1, server, func(o *Options) {
 		if o.Servers, o.Journal = servers, report; change != nil {
 			change(o)
 		}
 	})
+	t.Cleanup(stop)
 	return report, stop
-}
-
-// between returns a function that returns err from one time to another, and nil otherwise.
-func between(from, to time.Duration, err error) func(time.Duration) error {
-	return func(at time.Duration) error {
-		if at >= from && at < to {
-			return err
-		}
-		return nil
-	}
 }
 
 // TestAnAnswerDuringARequest: a reflector whose request takes long returns early if another
@@ -118,7 +50,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 		servers := &Servers{}
 		var reports []*Journal
 		for i := range 8 {
-			server := watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443")))
+			server := newAPIServer(t, between(10*time.Second, 40*time.Second, refusedBy("a:6443")))
 			if i == 0 {
 				open := server.OnWatch
 				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -129,8 +61,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 					return open(n, ctx, o)
 				}
 			}
-			report, stop := runs(t, servers, server, nil)
-			defer stop()
+			report, _ := runs(t, servers, server, nil)
 			reports = append(reports, report)
 		}
 		time.Sleep(103 * time.Second)
@@ -150,15 +81,14 @@ func TestAnswersAfterAWaking(t *testing.T) {
 		for i := range 40 {
 			gone := between(10*time.Second, 40*time.Second, refusedBy("a:6443"))
 			var turned bool
-			server := watchedBy(func(at time.Duration) error {
+			server := newAPIServer(t, func(at time.Duration) error {
 				if err := gone(at); err != nil || at < 40*time.Second || i >= 8 || turned {
 					return err
 				}
 				turned = true
 				return &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET}
 			})
-			report, stop := runs(t, servers, server, nil)
-			defer stop()
+			report, _ := runs(t, servers, server, nil)
 			reports = append(reports, report)
 		}
 		time.Sleep(5 * time.Minute)
@@ -179,30 +109,28 @@ func TestDelaysOfOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
 		gone := between(10*time.Second, time.Hour, refusedBy("a:6443"))
-		slow, fast := watchedBy(gone), watchedBy(gone)
-		_, stop := runs(t, servers, slow, func(o *Options) { o.Backoff = &wait.Backoff{Duration: 20 * time.Minute, Factor: 1, Steps: 1} })
-		defer stop()
+		slow, fast := newAPIServer(t, gone), newAPIServer(t, gone)
+		runs(t, servers, slow, func(o *Options) { o.Backoff = &wait.Backoff{Duration: 20 * time.Minute, Factor: 1, Steps: 1} })
 		time.Sleep(9 * time.Second)
-		_, stop = runs(t, servers, fast, nil)
-		defer stop()
+		runs(t, servers, fast, nil)
 		time.Sleep(9*time.Second + time.Minute)
 		synctest.Wait()
-		assert.Greater(t, len(fast.watches()), 3)
+		assert.Greater(t, len(fast.seen().watches), 3)
 	})
 }
 
 // TestTurnsThatAreGivenUp: the last reflector of a lane does not wait for the turns of ended ones.
 func TestTurnsThatAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		servers, stops := &Servers{}, map[*watcher]func(){}
+		servers, stops := &Servers{}, map[*apiServer]func(){}
 		for range laneSize {
-			server := watchedBy(between(10*time.Second, time.Hour, refusedBy("a:6443")))
+			server := newAPIServer(t, between(10*time.Second, time.Hour, refusedBy("a:6443")))
 			_, stops[server] = runs(t, servers, server, nil)
 		}
 		time.Sleep(20 * time.Minute)
 		synctest.Wait()
-		var last *watcher // the one with the latest request
-		at := func(w *watcher) time.Duration { return w.watches()[len(w.watches())-1] }
+		var last *apiServer // the one with the latest request
+		at := func(w *apiServer) time.Duration { return w.seen().watches[len(w.seen().watches)-1] }
 		for server := range stops {
 			if last == nil || at(server) > at(last) {
 				last = server
@@ -213,10 +141,10 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 				stop()
 			}
 		}
-		asked := len(last.watches())
+		asked := len(last.seen().watches)
 		time.Sleep(longestTurn)
 		synctest.Wait()
-		assert.Greater(t, len(last.watches()), asked)
+		assert.Greater(t, len(last.seen().watches), asked)
 		stops[last]()
 		assert.Empty(t, servers.mu.byHost)
 	})
@@ -227,16 +155,15 @@ func TestTurnsThatAreGivenUp(t *testing.T) {
 func TestLongOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again := 40 * time.Minute
-		server := watchedBy(func(at time.Duration) error {
+		server := newAPIServer(t, func(at time.Duration) error {
 			return between(10*time.Second, 30*time.Minute, refusedBy("a:6443"))(at % again)
 		})
-		_, stop := runs(t, &Servers{}, server, nil)
-		defer stop()
+		runs(t, &Servers{}, server, nil)
 		time.Sleep(again + time.Minute)
 		synctest.Wait()
 		var before time.Duration
 		many, anew := 0, false
-		for _, at := range server.watches() {
+		for _, at := range server.seen().watches {
 			if before > 5*time.Minute && at < 30*time.Minute {
 				many++
 				assert.GreaterOrEqual(t, at-before, backoffCap-time.Second)
@@ -288,8 +215,9 @@ func TestGoneAgain(t *testing.T) {
 // reflector lists at once. A late answer to the list leads to a backoff, and so does a late 410
 // soon after, because the server may be slow. A late 410 long after that leads to a list at once.
 func TestLateAnswer(t *testing.T) {
-	t.Run("of a request", func(t *testing.T) { testLateAnswer(t, false) })
-	t.Run("of a watch that opens", func(t *testing.T) { testLateAnswer(t, true) })
+	for name, opens := range map[string]bool{"of a request": false, "of a watch that opens": true} {
+		t.Run(name, func(t *testing.T) { testLateAnswer(t, opens) })
+	}
 }
 
 func testLateAnswer(t *testing.T, opens bool) {
@@ -330,17 +258,16 @@ func testLateAnswer(t *testing.T, opens bool) {
 func TestAnswerWithADelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		later := apierrors.NewTimeoutError(tooLargeVersion, 200)
-		server := watchedBy(func(at time.Duration) error {
+		server := newAPIServer(t, func(at time.Duration) error {
 			if at >= 20*time.Second {
 				return later
 			}
 			return between(10*time.Second, 20*time.Second, refusedBy("a:6443"))(at)
 		})
-		_, stop := runs(t, &Servers{}, server, nil)
-		defer stop()
+		runs(t, &Servers{}, server, nil)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		asked := server.watches()
+		asked := server.seen().watches
 		assert.Len(t, server.Requests(), len(asked)+1, "nothing but watches, and the first list")
 	})
 }
@@ -367,10 +294,9 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 func TestTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		begin := func(gone func(time.Duration) error) *watcher {
-			server := watchedBy(gone)
-			_, stop := runs(t, servers, server, nil)
-			t.Cleanup(stop)
+		begin := func(gone func(time.Duration) error) *apiServer {
+			server := newAPIServer(t, gone)
+			runs(t, servers, server, nil)
 			return server
 		}
 		a := begin(between(10*time.Second, time.Hour, refusedBy("a:6443")))
@@ -385,29 +311,27 @@ func TestTwoServers(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		before, moved := len(a.watches()), len(moving.watches())
+		before, moved := len(a.seen().watches), len(moving.seen().watches)
 		time.Sleep(longestTurn + wakePace)
 		synctest.Wait()
-		for i, at := range a.watches() {
-			assert.True(t, i < before || at-a.watches()[i-1] >= backoffCap, "nobody wakes it")
+		for i, at := range a.seen().watches {
+			assert.True(t, i < before || at-a.seen().watches[i-1] >= backoffCap, "nobody wakes it")
 		}
-		assert.Greater(t, len(moving.watches()), moved, "b has answered others")
+		assert.Greater(t, len(moving.seen().watches), moved, "b has answered others")
 	})
 }
 
 // TestManyHosts: the state of a server is dropped with the last reflector that has lost it.
 func TestManyHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		servers, n := &Servers{}, 0
-		server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
-		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-			n++
+		servers, server := &Servers{}, &testkit.Server{NoStream: true, OnWatch: testkit.Watches()}
+		server.OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			return nil, refusedBy(fmt.Sprintf("host-%d:6443", n))
 		}
 		stop := process(t, 1, server, func(o *Options) { o.Servers, o.Backoff = servers, testkit.Second() })
 		time.Sleep(1000 * time.Second)
 		synctest.Wait()
-		assert.GreaterOrEqual(t, n, 1000)
+		assert.GreaterOrEqual(t, server.Mu.Lists, 1000)
 		assert.Len(t, servers.mu.byHost, 1)
 		stop()
 		assert.Empty(t, servers.mu.byHost)
@@ -419,14 +343,14 @@ func TestManyHosts(t *testing.T) {
 func TestStartWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const reflectors = 60
-		server := &apiServer{host: "a:6443"}
-		server.away(30 * time.Second)
+		server := newAPIServer(t, between(0, 30*time.Second, refusedBy("a:6443")))
 		defer process(t, reflectors, server, nil)()
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		require.Len(t, server.watches, reflectors)
-		assert.LessOrEqual(t, server.watches[reflectors-1].Sub(server.firsts), 2*time.Second)
-		assert.LessOrEqual(t, len(server.refused), 6*reflectors)
+		seen := server.seen()
+		require.Len(t, seen.opened, reflectors)
+		assert.LessOrEqual(t, seen.opened[reflectors-1]-seen.firsts, 2*time.Second)
+		assert.LessOrEqual(t, len(seen.refused), 6*reflectors)
 	})
 }
 
@@ -502,11 +426,10 @@ func TestLinesOfReturn(t *testing.T) {
 				ctx, lines := testkit.Loud(t, 0)
 				servers := &Servers{}
 				run := func(answer func(time.Duration) error) (stop func()) {
-					ctx, cancel := context.WithCancel(ctx)
-					ended := make(chan struct{})
-					r := New(Options{ListerWatcher: watchedBy(answer), Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: testkit.Second()})
-					go func() { defer close(ended); r.Run(ctx) }()
-					return func() { cancel(); <-ended }
+					r := New(Options{
+						ListerWatcher: newAPIServer(t, answer), Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: testkit.Second(),
+					})
+					return testkit.InBackground(t, func(c context.Context) { r.Run(klog.NewContext(c, klog.FromContext(ctx))) })
 				}
 				defer run(answer)()
 				defer run(gone(10*time.Second, time.Hour))()
@@ -525,12 +448,11 @@ func TestRelistInAnOutage(t *testing.T) {
 		servers, relister := &Servers{}, &Relister{}
 		var reports []*Journal
 		for i := range 8 {
-			report, stop := runs(t, servers, watchedBy(between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
+			report, _ := runs(t, servers, newAPIServer(t, between(10*time.Second, 40*time.Second, refusedBy("a:6443"))), func(o *Options) {
 				if i == 0 {
 					o.Relister = relister
 				}
 			})
-			defer stop()
 			reports = append(reports, report)
 		}
 		time.Sleep(39 * time.Second)
@@ -549,10 +471,9 @@ func TestRelistInAnOutage(t *testing.T) {
 func TestStopInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		report, stop := runs(t, servers, watchedBy(between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
+		report, _ := runs(t, servers, newAPIServer(t, between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
 			o.Decide = func(_ context.Context, _ error, attempts int, _ bool) Decision { return Decision{Stop: attempts == 3} }
 		})
-		defer stop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.True(t, report.Status().Stopped)

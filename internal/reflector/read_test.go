@@ -85,31 +85,6 @@ func wellFormed(expected any, version string) watch.Event {
 	return testkit.Modified("a", version)
 }
 
-// TestAdmittedObjects: which objects the expectation admits.
-func TestAdmittedObjects(t *testing.T) {
-	for name, tc := range map[string]struct {
-		expected any
-		obj      runtime.Object
-	}{
-		"the type":          {&v1.Pod{}, testkit.PodAt("a", "1")},
-		"anything":          {nil, testkit.PodAt("a", "1")},
-		"the kind":          {untyped("g/v1", "Kind", "", ""), untyped("g/v1", "Kind", "a", "1")},
-		"any kind":          {&unstructured.Unstructured{}, untyped("g/v1", "Kind", "a", "1")},
-		"a table elsewhere": {nil, untyped("g/v1", "Table", "a", "1")},
-		"a status of ours":  {nil, untyped("g/v1", "Status", "a", "1")},
-		"metadata only":     {&metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
-				got, err := (&Options{ExpectedType: tc.expected}).expectation().vet(watch.Event{Type: kind, Object: tc.obj})
-				require.NoError(t, err)
-				assert.Equal(t, kind, got.kind)
-				assert.Equal(t, "a", got.meta.GetName())
-			}
-		})
-	}
-}
-
 // sizesSink is a sink that records the sizes of its Puts.
 type sizesSink struct {
 	Sink

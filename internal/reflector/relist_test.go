@@ -4,11 +4,17 @@
 package reflector
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // TestBecause: a relist request is the reason for the end of a watch, except for ends that must be
@@ -48,4 +54,63 @@ func TestRelistNewest(t *testing.T) {
 	assert.True(t, meanwhile())
 	_, newest = relister.begins()
 	assert.False(t, newest)
+}
+
+// warySink records, for each stage that is published, whether it was told to distrust the sink's
+// objects.
+type warySink struct {
+	Sink
+	published []string
+}
+
+func (s *warySink) Stage(size int, streamed bool) Stage {
+	return &waryStage{Stage: s.Sink.Stage(size, streamed), sink: s}
+}
+
+type waryStage struct {
+	Stage
+	sink      *warySink
+	distrusts bool
+}
+
+func (s *waryStage) Distrust() { s.distrusts = true }
+
+func (s *waryStage) Publish(version string) error {
+	s.sink.published = append(s.sink.published, fmt.Sprintf("%s distrusts %v", version, s.distrusts))
+	return s.Stage.Publish(version)
+}
+
+// TestDoubts: neither a watch that cannot be trusted, wherever that is detected, nor a relist
+// request is a failure. The next list, and only that one, is taken without trust in the sink's
+// objects.
+func TestDoubts(t *testing.T) {
+	testkit.Reports(t)
+	doubt := &tap.Doubt{Why: "as the test wants"}
+	doubted := watch.Event{Type: watch.Error, Object: doubt}
+	for name, first := range map[string]any{
+		"of an open watch":                 testkit.Sent(testkit.Added("b", "7"), doubted),
+		"of its first event":               testkit.Sent(doubted),
+		"of a watch that cannot be opened": doubt,
+		"of somebody else":                 testkit.Sent(testkit.Added("b", "7")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var handler testkit.Handled
+				server := &testkit.Server{
+					NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "1"))),
+					OnWatch: testkit.Watches(first, testkit.ErrExpired),
+				}
+				sink, relister := &warySink{Sink: Foreign(&testkit.StoreLog{})}, &Relister{}
+				r := New(Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: sink, Relister: relister, Backoff: testkit.Second(), OnError: toldTo(&handler)})
+				defer testkit.InBackground(t, r.Run)()
+				if synctest.Wait(); name == "of somebody else" {
+					relister.Relist()
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(t, []string{"5 distrusts false", "5 distrusts true", "5 distrusts false"}, sink.published)
+				assert.Equal(t, []error{testkit.ErrExpired}, handler.Errors())
+			})
+		})
+	}
 }

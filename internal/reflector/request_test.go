@@ -20,102 +20,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// deafServer answers lists and watches after fixed delays, even if the context has ended.
-type deafServer struct {
-	testkit.Server
-	late *testkit.ScriptedWatch // the result of a late watch
-}
-
-func newDeafServer(listDelay, watchDelay time.Duration, answers ...any) *deafServer {
-	s := &deafServer{late: testkit.NewScriptedWatch(0)}
-	s.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-		time.Sleep(listDelay)
-		return testkit.PodList("5"), nil
-	}
-	answer := testkit.Watches(answers...)
-	s.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		if n <= len(answers) {
-			return answer(n, ctx, o)
-		}
-		time.Sleep(watchDelay)
-		return s.late, nil
-	}
-	return s
-}
-
-func (s *deafServer) streamless() *deafServer {
-	s.NoStream = true
-	return s
-}
-
-const never, always = time.Hour, 0
-
-// obedient returns a server that answers nothing and returns when its context ends.
-func obedient(noStream bool) func() *deafServer {
-	return func() *deafServer {
-		s := newDeafServer(never, never)
-		s.NoStream = noStream
-		s.OnList = func(_ int, ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		s.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return s
-	}
-}
-
-// TestCancel: in every state the reflector returns at the moment when the context ends. Later
-// results of the ListerWatcher are dropped, and a watch is stopped.
-func TestCancel(t *testing.T) {
-	for name, tc := range map[string]struct {
-		server func() *deafServer
-		stored []string
-		late   bool // whether a watch is opened late
-	}{
-		"listing":                   {obedient(true), nil, false},
-		"listing, deaf":             {func() *deafServer { return newDeafServer(never, always).streamless() }, nil, false},
-		"opening a stream":          {obedient(false), nil, false},
-		"opening a stream, deaf":    {func() *deafServer { return newDeafServer(always, never) }, nil, true},
-		"following a stream":        {func() *deafServer { return newDeafServer(always, always, testkit.Sent(testkit.Added("a", "1"))) }, nil, false},
-		"opening a watch, deaf":     {func() *deafServer { return newDeafServer(always, never).streamless() }, []string{"replace 5:"}, true},
-		"following a watch":         {func() *deafServer { return newDeafServer(always, always).streamless() }, []string{"replace 5:"}, true},
-		"backing off from a stream": {func() *deafServer { return newDeafServer(always, always, testkit.ErrTooManyRequests) }, nil, false},
-		"backing off from a broken stream": {func() *deafServer {
-			return newDeafServer(always, always, testkit.Sent(testkit.FailedWith(testkit.ErrTooManyRequests)))
-		}, nil, false},
-		"backing off from a watch": {func() *deafServer { return newDeafServer(always, always, testkit.ErrRefused).streamless() }, []string{"replace 5:"}, false},
-		"backing off from a broken watch": {func() *deafServer {
-			return newDeafServer(always, always, testkit.Sent(testkit.FailedWith(testkit.ErrTooManyRequests))).streamless()
-		}, []string{"replace 5:"}, false},
-		"between rounds": {func() *deafServer { return newDeafServer(always, always, testkit.ErrForbidden).streamless() }, []string{"replace 5:"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, store := tc.server(), &testkit.StoreLog{}
-				var handler testkit.Handled
-				backoff := testkit.Second()
-				backoff.Duration = time.Minute
-				r := New(Options{ListerWatcher: server, Sink: Foreign(store), Backoff: backoff, OnError: toldTo(&handler)})
-				stop := testkit.InBackground(t, r.Run)
-				time.Sleep(time.Second)
-				synctest.Wait()
-
-				ended, before := time.Now(), len(handler.Errors())
-				stop()
-				assert.Zero(t, time.Since(ended), "Run must return at once")
-				assert.Len(t, handler.Errors(), before, "the end of the context is no watch error")
-
-				time.Sleep(2 * never) // every late result has arrived
-				assert.Equal(t, tc.stored, store.Entries())
-				assert.Equal(t, tc.late, len(server.late.Stopped) == 1, "the watch is stopped, once")
-			})
-		})
-	}
-}
-
 // TestCancelBefore: no request is sent if the context has ended before the start.
 func TestCancelBefore(t *testing.T) {
 	for _, noStream := range []bool{true, false} {
@@ -162,7 +66,11 @@ func TestCancelFailsTheRequest(t *testing.T) {
 func TestCancelDuringConsistencyCheck(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
 	synctest.Test(t, func(t *testing.T) {
-		server := newDeafServer(time.Hour, 0, testkit.Sent(testkit.EndMark("9")))
+		server := &testkit.Server{OnWatch: testkit.Watches(testkit.Sent(testkit.EndMark("9")))}
+		server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+			time.Sleep(time.Hour)
+			return testkit.PodList("5"), nil
+		}
 		stop := testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)
 		time.Sleep(time.Second)
 		ended := time.Now()

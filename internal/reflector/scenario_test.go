@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +33,7 @@ var updateScenarios = flag.Bool("scenarios.update", false, "write what the scena
 
 // TestReflectorScenarios plays the scenarios of testdata/scenarios. A scenario has the server's
 // actions, one a line, and indented below each line the reflector's requests and calls of its
-// store, in order, preceded by the time since the line if it is not 0. script_test.go lists the
+// store, in order, preceded by the time since the line if it is not 0. The method do lists the
 // commands.
 //
 // Each scenario is also played on client-go's reflector and must have the same output, except for
@@ -122,7 +123,6 @@ func (s *scenario) play(t *testing.T, engine scenarioEngine) (outputs [][]string
 		p := newScenarioPlay(t, engine)
 		defer p.end()
 		for _, command := range s.commands {
-			p.begin()
 			if fields := strings.Fields(command); len(fields) > 0 && fields[0] != "#" {
 				p.do(fields)
 			}
@@ -141,7 +141,7 @@ type scenarioEngine func(ctx context.Context, p *scenarioPlay)
 
 func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
 	o := p.ours
-	o.Name, o.ListerWatcher, o.ExpectedType, o.Sink = scenarioName, p, &v1.Pod{}, Foreign(p)
+	o.Name, o.ListerWatcher, o.ExpectedType, o.Sink = scenarioName, p, &v1.Pod{}, Foreign(&p.store)
 	o.ResyncPeriod, o.Backoff = p.resyncPeriod, testkit.Second()
 	o.PageSize, o.MaxInternalErrorRetry = p.pageSize, p.internalRetry
 	o.OnError = func(_ context.Context, f Failure) { p.note("error: %v", f.Err) }
@@ -149,7 +149,7 @@ func ourScenarioReflector(ctx context.Context, p *scenarioPlay) {
 }
 
 func theirScenarioReflector(ctx context.Context, p *scenarioPlay) {
-	r := clientgo.NewReflectorWithOptions(p, &v1.Pod{}, p, clientgo.ReflectorOptions{
+	r := clientgo.NewReflectorWithOptions(p, &v1.Pod{}, &p.store, clientgo.ReflectorOptions{
 		Name: scenarioName, ResyncPeriod: p.resyncPeriod, Backoff: testkit.Second(),
 	})
 	r.WatchListPageSize, r.MaxInternalErrorRetryDuration = p.pageSize, p.internalRetry
@@ -157,12 +157,13 @@ func theirScenarioReflector(ctx context.Context, p *scenarioPlay) {
 }
 
 // scenarioPlay is the server, the store and the record of one scenario. It is the reflector's
-// ListerWatcher and its store.
+// ListerWatcher.
 type scenarioPlay struct {
 	*cachetest.Source
+	store  scenarioStore
 	t      *testing.T
 	engine scenarioEngine
-	stop   func()            // nil before start
+	stop   func()            // ends the reflector, if it runs
 	open   map[string]func() // functions that end partitions, outages and stalls
 
 	source        cachetest.Options
@@ -181,9 +182,10 @@ type scenarioPlay struct {
 }
 
 func newScenarioPlay(t *testing.T, engine scenarioEngine) *scenarioPlay {
-	p := &scenarioPlay{t: t, engine: engine, open: map[string]func(){}}
+	p := &scenarioPlay{t: t, engine: engine, stop: func() {}, open: map[string]func(){}}
 	p.source = cachetest.Options{Example: &v1.Pod{}, NewList: func() runtime.Object { return &v1.PodList{} }}
-	p.mu.objects, p.mu.failing = map[string]string{}, map[string]int{}
+	p.store.Fail = p.called
+	p.mu.began, p.mu.objects, p.mu.failing = time.Now(), map[string]string{}, map[string]int{}
 	return p
 }
 
@@ -198,16 +200,11 @@ func (p *scenarioPlay) note(format string, args ...any) {
 	p.mu.lines = append(p.mu.lines, line)
 }
 
-func (p *scenarioPlay) begin() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.began = time.Now()
-}
-
+// take returns the output of the current command. The next one begins.
 func (p *scenarioPlay) take() (lines []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lines, p.mu.lines = p.mu.lines, nil
+	lines, p.mu.lines, p.mu.began = p.mu.lines, nil, time.Now()
 	return lines
 }
 
@@ -216,10 +213,7 @@ func (p *scenarioPlay) end() {
 	for _, end := range p.open {
 		end()
 	}
-	if p.stop != nil {
-		p.stop()
-	}
-	p.take()
+	p.stop()
 }
 
 func (p *scenarioPlay) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -236,54 +230,215 @@ func (p *scenarioPlay) WatchWithContext(ctx context.Context, o metav1.ListOption
 	return p.Source.WatchWithContext(ctx, o)
 }
 
+// scenarioStore is a store that also takes bookmarks.
+type scenarioStore struct{ testkit.StoreLog }
+
+func (s *scenarioStore) Bookmark(version string) error {
+	return s.Note(strings.TrimSpace("bookmark " + version))
+}
+
 // called records a call of the store, and returns an error if the call is to fail.
-func (p *scenarioPlay) called(call, text string, apply func(objects map[string]string)) error {
-	p.note("%s", strings.TrimSpace(call+" "+text))
+func (p *scenarioPlay) called(entry string) error {
+	call, objects, _ := strings.Cut(entry, " ")
+	names := strings.Fields(objects)
+	if call == "replace" {
+		slices.Sort(names[1:]) // client-go's watch-list iterates over a map
+	}
+	p.note("%s", strings.Join(append([]string{call}, names...), " "))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.failing[call] > 0 {
 		p.mu.failing[call]--
 		return fmt.Errorf("the store cannot %s", call)
 	}
-	apply(p.mu.objects)
+	if call == "replace" {
+		clear(p.mu.objects)
+	}
+	for _, object := range names {
+		name, version, named := strings.Cut(object, "@")
+		switch {
+		case call == "delete":
+			delete(p.mu.objects, "ns/"+name)
+		case named:
+			p.mu.objects["ns/"+name] = version
+		}
+	}
 	return nil
 }
 
-func (p *scenarioPlay) Add(obj any) error { return p.set("add", obj) }
-
-func (p *scenarioPlay) Update(obj any) error { return p.set("update", obj) }
-
-func (p *scenarioPlay) set(call string, obj any) error {
-	return p.called(call, testkit.NameAt(obj), func(objects map[string]string) {
-		pod := obj.(*v1.Pod)
-		objects[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
-	})
+// do performs a command of a scenario.
+//
+// Before start:
+//
+//	server list|watch-list|refused|ignored [no-watch-cache] [fail-at-start]    how the server answers; a line like this is first
+//	objects NAME...                 its state
+//	pages N, resync D, internal-retry D, idle D, silence D, mode M             of the reflector; idle, silence and mode are ours
+//	setup                           makes the server, for commands to it before start
+//	start                           runs the reflector
+//
+// At any time:
+//
+//	create|update|delete NAME...    tick, bookmark, compact, rewind RV, resend RV...
+//	cut                             ends the streams as a timeout does; break: as a broken connection
+//	fail VERB ERR...                the next requests, of list, watch or watch-list
+//	script VERB WHAT                the next one: delay D, deaf D (even if its context ends), omit-end, cut-after N
+//	inject WHAT                     on open streams: error ERR, garbage, strange-error, service,
+//	                                added|modified|deleted|bookmark|end-mark|false-mark NAME@RV
+//	partition, outage ERR, stall    until: heal, recover, release
+//	refuse CALL                     the store's next call of that kind fails
+//	wait D                          lets time pass
+//	stop                            ends the reflector's context
+//	compare                         reports whether the store equals the server's state
+func (p *scenarioPlay) do(fields []string) {
+	command, known := scenarioCommands[fields[0]]
+	require.True(p.t, known, "no command %q", fields[0])
+	command(p, fields[1:])
 }
 
-func (p *scenarioPlay) Delete(obj any) error {
-	return p.called("delete", testkit.NameAt(obj), func(objects map[string]string) {
-		pod := obj.(*v1.Pod)
-		delete(objects, pod.Namespace+"/"+pod.Name)
-	})
+type scenarioCommand = func(p *scenarioPlay, args []string)
+
+var scenarioCommands = map[string]scenarioCommand{
+	"server": func(p *scenarioPlay, args []string) {
+		p.source.WatchList = map[string]cachetest.WatchListMode{
+			"list": cachetest.WatchListUnsupported, "watch-list": cachetest.WatchListServed, "refused": cachetest.WatchListRefused,
+			"ignored": cachetest.WatchListIgnored,
+		}[args[0]]
+		for _, more := range args[1:] {
+			p.source.NoWatchCache = p.source.NoWatchCache || more == "no-watch-cache"
+			p.source.FailAtStart = p.source.FailAtStart || more == "fail-at-start"
+		}
+	},
+	"objects": func(p *scenarioPlay, args []string) {
+		for _, name := range args {
+			p.source.Objects = append(p.source.Objects, testkit.PodAt(name, ""))
+		}
+	},
+	"pages":          func(p *scenarioPlay, args []string) { p.pageSize = int64(p.number(args[0])) },
+	"resync":         func(p *scenarioPlay, args []string) { p.resyncPeriod = p.duration(args[0]) },
+	"internal-retry": func(p *scenarioPlay, args []string) { p.internalRetry = p.duration(args[0]) },
+	"idle":           func(p *scenarioPlay, args []string) { p.ours.IdleTimeout = p.duration(args[0]) },
+	"silence":        func(p *scenarioPlay, args []string) { p.ours.StreamSilence = p.duration(args[0]) },
+	"mode":           func(p *scenarioPlay, args []string) { p.ours.Mode = Mode(args[0]) },
+
+	"setup": func(p *scenarioPlay, _ []string) { p.Source = cachetest.New(p.source) },
+	"start": func(p *scenarioPlay, _ []string) {
+		if p.Source == nil {
+			p.Source = cachetest.New(p.source)
+		}
+		p.stop = testkit.InBackground(p.t, func(ctx context.Context) { p.engine(ctx, p) })
+	},
+	"create": each(func(p *scenarioPlay, name string) { p.Create(testkit.PodAt(name, "")) }),
+	"update": each(func(p *scenarioPlay, name string) {
+		pod := testkit.PodAt(name, "")
+		pod.Labels = map[string]string{"since": strconv.FormatUint(p.ResourceVersion(), 10)} // the same again would be no write
+		p.Update(pod)
+	}),
+	"delete":   each(func(p *scenarioPlay, name string) { p.Delete("ns", name) }),
+	"tick":     func(p *scenarioPlay, _ []string) { p.Tick() },
+	"compact":  func(p *scenarioPlay, _ []string) { p.Compact(p.ResourceVersion()) },
+	"rewind":   each(func(p *scenarioPlay, rv string) { p.Rewind(uint64(p.number(rv))) }),
+	"resend":   each(func(p *scenarioPlay, rv string) { p.Resend(uint64(p.number(rv))) }),
+	"bookmark": func(p *scenarioPlay, _ []string) { p.Bookmark() },
+	"cut":      func(p *scenarioPlay, _ []string) { p.Cut() },
+	"break":    func(p *scenarioPlay, _ []string) { p.Break() },
+	"fail": func(p *scenarioPlay, args []string) {
+		for _, name := range args[1:] {
+			p.FailNext(cachetest.Verb(args[0]), testkit.FailureNamed(p.t, name))
+		}
+	},
+	"script":    func(p *scenarioPlay, args []string) { p.Script(cachetest.Verb(args[0]), p.fault(args[1:])) },
+	"inject":    func(p *scenarioPlay, args []string) { p.Inject(p.events(args)...) },
+	"partition": func(p *scenarioPlay, _ []string) { p.open["partition"] = p.Partition() },
+	"heal":      func(p *scenarioPlay, _ []string) { p.close("partition") },
+	"outage":    func(p *scenarioPlay, args []string) { p.open["outage"] = p.Outage(testkit.FailureNamed(p.t, args[0])) },
+	"recover":   func(p *scenarioPlay, _ []string) { p.close("outage") },
+	"stall":     func(p *scenarioPlay, _ []string) { p.open["stall"] = p.Stall() },
+	"release":   func(p *scenarioPlay, _ []string) { p.close("stall") },
+	"refuse": each(func(p *scenarioPlay, call string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.mu.failing[call]++
+	}),
+	"wait": func(p *scenarioPlay, args []string) { time.Sleep(p.duration(args[0])) },
+	"stop": func(p *scenarioPlay, _ []string) {
+		p.stop()
+		p.note("stopped, %d watches open", p.Watching())
+	},
+	"compare": func(p *scenarioPlay, _ []string) {
+		p.mu.Lock()
+		same := maps.Equal(p.mu.objects, p.Versions())
+		has := fmt.Sprint(p.mu.objects)
+		p.mu.Unlock()
+		if same {
+			p.note("the store is what the server has")
+		} else {
+			p.note("the store has %s, the server %s", has, fmt.Sprint(p.Versions()))
+		}
+	},
 }
 
-func (p *scenarioPlay) Replace(list []any, version string) error {
-	var names []string
-	listed := map[string]string{}
-	for _, obj := range list {
-		pod := obj.(*v1.Pod)
-		names = append(names, testkit.NameAt(obj))
-		listed[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
+// each returns a command that calls do with each argument.
+func each(do func(p *scenarioPlay, arg string)) scenarioCommand {
+	return func(p *scenarioPlay, args []string) {
+		for _, arg := range args {
+			do(p, arg)
+		}
 	}
-	slices.Sort(names) // client-go's watch-list iterates over a map
-	return p.called("replace", version+": "+strings.Join(names, " "), func(objects map[string]string) {
-		clear(objects)
-		maps.Copy(objects, listed)
-	})
 }
 
-func (p *scenarioPlay) Resync() error { return p.called("resync", "", func(map[string]string) {}) }
+// close ends a partition, outage or stall.
+func (p *scenarioPlay) close(what string) {
+	p.open[what]()
+	delete(p.open, what)
+}
 
-func (p *scenarioPlay) Bookmark(version string) error {
-	return p.called("bookmark", version, func(map[string]string) {})
+func (p *scenarioPlay) number(text string) int {
+	n, err := strconv.Atoi(text)
+	require.NoError(p.t, err)
+	return n
+}
+
+func (p *scenarioPlay) duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	require.NoError(p.t, err)
+	return d
+}
+
+// fault returns the fault of a script command.
+func (p *scenarioPlay) fault(args []string) (f cachetest.Fault) {
+	switch args[0] {
+	case "delay", "deaf":
+		f.Delay, f.IgnoreContext = p.duration(args[1]), args[0] == "deaf"
+	case "omit-end":
+		f.Stream.OmitInitialEventsEnd = true
+	case "cut-after":
+		f.Stream.Cut, f.Stream.CutAfter = true, p.number(args[1])
+	default:
+		require.Fail(p.t, "no script", args[0])
+	}
+	return f
+}
+
+// events returns the events of an inject command.
+func (p *scenarioPlay) events(args []string) []watch.Event {
+	switch args[0] {
+	case "error":
+		return []watch.Event{cachetest.ErrorEvent(testkit.FailureNamed(p.t, args[1]))}
+	case "garbage":
+		return cachetest.Garbage(testkit.PodAt("garbage", "1"))
+	case "strange-error":
+		return []watch.Event{{Type: watch.Error, Object: testkit.PodAt("a", "1")}}
+	case "service":
+		return []watch.Event{{Type: watch.Added, Object: &v1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", ResourceVersion: "3"}}}}
+	}
+	name, version, _ := strings.Cut(args[1], "@")
+	mark := testkit.EndMark(version)
+	switch args[0] {
+	case "false-mark":
+		mark.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
+		fallthrough
+	case "end-mark":
+		return []watch.Event{mark}
+	}
+	return []watch.Event{{Type: watch.EventType(strings.ToUpper(args[0])), Object: testkit.PodAt(name, version)}}
 }

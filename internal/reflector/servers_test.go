@@ -29,95 +29,122 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// apiServer is a server that is out of reach from down to up; requests then fail with gone.
-// Afterwards it answers watches at the earlier version with back (only once if once is set), and
-// lists with another version.
+// apiServer answers lists and watches by a function of the time since it was made. A nil error opens
+// a watch without events, which closes within a tenth of a second once the function returns an
+// error. A list fails only if the server is out of reach. After an outage lists have another
+// version, and watches at the earlier one are answered with back.
 type apiServer struct {
-	host     string
-	down, up time.Time
-	gone     error // nil means a refused connection
-	back     error // nil means that the version is still available
-	once     bool
+	*testkit.Server
+	answer func(at time.Duration) error
+	began  time.Time
+	back   error // nil means that the version is still available
 
-	mu      sync.Mutex
-	open    []*testkit.ScriptedWatch
-	lists   []time.Time // the lists that were answered
-	watches []time.Time // the watches that were opened
-	refused []time.Time // the requests while the server was out of reach
-	firsts  time.Time   // the time of the first answer after that
-	asked   []string
-	told    bool // whether back was returned
+	mu sync.Mutex
+	requestTimes
+	open []*testkit.ScriptedWatch
 }
 
-func (*apiServer) IsWatchListSemanticsUnSupported() bool { return true }
+// requestTimes are times since a server was made.
+type requestTimes struct {
+	lists   []time.Duration // the lists that were answered
+	watches []time.Duration // the requests for watches
+	opened  []time.Duration // the watches that were opened
+	refused []time.Duration // the requests while the server was out of reach
+	firsts  time.Duration   // the first answer after that; 0 if there was none
+}
 
-func (s *apiServer) List(metav1.ListOptions) (runtime.Object, error)   { panic("with a context") }
-func (s *apiServer) Watch(metav1.ListOptions) (watch.Interface, error) { panic("with a context") }
-
-// awayLocked records a request, and returns the error of a server that is out of reach.
-func (s *apiServer) awayLocked(what string) error {
-	now := time.Now()
-	s.asked = append(s.asked, what)
-	switch {
-	case now.Before(s.down) || s.down.IsZero():
-		return nil
-	case now.Before(s.up):
-		s.refused = append(s.refused, now)
-		if s.gone != nil {
-			return s.gone
-		}
-		return &url.Error{Op: "Get", URL: "https://" + s.host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
-	case s.firsts.IsZero():
-		s.firsts = now
+func newAPIServer(t *testing.T, answer func(at time.Duration) error) *apiServer {
+	s := &apiServer{answer: answer, began: time.Now()}
+	s.Server = &testkit.Server{NoStream: true, OnList: s.list}
+	s.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		return s.watch(t, o.ResourceVersion)
 	}
-	return nil
+	return s
 }
 
-func (s *apiServer) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+// seen returns the times until now.
+func (s *apiServer) seen() requestTimes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.awayLocked("list rv=" + o.ResourceVersion); err != nil {
+	return s.requestTimes
+}
+
+// askLocked returns the answer to a request, and its time.
+func (s *apiServer) askLocked() (at time.Duration, err error) {
+	at = time.Since(s.began)
+	if err = s.answer(at); err != nil && isOutOfReach(err) {
+		s.refused = append(s.refused, at)
+	} else if s.firsts == 0 && len(s.refused) > 0 {
+		s.firsts = at
+	}
+	return at, err
+}
+
+func (s *apiServer) list(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, err := s.askLocked()
+	if err != nil && isOutOfReach(err) {
 		return nil, err
 	}
-	s.lists = append(s.lists, time.Now())
-	if s.firsts.IsZero() {
+	s.lists = append(s.lists, at)
+	if s.firsts == 0 {
 		return testkit.PodList("5"), nil
 	}
 	return testkit.PodList("10"), nil
 }
 
-func (s *apiServer) WatchWithContext(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (s *apiServer) watch(t *testing.T, version string) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.awayLocked("watch rv=" + o.ResourceVersion); err != nil {
+	at, err := s.askLocked()
+	s.watches = append(s.watches, at)
+	if err == nil && s.firsts != 0 && version == "5" {
+		err = s.back
+	}
+	if err != nil {
 		return nil, err
 	}
-	if s.back != nil && !s.firsts.IsZero() && o.ResourceVersion == "5" && !(s.once && s.told) {
-		s.told = true
-		return nil, s.back
+	if len(s.open) == 0 {
+		go s.close(t.Context())
 	}
-	s.watches = append(s.watches, time.Now())
 	w := testkit.NewScriptedWatch(1)
-	s.open = append(s.open, w)
+	s.open, s.opened = append(s.open, w), append(s.opened, at)
 	return w, nil
 }
 
-// away takes the server out of reach for a while.
-func (s *apiServer) away(length time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = time.Now()
-	s.up = s.down.Add(length)
-	for _, w := range s.open {
-		close(w.Events)
+// close closes the open watches at the next time with an error.
+func (s *apiServer) close(ctx context.Context) {
+	for closed := false; !closed; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+		s.mu.Lock()
+		if closed = s.answer(time.Since(s.began)) != nil; closed {
+			for _, w := range s.open {
+				close(w.Events)
+			}
+			s.open = nil
+		}
+		s.mu.Unlock()
 	}
-	s.open = nil
 }
 
-func (s *apiServer) requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+// refusedBy returns the error of a connection that host has refused.
+func refusedBy(host string) error {
+	return &url.Error{Op: "Get", URL: "https://" + host + "/api/v1/pods", Err: syscall.ECONNREFUSED}
+}
+
+// between returns a function that returns err from one time to another, and nil otherwise.
+func between(from, to time.Duration, err error) func(time.Duration) error {
+	return func(at time.Duration) error {
+		if at >= from && at < to {
+			return err
+		}
+		return nil
+	}
 }
 
 // process runs a number of reflectors of a server, as a process of their own, until stop is called.
@@ -144,35 +171,33 @@ func process(t *testing.T, reflectors int, server clientgo.ListerWatcher, change
 // the server is back. The same answer again, and an answer that the server can serve no request,
 // lead to a backoff.
 func TestAnAnswerAfterAnOutage(t *testing.T) {
+	refused := refusedBy("a:6443")
 	noGateway := apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", v1.Resource("pods"), "", "", 0, true)
 	for name, tc := range map[string]struct {
 		gone, back error
 		soon       bool
 	}{
-		"expired":                 {nil, testkit.ErrExpired, true},
+		"expired":                 {refused, testkit.ErrExpired, true},
 		"expired, by a proxy":     {noGateway, testkit.ErrExpired, true},
-		"forbidden":               {nil, testkit.ErrForbidden, true},
-		"too many requests":       {nil, testkit.ErrTooManyRequests, false},
-		"unavailable":             {nil, apierrors.NewServiceUnavailable("starting"), false},
-		"internal":                {nil, testkit.ErrInternal, false},
+		"forbidden":               {refused, testkit.ErrForbidden, true},
+		"too many requests":       {refused, testkit.ErrTooManyRequests, false},
+		"unavailable":             {refused, apierrors.NewServiceUnavailable("starting"), false},
+		"internal":                {refused, testkit.ErrInternal, false},
 		"expired, after internal": {testkit.ErrInternal, testkit.ErrExpired, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := &apiServer{gone: tc.gone, back: tc.back, host: "a:6443"}
+				server := newAPIServer(t, between(5*time.Minute, 5*time.Minute+12*time.Second, tc.gone))
+				server.back = tc.back
 				defer process(t, 1, server, nil)()
-				time.Sleep(5 * time.Minute)
+				time.Sleep(7 * time.Minute)
 				synctest.Wait()
-				server.away(12 * time.Second)
-				time.Sleep(2 * time.Minute)
-				synctest.Wait()
-				var next time.Time
-				if len(server.lists) > 1 {
-					next = server.lists[1]
-				} else {
-					next = server.firsts.Add(time.Hour) // the watch succeeds and goes on
+				seen := server.seen()
+				next := seen.firsts + time.Hour // the watch succeeds and goes on
+				if len(seen.lists) > 1 {
+					next = seen.lists[1]
 				}
-				if took := next.Sub(server.firsts); tc.soon {
+				if took := next - seen.firsts; tc.soon {
 					assert.LessOrEqual(t, took, time.Second)
 				} else {
 					assert.Greater(t, took, backoffFirst)
@@ -191,22 +216,23 @@ func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 			t.Run(fmt.Sprint(name, " after ", away), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const reflectors = 60
-					server := &apiServer{host: "a:6443", back: back}
+					server := newAPIServer(t, between(5*time.Minute, 5*time.Minute+away, refusedBy("a:6443")))
+					server.back = back
 					defer process(t, reflectors, server, nil)()
-					time.Sleep(5 * time.Minute)
+					time.Sleep(5*time.Minute - time.Second)
 					synctest.Wait()
-					lists, watches := len(server.lists), len(server.watches)
-					server.away(away)
-					time.Sleep(5 * time.Minute)
+					before := server.seen()
+					time.Sleep(5*time.Minute + time.Second)
 					synctest.Wait()
-					require.Len(t, server.watches, watches+reflectors)
-					assert.LessOrEqual(t, server.watches[watches+reflectors-1].Sub(server.firsts), 2*time.Second)
-					assert.LessOrEqual(t, server.firsts.Sub(server.up), 2*pace)
-					assert.LessOrEqual(t, len(server.refused), 5*reflectors+int(away/pace))
+					seen, opened := server.seen(), len(before.opened)
+					require.Len(t, seen.opened, opened+reflectors)
+					assert.LessOrEqual(t, seen.opened[opened+reflectors-1]-seen.firsts, 2*time.Second)
+					assert.LessOrEqual(t, seen.firsts-5*time.Minute-away, 2*pace)
+					assert.LessOrEqual(t, len(seen.refused), 5*reflectors+int(away/pace))
 					if back == nil {
-						assert.Len(t, server.lists, lists, "nothing is listed where a watch goes on")
+						assert.Len(t, seen.lists, len(before.lists), "nothing is listed where a watch goes on")
 					} else {
-						assert.Len(t, server.lists, lists+reflectors)
+						assert.Len(t, seen.lists, len(before.lists)+reflectors)
 					}
 				})
 			})
@@ -219,32 +245,26 @@ func TestOneThatIsBackWakesTheOthers(t *testing.T) {
 func TestWakesArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		refused := &url.Error{Op: "Get", URL: "https://a:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
-		run := func(name string, backoff *wait.Backoff, answer func(n int) error) (stop func(), asked func() []time.Time) {
-			var at []time.Time
+		refused := refusedBy("a:6443")
+		run := func(backoff *wait.Backoff, answer func(n int) error) *testkit.Server {
 			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-			server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-				at = append(at, time.Now())
-				return nil, answer(n)
-			}
-			r := New(Options{Name: name, ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{}), Servers: servers, Backoff: backoff})
-			return testkit.InBackground(t, r.Run), func() []time.Time { return at }
+			server.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) { return nil, answer(n) }
+			t.Cleanup(process(t, 1, server, func(o *Options) { o.Servers, o.Backoff = servers, backoff }))
+			return server
 		}
-		stopped, asked := run("refused", nil, func(int) error { return refused })
-		defer stopped()
+		unserved := run(nil, func(int) error { return refused })
 		for range 5 {
-			stop, _ := run("answered", testkit.Second(), func(n int) error {
+			run(testkit.Second(), func(n int) error {
 				if n%2 == 1 {
 					return refused
 				}
 				return testkit.ErrForbidden
 			})
-			defer stop()
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Greater(t, len(asked()), 60, "it is woken")
-		assert.Less(t, len(asked()), 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
+		assert.Greater(t, unserved.Mu.Watches, 60, "it is woken")
+		assert.Less(t, unserved.Mu.Watches, 10*60/5+50, "besides its own turns, of which a series of two minutes has less than ten")
 	})
 }
 
@@ -252,28 +272,17 @@ func TestWakesArePaced(t *testing.T) {
 func TestThrottledAreNotWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
-		var asked []time.Duration
-		began := time.Now()
 		throttled := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"))}
-		throttled.OnWatch = func(n int, _ context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			asked = append(asked, time.Since(began))
-			if n == 1 {
-				return nil, &url.Error{Op: "Get", URL: "https://a:6443/api/v1/pods", Err: syscall.ECONNREFUSED}
-			}
-			return nil, apierrors.NewTooManyRequests("later", 290)
-		}
+		throttled.OnWatch = testkit.Watches(refusedBy("a:6443"), apierrors.NewTooManyRequests("later", 290))
 		defer testkit.InBackground(t, New(Options{ListerWatcher: throttled, Sink: Foreign(&testkit.StoreLog{}), Servers: servers}).Run)()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		other := &apiServer{host: "a:6443"}
+		other := newAPIServer(t, between(time.Second, 13*time.Second, refusedBy("a:6443")))
 		defer process(t, 1, other, func(o *Options) { o.Servers = servers })()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		other.away(12 * time.Second)
 		time.Sleep(longestTurn + time.Minute)
 		synctest.Wait()
-		require.False(t, other.firsts.IsZero())
-		assert.Len(t, asked, 2)
+		require.NotZero(t, other.seen().firsts)
+		assert.Equal(t, 2, throttled.Mu.Watches)
 	})
 }
 
@@ -281,7 +290,7 @@ func TestThrottledAreNotWoken(t *testing.T) {
 // the watch continues nothing is listed.
 func TestWatchBeforeList(t *testing.T) {
 	for name, gone := range map[string]error{
-		"refused":     nil,
+		"refused":     refusedBy("a:6443"),
 		"reset":       &url.Error{Op: "Get", URL: "https://a:6443/", Err: syscall.ECONNRESET},
 		"end":         &url.Error{Op: "Get", URL: "https://a:6443/", Err: io.EOF},
 		"timeout":     &url.Error{Op: "Get", URL: "https://a:6443/", Err: context.DeadlineExceeded},
@@ -290,18 +299,14 @@ func TestWatchBeforeList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
 			synctest.Test(t, func(t *testing.T) {
-				server := &apiServer{host: "a:6443", gone: gone}
+				server := newAPIServer(t, between(5*time.Minute, 8*time.Minute, gone))
 				defer process(t, 1, server, nil)()
-				time.Sleep(5 * time.Minute)
+				time.Sleep(15 * time.Minute)
 				synctest.Wait()
-				server.away(3 * time.Minute)
-				time.Sleep(time.Second)
-				synctest.Wait()
-				assert.Equal(t, []string{"list rv=0", "watch rv=5", "watch rv=5"}, server.requests()[:3])
-				time.Sleep(10 * time.Minute)
-				synctest.Wait()
-				assert.Len(t, server.lists, 1)
-				assert.Len(t, server.watches, 2)
+				assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, server.Requests()[:3])
+				assert.Less(t, server.seen().watches[1], 5*time.Minute+time.Second)
+				assert.Len(t, server.seen().lists, 1)
+				assert.Len(t, server.seen().opened, 2)
 			})
 		})
 	}
@@ -369,11 +374,11 @@ func TestBlindUntilFresh(t *testing.T) {
 }
 
 // worst returns the largest number of times within one second.
-func worst(at []time.Time) (most int) {
-	slices.SortFunc(at, time.Time.Compare)
+func worst(at []time.Duration) (most int) {
+	slices.Sort(at)
 	first := 0
 	for last := range at {
-		for at[last].Sub(at[first]) >= time.Second {
+		for at[last]-at[first] >= time.Second {
 			first++
 		}
 		most = max(most, last-first+1)
@@ -387,7 +392,8 @@ func worst(at []time.Time) (most int) {
 func herd(t *testing.T, processes, informers int, away time.Duration, ours bool) (lists, requests int) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		server := &apiServer{host: "a:6443", back: testkit.ErrExpired}
+		server := newAPIServer(t, between(4*time.Minute, 4*time.Minute+away, refusedBy("a:6443")))
+		server.back = testkit.ErrExpired
 		var running sync.WaitGroup
 		for range processes {
 			servers := &Servers{}
@@ -401,14 +407,14 @@ func herd(t *testing.T, processes, informers int, away time.Duration, ours bool)
 				running.Go(func() { run(ctx) })
 			}
 		}
-		time.Sleep(4 * time.Minute)
+		time.Sleep(4*time.Minute - time.Second)
 		synctest.Wait()
-		before := len(server.asked)
-		server.away(away)
-		time.Sleep(away + 3*time.Minute)
+		before := len(server.Requests())
+		time.Sleep(away + 3*time.Minute + time.Second)
 		synctest.Wait()
-		assert.Len(t, server.lists, 2*processes*informers, "all are fresh")
-		lists, requests = worst(server.lists[processes*informers:]), len(server.asked)-before
+		answered := server.seen().lists
+		assert.Len(t, answered, 2*processes*informers, "all are fresh")
+		lists, requests = worst(answered[processes*informers:]), len(server.Requests())-before
 		cancel()
 		running.Wait()
 	})

@@ -5,7 +5,6 @@ package reflector
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"testing"
 
@@ -24,18 +23,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// watchesOf is a ListerWatcher whose watches are opened by a function.
-type watchesOf struct {
-	*clientgo.ListWatch
-	open func() error
-}
-
-func (w watchesOf) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	return nil, w.open()
-}
-
-// directly returns a ListerWatcher of pods that are decoded directly.
-func directly(t *testing.T, open func() error) watchesOf {
+// directly returns a ListerWatcher of pods that are decoded directly, whose watches fail.
+func directly(t *testing.T, open func() error) *clientgo.ListWatch {
 	wire := &taptest.Wire{Media: apiruntime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) {
 		list := &v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: make([]v1.Pod, 20)}
 		return [][]byte{taptest.Encoded(list, apiruntime.ContentTypeJSON)}, false
@@ -44,7 +33,9 @@ func directly(t *testing.T, open func() error) watchesOf {
 	config.Wrap(direct.Transport)
 	set, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	return watchesOf{direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), open}
+	lists := direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil)
+	lists.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, open() }
+	return lists
 }
 
 // TestTextsAreGivenBack: a reflector uses the table of texts while it runs, and releases it however
@@ -72,7 +63,7 @@ func TestTextsAreGivenBack(t *testing.T) {
 			func(r *Reflector) { assert.Panics(t, func() { _ = r.ListAndWatch(t.Context()) }) },
 		},
 		"refusal": {
-			func() error { return errRefused },
+			func() error { return testkit.ErrForbidden },
 			func(r *Reflector) {
 				r.state.reader.options.Decide = func(context.Context, error, int, bool) Decision { return Decision{Stop: true} }
 				r.Run(t.Context())
@@ -89,5 +80,3 @@ func TestTextsAreGivenBack(t *testing.T) {
 		assert.Zero(t, report.Status().Decoding.Texts, name)
 	}
 }
-
-var errRefused = errors.New("refused")

@@ -15,7 +15,6 @@ import (
 	"k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/testkit"
@@ -154,53 +153,4 @@ func TestWatchErrorTextsHaveNoObjects(t *testing.T) {
 	assert.True(t, apierrors.IsForbidden(errorOf(&testkit.ErrForbidden.ErrStatus)))
 	assert.Error(t, errorOf(nil))
 	assert.Error(t, errorOf((*metav1.Status)(nil)))
-}
-
-// TestAListOfAnExpiredVersionThatSucceeds: a server that lists in pages returns exactly the
-// requested version. If the watch expires at that version, repeating the list would lead to the
-// same watch for ever. The newest state is read from the server's storage, and so comes in pages as
-// in client-go, or as a stream once streams are served.
-func TestAListOfAnExpiredVersionThatSucceeds(t *testing.T) {
-	for name, tc := range map[string]struct {
-		expired  any
-		pageSize int64
-		streams  bool
-		want     []string
-	}{
-		"by an event": {testkit.Sent(testkit.FailedWith(testkit.ErrExpired)), 10, false, []string{
-			"list rv=0 limit=10", "watch rv=5", "list rv=5 limit=10", "watch rv=5", "list rv= limit=10", "watch rv=9",
-		}},
-		"when opened": {testkit.ErrExpired, 0, false, []string{
-			"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5", "list rv= limit=500", "watch rv=9",
-		}},
-		"streamed, once streams work": {testkit.ErrExpired, 0, true, []string{
-			"stream rv=", "list rv=0 limit=500", "watch rv=5", "stream rv=5", "list rv=5 limit=0", "watch rv=5", "stream rv=",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := watchedFor(t, func(c *Options) {
-				c.PageSize = tc.pageSize
-				server := c.ListerWatcher.(*testkit.Server)
-				server.NoStream = !tc.streams
-				server.OnList = func(_ int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					if o.ResourceVersion == "" {
-						return testkit.PodList("9", testkit.PodAt("a", "9")), nil
-					}
-					return testkit.PodList("5", testkit.PodAt("a", "1")), nil
-				}
-				server.OnWatch = func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					switch {
-					case o.SendInitialEvents == nil && o.ResourceVersion == "5":
-						return testkit.Watches(tc.expired)(1, ctx, o)
-					case o.SendInitialEvents != nil && n < 5:
-						return nil, testkit.ErrForbidden
-					case o.SendInitialEvents != nil:
-						return testkit.Sent(testkit.EndMark("9")).Open(), nil
-					}
-					return watch.NewFake(), nil
-				}
-			})
-			assert.Equal(t, tc.want, got.asked)
-		})
-	}
 }

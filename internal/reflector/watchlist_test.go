@@ -7,14 +7,12 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -23,27 +21,16 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// streamed runs a reflector in a bubble with the given watch answers until nothing happens for a
-// minute, and returns the requests and the store's calls. Lists answer version 50.
+// streamed is watchedFor with a server that streams, and whose lists answer version 50.
 func streamed(t *testing.T, change func(*Options), answers ...any) (asked, stored []string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		var handler testkit.Handled
-		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("50", testkit.PodAt("listed", "50"))), OnWatch: testkit.Watches(answers...)}
-		store := &testkit.StoreLog{}
-		cfg := Options{
-			ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: Foreign(store), Backoff: testkit.Second(), OnError: toldTo(&handler),
-		}
-		if change != nil {
-			change(&cfg)
-		}
-		defer testkit.InBackground(t, New(cfg).Run)()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		asked, stored = server.Requests(), store.Entries()
-		assert.Empty(t, handler.Errors(), "the handler hears of no failed watch-list")
-	})
-	return asked, stored
+	got := watchedFor(t, func(c *Options) {
+		server := c.ListerWatcher.(*testkit.Server)
+		server.NoStream, server.OnList = false, testkit.ListOf(testkit.PodList("50", testkit.PodAt("listed", "50")))
+		change(c)
+	}, answers...)
+	assert.Empty(t, got.handled, "the handler hears of no failed watch-list")
+	return got.asked, got.stored
 }
 
 // TestStreamOnlyIfAgreed: without a Mode, a watch-list needs the gate, at the time of construction, and
@@ -71,29 +58,6 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 			assert.Equal(t, tc.want, r.state.opening)
 		})
 	}
-}
-
-// TestStreamEndMark: only the annotation with the value true is the end mark. Before it there is
-// neither a version nor a state.
-func TestStreamEndMark(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		notTrue := testkit.EndMark("5")
-		notTrue.Object.(*v1.Pod).Annotations[metav1.InitialEventsAnnotationKey] = "false"
-		w := testkit.NewScriptedWatch(10)
-		server, store := &testkit.Server{OnWatch: testkit.Watches(w)}, &testkit.StoreLog{}
-		r := New(Options{ListerWatcher: server, Sink: Foreign(store)})
-		defer testkit.InBackground(t, r.Run)()
-		for _, event := range []watch.Event{testkit.Added("a", "1"), testkit.Modified("a", "2"), testkit.Bookmark("3"), notTrue} {
-			w.Events <- event
-			synctest.Wait()
-			assert.Empty(t, store.Entries())
-			assert.Empty(t, r.state.Version())
-		}
-		w.Events <- testkit.EndMark("6")
-		synctest.Wait()
-		assert.Equal(t, []string{"replace 6: a@2"}, store.Entries())
-		assert.Equal(t, "6", r.state.Version())
-	})
 }
 
 // TestStreamStops: each failed stream is stopped once, before the next request.

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/types"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,42 +29,33 @@ func TestBorderOnlyPassesOn(t *testing.T) {
 	}
 	for _, path := range paths {
 		if !strings.HasSuffix(path, "_test.go") {
-			assert.Empty(t, borderFaults(parseFiles(t, []string{path})[0], "WaitFor"), path)
+			assert.Empty(t, borderFaults(parseFile(t, path)), path)
 		}
 	}
 }
 
 // borderFaults returns the declarations of a file that are more than a name of client-go, or have
-// no comment. Functions in shaped may do more than call.
-func borderFaults(file *ast.File, shaped ...string) (faults []string) {
+// no comment.
+func borderFaults(file *ast.File) (faults []string) {
 	for name, docs := range documentedNames(file) {
 		if docs[0] == nil {
 			faults = append(faults, name+" has no comment")
 		}
 	}
 	for _, decl := range file.Decls {
-		if !passesOn(decl, shaped) {
+		if !passesOn(decl) {
 			faults = append(faults, declName(decl)+" is more than a name of client-go")
 		}
 	}
 	return faults
 }
 
-func passesOn(decl ast.Decl, shaped []string) bool {
+func passesOn(decl ast.Decl) bool {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		for _, name := range shaped {
-			if decl.Name.Name == name {
-				return true
-			}
-		}
-		return funcPassesOn(decl)
+		return decl.Name.Name == "WaitFor" || funcPassesOn(decl) // WaitFor may do more than call
 	case *ast.GenDecl:
-		for _, spec := range decl.Specs {
-			if !specPassesOn(spec) {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(decl.Specs, func(spec ast.Spec) bool { return !specPassesOn(spec) })
 	}
 	return true
 }
@@ -97,8 +89,10 @@ func funcPassesOn(decl *ast.FuncDecl) bool {
 		return false
 	}
 	arguments := "(" + strings.Join(paramNames(decl.Type.Params), ", ")
-	if isVariadic(decl.Type) {
-		arguments += "..."
+	if params := decl.Type.Params.List; len(params) > 0 {
+		if _, variadic := params[len(params)-1].Type.(*ast.Ellipsis); variadic {
+			arguments += "..."
+		}
 	}
 	inferred := "clientgo." + decl.Name.Name + arguments + ")"
 	explicit := "clientgo." + decl.Name.Name + brackets(paramNames(decl.Type.TypeParams)) + arguments + ")"
@@ -111,15 +105,6 @@ func theirs(x ast.Expr) string {
 		return "clientgo." + text
 	}
 	return types.ExprString(x)
-}
-
-func isVariadic(signature *ast.FuncType) bool {
-	params := signature.Params.List
-	if len(params) == 0 {
-		return false
-	}
-	_, ok := params[len(params)-1].Type.(*ast.Ellipsis)
-	return ok
 }
 
 func paramNames(fields *ast.FieldList) (names []string) {

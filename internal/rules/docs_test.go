@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,7 +26,7 @@ import (
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	require.NoError(t, err)
-	names, tests := documentedSurface(t), allTests(t)
+	names, tests := exportedOf(t, append([]string{""}, namedPackages[1:]...)...), allTests(t)
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -56,7 +55,6 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// documents returns the Markdown files.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/benchmarks/*.md", "internal/*.md", "examples/*.md"} {
@@ -108,28 +106,12 @@ func checkPaths(t *testing.T, file string, text []byte) {
 	}
 }
 
-// namedPackages are the packages of this module whose names in documents are checked.
+// namedPackages are the packages of this module whose names in documents are checked. The first one is
+// in the root.
 var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest", "inspect", "kinformer", "retry", "view"}
 
 // namesOfOurs matches the exported names of these packages.
 var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`
-
-// documentedSurface returns the exported names of these packages in the form of documents.
-func documentedSurface(t *testing.T) (names []string) {
-	t.Helper()
-	var paths []string
-	for _, name := range namedPackages {
-		paths = append(paths, path.Join(modulePath, name))
-	}
-	paths[0] = modulePath // package cache
-	surfaces := loadSurfaces(t, paths...)
-	for i, path := range paths {
-		for _, name := range surfaces[path].pkg.Scope().Names() {
-			names = append(names, namedPackages[i]+"."+name)
-		}
-	}
-	return names
-}
 
 // ourFolders are the folders whose paths in Markdown files are relative to the root.
 const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"

@@ -22,7 +22,6 @@ import (
 	"reflect"
 	"runtime/debug"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
@@ -38,135 +37,57 @@ import (
 	_ "github.com/kinformer/cache/testing"
 )
 
-const (
-	ourModule   = "github.com/kinformer/cache"
-	theirModule = "k8s.io/client-go/tools/cache"
-
-	differentFile = "testdata/surface/different.txt"
-	besideFile    = "testdata/surface/beside.txt"
-)
+const theirModule = "k8s.io/client-go/tools/cache"
 
 // TestSurface: this package and its mirrors export the names of client-go, at the version in
 // go.mod, and no others. different.txt lists the types that this module declares itself, and every line
 // of it must be true. In the tree of an earlier minor, package minor declares types, too.
 func TestSurface(t *testing.T) {
-	different := readNameList(t, differentFile)
-	total := totalSurface(t, different)
+	listed := readNameList(t, "testdata/surface/different.txt")
+	assert.Empty(t, listed.withoutReason)
+	c := &comparison{own: listed.names}
 	if minor.Own {
-		total.extra = without(total.extra, prefixed("cache.", namesOf(t, ourModule+"/internal/minor")))
+		c.minor = exportedOf(t, "internal/minor")
 	}
-
-	for _, fault := range judgeSurface(total, different) {
+	folders := []string{"", "/synctrack", "/testing"}
+	var paths []string
+	for _, folder := range folders {
+		paths = append(paths, theirModule+folder, modulePath+folder)
+	}
+	surfaces := loadSurfaces(t, paths...)
+	for _, folder := range folders {
+		c.theirs, c.ours = surfaces[theirModule+folder], surfaces[modulePath+folder]
+		require.Equal(t, c.theirs.pkg.Name(), c.ours.pkg.Name())
+		c.prefix = c.theirs.pkg.Name() + "."
+		c.compare()
+	}
+	for _, name := range listed.names {
+		assert.Contains(t, c.different, name, "it is no type of our own: take it off different.txt")
+	}
+	for _, fault := range slices.Sorted(slices.Values(c.faults)) {
 		t.Error(fault)
 	}
 }
 
-// totalSurface compares the three packages and returns one report, in which each name has its
-// package.
-func totalSurface(t *testing.T, different *nameList) surfaceReport {
-	t.Helper()
-	folders := []string{"", "/synctrack", "/testing"}
-	var paths []string
-	for _, folder := range folders {
-		paths = append(paths, theirModule+folder, ourModule+folder)
-	}
-	surfaces := loadSurfaces(t, paths...)
+// nameList is a file with one name per line, followed by a reason. Lines that start with # are
+// comments.
+type nameList struct{ names, withoutReason []string }
 
-	var total surfaceReport
-	for _, folder := range folders {
-		theirs, ours := surfaces[theirModule+folder], surfaces[ourModule+folder]
-		require.Equal(t, theirs.pkg.Name(), ours.pkg.Name())
-		prefix := theirs.pkg.Name() + "."
-		report := compareSurfaces(theirs, ours, func(name string) bool { return different.has(prefix + name) })
-		total.missing = append(total.missing, prefixed(prefix, report.missing)...)
-		total.extra = append(total.extra, prefixed(prefix, report.extra)...)
-		total.different = append(total.different, prefixed(prefix, report.different)...)
-		total.faults = append(total.faults, prefixed(prefix, report.faults)...)
-	}
-	return total
-}
-
-// judgeSurface returns every fault of the report, and every difference between the list and the
-// report.
-func judgeSurface(report surfaceReport, different *nameList) []string {
-	faults := slices.Clone(report.faults)
-	complain := func(names []string, text string) {
-		for _, name := range names {
-			faults = append(faults, name+": "+text)
-		}
-	}
-	complain(report.missing, "is missing")
-	complain(without(report.different, different.names()), "is another type than theirs, and not listed in "+different.path)
-	complain(without(different.names(), report.different), "is no type of our own: take it off "+different.path)
-	complain(report.extra, "is no name of client-go: its place is in a package beside this one")
-	complain(different.withoutReason(), "has no reason in "+different.path)
-	return faults
-}
-
-// nameList is a file with one name per line, followed by a reason if the list requires one. Lines
-// that start with # are comments and keep their place.
-type nameList struct {
-	path  string
-	lines []string
-}
-
-func readNameList(t *testing.T, path string) *nameList {
+func readNameList(t *testing.T, path string) (list nameList) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	return parseNameList(path, string(text))
-}
-
-func parseNameList(path, text string) *nameList {
-	list := &nameList{path: path}
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			list.lines = append(list.lines, line)
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		list.names = append(list.names, words[0])
+		if len(words) == 1 {
+			list.withoutReason = append(list.withoutReason, words[0])
 		}
 	}
 	return list
-}
-
-func isComment(line string) bool { return strings.HasPrefix(line, "#") }
-
-func name(line string) string { return strings.Fields(line)[0] }
-
-func (l *nameList) names() (names []string) {
-	for _, line := range l.lines {
-		if !isComment(line) {
-			names = append(names, name(line))
-		}
-	}
-	return names
-}
-
-func (l *nameList) has(name string) bool { return slices.Contains(l.names(), name) }
-
-func (l *nameList) withoutReason() (names []string) {
-	for _, line := range l.lines {
-		if !isComment(line) && len(strings.Fields(line)) < 2 {
-			names = append(names, name(line))
-		}
-	}
-	return names
-}
-
-func prefixed(prefix string, names []string) []string {
-	result := make([]string, len(names))
-	for i, name := range names {
-		result[i] = prefix + name
-	}
-	return result
-}
-
-// without returns the names that are not in others.
-func without(names, others []string) (rest []string) {
-	for _, name := range names {
-		if !slices.Contains(others, name) {
-			rest = append(rest, name)
-		}
-	}
-	return rest
 }
 
 // surface is the exported names of a package, and which of them (or of their methods,
@@ -176,44 +97,42 @@ type surface struct {
 	deprecated map[string]bool
 }
 
-// surfaceReport is the difference between our surface and client-go's. Names have no package and
-// are sorted.
-type surfaceReport struct {
-	missing   []string // names that only client-go has
-	extra     []string // names that only we have; "Type.Member" for a member that only our type has
+// comparison compares our packages with client-go's, one after the other. Names have their package. A
+// type of ours in own counts as client-go's type of the same name.
+type comparison struct {
+	theirs, ours surface
+	prefix       string // the name of both packages, with a dot
+	own          []string
+	minor        []string // names that package minor declares
+
 	different []string // names of types that differ
 	faults    []string // differences that break a user's code, or change its meaning
 }
 
-// comparison compares two surfaces. A type of ours in own counts as client-go's type of the same
-// name.
-type comparison struct {
-	theirs, ours surface
-	own          func(name string) bool
-	report       surfaceReport
-}
-
-func compareSurfaces(theirs, ours surface, own func(name string) bool) surfaceReport {
-	c := &comparison{theirs: theirs, ours: ours, own: own}
-	for _, name := range exportedNames(theirs.pkg) {
-		if our := ours.pkg.Scope().Lookup(name); our == nil {
-			c.report.missing = append(c.report.missing, name)
+func (c *comparison) compare() {
+	for _, name := range exportedNames(c.theirs.pkg) {
+		if our := c.ours.pkg.Scope().Lookup(name); our == nil {
+			c.faultf(name, "is missing")
 		} else {
-			c.compareObject(theirs.pkg.Scope().Lookup(name), our)
+			c.compareObject(c.theirs.pkg.Scope().Lookup(name), our)
 		}
 	}
-	for _, name := range exportedNames(ours.pkg) {
-		if theirs.pkg.Scope().Lookup(name) == nil {
-			c.report.extra = append(c.report.extra, name)
+	for _, name := range exportedNames(c.ours.pkg) {
+		if c.theirs.pkg.Scope().Lookup(name) == nil {
+			c.extra(name)
 		}
 	}
-	sort.Strings(c.report.extra)
-	sort.Strings(c.report.faults)
-	return c.report
 }
 
 func (c *comparison) faultf(name, format string, args ...any) {
-	c.report.faults = append(c.report.faults, name+": "+fmt.Sprintf(format, args...))
+	c.faults = append(c.faults, c.prefix+name+": "+fmt.Sprintf(format, args...))
+}
+
+// extra reports a name that only we have, "Type.Member" for a member that only our type has.
+func (c *comparison) extra(name string) {
+	if !slices.Contains(c.minor, strings.Replace(c.prefix+name, "cache.", "minor.", 1)) {
+		c.faultf(name, "is no name of client-go: its place is in a package beside this one")
+	}
 }
 
 func (c *comparison) compareObject(their, our types.Object) {
@@ -259,13 +178,15 @@ func (c *comparison) compareType(their, our *types.TypeName) {
 		return
 	}
 	name := their.Name()
-	c.report.different = append(c.report.different, name)
+	c.different = append(c.different, c.prefix+name)
+	if !slices.Contains(c.own, c.prefix+name) {
+		c.faultf(name, "is another type than theirs, and not listed in different.txt")
+	}
 	if t, o := shapeOf(their.Type()), shapeOf(our.Type()); t != o {
 		c.faultf(name, "is %s, theirs is %s", o, t)
 		return
 	}
-	c.compareMembers(name, fieldsOf(their.Type()), fieldsOf(our.Type()))
-	c.compareMembers(name, methodsOf(their.Type()), methodsOf(our.Type()))
+	c.compareMembers(name, membersOf(their.Type()), membersOf(our.Type()))
 	c.compareReceivers(name, their.Type(), our.Type())
 }
 
@@ -282,7 +203,7 @@ func (c *comparison) compareMembers(owner string, theirs, ours map[string]types.
 	}
 	for member := range ours {
 		if _, ok := theirs[member]; !ok {
-			c.report.extra = append(c.report.extra, owner+"."+member)
+			c.extra(owner + "." + member)
 		}
 	}
 }
@@ -304,57 +225,49 @@ func (c *comparison) same(their, our types.Type) bool {
 		return true
 	}
 	their, our = types.Unalias(their), types.Unalias(our)
-	switch their := their.(type) {
+	theirText, theirParts := partsOf(their)
+	ourText, ourParts := partsOf(our)
+	if theirText == "" {
+		return types.Identical(their, our)
+	}
+	return (theirText == ourText || c.substitutes(their, our)) && slices.EqualFunc(theirParts, ourParts, c.same)
+}
+
+// partsOf returns a text and the parts of a type. Types are identical if they have the same text and
+// identical parts. The text is empty if a type is only compared as a whole.
+func partsOf(t types.Type) (text string, parts []types.Type) {
+	switch t := t.(type) {
 	case *types.Named:
-		our, ok := our.(*types.Named)
-		return ok && (c.substitutes(their, our) || their.Origin() == our.Origin()) &&
-			c.sameList(typeArgs(their), typeArgs(our))
+		return t.Origin().String(), slices.Collect(t.TypeArgs().Types())
 	case *types.TypeParam:
-		our, ok := our.(*types.TypeParam)
-		return ok && their.Index() == our.Index()
+		return fmt.Sprint("parameter ", t.Index()), nil
 	case *types.Pointer:
-		our, ok := our.(*types.Pointer)
-		return ok && c.same(their.Elem(), our.Elem())
+		return "pointer", []types.Type{t.Elem()}
 	case *types.Slice:
-		our, ok := our.(*types.Slice)
-		return ok && c.same(their.Elem(), our.Elem())
+		return "slice", []types.Type{t.Elem()}
 	case *types.Map:
-		our, ok := our.(*types.Map)
-		return ok && c.same(their.Key(), our.Key()) && c.same(their.Elem(), our.Elem())
+		return "map", []types.Type{t.Key(), t.Elem()}
 	case *types.Chan:
-		our, ok := our.(*types.Chan)
-		return ok && their.Dir() == our.Dir() && c.same(their.Elem(), our.Elem())
+		return fmt.Sprint("channel ", t.Dir()), []types.Type{t.Elem()}
 	case *types.Signature:
-		our, ok := our.(*types.Signature)
-		return ok && c.sameSignature(their, our)
-	}
-	return types.Identical(their, our)
-}
-
-func (c *comparison) sameSignature(their, our *types.Signature) bool {
-	return their.Variadic() == our.Variadic() &&
-		c.sameList(constraints(their.TypeParams()), constraints(our.TypeParams())) &&
-		c.sameList(elements(their.Params()), elements(our.Params())) &&
-		c.sameList(elements(their.Results()), elements(our.Results()))
-}
-
-func (c *comparison) sameList(their, our []types.Type) bool {
-	if len(their) != len(our) {
-		return false
-	}
-	for i := range their {
-		if !c.same(their[i], our[i]) {
-			return false
+		for param := range t.TypeParams().TypeParams() {
+			parts = append(parts, param.Constraint())
 		}
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				parts = append(parts, v.Type())
+			}
+		}
+		return fmt.Sprint("function ", t.Variadic(), t.TypeParams().Len(), t.Params().Len(), t.Results().Len()), parts
 	}
-	return true
+	return "", nil
 }
 
 // substitutes reports whether our is a type in own and their its counterpart, alias or not.
 func (c *comparison) substitutes(their, our types.Type) bool {
 	t, o := typeName(their), typeName(our)
 	return t != nil && o != nil && t.Name() == o.Name() && t.Pkg() == c.theirs.pkg && o.Pkg() == c.ours.pkg &&
-		c.own(t.Name())
+		slices.Contains(c.own, c.prefix+t.Name())
 }
 
 // identicalTypes reports whether our is their, or an alias of it. An alias of a generic type must
@@ -380,54 +293,44 @@ func identicalTypes(their, our types.Type) bool {
 }
 
 func exportedNames(pkg *types.Package) []string {
-	names := pkg.Scope().Names()
-	exported := names[:0:0]
-	for _, name := range names {
-		if token.IsExported(name) {
-			exported = append(exported, name)
-		}
-	}
-	return exported
+	return slices.DeleteFunc(pkg.Scope().Names(), func(name string) bool { return !token.IsExported(name) })
 }
 
-func kindOf(obj types.Object) string {
-	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", obj), "*types."))
+// kindOf returns the kind of an object or a type of package types, such as "func" or "slice".
+func kindOf(of any) string {
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", of), "*types."))
 }
 
 // shapeOf returns the kind of a type, on which composite literals, calls and type parameters
 // depend.
 func shapeOf(t types.Type) string {
-	shape := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", t.Underlying()), "*types."))
+	shape := kindOf(t.Underlying())
 	if generic, ok := t.(interface{ TypeParams() *types.TypeParamList }); ok && generic.TypeParams().Len() > 0 {
 		return fmt.Sprintf("%s of %d types", shape, generic.TypeParams().Len())
 	}
 	return shape
 }
 
-func fieldsOf(t types.Type) map[string]types.Type {
-	fields := map[string]types.Type{}
+// membersOf returns the exported fields of t, and the exported methods of a pointer to t, or of t if t is
+// an interface.
+func membersOf(t types.Type) map[string]types.Type {
+	members := map[string]types.Type{}
 	if s, ok := t.Underlying().(*types.Struct); ok {
 		for field := range s.Fields() {
 			if field.Exported() {
-				fields[field.Name()] = field.Type()
+				members[field.Name()] = field.Type()
 			}
 		}
 	}
-	return fields
-}
-
-// methodsOf returns the exported methods of a pointer to t, or of t if t is an interface.
-func methodsOf(t types.Type) map[string]types.Type {
 	if !types.IsInterface(t) {
 		t = types.NewPointer(t)
 	}
-	methods := map[string]types.Type{}
 	for method := range types.NewMethodSet(t).Methods() {
 		if method.Obj().Exported() {
-			methods[method.Obj().Name()] = method.Type()
+			members[method.Obj().Name()] = method.Type()
 		}
 	}
-	return methods
+	return members
 }
 
 func typeName(t types.Type) *types.TypeName {
@@ -435,27 +338,6 @@ func typeName(t types.Type) *types.TypeName {
 		return named.Obj()
 	}
 	return nil
-}
-
-func typeArgs(t *types.Named) (list []types.Type) {
-	for arg := range t.TypeArgs().Types() {
-		list = append(list, arg)
-	}
-	return list
-}
-
-func constraints(params *types.TypeParamList) (list []types.Type) {
-	for param := range params.TypeParams() {
-		list = append(list, param.Constraint())
-	}
-	return list
-}
-
-func elements(tuple *types.Tuple) (list []types.Type) {
-	for v := range tuple.Variables() {
-		list = append(list, v.Type())
-	}
-	return list
 }
 
 // listedPackage is the go command's description of a package. Export is the file with its compiled
@@ -478,18 +360,28 @@ func loadSurfaces(t *testing.T, paths ...string) map[string]surface {
 	for _, path := range paths {
 		pkg, err := imports.Import(path)
 		require.NoError(t, err)
-		var files []string
-		for _, file := range listed[path].GoFiles {
-			files = append(files, filepath.Join(listed[path].Dir, file))
-		}
-		surfaces[path] = surface{pkg: pkg, deprecated: deprecatedNames(parseFiles(t, files))}
+		surfaces[path] = surface{pkg: pkg, deprecated: deprecatedNames(t, listed[path])}
 	}
 	return surfaces
 }
 
-// namesOf returns the exported names of a package.
-func namesOf(t *testing.T, path string) []string {
-	return loadSurfaces(t, path)[path].pkg.Scope().Names()
+// pathsOf returns the import paths of packages of this module.
+func pathsOf(folders ...string) (paths []string) {
+	for _, folder := range folders {
+		paths = append(paths, path.Join(modulePath, folder))
+	}
+	return paths
+}
+
+// exportedOf returns the exported names of packages of this module, each with its package.
+func exportedOf(t *testing.T, folders ...string) (names []string) {
+	t.Helper()
+	for _, loaded := range loadSurfaces(t, pathsOf(folders...)...) {
+		for _, name := range exportedNames(loaded.pkg) {
+			names = append(names, loaded.pkg.Name()+"."+name)
+		}
+	}
+	return names
 }
 
 func listPackages(t *testing.T, paths []string) map[string]listedPackage {
@@ -530,27 +422,22 @@ func buildFlags() (flags []string) {
 	return flags
 }
 
-func parseFiles(t *testing.T, paths []string) []*ast.File {
+func parseFile(t *testing.T, path string) *ast.File {
 	t.Helper()
-	files := make([]*ast.File, len(paths))
-	for i, path := range paths {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files[i] = file
-	}
-	return files
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
+	require.NoError(t, err)
+	return file
 }
 
 // deprecatedNames returns the exported names of a package, "Type.Method" for methods, whose comment
 // deprecates them.
-func deprecatedNames(files []*ast.File) map[string]bool {
+func deprecatedNames(t *testing.T, listed listedPackage) map[string]bool {
+	t.Helper()
 	deprecated := map[string]bool{}
-	for _, file := range files {
-		for name, docs := range documentedNames(file) {
-			for _, doc := range docs {
-				if isDeprecated(doc) {
-					deprecated[name] = true
-				}
+	for _, file := range listed.GoFiles {
+		for name, docs := range documentedNames(parseFile(t, filepath.Join(listed.Dir, file))) {
+			if slices.ContainsFunc(docs, isDeprecated) {
+				deprecated[name] = true
 			}
 		}
 	}
@@ -617,12 +504,7 @@ func funcName(decl *ast.FuncDecl) string {
 }
 
 func isDeprecated(doc *ast.CommentGroup) bool {
-	for paragraph := range strings.SplitSeq(doc.Text(), "\n\n") {
-		if strings.HasPrefix(paragraph, "Deprecated: ") {
-			return true
-		}
-	}
-	return false
+	return strings.Contains("\n\n"+doc.Text(), "\n\nDeprecated: ")
 }
 
 // reachable returns the names of the methods that a type assertion can reach on a value.
@@ -660,21 +542,11 @@ func TestMethodsBehindInterfaces(t *testing.T) {
 // TestNamesBeside: the packages beside the root that every user meets have the names of beside.txt,
 // each with a reason, and at most 100.
 func TestNamesBeside(t *testing.T) {
-	listed := readNameList(t, besideFile)
-	var want, paths []string
-	for _, folder := range []string{"kinformer", "inspect", "view", "retry"} {
-		paths = append(paths, path.Join(modulePath, folder))
-	}
-	for _, loaded := range loadSurfaces(t, paths...) {
-		for _, name := range loaded.pkg.Scope().Names() {
-			if ast.IsExported(name) {
-				want = append(want, loaded.pkg.Name()+"."+name)
-			}
-		}
-	}
-	assert.ElementsMatch(t, want, listed.names())
+	listed := readNameList(t, "testdata/surface/beside.txt")
+	want := exportedOf(t, "kinformer", "inspect", "view", "retry")
+	assert.ElementsMatch(t, want, listed.names)
 	assert.LessOrEqual(t, len(want), 100)
-	assert.Empty(t, listed.withoutReason())
+	assert.Empty(t, listed.withoutReason)
 }
 
 // implementedByUsers are the interfaces to which a later version cannot add methods.
@@ -698,10 +570,7 @@ func TestNamesCanGrow(t *testing.T) {
 // ownTypes returns the exported types of this module's packages, without aliases.
 func ownTypes(t *testing.T) map[string]types.Type {
 	t.Helper()
-	var paths []string
-	for _, folder := range []string{"", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "trim", "view"} {
-		paths = append(paths, path.Join(modulePath, folder))
-	}
+	paths := pathsOf("", "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "trim", "view")
 	all := map[string]types.Type{}
 	for _, loaded := range loadSurfaces(t, paths...) {
 		scope := loaded.pkg.Scope()

@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -22,41 +20,16 @@ import (
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// both is a server that ignores selectors, sends all pods, and records the requests.
-type both struct {
-	asked []metav1.ListOptions
-	err   error
+// newServer returns a server that ignores selectors, with pods of both halves.
+func newServer() *testkit.Pods {
+	return testkit.NewPods(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1"), testkit.Pod("d", "1"))
 }
-
-func podOf(name string) v1.Pod {
-	return v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name + " is the name")}}
-}
-
-func (b *both) List(o metav1.ListOptions) (runtime.Object, error) {
-	b.asked = append(b.asked, o)
-	return &v1.PodList{Items: []v1.Pod{podOf("a"), podOf("b"), podOf("c"), podOf("d")}}, b.err
-}
-
-func (b *both) Watch(o metav1.ListOptions) (watch.Interface, error) {
-	b.asked = append(b.asked, o)
-	w := watch.NewFakeWithChanSize(6, false)
-	for _, name := range []string{"a", "b", "c", "d"} {
-		pod := podOf(name)
-		w.Add(&pod)
-	}
-	w.Action(watch.Bookmark, &v1.Pod{})
-	w.Error(&metav1.Status{})
-	w.Stop()
-	return w, b.err
-}
-
-func (*both) IsWatchListSemanticsUnSupported() bool { return true }
 
 // TestShard checks that a Shard that is not unwrapped drops objects of other shards.
 func TestShard(t *testing.T) {
 	var all []string
 	for i := range 2 {
-		server := &both{}
+		server := newServer()
 		lister := NewShard(server, i, 2)
 		list, err := lister.List(metav1.ListOptions{})
 		require.NoError(t, err)
@@ -66,6 +39,8 @@ func TestShard(t *testing.T) {
 		}
 		w, err := lister.Watch(metav1.ListOptions{})
 		require.NoError(t, err)
+		server.Inject(watch.Event{Type: watch.Bookmark, Object: &v1.Pod{}}, watch.Event{Type: watch.Error, Object: &metav1.Status{}})
+		server.Cut()
 		var others []watch.EventType
 		for e := range w.ResultChan() {
 			if e.Type == watch.Added {
@@ -78,8 +53,8 @@ func TestShard(t *testing.T) {
 		assert.Equal(t, []watch.EventType{watch.Bookmark, watch.Error}, others)
 		assert.NotEmpty(t, listed)
 		all = append(all, listed...)
-		for _, o := range server.asked {
-			assert.Equal(t, lister.part.Narrow(metav1.ListOptions{}), o)
+		for _, request := range server.Requests() {
+			assert.Equal(t, lister.part.Narrow(metav1.ListOptions{}), request.Options)
 		}
 		assert.True(t, lister.IsWatchListSemanticsUnSupported())
 	}
@@ -89,13 +64,13 @@ func TestShard(t *testing.T) {
 // TestShardStops checks that a stopped watch ends even if its events are not received.
 func TestShardStops(t *testing.T) {
 	for i := range 2 {
-		w, err := NewShard(&both{}, i, 2).Watch(metav1.ListOptions{})
+		w, err := NewShard(newServer(), i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		w.Stop()
 		w.Stop()
 		for range w.ResultChan() { // until the channel is closed
 		}
-		again, err := NewShard(&both{}, i, 2).Watch(metav1.ListOptions{})
+		again, err := NewShard(newServer(), i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		again.Stop() // TestMain reports a goroutine that is left
 	}
@@ -104,11 +79,12 @@ func TestShardStops(t *testing.T) {
 // TestShardErrors checks that errors are passed on, and that a Shard without a shard returns its
 // own.
 func TestShardErrors(t *testing.T) {
-	failed := errors.New("failed")
+	failing := newServer()
+	failing.Outage(errors.New("failed"))
 	for text, lister := range map[string]*Shard{
-		"failed":             NewShard(&both{err: failed}, 0, 2),
-		"no shard 2 of 2":    NewShard(&both{}, 2, 2),
-		"less than their nu": NewShard(&both{}, 0, 0),
+		"failed":             NewShard(failing, 0, 2),
+		"no shard 2 of 2":    NewShard(newServer(), 2, 2),
+		"less than their nu": NewShard(newServer(), 0, 0),
 	} {
 		_, err := lister.List(metav1.ListOptions{})
 		require.ErrorContains(t, err, text)
@@ -119,7 +95,7 @@ func TestShardErrors(t *testing.T) {
 
 // TestOf checks that Of unwraps a Shard, but not one whose requests fail.
 func TestOf(t *testing.T) {
-	server := &both{}
+	server := newServer()
 	good, bad := NewShard(server, 1, 2), NewShard(server, 2, 2)
 	for given, want := range map[clientgo.ListerWatcher]clientgo.ListerWatcher{server: server, good: server, bad: bad} {
 		all, part := shard.Of(given)

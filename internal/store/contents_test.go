@@ -292,3 +292,5 @@ func TestBookmarksDoNotSplitABatch(t *testing.T) {
 	assert.Equal(t, []string{"ns/b"}, slices.Sorted(slices.Values(stored.ListKeys())))
 	assert.Equal(t, "7", stored.RV())
 }
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }

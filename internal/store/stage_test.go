@@ -6,7 +6,6 @@ package store
 import (
 	"fmt"
 	"runtime"
-	"strings"
 	"testing"
 	"weak"
 
@@ -20,61 +19,6 @@ import (
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-// TestStageKeepsCached checks that an object that cannot be transformed keeps its cached version if
-// KeepCached is set, unless a later state of it can be transformed or it was deleted. It then
-// counts as behind, and so does one of which an earlier state was transformed.
-func TestStageKeepsCached(t *testing.T) {
-	testkit.Reports(t)
-	transform := func(obj any) (any, error) {
-		if pod := obj.(*v1.Pod); pod.Labels != nil {
-			return nil, testkit.ErrInternal
-		}
-		return obj, nil
-	}
-	for _, others := range []int{0, 1, table.BlockLen - 1, table.BlockLen, table.BlockLen + 1} {
-		r := newStoreRig(nil, table.Options{})
-		r.reader.Transform.Function, r.reader.Transform.KeepCached = transform, true
-		bad := func(name string) *v1.Pod {
-			pod := testkit.PodAt(name, "1")
-			pod.Labels = map[string]string{"bad": "yes"}
-			return pod
-		}
-		for _, name := range []string{"stays", "recovers", "goes"} {
-			require.NoError(t, r.put(clientgo.Added, testkit.PodAt(name, "0")))
-		}
-		r.apply(false, func([]event.Change) {})
-		stage := r.stage(0, false)
-		require.NoError(t, stage.Put(bad("stays")))
-		require.NoError(t, stage.Put(bad("goes")))
-		for _, name := range []string{"lapses", "lapses and recovers", "lapses and goes"} {
-			require.NoError(t, stage.Put(testkit.PodAt(name, "0")))
-			require.NoError(t, stage.Put(testkit.PodAt(name, "1")))
-		}
-		for i := range others {
-			require.NoError(t, stage.Put(testkit.PodAt(fmt.Sprint("other", i), "1")))
-		}
-		for _, pod := range []*v1.Pod{
-			bad("recovers"), testkit.PodAt("fine", "2"), testkit.PodAt("recovers", "3"),
-			bad("lapses"), bad("lapses and recovers"), testkit.PodAt("lapses and recovers", "3"), bad("lapses and goes"),
-		} {
-			require.NoError(t, stage.Put(pod))
-		}
-		require.NoError(t, stage.Remove(bad("goes")))
-		require.NoError(t, stage.Remove(bad("lapses and goes")))
-		require.NoError(t, stage.Publish("9"))
-		r.apply(false, func([]event.Change) {})
-		stored := map[string]string{}
-		for key, obj := range r.contents.Table.All() {
-			if pod := obj.(*v1.Pod); !strings.HasPrefix(pod.Name, "other") {
-				stored[key] = pod.ResourceVersion
-			}
-		}
-		assert.Equal(t, map[string]string{"ns/stays": "0", "ns/fine": "2", "ns/recovers": "3", "ns/lapses": "1", "ns/lapses and recovers": "3"}, stored)
-		assert.Equal(t, map[string]struct{}{"ns/stays": {}, "ns/lapses": {}}, r.reader.Transform.Behind())
-		assert.Equal(t, len(stored)+others, r.contents.Table.Len())
-	}
-}
 
 // TestReuseLetsGo checks that the objects of a relist that equal cached ones become garbage.
 func TestReuseLetsGo(t *testing.T) {

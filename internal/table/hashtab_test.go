@@ -35,49 +35,45 @@ func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 // overflow, tags collide and searches wrap around the end of the array. An emptied table is as good
 // as a new one: removals never require a rebuild.
 func TestHashtabs(t *testing.T) {
-	t.Run("hashtab", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			var tab hashtab[entry]
-			tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-			sameAsMap(t, tableOf[entry]{
-				seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
-				add: func(hash uint64, key int, _ func(int) uint64) *entry {
-					e := &entry{key, hash}
-					tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
-					return e
-				},
-				remove: tab.remove,
-				live:   func() int { return tab.live },
-				check:  func() error { return nil },
-			})
-			for i := range *tab.groups.Load() {
-				require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
-			}
+	t.Run("hashtab", rapid.MakeCheck(func(t *rapid.T) {
+		var tab hashtab[entry]
+		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
+		sameAsMap(t, tableOf[entry]{
+			seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
+			add: func(hash uint64, key int, _ func(int) uint64) *entry {
+				e := &entry{key, hash}
+				tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
+				return e
+			},
+			remove: tab.remove,
+			live:   func() int { return tab.live },
+			check:  func() error { return nil },
 		})
-	})
-	t.Run("keytab", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
-			var tab keytab
-			tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-			sameAsMap(t, tableOf[record]{
-				seek: func(hash uint64, key int) *record {
-					return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
-				},
-				add: func(hash uint64, key int, hashOf func(int) uint64) *record {
-					r := keyRecord(strconv.Itoa(key))
-					tab.insert(hash, r, func(r *record) uint64 {
-						key, err := strconv.Atoi(r.key())
-						require.NoError(t, err)
-						return hashOf(key)
-					})
-					return r
-				},
-				remove: tab.remove,
-				live:   func() int { return tab.live },
-				check:  tab.verify,
-			})
+		for i := range *tab.groups.Load() {
+			require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
+		}
+	}))
+	t.Run("keytab", rapid.MakeCheck(func(t *rapid.T) {
+		var tab keytab
+		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
+		sameAsMap(t, tableOf[record]{
+			seek: func(hash uint64, key int) *record {
+				return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
+			},
+			add: func(hash uint64, key int, hashOf func(int) uint64) *record {
+				r := keyRecord(strconv.Itoa(key))
+				tab.insert(hash, r, func(r *record) uint64 {
+					key, err := strconv.Atoi(r.key())
+					require.NoError(t, err)
+					return hashOf(key)
+				})
+				return r
+			},
+			remove: tab.remove,
+			live:   func() int { return tab.live },
+			check:  tab.verify,
 		})
-	})
+	}))
 }
 
 // tableOf is a hash table of entries whose keys are numbers.
@@ -212,26 +208,6 @@ func TestWarmTakesAnything(t *testing.T) {
 	}
 }
 
-// TestFillThatFails checks that a failed Fill leaves the table unchanged and writable.
-func TestFillThatFails(t *testing.T) {
-	table := newValueTable()
-	put(table, "k", &half{count: 1, value: "v"})
-	failure := errors.New("no more")
-	err := table.Fill(2, "2", func(add func(string, any)) error {
-		for range 2 * BlockLen {
-			add("l", &half{count: 2, value: "w"})
-		}
-		return failure
-	})
-	require.Equal(t, failure, err)
-	require.Equal(t, []string{"k"}, table.ListKeys())
-	require.Empty(t, table.RV())
-	put(table, "l", &half{count: 3, value: "v"})
-	n, err := table.Count("value", "v")
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-}
-
 // TestNoGarbageIsKept checks that superseded and deleted objects become garbage as soon as no
 // reader can see them, although the table reuses memory for its next batches.
 func TestNoGarbageIsKept(t *testing.T) {
@@ -329,8 +305,9 @@ func TestPutKeepsNoBytesOfTheCaller(t *testing.T) {
 	require.NoError(t, table.verify())
 }
 
-// TestPutAllocatesOnlyKeys checks that Put allocates only strings of new keys.
-func TestPutAllocatesOnlyKeys(t *testing.T) {
+// TestAllocations checks that Put allocates only strings of new keys, and IndexKeys only the returned
+// slice, however many leaves the keys are in.
+func TestAllocations(t *testing.T) {
 	if invariants {
 		t.Skip("checks allocate")
 	}
@@ -340,15 +317,8 @@ func TestPutAllocatesOnlyKeys(t *testing.T) {
 	put := func() { table.Put(key, obj, nil) }
 	require.Zero(t, testing.AllocsPerRun(100, put))
 	require.InDelta(t, 1, testing.AllocsPerRun(100, func() { table.Remove(key, nil); put() }), 0)
-}
 
-// TestIndexKeysAllocatesOnce checks that IndexKeys allocates only the returned slice, however many
-// leaves the keys are in.
-func TestIndexKeysAllocatesOnce(t *testing.T) {
-	if invariants {
-		t.Skip("checks allocate")
-	}
-	table := New(map[string]IndexFunc{"all": func(any) ([]string, error) { return []string{"v"}, nil }}, Options{})
+	table = New(map[string]IndexFunc{"all": func(any) ([]string, error) { return []string{"v"}, nil }}, Options{})
 	for n := 1; n <= 3*leafLen; n++ {
 		table.Put(fmt.Appendf(nil, "ns/%d", n), new(int), nil)
 		if n == 1 || n%leafLen <= 1 {

@@ -4,9 +4,7 @@
 package table
 
 import (
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -24,8 +22,7 @@ import (
 // begun when it ended. Afterwards each answer must be that of one state of its range, and the
 // states of a reader must not go back. With one writer this is equivalent to linearizability.
 //
-// For each state the log has, by value and group, the number of objects and the sums of random
-// numbers that stand for the objects and for their keys.
+// For each state the log has tallies of the objects, by value and group.
 type history struct {
 	table *Table
 	rng   *rand.Rand
@@ -40,7 +37,7 @@ type history struct {
 	live  map[string]*fact
 	// objects are the stored objects, by value.
 	objects [historyValues][]*fact
-	serial  uint64
+	serial  int
 	fresh   int
 	falling bool // see swell
 }
@@ -50,18 +47,20 @@ const (
 	historyGroups = 2
 )
 
+var (
+	valueNames = [historyValues]string{"value-0", "value-1", "value-2", "value-3"}
+	groupNames = [historyGroups]string{"group-0", "group-1"}
+)
+
 // fact is an object of a history.
 type fact struct {
+	weights
 	key          string
 	value, group int
-	sum, keySum  uint64
 	at           int // index in history.objects
 }
 
 func (f *fact) String() string {
-	if f == nil {
-		return "nothing"
-	}
 	return fmt.Sprintf("%s under %d, %x", f.key, f.value, f.sum)
 }
 
@@ -70,62 +69,63 @@ type holding struct {
 	fact *fact // nil if the key had no object
 }
 
-// tally is a summary of a set of objects.
-type tally struct {
-	n         int
-	sum, keys uint64
-}
-
-func (t *tally) add(f *fact, times int) {
-	t.n += times
-	t.sum += uint64(times) * f.sum
-	t.keys += uint64(times) * f.keySum
-}
-
-func tallyOf(objs []any) (t tally) {
-	for _, obj := range objs {
-		t.add(obj.(*fact), 1)
-	}
-	return t
-}
-
 // moment is one state.
 type moment struct {
+	rv    string
 	cells [historyValues][historyGroups]tally
 	late  bool // the index "late" exists
 }
 
-// tally sums up the cells for which which returns true.
-func (m *moment) tally(which func(value, group int) bool) (sum tally) {
-	for v, groups := range m.cells {
+// logged is the contents of a state, by its number.
+type logged struct {
+	*history
+	state int
+}
+
+func (l logged) version() string { return l.states[l.state].rv }
+
+func (l logged) has(index string) bool { return index != "late" || l.states[l.state].late }
+
+func (l logged) object(key string) any {
+	if f := l.held(key, l.state); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (l logged) members(index string, values ...string) (sum tally) {
+	if index != "" && !l.has(index) {
+		return sum
+	}
+	for v, groups := range l.states[l.state].cells {
 		for g, t := range groups {
-			if which(v, g) {
-				sum.n, sum.sum, sum.keys = sum.n+t.n, sum.sum+t.sum, sum.keys+t.keys
+			if index == "" || slices.Contains(values, valueNames[v]) || index == "both" && slices.Contains(values, groupNames[g]) {
+				sum.n += t.n
+				sum.sum += t.sum
+				sum.keySum += t.keySum
 			}
 		}
 	}
 	return sum
 }
 
-func every(int, int) bool { return true }
-
-func ofValue(value int) func(int, int) bool { return func(v, _ int) bool { return v == value } }
-
-func ofEither(value, group int) func(int, int) bool {
-	return func(v, g int) bool { return v == value || g == group }
+func (l logged) inUse(index string) (values []string) {
+	for _, value := range valueNames {
+		if l.members(index, value).n > 0 {
+			values = append(values, value)
+		}
+	}
+	return values
 }
 
-func valueName(value int) string { return "value-" + strconv.Itoa(value) }
-func groupName(group int) string { return "group-" + strconv.Itoa(group) }
-
-func byValue(obj any) ([]string, error) { return []string{valueName(obj.(*fact).value)}, nil }
+func byValue(obj any) ([]string, error) { return []string{valueNames[obj.(*fact).value]}, nil }
 
 func newHistory(seed uint64) *history {
 	h := &history{rng: rand.New(rand.NewPCG(seed, 1)), holds: map[string][]holding{}, live: map[string]*fact{}}
 	h.table = New(map[string]IndexFunc{
 		"value": byValue,
 		"both": func(obj any) ([]string, error) {
-			return []string{valueName(obj.(*fact).value), groupName(obj.(*fact).group)}, nil
+			return []string{valueNames[obj.(*fact).value], groupNames[obj.(*fact).group]}, nil
 		},
 		"key": func(obj any) ([]string, error) { return []string{obj.(*fact).key}, nil },
 	}, Options{})
@@ -133,14 +133,10 @@ func newHistory(seed uint64) *history {
 	return h
 }
 
-var historySeed = maphash.MakeSeed()
-
-func keySum(key string) uint64 { return maphash.String(historySeed, key) }
-
 // put returns the change that stores a new object under a key, which may exist.
 func (h *history) put(key string, value int) Op {
 	h.serial++
-	f := &fact{key: key, value: value, keySum: keySum(key), sum: maphash.Comparable(historySeed, h.serial)}
+	f := &fact{weights: weigh(key, h.serial), key: key, value: value}
 	f.group = int(f.keySum>>32) % historyGroups
 	h.drop(key)
 	f.at = len(h.objects[value])
@@ -180,15 +176,16 @@ func (h *history) any(value int) string {
 func (h *history) next(keys []string) (state int) {
 	state = len(h.states)
 	m := h.states[state-1]
+	m.rv = strconv.Itoa(state)
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
 		if past := h.holds[key]; len(past) > 0 && past[len(past)-1].fact != nil {
 			f := past[len(past)-1].fact
-			m.cells[f.value][f.group].add(f, -1)
+			m.cells[f.value][f.group].add(f.weights, -1)
 		}
 		f := h.live[key]
 		if f != nil {
-			m.cells[f.value][f.group].add(f, +1)
+			m.cells[f.value][f.group].add(f.weights, +1)
 		}
 		h.holds[key] = append(h.holds[key], holding{state, f})
 	}
@@ -232,11 +229,12 @@ func (h *history) replace(n int) {
 	h.done.Store(int64(state))
 }
 
-// addLate writes a state that has the index "late".
+// addLate writes a state that has the index "late", and the resource version of the last one.
 func (h *history) addLate(t require.TestingT) {
-	h.states[h.next(nil)].late = true
+	state := h.next(nil)
+	h.states[state].late, h.states[state].rv = true, h.states[state-1].rv
 	require.NoError(t, h.table.AddIndexers(map[string]IndexFunc{"late": byValue}))
-	h.done.Store(int64(len(h.states) - 1))
+	h.done.Store(int64(state))
 }
 
 // held returns the object of a key in a state.
@@ -252,16 +250,14 @@ func (h *history) held(key string, state int) *fact {
 	return past[i].fact
 }
 
-// answer is the result of one call, with the range of states that it may be about and a function
-// that reports whether it fits a state.
+// answer is the result of one call, with the range of states that it may be about.
 type answer struct {
 	from, to int
-	fits     func(state int) bool
-	what     string
-	args     []any
+	fits     fits
+	text     note
 }
 
-func (a answer) String() string { return fmt.Sprintf(a.what, a.args...) }
+func (a answer) String() string { return a.text() }
 
 // check finds a state for each answer of a reader, none older than the previous one.
 func (h *history) check(t *testing.T, answers []answer) {
@@ -269,25 +265,14 @@ func (h *history) check(t *testing.T, answers []answer) {
 	seen := 0
 	for i, a := range answers {
 		state := max(a.from, seen)
-		for state <= a.to && !a.fits(state) {
+		for state <= a.to && !a.fits(logged{h, state}) {
 			state++
 		}
 		if state > a.to {
-			t.Fatalf("call %d: %v fits none of the states %d to %d; the one before was about %d%s",
-				i, a, a.from, a.to, seen, h.elsewhere(a))
+			t.Fatalf("call %d: %v fits none of the states %d to %d; the one before was about %d", i, a, a.from, a.to, seen)
 		}
 		seen = state
 	}
-}
-
-// elsewhere describes a state outside of its range that an answer fits.
-func (h *history) elsewhere(a answer) string {
-	for state := max(0, a.from-1000); state < min(a.to+1000, len(h.states)); state++ {
-		if a.fits(state) {
-			return fmt.Sprintf("; it fits %d", state)
-		}
-	}
-	return ""
 }
 
 // historian reads a history.
@@ -298,10 +283,9 @@ type historian struct {
 	answers []answer
 }
 
-// now returns an answer whose state was begun by now at the latest. what and args describe it in a
-// failure.
-func (r *historian) now(fits func(state int) bool, what string, args ...any) answer {
-	return answer{to: int(r.begun.Load()), fits: fits, what: what, args: args}
+// now returns an answer whose state was begun by now at the latest.
+func (r *historian) now(f fits, text note) answer {
+	return answer{to: int(r.begun.Load()), fits: f, text: text}
 }
 
 // read makes one call at random.
@@ -313,34 +297,25 @@ func (r *historian) read() {
 }
 
 func (r *historian) call() answer {
+	ask := length()
 	switch r.rng.IntN(20) {
 	case 0:
-		n := r.table.Len()
-		return r.now(func(s int) bool { return r.states[s].tally(every).n == n }, "Len = %d", n)
 	case 1:
-		rv := r.table.RV()
-		return r.now(func(s int) bool { return r.version(s, rv) }, "RV = %q", rv)
+		ask = version()
 	case 2, 3:
-		return r.get()
+		ask = get(r.someKey())
 	case 4:
 		return r.loop()
 	case 5:
-		return r.union()
+		ask = r.union()
 	case 6:
-		return r.late()
+		ask = byIndexOf("late", valueNames[r.rng.IntN(historyValues)])
 	case 7, 8:
 		return r.snapshot()
+	default:
+		ask = r.shared()
 	}
-	return r.query(r.table)
-}
-
-// version reports whether a state has a resource version. AddIndexers does not change the resource
-// version.
-func (r *historian) version(s int, rv string) bool {
-	if s > 0 && r.states[s].late != r.states[s-1].late {
-		s--
-	}
-	return rv == strconv.Itoa(s) || s == 0 && rv == ""
+	return r.now(ask(r.table))
 }
 
 // someKey returns a key that was used, or will be.
@@ -348,105 +323,32 @@ func (r *historian) someKey() string {
 	return "key-" + strconv.Itoa(r.rng.IntN(int(r.done.Load())+64))
 }
 
-func (r *historian) get() answer {
-	key := r.someKey()
-	obj, ok := r.table.Get(key)
-	var f *fact
-	if ok {
-		f = obj.(*fact)
-	}
-	return r.now(func(s int) bool { return r.held(key, s) == f }, "Get(%s) = %v", key, f)
-}
-
-// query makes one call that tables and snapshots share.
-func (r *historian) query(from readable) answer {
+// shared returns a query of a table or a snapshot.
+func (r *historian) shared() query {
 	value := r.rng.IntN(2) // most are about the posting that grows and shrinks
 	if r.rng.IntN(4) == 0 {
 		value = r.rng.IntN(historyValues)
 	}
-	index := []string{"value", "both"}[r.rng.IntN(2)]
-	switch r.rng.IntN(7) {
-	case 0, 1:
-		objs, err := from.ByIndex(index, valueName(value))
-		return r.now(r.same(tallyOf(objs), ofValue(value), err), "ByIndex(%s, %d) = %d objects", index, value, len(objs))
-	case 2:
-		keys, err := from.IndexKeys(index, valueName(value))
-		return r.now(r.sameKeys(keys, ofValue(value), slices.IsSorted(keys) && err == nil),
-			"IndexKeys(%s, %d) = %d keys", index, value, len(keys))
-	case 3:
-		n, err := from.Count(index, valueName(value))
-		return r.now(func(s int) bool { return err == nil && r.states[s].tally(ofValue(value)).n == n },
-			"Count(%s, %d) = %d", index, value, n)
-	case 4:
-		objs := from.List()
-		return r.now(r.same(tallyOf(objs), every, nil), "List = %d objects", len(objs))
-	case 5:
-		keys := from.ListKeys()
-		return r.now(r.sameKeys(keys, every, true), "ListKeys = %d keys", len(keys))
-	}
-	values, err := from.IndexValues("value")
-	return r.now(func(s int) bool { return err == nil && r.inUse(s, values) }, "IndexValues = %v", values)
+	index, name := []string{"value", "both"}[r.rng.IntN(2)], valueNames[value]
+	return []query{
+		byIndexOf(index, name), byIndexOf(index, name), indexKeysOf(index, name), countOf(index, name),
+		list(), listKeys(), valuesOf("value"),
+	}[r.rng.IntN(7)]
 }
 
-func (r *historian) same(got tally, which func(int, int) bool, err error) func(int) bool {
-	return func(s int) bool { return err == nil && r.states[s].tally(which) == got }
-}
-
-func (r *historian) sameKeys(keys []string, which func(int, int) bool, ok bool) func(int) bool {
-	var sum uint64
-	for _, key := range keys {
-		sum += keySum(key)
-	}
-	return func(s int) bool {
-		want := r.states[s].tally(which)
-		return ok && want.keys == sum && want.n == len(keys)
-	}
-}
-
-// inUse reports whether values are the values in use in a state.
-func (r *historian) inUse(s int, values []string) bool {
-	n := 0
-	for v := range historyValues {
-		if r.states[s].tally(ofValue(v)).n > 0 {
-			if n++; !slices.Contains(values, valueName(v)) {
-				return false
-			}
-		}
-	}
-	return n == len(values)
-}
-
-// union calls Index, which unites two postings or reads one.
-func (r *historian) union() answer {
+// union unites two postings or reads one.
+func (r *historian) union() query {
 	f := &fact{value: r.rng.IntN(historyValues), group: r.rng.IntN(historyGroups)}
 	if r.rng.IntN(2) == 0 {
-		objs, err := r.table.Index("value", f)
-		return r.now(r.same(tallyOf(objs), ofValue(f.value), err), "Index(value, %d) = %d objects", f.value, len(objs))
+		return unionOf("value", f, valueNames[f.value])
 	}
-	objs, err := r.table.Index("both", f)
-	return r.now(r.same(tallyOf(objs), ofEither(f.value, f.group), err),
-		"Index(both, %d or %d) = %d objects", f.value, f.group, len(objs))
-}
-
-// late reads an index that is added during the test.
-func (r *historian) late() answer {
-	value := r.rng.IntN(historyValues)
-	objs, err := r.table.ByIndex("late", valueName(value))
-	if errors.Is(err, ErrNoIndex) {
-		return r.now(func(s int) bool { return !r.states[s].late }, "ByIndex(late): no index")
-	}
-	fits := r.same(tallyOf(objs), ofValue(value), err)
-	return r.now(func(s int) bool { return r.states[s].late && fits(s) }, "ByIndex(late, %d) = %d objects", value, len(objs))
+	return unionOf("both", f, valueNames[f.value], groupNames[f.group])
 }
 
 // loop reads step by step. Its state is fixed when its body runs for the first time.
 func (r *historian) loop() answer {
-	value, to := r.rng.IntN(historyValues), -1
-	seq, err := r.table.ByIndexSeq("value", valueName(value))
-	which := ofValue(value)
-	if r.rng.IntN(2) == 0 {
-		seq, which = r.table.All(), every
-	}
+	index, value, to := []string{"value", ""}[r.rng.IntN(2)], valueNames[r.rng.IntN(historyValues)], -1
+	seq, err := sequence(r.table, index, value)
 	var got tally
 	mismatch := err != nil
 	for key, obj := range seq {
@@ -455,9 +357,9 @@ func (r *historian) loop() answer {
 			r.wait(2)
 		}
 		mismatch = mismatch || key != obj.(*fact).key
-		got.add(obj.(*fact), 1)
+		got.add(obj.(*fact).weights, 1)
 	}
-	a := r.now(func(s int) bool { return !mismatch && r.states[s].tally(which) == got }, "loop = %d objects", got.n)
+	a := r.now(func(c contents) bool { return !mismatch && c.members(index, value) == got }, notef("loop = %d objects", got.n))
 	if to >= 0 {
 		a.to = to
 	}
@@ -479,20 +381,15 @@ func (r *historian) snapshot() answer {
 	to := int(r.begun.Load())
 	var all []answer
 	for range 1 + r.rng.IntN(4) {
-		all = append(all, r.query(s))
+		all = append(all, r.now(r.shared()(s)))
 		r.wait(8)
 	}
-	key := r.someKey()
-	obj, ok := s.Get(key)
-	rv, n := s.RV(), s.Len()
-	return answer{to: to, what: "Snapshot: Get(%s) = %v, RV %q, %d objects; %v", args: []any{key, obj, rv, n, all},
-		fits: func(state int) bool {
-			f := r.held(key, state)
-			if !r.version(state, rv) || r.states[state].tally(every).n != n || ok != (f != nil) || ok && obj != any(f) {
-				return false
-			}
-			return !slices.ContainsFunc(all, func(a answer) bool { return !a.fits(state) })
-		}}
+	for _, ask := range []query{get(r.someKey()), version(), length()} {
+		all = append(all, r.now(ask(s)))
+	}
+	return answer{to: to, text: notef("Snapshot: %v", all), fits: func(c contents) bool {
+		return !slices.ContainsFunc(all, func(a answer) bool { return !a.fits(c) })
+	}}
 }
 
 // workloads keep the structure at the sizes at which it changes shape. Each call writes one state.
@@ -626,9 +523,6 @@ func TestAnswersAtThresholds(t *testing.T) {
 	}
 }
 
-// The tests below check properties that must hold at each instruction. They repeat a few calls
-// while jostle preempts their threads.
-
 // jostle makes the operating system preempt readers and writers at any instruction, until the test
 // ends: there are more threads than processors, and some threads only wake each other. So another
 // goroutine runs between two adjacent loads hundreds of times a second, which otherwise takes
@@ -674,7 +568,6 @@ func fewer(n int) int {
 
 // half is an object with a value.
 type half struct {
-	pair  int
 	count int
 	value string
 }

@@ -45,16 +45,11 @@ func stepsOf(table *Table, writes int) int {
 // snapshots, open or closed.
 func TestWritesLookAtFewPins(t *testing.T) {
 	const snapshots, writes = 5000, 100
-	orders := map[string]func(n int) []int{
-		"first to last": func(n int) []int { return inOrder(n) },
-		"last to first": func(n int) []int {
-			order := inOrder(n)
-			for i := range order {
-				order[i] = n - 1 - i
-			}
-			return order
-		},
-		"any": rand.New(rand.NewPCG(1, 2)).Perm,
+	perm := rand.New(rand.NewPCG(1, 2)).Perm(snapshots)
+	orders := map[string]func(i int) int{
+		"first to last": func(i int) int { return i },
+		"last to first": func(i int) int { return snapshots - 1 - i },
+		"any":           func(i int) int { return perm[i] },
 	}
 	for name, order := range orders {
 		for _, every := range []int{1, 100} { // snapshots for each write
@@ -74,8 +69,8 @@ func TestWritesLookAtFewPins(t *testing.T) {
 				stepsOf(table, 200)
 				require.LessOrEqual(t, stepsOf(table, writes), writes, "%d open", table.Snapshots().Open)
 				table.janitor.Store(true) // so that only the writes tidy up
-				for i, at := range order(snapshots) {
-					held[at].Close()
+				for i := range held {
+					held[order(i)].Close()
 					if i%100 == 0 {
 						require.LessOrEqual(t, stepsOf(table, 1), 2*tidyStep, "%d open", table.Snapshots().Open)
 					}
@@ -89,14 +84,6 @@ func TestWritesLookAtFewPins(t *testing.T) {
 			})
 		}
 	}
-}
-
-func inOrder(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
 }
 
 // TestManyCallsAtOnceAreForgotten checks that the pins of many concurrent calls do not stay in the

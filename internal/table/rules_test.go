@@ -7,7 +7,7 @@ import (
 	"errors"
 	"maps"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -41,7 +41,7 @@ func TestLeavesOfReadersAreNotOverwritten(t *testing.T) {
 // TestFailureHookMayPanic checks a hook that panics, as a store's does for client-go's behavior.
 func TestFailureHookMayPanic(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": itemIndex("first")},
-		Options{OnIndexFailures: eachFailure(func(f IndexFailure) { panic(f.Err) })})
+		Options{OnIndexFailures: func(failures []IndexFailure) { panic(failures[0].Err) }})
 	bad := &item{broken: map[string]string{"first": "error"}}
 	for _, write := range []func(){
 		func() { table.Apply([]Op{{Key: "k", Object: bad}, {Key: "l", Object: bad}}, nil) },
@@ -59,17 +59,15 @@ func TestFailureHookMayPanic(t *testing.T) {
 }
 
 // TestUserCodeThatNeverReturns checks that the table is unchanged and writable after an index
-// function, a stamp or the sequence of a Replace has exited its goroutine.
+// function, a stamp or the sequence of a Replace has exited its goroutine, or a Fill has failed.
 func TestUserCodeThatNeverReturns(t *testing.T) {
-	exit := false
-	table := New(map[string]IndexFunc{"first": func(any) ([]string, error) {
-		if exit {
+	table := New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
+		if obj == 2 {
 			runtime.Goexit()
 		}
 		return []string{"v"}, nil
 	}}, Options{})
 	table.Apply([]Op{{Key: "k", Object: 1}}, func(string) string { return "1" })
-	exit = true
 	for name, write := range map[string]func(){
 		"Apply":   func() { table.Apply([]Op{{Key: "k", Delete: true}, {Key: "l", Object: 2}}, nil) },
 		"Replace": func() { table.Replace(maps.All(map[string]any{"l": 2}), 1, "2") },
@@ -78,6 +76,14 @@ func TestUserCodeThatNeverReturns(t *testing.T) {
 		},
 		"stamp":    func() { table.Apply(nil, func(string) string { runtime.Goexit(); return "" }) },
 		"sequence": func() { table.Replace(func(func(string, any) bool) { runtime.Goexit() }, 1, "2") },
+		"Fill": func() {
+			assert.Equal(t, errBroken, table.Fill(2, "2", func(add func(string, any)) error {
+				for range 2 * BlockLen {
+					add("l", 3)
+				}
+				return errBroken
+			}))
+		},
 	} {
 		done := make(chan struct{})
 		go func() {
@@ -95,6 +101,10 @@ func TestUserCodeThatNeverReturns(t *testing.T) {
 		require.NoError(t, table.verify(), name)
 		table.w.Unlock()
 	}
+	put(table, "l", 3)
+	n, err := table.Count("first", "v")
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
 }
 
 // TestNilObject checks that nil is an object like any other, and not a deletion.
@@ -123,10 +133,10 @@ var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]an
 		table.Replace(maps.All(objects), len(objects), "1")
 	},
 	"Draft": func(_ *testing.T, table *Table, objects map[string]any) {
-		table.Install(draftOf(table, objects, func(*Draft) {}), "1")
+		table.Install(draftOf(table, 0, objects, func(*Draft) {}), "1")
 	},
 	"Draft, postponed": func(t *testing.T, table *Table, objects map[string]any) {
-		d := draftOf(table, objects, (*Draft).Postpone)
+		d := draftOf(table, len(objects), objects, (*Draft).Postpone)
 		require.Equal(t, len(objects), d.Complete())
 		require.Zero(t, d.Complete())
 		table.Install(d, "1")
@@ -140,7 +150,7 @@ var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]an
 	"AddIndexers beside a draft": func(t *testing.T, table *Table, objects map[string]any) {
 		added := table.Indexers()["first"]
 		*table = *New(nil, table.options)
-		d := draftOf(table, objects, func(*Draft) {})
+		d := draftOf(table, len(objects), objects, func(*Draft) {})
 		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
 		table.Install(d, "1")
 	},
@@ -153,8 +163,9 @@ func opsOf(objects map[string]any) (ops []Op) {
 	return ops
 }
 
-func draftOf(table *Table, objects map[string]any, before func(*Draft)) *Draft {
-	d, block := table.Draft(len(objects)), &Block{}
+// draftOf returns a draft of objects, created for about size ones.
+func draftOf(table *Table, size int, objects map[string]any, before func(*Draft)) *Draft {
+	d, block := table.Draft(size), &Block{}
 	before(d)
 	put := func() {
 		d.Look(block)
@@ -171,71 +182,44 @@ func draftOf(table *Table, objects map[string]any, before func(*Draft)) *Draft {
 	return d
 }
 
+// someItems returns n items, each under its key in the index "first", and each second one under
+// another value too.
 func someItems(n int) map[string]any {
 	objects := map[string]any{}
 	for i := range n {
-		objects[modelKey(i)] = &item{key: modelKey(i), serial: i, values: map[string][]string{"first": {"v"}}}
+		it := newItem(modelKey(i), i)
+		it.values["first"] = []string{it.key, "second"}[:1+i%2]
+		objects[it.key] = it
 	}
 	return objects
 }
 
 // TestIndexFunctionsRunUnderTheirLock checks that each operation calls the function once for each
-// object, one call at a time.
+// object, one call at a time, and copies the values of the function before its next call. Drafts
+// grow, whatever their size at first.
 func TestIndexFunctionsRunUnderTheirLock(t *testing.T) {
+	objects, want := someItems(20*BlockLen+5), newState("first")
+	for key, obj := range objects {
+		want.items[key] = obj.(*item)
+	}
+	keys := slices.Collect(maps.Keys(objects))
 	for name, file := range fileWays {
 		t.Run(name, func(t *testing.T) {
 			var table *Table
-			calls := 0
+			calls, values := 0, reusing()
 			table = New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
 				calls++
 				require.False(t, table.functions.TryLock())
-				return itemIndex("first")(obj)
+				return values(obj)
 			}}, Options{})
-			objects := someItems(3*BlockLen + 5)
 			file(t, table, objects)
 			require.True(t, table.functions.TryLock())
 			require.Equal(t, len(objects), calls)
-			n, err := table.Count("first", "v")
-			require.NoError(t, err)
-			require.Equal(t, len(objects), n)
+			want.rv = table.RV()
+			require.NoError(t, differs(want.sum(), table, everyQuery(keys, want.indexes, append(keys, "second"))))
+			require.NoError(t, table.verify())
 		})
 	}
-}
-
-// TestIndexFuncsMayReuseTheirResult checks that each operation copies the values of the function
-// before its next call.
-func TestIndexFuncsMayReuseTheirResult(t *testing.T) {
-	const n = BlockLen + 3
-	objects := map[string]any{}
-	for i := range n {
-		key := strconv.Itoa(i)
-		objects[key] = &item{key: key, values: map[string][]string{"first": {key, "third"}}}
-	}
-	for name, file := range fileWays {
-		t.Run(name, func(t *testing.T) {
-			table := New(map[string]IndexFunc{"first": reusing()}, Options{})
-			file(t, table, objects)
-			for key := range objects {
-				keys, err := table.IndexKeys("first", key)
-				require.NoError(t, err)
-				require.Equal(t, []string{key}, keys)
-			}
-			count, err := table.Count("first", "third")
-			require.NoError(t, err)
-			require.Equal(t, n, count)
-		})
-	}
-}
-
-func TestTryApplyWaitsForNoWriter(t *testing.T) {
-	table := New(nil, Options{})
-	table.w.Lock()
-	require.False(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "1" }))
-	table.w.Unlock()
-	require.Zero(t, table.Len())
-	require.True(t, table.TryApply([]Op{{Key: "k", Object: 1}}, func(string) string { return "2" }))
-	require.Equal(t, "2", table.RV())
-	require.True(t, table.w.TryLock(), "no lock is held")
 }
 
 // TestPanicsKeepOneStack checks that one stack is recorded for each function and write. All
@@ -259,7 +243,7 @@ func TestPanicsKeepOneStack(t *testing.T) {
 	})
 	table.Apply(opsOf(bad), nil)
 	require.Equal(t, []int{1, 2, 2 * len(bad)}, []int{reports, stacks, all})
-	table.Install(draftOf(table, bad, func(*Draft) {}), "1")
+	table.Install(draftOf(table, 0, bad, func(*Draft) {}), "1")
 	require.Equal(t, []int{2, 4, 4 * len(bad)}, []int{reports, stacks, all})
 	require.Equal(t, map[string]int{"first": len(bad), "second": len(bad)}, table.Lacking())
 	table.Replace(maps.All(map[string]any{"k": &item{}}), 1, "2")

@@ -8,7 +8,6 @@ package table
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math/bits"
 	"runtime"
@@ -45,31 +44,25 @@ func TestSchedules(t *testing.T) {
 // only in case have the same hash.
 var configs = []config{
 	// One record.
-	{name: "update", setup: "a=v", writes: "a=v; a=v",
-		readers: [][]call{{ask(get("a"), get("a"))}}},
-	{name: "update of a second candidate", setup: "a=v A=v", writes: "a=v A=v; A=v",
-		readers: [][]call{{ask(get("A"), get("a"))}}},
+	{name: "update", setup: "a=v", writes: "a=v; a=v", readers: [][]call{{ask(get("a"), get("a"))}}},
+	{name: "update of a second candidate", setup: "a=v A=v", writes: "a=v A=v; A=v", readers: [][]call{{ask(get("A"), get("a"))}}},
 	{name: "draft of an object", setup: "a=v", writes: "a=w a=v",
 		readers: [][]call{{ask(get("a"))}, {ask(byIndex("v"), count("w"))}}, more: 1},
 	{name: "first object", writes: "a=v", readers: [][]call{{ask(get("a"), list())}}},
-	{name: "key that is gone and comes again", setup: "a=v", writes: "-a; a=v",
-		readers: [][]call{{ask(get("a"), get("a"))}}},
+	{name: "key that is gone and comes again", setup: "a=v", writes: "-a; a=v", readers: [][]call{{ask(get("a"), get("a"))}}},
 	{name: "record and slot for another key", setup: "a=v b=w", writes: "-a; A=v",
 		readers: [][]call{{ask(get("a"))}, {ask(get("A"))}}, more: 1},
 	{name: "record and slot for another key, listed", setup: "a=v b=w", writes: "-a; A=v",
 		readers: [][]call{{ask(listKeys(), list())}}},
 
 	// Hash tables.
-	{name: "keys that grow", setup: "a=v", writes: "b=v; c=v; d=v",
-		readers: [][]call{{ask(get("a"), get("c"))}}},
+	{name: "keys that grow", setup: "a=v", writes: "b=v; c=v; d=v", readers: [][]call{{ask(get("a"), get("c"))}}},
 	{name: "group that overflows", setup: "a=v A=v", writes: "B=v b=v; -a; c=v",
 		readers: [][]call{{ask(get("A"))}, {ask(get("b"))}}},
-	{name: "values that grow", setup: "a=v", writes: "b=V; c=w; d=x",
-		readers: [][]call{{ask(byIndex("v"), count("w"))}}},
+	{name: "values that grow", setup: "a=v", writes: "b=V; c=w; d=x", readers: [][]call{{ask(byIndex("v"), count("w"))}}},
 
 	// Postings.
-	{name: "first leaf grows", setup: "a=v", writes: "b=v; c=v; d=v",
-		readers: [][]call{{ask(byIndex("v"))}, {ask(count("v"))}}},
+	{name: "first leaf grows", setup: "a=v", writes: "b=v; c=v; d=v", readers: [][]call{{ask(byIndex("v"))}, {ask(count("v"))}}},
 	{name: "first leaf shrinks", setup: "a=v b=v c=v", writes: "-c; -b",
 		readers: [][]call{{ask(indexKeys("v"))}, {ask(byIndex("v"))}}, more: 1},
 	{name: "last member moves within a leaf", setup: "a=v b=v c=v", writes: "-a; d=v",
@@ -80,12 +73,10 @@ var configs = []config{
 		readers: [][]call{{ask(byIndex("v"))}, {ask(count("v"))}}, more: 1},
 	{name: "second leaf comes and goes", setup: "a=v b=v c=v d=v", writes: "e=v; -e",
 		readers: [][]call{{ask(byIndex("v"), count("v"))}}},
-	{name: "third leaf", setup: "a=v b=v c=v d=v e=v f=v g=v h=v", writes: "A=v; -a",
-		readers: [][]call{{ask(byIndex("v"))}}},
+	{name: "third leaf", setup: "a=v b=v c=v d=v e=v f=v g=v h=v", writes: "A=v; -a", readers: [][]call{{ask(byIndex("v"))}}},
 	{name: "leaf with many notes", setup: "a=v b=v c=v d=v", writes: "-a -b -c; a=v b=v",
 		readers: [][]call{{ask(byIndex("v"))}, {snapshot(byIndex("v"), count("v"))}}},
-	{name: "posting is dropped", setup: "a=v b=w", writes: "-a; c=v",
-		readers: [][]call{{ask(byIndex("v"), values())}}},
+	{name: "posting is dropped", setup: "a=v b=w", writes: "-a; c=v", readers: [][]call{{ask(byIndex("v"), values())}}},
 	{name: "posting for another value", setup: "a=v b=w", writes: "a=V; a=x",
 		readers: [][]call{{ask(byIndex("v"), byIndex("V"))}, {ask(byIndex("x"), values())}}},
 	{name: "object moves between postings", setup: "a=v b=w", writes: "a=w; a=v",
@@ -99,10 +90,8 @@ var configs = []config{
 	{name: "replace with a snapshot", setup: "a=v b=v",
 		writes: "a=w; replace b=v; b=w", hold: []int{1},
 		readers: [][]call{{snapshot(list(), byIndex("v"))}, {askFirst(byIndex("v"), get("b"))}}},
-	{name: "install", setup: "a=v b=v", writes: "install a=v b=w c=v; a=w",
-		readers: [][]call{{snapshot(get("a"), byIndex("v"))}}},
-	{name: "body that shrinks", setup: "a=v b=v c=v d=v e=v f=v g=v h=v A=v; -a -b -c -d -e -f",
-		writes:  "-g; A=w",
+	{name: "install", setup: "a=v b=v", writes: "install a=v b=w c=v; a=w", readers: [][]call{{snapshot(get("a"), byIndex("v"))}}},
+	{name: "body that shrinks", setup: "a=v b=v c=v d=v e=v f=v g=v h=v A=v; -a -b -c -d -e -f", writes: "-g; A=w",
 		readers: [][]call{{ask(byIndex("v"), get("A"))}, {snapshot(list(), length())}}},
 	{name: "body that shrinks, held", hold: []int{1, 2},
 		setup:   "a=v b=v c=v d=v e=v f=v g=v h=v A=v; -a -b -c -d -e -f",
@@ -111,7 +100,6 @@ var configs = []config{
 	{name: "index that is added", setup: "a=v b=w", writes: "late; b=v",
 		readers: [][]call{{ask(byIndexOf("late", "v"), byIndexOf("late", "v"))},
 			{snapshot(byIndexOf("late", "v"), byIndexOf("late", "w"), byIndex("v"))}}},
-
 	{name: "index that a snapshot has or has not", setup: "a=v", writes: "late",
 		readers: [][]call{{snapshot(byIndexOf("late", "v"), byIndexOf("late", "v"))}}},
 
@@ -120,25 +108,21 @@ var configs = []config{
 		readers: [][]call{{ask(byIndex("v"), get("a"))}, {snapshot(byIndex("v"), list(), count("w"))}}},
 	{name: "index function fails for a member", setup: "a=v b=v c=v", writes: "a=! d=v; a=v",
 		readers: [][]call{{ask(byIndex("v"), indexKeys("v"))}}},
-	{name: "index function fails in a replace", setup: "a=v b=v", hold: []int{1},
-		writes:  "replace a=? c=v; a=v c=!",
+	{name: "index function fails in a replace", setup: "a=v b=v", hold: []int{1}, writes: "replace a=? c=v; a=v c=!",
 		readers: [][]call{{ask(byIndex("v"), list())}, {askFirst(byIndex("v")), closeHeld(0)}}},
 	{name: "index function fails in a draft", setup: "a=v b=!", writes: "install a=! b=v; a=v",
 		readers: [][]call{{snapshot(byIndex("v"), get("a"))}}},
 	{name: "index that is added fails", setup: "a=v b=? c=! d=w", writes: "late; b=v",
-		readers: [][]call{{ask(byIndexOf("late", "v"), byIndexOf("late", "v"))},
-			{snapshot(byIndexOf("late", "v"), byIndex("v"))}}},
+		readers: [][]call{{ask(byIndexOf("late", "v"), byIndexOf("late", "v"))}, {snapshot(byIndexOf("late", "v"), byIndex("v"))}}},
 	{name: "replace that is given up", setup: "a=v b=w", writes: "stop b=v c=v; -a",
 		readers: [][]call{{snapshot(list(), byIndex("v"), version())}}},
-	{name: "replace that is given up, with snapshots", setup: "a=v; a=w", hold: []int{1},
-		writes:  "stop a=! c=v d=v; replace a=w",
+	{name: "replace that is given up, with snapshots", setup: "a=v; a=w", hold: []int{1}, writes: "stop a=! c=v d=v; replace a=w",
 		readers: [][]call{{askFirst(get("a")), closeHeld(0)}, {ask(list(), byIndex("w"))}}},
 
 	// Pins.
 	{name: "snapshot comes and goes", setup: "a=v", writes: "a=w; a=v",
 		readers: [][]call{{snapshot(get("a"), byIndex("v"), version())}}},
-	{name: "two snapshots", setup: "a=v", writes: "a=w; -a",
-		readers: [][]call{{snapshot(get("a"))}, {snapshot(byIndex("v"))}}},
+	{name: "two snapshots", setup: "a=v", writes: "a=w; -a", readers: [][]call{{snapshot(get("a"))}, {snapshot(byIndex("v"))}}},
 	{name: "more pins than are spared", setup: "a=v; a=v", writes: "a=v; a=v", hold: []int{1},
 		readers: [][]call{{snapshot(get("a")), snapshot(get("a"))}, {ask(list())}}},
 	{name: "snapshot stays open", setup: "a=v; a=w", writes: "a=v; -a", hold: []int{1},
@@ -149,20 +133,16 @@ var configs = []config{
 		readers: [][]call{{keep(get("a"))}, {snapshot(get("a"))}}},
 	{name: "free pin that is taken off the list", setup: "a=v", pins: 2, writes: "a=w; a=v",
 		readers: [][]call{{keep(get("a")), keep(get("a")), closeHeld(0)}}},
-	{name: "pin that comes before one that is counted", setup: "a=v", hold: []int{1},
-		writes:  "a=w; a=v",
+	{name: "pin that comes before one that is counted", setup: "a=v", hold: []int{1}, writes: "a=w; a=v",
 		readers: [][]call{{keep(get("a"))}}},
 	{name: "oldest snapshot behind free pins", setup: "a=v", pins: 3, writes: "a=w",
 		readers: [][]call{{keep(get("a")), keep(get("a")), oldest}}},
 	{name: "pin that arrives while the janitor tidies up", setup: "a=v", hold: []int{1}, writes: "a=w",
 		readers: [][]call{{snapshot(get("a"))}, {closeHeld(0)}}},
-	{name: "oldest snapshot", setup: "a=v", pins: 2, writes: "a=w; a=v",
-		readers: [][]call{{oldest, oldest}}},
-	{name: "held snapshots are closed", setup: "a=v; a=w; b=v", hold: []int{1, 2, 3},
-		writes:  "a=v; -b",
+	{name: "oldest snapshot", setup: "a=v", pins: 2, writes: "a=w; a=v", readers: [][]call{{oldest, oldest}}},
+	{name: "held snapshots are closed", setup: "a=v; a=w; b=v", hold: []int{1, 2, 3}, writes: "a=v; -b",
 		readers: [][]call{{closeHeld(0), closeHeld(2)}, {askFirst(get("a")), closeHeld(1)}}},
-	{name: "held snapshots are closed, newest first", setup: "a=v; a=w; a=v", hold: []int{1, 2, 3},
-		writes:  "-a",
+	{name: "held snapshots are closed, newest first", setup: "a=v; a=w; a=v", hold: []int{1, 2, 3}, writes: "-a",
 		readers: [][]call{{closeHeld(2), closeHeld(0)}, {closeHeld(1)}}},
 	{name: "held snapshots are closed at once", setup: "a=v; a=w; b=v", hold: []int{1, 2},
 		readers: [][]call{{closeHeld(0)}, {closeHeld(1)}}, more: 1},
@@ -183,143 +163,32 @@ var configs = []config{
 		readers: [][]call{{loop("v", byExit)}, {loop("", byExit)}}},
 
 	// Versions.
-	{name: "ring of numbers", setup: "a=v", writes: "b=v; c=v; d=v; e=v",
-		readers: [][]call{{ask(length(), version())}}},
+	{name: "ring of numbers", setup: "a=v", writes: "b=v; c=v; d=v; e=v", readers: [][]call{{ask(length(), version())}}},
 	{name: "ring of versions", setup: "a=v", writes: "b=v; -b; b=v; -b",
 		readers: [][]call{{ask(version()), snapshot(length(), version())}}},
 	{name: "version of a snapshot", setup: "a=v", writes: "b=v; -b",
 		readers: [][]call{{snapshot(version(), length(), list())}, {ask(version(), get("b"))}}},
 
 	// Drafts and other calls.
-	{name: "draft beside a writer", setup: "a=v b=v", writes: "a=w; -b",
-		readers: [][]call{{draftOf("a", "b")}}},
+	{name: "draft beside a writer", setup: "a=v b=v", writes: "a=w; -b", readers: [][]call{{draftOf("a", "b")}}},
 	{name: "other calls", setup: "a=v b=w", writes: "-a; A=v; b=v",
-		readers: [][]call{{union("v", "w"), spelled("a"), spelled("A")}}},
-	{name: "value goes", setup: "a=v b=w", writes: "-a",
-		readers: [][]call{{ask(values())}}},
+		readers: [][]call{{ask(union("v", "w")), spelled("a"), spelled("A")}}},
+	{name: "value goes", setup: "a=v b=w", writes: "-a", readers: [][]call{{ask(values())}}},
 
 	// Other writers.
-	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1},
-		writes:  "try a=v; try -a",
+	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1}, writes: "try a=v; try -a",
 		readers: [][]call{{closeHeld(0)}, {ask(get("a"))}}},
 }
 
-// queried has the methods that tables and snapshots share.
-type queried interface {
-	Get(key string) (obj any, ok bool)
-	List() []any
-	ListKeys() []string
-	ByIndex(index, value string) ([]any, error)
-	IndexKeys(index, value string) ([]string, error)
-	Count(index, value string) (int, error)
-	IndexValues(index string) ([]string, error)
-	Len() int
-	RV() string
-}
+// everything is all queries of the keys and values of the configurations.
+var everything = everyQuery([]string{"a", "A", "b", "B", "c", "d", "e", "f", "g", "h"}, []string{"value"}, []string{"v", "V", "w", "x"})
 
-// query makes one call. It returns a function that reports whether the answer fits a state, and a
-// description of the answer.
-type query func(of queried) (f fits, what note)
-
-// note describes an answer.
-type note func() string
-
-func notef(format string, args ...any) note {
-	return func() string { return fmt.Sprintf(format, args...) }
-}
-
-// allKeys and allValues are the keys and values of the configurations.
-var (
-	allKeys   = []string{"a", "A", "b", "B", "c", "d", "e", "f", "g", "h"}
-	allValues = []string{"v", "V", "w", "x"}
-)
-
-func get(key string) query {
-	return func(of queried) (fits, note) {
-		obj, ok := of.Get(key)
-		return func(s *state) bool {
-			i, there := s.items[key]
-			return ok == there && (!ok || obj == any(i))
-		}, notef("Get(%s) = %v, %v", key, obj, ok)
-	}
-}
-
-func byIndex(value string) query { return byIndexOf("value", value) }
-
-func byIndexOf(index, value string) query {
-	return func(of queried) (fits, note) {
-		objs, err := of.ByIndex(index, value)
-		got, once := itemsOf(objs)
-		return func(s *state) bool {
-			if index == "late" && !s.late {
-				return err != nil
-			}
-			return err == nil && once && got == s.by[value]
-		}, notef("ByIndex(%s, %s) = %v, %v", index, value, objs, err)
-	}
-}
-
-func indexKeys(value string) query {
-	return func(of queried) (fits, note) {
-		keys, err := of.IndexKeys("value", value)
-		return func(s *state) bool { return err == nil && slices.Equal(keys, s.keys(s.by[value])) },
-			notef("IndexKeys(%s) = %v, %v", value, keys, err)
-	}
-}
-
-func count(value string) query {
-	return func(of queried) (fits, note) {
-		n, err := of.Count("value", value)
-		return func(s *state) bool { return err == nil && n == len(s.keys(s.by[value])) },
-			notef("Count(%s) = %d, %v", value, n, err)
-	}
-}
-
-func list() query {
-	return func(of queried) (fits, note) {
-		objs := of.List()
-		got, once := itemsOf(objs)
-		return func(s *state) bool { return once && got == s.all }, notef("List = %v", objs)
-	}
-}
-
-func listKeys() query {
-	return func(of queried) (fits, note) {
-		keys := of.ListKeys()
-		slices.Sort(keys)
-		return func(s *state) bool { return slices.Equal(keys, s.keys(s.all)) }, notef("ListKeys = %v", keys)
-	}
-}
-
-func values() query {
-	return func(of queried) (fits, note) {
-		got, err := of.IndexValues("value")
-		slices.Sort(got)
-		return func(s *state) bool { return err == nil && slices.Equal(got, s.valuesInUse()) },
-			notef("IndexValues = %v, %v", got, err)
-	}
-}
-
-func (s *state) valuesInUse() (values []string) {
-	for value := range s.by {
-		values = append(values, value)
-	}
-	slices.Sort(values)
-	return values
-}
-
-func length() query {
-	return func(of queried) (fits, note) {
-		n := of.Len()
-		return func(s *state) bool { return n == len(s.items) }, notef("Len = %d", n)
-	}
-}
-
-func version() query {
-	return func(of queried) (fits, note) {
-		rv := of.RV()
-		return func(s *state) bool { return rv == s.rv }, notef("RV = %s", rv)
-	}
+func byIndex(value string) query   { return byIndexOf("value", value) }
+func indexKeys(value string) query { return indexKeysOf("value", value) }
+func count(value string) query     { return countOf("value", value) }
+func values() query                { return valuesOf("value") }
+func union(values ...string) query {
+	return unionOf("value", &item{values: map[string][]string{"value": values}}, values...)
 }
 
 // ask returns a call that queries the table, one query after the other.
@@ -327,8 +196,8 @@ func ask(queries ...query) call {
 	return func(r *rig) {
 		for _, q := range queries {
 			from := r.begin()
-			f, what := q(r.table)
-			r.judge(from, f, what)
+			f, text := q(r.table)
+			r.judge(from, f, text)
 		}
 	}
 }
@@ -354,18 +223,18 @@ func (r *rig) opened(h *holding, from int) {
 
 func (r *rig) askHeld(h *holding, queries []query) {
 	for _, q := range queries {
-		f, what := q(h)
-		r.narrow(h, f, what)
+		f, text := q(h)
+		r.narrow(h, f, text)
 	}
 }
 
 // narrow removes the states that an answer does not fit.
-func (r *rig) narrow(h *holding, f fits, what note) {
-	r.narrowAt(h, func(state int) bool { return f(r.states[state]) }, what)
+func (r *rig) narrow(h *holding, f fits, text note) {
+	r.narrowAt(h, func(state int) bool { return f(r.states[state]) }, text)
 }
 
 // narrowAt is narrow with a function of the number of a state.
-func (r *rig) narrowAt(h *holding, fits func(state int) bool, what note) {
+func (r *rig) narrowAt(h *holding, fits func(state int) bool, text note) {
 	*r.answers++
 	for i := range r.states {
 		if h.may&(1<<i) != 0 && !fits(i) {
@@ -373,7 +242,7 @@ func (r *rig) narrowAt(h *holding, fits func(state int) bool, what note) {
 		}
 	}
 	if h.may == 0 {
-		interleave.Fail(fmt.Errorf("a snapshot: %s: that is no state, or another one than before", what()))
+		interleave.Fail(fmt.Errorf("a snapshot: %s: that is no state, or another one than before", text()))
 	}
 }
 
@@ -414,14 +283,19 @@ func loop(value string, e ends) call {
 func (r *rig) loop(value string, e ends) {
 	from := r.begin()
 	h := new(holding)
-	var all set
-	for key, obj := range r.sequence(value) {
-		if all == 0 {
+	var all tally
+	index := map[bool]string{false: "value"}[value == ""]
+	seq, err := sequence(r.table, index, value)
+	if err != nil {
+		interleave.Fail(err)
+	}
+	for key, obj := range seq {
+		if all.n == 0 {
 			r.opened(h, from)
 		}
 		i := obj.(*item)
-		all |= 1 << i.number
-		r.narrow(h, func(s *state) bool { return i.key == key && s.items[key] == i }, notef("%v in a loop", i))
+		all.add(i.weights, 1)
+		r.narrow(h, func(c contents) bool { return i.key == key && c.object(key) == obj }, notef("%v in a loop", i))
 		switch e {
 		case byBreak:
 			return
@@ -431,24 +305,11 @@ func (r *rig) loop(value string, e ends) {
 			runtime.Goexit()
 		}
 	}
-	if all == 0 {
+	if all.n == 0 {
 		r.opened(h, from)
 	}
-	r.narrow(h, func(s *state) bool {
-		return value == "" && all == s.all || value != "" && all == s.by[value]
-	}, notef("%b in a loop", all))
+	r.narrow(h, func(c contents) bool { return all == c.members(index, value) }, notef("%d objects in a loop", all.n))
 	r.closedAt(h)
-}
-
-func (r *rig) sequence(value string) iter.Seq2[string, any] {
-	if value == "" {
-		return r.table.All()
-	}
-	seq, err := r.table.ByIndexSeq("value", value)
-	if err != nil {
-		interleave.Fail(err)
-	}
-	return seq
 }
 
 // askFirst returns a call that queries the first held snapshot. If it is closed meanwhile, it may
@@ -458,8 +319,8 @@ func askFirst(queries ...query) call {
 		for _, q := range queries {
 			interleave.Point()
 			h := r.held[0]
-			if f, what := q(h); !h.closed || !f(newState()) {
-				r.narrow(h, f, what)
+			if f, text := q(h); !h.closed || !f(newState("value")) {
+				r.narrow(h, f, text)
 			}
 		}
 	}
@@ -481,8 +342,7 @@ func keep(queries ...query) call {
 		h := &holding{Snapshot: r.table.Snapshot()}
 		r.opened(h, from)
 		r.held = append(r.held, h)
-		r.narrow(h, func(s *state) bool { return s.rv == h.RV() }, notef("version %s", h.RV()))
-		r.askHeld(h, queries)
+		r.askHeld(h, append(queries, version()))
 	}
 }
 
@@ -523,9 +383,6 @@ type config struct {
 // call is one call of a reader, or several that belong together.
 type call func(r *rig)
 
-// fits reports whether an answer is that of a state.
-type fits = func(s *state) bool
-
 // rig is a table in one schedule, with the log of its states.
 type rig struct {
 	table  *Table
@@ -546,7 +403,7 @@ type holding struct {
 
 // start returns the threads of a configuration, and the final check.
 func (c *config) start(s *scripts, answers *int) interleave.Program {
-	t := New(map[string]IndexFunc{"value": valuesOfItem}, Options{})
+	t := New(map[string]IndexFunc{"value": pointIndex("value")}, Options{})
 	t.w.Bar("reader") // reads do not take the writers' lock
 	r := &rig{table: t, states: s.states, answers: answers}
 	for i := range s.before {
@@ -599,13 +456,14 @@ func (r *rig) freePins(n int) {
 type scripts struct {
 	before, during []write
 	states         []*state
+	items          int // number of items so far
 }
 
 func (c *config) scripts() *scripts {
-	var number uint
-	before := newScript(c.setup, newState(), &number)
-	during := newScript(c.writes, before.states[len(before.states)-1], &number)
-	return &scripts{before.writes, during.writes, append(before.states, during.states[1:]...)}
+	s := &scripts{states: []*state{newState("value").sum()}}
+	s.before = s.parse(c.setup)
+	s.during = s.parse(c.writes)
+	return s
 }
 
 func (r *rig) write(writes []write) {
@@ -626,7 +484,7 @@ func (r *rig) begin() (from int) {
 }
 
 // judge finds a state for an answer, from the state from up to the one begun.
-func (r *rig) judge(from int, f fits, what note) {
+func (r *rig) judge(from int, f fits, text note) {
 	*r.answers++
 	for i := from; i <= r.begun; i++ {
 		if f(r.states[i]) {
@@ -634,26 +492,19 @@ func (r *rig) judge(from int, f fits, what note) {
 			return
 		}
 	}
-	interleave.Fail(fmt.Errorf("%s fits none of the states %s", what(), r.list(from)))
-}
-
-// list describes the possible states.
-func (r *rig) list(from int) string {
-	var text strings.Builder
-	for i := from; i <= r.begun; i++ {
-		s := r.states[i]
-		fmt.Fprintf(&text, "%d: %v, version %s; ", i, s.keys(s.all), s.rv)
-	}
-	return text.String()
+	interleave.Fail(fmt.Errorf("%s fits none of the states %v", text(), r.states[from:r.begun+1]))
 }
 
 // check checks the table after the threads have ended.
 func (r *rig) check() error {
 	last := r.states[len(r.states)-1]
-	errs := []error{r.table.verify(), r.checkPins(), r.checkContent(last, r.table), r.checkLacking(last)}
+	errs := []error{r.table.verify(), r.checkPins(), differs(last, r.table, everything)}
+	if n := r.table.Lacking(); !maps.Equal(n, last.lacking) {
+		errs = append(errs, fmt.Errorf("the indexes lack %v objects instead of %v", n, last.lacking))
+	}
 	for _, h := range r.held {
 		if !h.closed {
-			errs = append(errs, r.checkContent(r.states[bits.TrailingZeros64(h.may)], h))
+			errs = append(errs, differs(r.states[bits.TrailingZeros64(h.may)], h, everything))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -664,33 +515,6 @@ func (r *rig) check() error {
 	}
 	if err := r.checkPins(); err != nil {
 		return fmt.Errorf("after the last snapshot: %w", err)
-	}
-	return nil
-}
-
-// checkLacking checks that each index lacks the objects for which its function failed.
-func (r *rig) checkLacking(s *state) error {
-	for index := range r.table.Indexers() {
-		if n := r.table.Lacking()[index]; n != s.lacking {
-			return fmt.Errorf("the index %s lacks %d objects instead of %d", index, n, s.lacking)
-		}
-	}
-	return nil
-}
-
-// checkContent checks the answer of each query against a state.
-func (r *rig) checkContent(s *state, from queried) error {
-	ask := []query{list(), listKeys(), length(), version(), values()}
-	for _, key := range allKeys {
-		ask = append(ask, get(key))
-	}
-	for _, value := range allValues {
-		ask = append(ask, byIndex(value), indexKeys(value), count(value))
-	}
-	for _, q := range ask {
-		if f, what := q(from); !f(s) {
-			return fmt.Errorf("%s, and the state is %v, version %s", what(), s.keys(s.all), s.rv)
-		}
 	}
 	return nil
 }
@@ -777,34 +601,6 @@ func (k *oldVersion) interval() (from, upTo uint64) {
 // configuration is a text of writes, which one writer makes in order, and the calls of one or two
 // readers. The model of a table is the list of the states that the writes produce.
 
-// item is an object. Its number is unique in a configuration.
-type item struct {
-	key    string
-	number uint
-	values []string
-}
-
-func (i *item) String() string {
-	return fmt.Sprintf("%s=%s #%d", i.key, strings.Join(i.values, ""), i.number)
-}
-
-// set is a set of items, by their numbers.
-type set uint64
-
-const maxItems = 64
-
-// state is the content of the table after a write.
-type state struct {
-	rv    string
-	late  bool // the index "late" exists
-	items map[string]*item
-	// all is the set of all items, by has those with a value.
-	all set
-	by  map[string]set
-	// lacking is the number of items that are in no index because the function failed.
-	lacking int
-}
-
 // write is a write that produces one state from the previous one.
 type write struct {
 	kind   string
@@ -814,13 +610,7 @@ type write struct {
 	words  string
 }
 
-// script is a list of writes.
-type script struct {
-	writes []write
-	states []*state
-}
-
-// newScript parses writes, which are separated by semicolons:
+// parse parses writes, which are separated by semicolons:
 //
 //	a=v b=vw -c      a batch: a gets a new object with the value v, b one with v and w, c is deleted
 //	replace a=v      the same by Replace, which removes all others
@@ -831,18 +621,17 @@ type script struct {
 //
 // The index function returns an error for an object with the value !, and panics for one with the
 // value ?. Such an object is in no index.
-func newScript(text string, from *state, number *uint) (s script) {
-	s.states = []*state{from}
+func (s *scripts) parse(text string) (writes []write) {
 	for words := range strings.SplitSeq(text, ";") {
 		if words = strings.TrimSpace(words); words != "" {
-			w := newWrite(words, s.states[len(s.states)-1], number)
-			s.writes, s.states = append(s.writes, w), append(s.states, w.after)
+			w := s.write(words, s.states[len(s.states)-1])
+			writes, s.states = append(writes, w), append(s.states, w.after)
 		}
 	}
-	return s
+	return writes
 }
 
-func newWrite(words string, before *state, number *uint) (w write) {
+func (s *scripts) write(words string, before *state) (w write) {
 	w = write{kind: "apply", before: before, after: before.next(), words: words}
 	fields := strings.Fields(words)
 	switch fields[0] {
@@ -853,10 +642,10 @@ func newWrite(words string, before *state, number *uint) (w write) {
 		w.kind, fields = fields[0], fields[1:]
 	case "late":
 		w.kind, fields = fields[0], nil
-		w.after.late, w.after.rv = true, before.rv
+		w.after.indexes, w.after.rv = append(w.after.indexes, "late"), before.rv
 	}
 	for _, field := range fields {
-		w.ops = append(w.ops, w.after.change(field, number))
+		w.ops = append(w.ops, s.change(w.after, field))
 	}
 	if w.kind == "stop" {
 		w.after.items, w.after.rv = maps.Clone(before.items), before.rv
@@ -865,87 +654,39 @@ func newWrite(words string, before *state, number *uint) (w write) {
 	return w
 }
 
-func newState() *state { return &state{items: map[string]*item{}, by: map[string]set{}} }
-
 // next returns a copy with the next resource version.
 func (s *state) next() *state {
 	n, _ := strconv.Atoi(s.rv)
-	return &state{rv: strconv.Itoa(n + 1), late: s.late, items: maps.Clone(s.items)}
+	next := s.clone()
+	next.rv = strconv.Itoa(n + 1)
+	return next
 }
 
 // change makes one change of a batch.
-func (s *state) change(field string, number *uint) Op {
+func (s *scripts) change(to *state, field string) Op {
 	if key, ok := strings.CutPrefix(field, "-"); ok {
-		delete(s.items, key)
+		delete(to.items, key)
 		return Op{Key: key, Delete: true}
 	}
-	key, values, _ := strings.Cut(field, "=")
-	i := &item{key: key, number: *number, values: strings.Split(values, "")}
-	if *number++; *number > maxItems {
-		panic("too many items")
+	key, text, _ := strings.Cut(field, "=")
+	s.items++
+	i := newItem(key, s.items)
+	for _, index := range []string{"value", "late"} {
+		i.values[index] = strings.Split(text, "")
+		i.broken[index] = map[string]string{"!": "error", "?": "panic"}[text]
 	}
-	s.items[key] = i
+	to.items[key] = i
 	return Op{Key: key, Object: i}
 }
 
-func (s *state) sum() {
-	s.all, s.by, s.lacking = 0, map[string]set{}, 0
-	for _, i := range s.items {
-		s.all |= 1 << i.number
-		values, err := i.filed()
-		if err != nil {
-			s.lacking++
+// pointIndex is itemIndex with a scheduling point before the function fails.
+func pointIndex(name string) IndexFunc {
+	return func(obj any) ([]string, error) {
+		if obj.(*item).broken[name] != "" {
+			interleave.Point()
 		}
-		for _, value := range values {
-			s.by[value] |= 1 << i.number
-		}
+		return itemIndex(name)(obj)
 	}
-}
-
-// keys returns the keys of the items in a set, sorted.
-func (s *state) keys(of set) (keys []string) {
-	for key, i := range s.items {
-		if of&(1<<i.number) != 0 {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// itemsOf returns the set of objects. ok is false if an object occurs twice.
-func itemsOf(objs []any) (of set, ok bool) {
-	for _, obj := range objs {
-		bit := set(1) << obj.(*item).number
-		if of&bit != 0 {
-			return of, false
-		}
-		of |= bit
-	}
-	return of, true
-}
-
-var errFails = errors.New("index function fails")
-
-// filed returns the values under which an item is found.
-func (i *item) filed() ([]string, error) {
-	if v := i.values[0]; v == "!" || v == "?" {
-		return nil, errFails
-	}
-	return i.values, nil
-}
-
-// valuesOfItem is the index function. It has a scheduling point before it fails.
-func valuesOfItem(obj any) ([]string, error) {
-	i := obj.(*item)
-	values, err := i.filed()
-	if err != nil {
-		interleave.Point()
-	}
-	if i.values[0] == "?" {
-		panic(errFails)
-	}
-	return values, err
 }
 
 // do makes the write. It checks the replaced objects that a batch returns.
@@ -954,15 +695,9 @@ func (w *write) do(t *Table) error {
 	stamp := func(string) string { return w.after.rv }
 	switch w.kind {
 	case "late":
-		return t.AddIndexers(map[string]IndexFunc{"late": valuesOfItem})
+		return t.AddIndexers(map[string]IndexFunc{"late": pointIndex("late")})
 	case "replace":
-		t.Replace(func(yield func(string, any) bool) {
-			for _, op := range ops {
-				if !yield(op.Key, op.Object) {
-					return
-				}
-			}
-		}, len(ops), w.after.rv)
+		t.Replace(pairsOf(ops), len(ops), w.after.rv)
 		return nil
 	case "stop":
 		return w.stop(t)
@@ -970,40 +705,24 @@ func (w *write) do(t *Table) error {
 		return w.install(t)
 	case "try":
 		if t.TryApply(ops, stamp) {
-			return w.checkOld(ops)
+			return checkOld(maps.Clone(w.before.items), ops)
 		}
 	}
 	t.Apply(ops, stamp)
-	return w.checkOld(ops)
+	return checkOld(maps.Clone(w.before.items), ops)
 }
 
 // stop begins a Replace and abandons it.
 func (w *write) stop(t *Table) (err error) {
 	defer func() {
-		if p := recover(); p != any(errFails) {
+		if p := recover(); p != any(errBroken) {
 			err = fmt.Errorf("%s: panic: %v", w.words, p)
 		}
 	}()
 	t.Replace(func(yield func(string, any) bool) {
-		for _, op := range w.ops {
-			yield(op.Key, op.Object)
-		}
-		panic(errFails)
+		pairsOf(w.ops)(yield)
+		panic(errBroken)
 	}, len(w.ops), "never")
-	return nil
-}
-
-func (w *write) checkOld(ops []Op) error {
-	items := maps.Clone(w.before.items)
-	for _, op := range ops {
-		was, had := items[op.Key]
-		if had != op.Had || had && op.Old != any(was) {
-			return fmt.Errorf("%s replaced %v, %v; it says %v, %v", w.words, was, had, op.Old, op.Had)
-		}
-		if delete(items, op.Key); !op.Delete {
-			items[op.Key] = op.Object.(*item)
-		}
-	}
 	return nil
 }
 
@@ -1019,7 +738,7 @@ func (w *write) install(t *Table) error {
 		b.N = len(ops)
 		d.Look(&b)
 		for i, found := range b.Former[:b.N] {
-			if was := former(w.before, ops[i].Key); found != was {
+			if was := w.before.object(ops[i].Key); found != was {
 				return fmt.Errorf("%s: a draft found %v, and there was %v", w.words, found, was)
 			}
 		}
@@ -1039,7 +758,7 @@ func draftOf(keys ...string) call {
 	return func(r *rig) {
 		var b Block
 		for i, key := range keys {
-			b.Objects[i], b.Text[i] = &item{key: key, values: []string{"v"}}, []byte(key)
+			b.Objects[i], b.Text[i] = &item{key: key, values: map[string][]string{"value": {"v"}}}, []byte(key)
 		}
 		b.N = len(keys)
 		from := r.begin()
@@ -1066,7 +785,7 @@ func (r *rig) renew(d *Draft, b *Block) {
 	r.opened(h, from)
 	n := 0
 	for _, i := range d.All {
-		r.narrow(h, func(s *state) bool { return former(s, i.Key) == i.Former },
+		r.narrow(h, func(c contents) bool { return c.object(i.Key) == i.Former },
 			notef("a draft finds %v under %s again", i.Former, i.Key))
 		n++
 	}
@@ -1076,40 +795,16 @@ func (r *rig) renew(d *Draft, b *Block) {
 	r.closedAt(h)
 }
 
-// former returns the object of a state under a key, or nil.
-func former(s *state, key string) any {
-	if i := s.items[key]; i != nil {
-		return i
-	}
-	return nil
-}
-
 // heldSince reports whether a key had this object in a state. nil also fits if the key has changed
 // since.
 func (r *rig) heldSince(key string, obj any, at int) bool {
-	was := former(r.states[at], key)
+	was := r.states[at].object(key)
 	for _, s := range r.states[at : r.begun+1] {
-		if obj == nil && former(s, key) != was {
+		if obj == nil && s.object(key) != was {
 			return true
 		}
 	}
 	return obj == was
-}
-
-// union returns a call of Index, for the objects with any of the values.
-func union(values ...string) call {
-	return func(r *rig) {
-		from := r.begin()
-		objs, err := r.table.Index("value", &item{values: values})
-		got, once := itemsOf(objs)
-		r.judge(from, func(s *state) bool {
-			var want set
-			for _, value := range values {
-				want |= s.by[value]
-			}
-			return err == nil && once && got == want
-		}, notef("Index of %v = %v, %v", values, objs, err))
-	}
 }
 
 // spelled returns a call of Key. It must return the table's string of the key, if a state since the
@@ -1118,7 +813,7 @@ func spelled(key string) call {
 	return func(r *rig) {
 		from := r.begin()
 		got, ok := r.table.Key([]byte(key))
-		r.judge(from, func(s *state) bool { return !ok || got == key && s.items[key] != nil },
+		r.judge(from, func(c contents) bool { return !ok || got == key && c.object(key) != nil },
 			notef("Key(%s) = %s, %v", key, got, ok))
 	}
 }

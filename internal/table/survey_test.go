@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -63,7 +64,7 @@ func TestSurvey(t *testing.T) {
 	defer snapshot.Close()
 	for i := range 200 {
 		if i%7 == 3 {
-			table.Apply([]Op{{Key: fmt.Sprintf("key-%06d", i), Delete: true}}, nil)
+			del(table, fmt.Sprintf("key-%06d", i))
 		}
 	}
 	all = indexesOf(table.Survey())
@@ -106,10 +107,6 @@ func TestSample(t *testing.T) {
 	}
 	objects, _ := surveyed(1000, 7).Sample(0)
 	assert.Empty(t, objects)
-}
-
-// TestSampleOfWhatIsLeft samples a table from which many objects were deleted.
-func TestSampleOfWhatIsLeft(t *testing.T) {
 	table := surveyed(10_000, 7)
 	var ops []Op
 	for i := range 10_000 {
@@ -118,8 +115,8 @@ func TestSampleOfWhatIsLeft(t *testing.T) {
 		}
 	}
 	table.Apply(ops, nil)
-	objects, _ := table.Sample(64)
-	assert.NotEmpty(t, objects)
+	objects, _ = table.Sample(64)
+	assert.NotEmpty(t, objects, "most objects were deleted")
 	for _, obj := range objects {
 		assert.Equal(t, 17, obj.(int)%1000)
 	}
@@ -130,14 +127,9 @@ func TestSampleOfWhatIsLeft(t *testing.T) {
 func TestSurveyBesideAWriter(t *testing.T) {
 	table := surveyed(200, 7)
 	var group sync.WaitGroup
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	group.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+		for i := 0; !stop.Load(); i++ {
 			// each batch removes one member and adds another one with another value
 			gone, come := i%200, 200+i%200
 			if i/200%2 == 1 {
@@ -158,6 +150,6 @@ func TestSurveyBesideAWriter(t *testing.T) {
 			assert.Less(t, obj.(int), 400)
 		}
 	}
-	close(stop)
+	stop.Store(true)
 	group.Wait()
 }

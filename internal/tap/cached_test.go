@@ -4,7 +4,6 @@
 package tap_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,42 +15,27 @@ import (
 )
 
 // heavyPods returns pods of about 64 KiB.
-func heavyPods(n int) []v1.Pod {
-	list := pods(n, "4")
-	for i := range list {
-		list[i].Labels = map[string]string{"large": strings.Repeat("x", 64<<10)}
-	}
-	return list
-}
+func heavyPods(n int) []v1.Pod { return podsOf(n, "4", 64<<10) }
 
-// inBothEncodings runs a test for clients of protobuf and of JSON.
-func inBothEncodings(t *testing.T, test func(*testing.T, kind)) {
-	for _, k := range kinds[:2] {
-		t.Run(k.name, func(t *testing.T) { test(t, k) })
-	}
-}
-
-// TestTablesFollowTheCached checks that the limits of the tables follow the size of the objects
-// that informers cache, from lists in pages and from watches, and decrease when most objects are
-// deleted.
+// TestTablesFollowTheCached checks that the limits of the tables follow the size of the objects that informers cache,
+// from lists in pages and from watches, and decrease when most objects are deleted.
 func TestTablesFollowTheCached(t *testing.T) {
-	inBothEncodings(t, func(t *testing.T, k kind) {
+	for _, k := range podClients {
 		many, two := heavyPods(48), heavyPods(2)
 		var gone []event
 		for i := range many[24:] {
 			gone = append(gone, event{watch.Deleted, &many[24+i]})
 		}
-		server := newServer(t, false,
-			[]answer{
-				page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, many[:24]...), page(metav1.ListMeta{ResourceVersion: "5"}, many[24:]...),
-				page(metav1.ListMeta{ResourceVersion: "6", Continue: "more"}, many[:8]...), page(metav1.ListMeta{ResourceVersion: "6"}, many[8:]...),
+		source := k.tapped(t, served{
+			lists: []answer{
+				page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, many[:24]...), list("5", many[24:]...),
+				page(metav1.ListMeta{ResourceVersion: "6", Continue: "more"}, many[:8]...), list("6", many[8:]...),
 				list("7", two...),
 			},
-			[]answer{events(false, gone...), events(false, gone[:12]...), events(false, added(many)...), events(false, added(two)...)})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+			watches: []answer{events(false, gone...), events(false, gone[:12]...), events(false, added(many)...), events(false, added(two)...)},
+		}, remembers)
 		limit := func() int64 { return source.ledger.State().Parts.Limit }
 		end := source.Begin()
-		defer func() { end() }()
 		ask(t, source, firstList)
 		assert.EqualValues(t, 2<<20, limit(), "the first page")
 		ask(t, source, metav1.ListOptions{Continue: "more"})
@@ -72,24 +56,24 @@ func TestTablesFollowTheCached(t *testing.T) {
 		assert.EqualValues(t, 1<<20, limit())
 		end()
 		assert.Equal(t, tap.Parts{}, source.ledger.State().Parts)
-		end = func() {}
-	})
+	}
 }
 
 // TestBookmarkAfterAnOddList checks that a bookmark of a watch does not end a list that was begun
 // and then left to the client.
 func TestBookmarkAfterAnOddList(t *testing.T) {
-	inBothEncodings(t, func(t *testing.T, k kind) {
+	for _, k := range podClients {
 		many := heavyPods(48)
-		server := newServer(t, false,
-			[]answer{list("5", many...), gateway, list("6", many...)},
-			[]answer{events(false, event{watch.Modified, &many[0]}, event{watch.Bookmark, bookmark("7", false)})})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-		defer source.Begin()()
+		source := k.tapped(t, served{
+			lists:   []answer{list("5", many...), gateway, list("6", many...)},
+			watches: []answer{events(false, event{watch.Modified, &many[0]}, event{watch.Bookmark, bookmark("7", false)})},
+		}, remembers)
+		end := source.Begin()
 		for range 3 { // direct, odd, the client's
 			ask(t, source, firstList)
 		}
 		follow(t, source, metav1.ListOptions{ResourceVersion: "6"}, 0)
 		assert.EqualValues(t, 4<<20, source.ledger.State().Parts.Limit)
-	})
+		end()
+	}
 }

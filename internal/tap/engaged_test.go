@@ -5,15 +5,15 @@ package tap_test
 
 import (
 	"bytes"
-	"compress/gzip"
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +21,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -30,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
@@ -42,43 +40,50 @@ type trip func(*http.Request) (*http.Response, error)
 
 func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// unzips returns a RoundTripper that requests compressed responses, outside of direct.Transport,
-// which therefore receives them compressed.
-func unzips(rt http.RoundTripper) http.RoundTripper {
-	ours := transport(rt)
-	return trip(func(r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Header.Set("Accept-Encoding", "gzip")
-		resp, err := ours.RoundTrip(r)
-		if err != nil || resp.Header.Get("Content-Encoding") == "" {
-			return resp, err
+// encoded returns a transport of package direct that receives responses with a content encoding.
+func encoded(rt http.RoundTripper) http.RoundTripper {
+	return transport(trip(func(r *http.Request) (*http.Response, error) {
+		resp, err := rt.RoundTrip(r)
+		if err == nil {
+			resp.Header.Set("Content-Encoding", "gzip")
 		}
-		z, err := gzip.NewReader(resp.Body)
-		if err != nil {
-			return nil, err
-		}
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{z, resp.Body}
-		return resp, nil
-	})
+		return resp, err
+	}))
 }
 
-// bodies returns a wrapper of RoundTrippers that changes the bodies of responses.
-func bodies(change func(io.ReadCloser) io.ReadCloser) func(http.RoundTripper) http.RoundTripper {
+// readBy is a body that a function reads.
+type readBy struct {
+	io.ReadCloser
+	read func(body io.Reader, p []byte) (int, error)
+}
+
+func (b readBy) Read(p []byte) (int, error) { return b.read(b.ReadCloser, p) }
+
+// reading returns a wrapper of RoundTrippers whose bodies a function reads.
+func reading(read func(body io.Reader, p []byte) (int, error)) wrapper {
 	return func(rt http.RoundTripper) http.RoundTripper {
 		return trip(func(r *http.Request) (*http.Response, error) {
 			resp, err := rt.RoundTrip(r)
 			if err == nil {
-				resp.Body = change(resp.Body)
+				resp.Body = readBy{resp.Body, read}
 			}
 			return resp, err
 		})
 	}
 }
 
-func noDecoders(reflect.Type, tap.Encoding) tap.Decoder { return nil }
+// counting returns a wrapper of RoundTrippers that adds the sizes of bodies to n.
+func counting(n *atomic.Int64) wrapper {
+	return reading(func(body io.Reader, p []byte) (int, error) {
+		got, err := body.Read(p)
+		n.Add(int64(got))
+		return got, err
+	})
+}
+
+func noDecoders(o *tap.Options) {
+	o.Make = func(reflect.Type, tap.Encoding) tap.Decoder { return nil }
+}
 
 // forgets is a ListerWatcher that drops the context.
 var forgets = altered{
@@ -106,71 +111,53 @@ var elsewhere = altered{
 // client-go, and the state contains the reason.
 func TestNotEngaged(t *testing.T) {
 	for name, c := range map[string]struct {
-		why    string
-		wrap   func(http.RoundTripper) http.RoundTripper
-		change altered
-		option func(*tap.Options)
-		kill   string
+		why     string
+		wraps   []wrapper
+		change  altered
+		options []func(*tap.Options)
+		kill    string
 	}{
-		"no transport":  {why: "no transport of package direct has seen the request"},
-		"no context":    {why: "no transport of package direct has seen the request", wrap: transport, change: forgets},
-		"other options": {why: "the request is not the one that was asked for", wrap: transport, change: elsewhere},
-		"option":        {why: "Decoding.Off says so", wrap: transport, option: func(o *tap.Options) { o.Off = true }},
-		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", wrap: transport, kill: "off"},
-		"no decoder":    {why: "there is no decoder for the type in protobuf", wrap: transport, option: func(o *tap.Options) { o.Make = noDecoders }},
-		"compressed":    {why: `content encoding "gzip"`, wrap: unzips},
+		"no transport":  {why: "no transport of package direct has seen the request", wraps: []wrapper{}},
+		"no context":    {why: "no transport of package direct has seen the request", change: forgets},
+		"other options": {why: "the request is not the one that was asked for", change: elsewhere},
+		"option":        {why: "Decoding.Off says so", options: []func(*tap.Options){func(o *tap.Options) { o.Off = true }}},
+		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", kill: "off"},
+		"no decoder":    {why: "there is no decoder for the type in protobuf", options: []func(*tap.Options){noDecoders}},
+		"compressed":    {why: `content encoding "gzip"`, wraps: []wrapper{encoded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(tap.KillSwitch, c.kill)
-			server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-			config := server.config()
-			if c.wrap != nil {
-				config.Wrap(c.wrap)
-			}
-			c.change.ListerWatcherWithContext = generated(t, config)
-			source := tappedOf(c.change, &v1.Pod{}, c.option)
+			source := kinds[0].altering(c.change.list, c.change.watch).tapped(t, served{wraps: c.wraps}, c.options...)
 			assert.Len(t, ask(t, source, firstList).Items, 20)
 			assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
-			assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
-			if name != "compressed" { // watches are not compressed
-				assert.False(t, source.ledger.State().On)
-				assert.Zero(t, source.ledger.State().Decoded)
-			}
+			assert.Len(t, watched(t, source).Events, len(manyEvents()))
+			assert.False(t, source.ledger.State().On)
+			assert.Zero(t, source.ledger.State().Decoded)
 		})
 	}
 }
 
-// unanswered returns a watch that ends at once for a request without a response, as client-go does
-// after its retries.
-var unanswered = altered{watch: func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
-	breaks := trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = transport(breaks).RoundTrip(req); !errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, fmt.Errorf("answered, or %w", err)
-	}
-	return watch.NewEmptyWatch(), nil
-}}
-
-// TestNoAnswer checks that a request without a response does not change the state.
+// TestNoAnswer checks that a request without a response does not change the state. The watch of such
+// a request ends at once, as client-go's does after its retries.
 func TestNoAnswer(t *testing.T) {
-	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-	lists := unanswered
-	lists.ListerWatcherWithContext = generated(t, server.config(transport))
-	source := tappedOf(lists, &v1.Pod{}, nil)
+	unanswered := func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
+		breaks := trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
+		require.NoError(t, err)
+		_, err = transport(breaks).RoundTrip(req)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		return watch.NewEmptyWatch(), nil
+	}
+	source := kinds[0].altering(nil, unanswered).tapped(t, served{})
 	assert.Len(t, ask(t, source, firstList).Items, 20)
-	assert.Empty(t, follow(t, source, firstWatch, 0).Events)
+	assert.Empty(t, watched(t, source).Events)
 	assert.True(t, source.ledger.State().On)
 }
 
 // TestLoggedBodies checks that client-go decodes while klog logs bodies.
 func TestLoggedBodies(t *testing.T) {
-	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-	source := tappedOf(generated(t, server.config(transport)), &v1.Pod{}, nil)
-	logger := funcr.New(func(string, string) {}, funcr.Options{Verbosity: 8})
-	logging := klog.NewContext(t.Context(), logger)
+	source := kinds[0].tapped(t, served{})
+	logging, _ := testkit.Loud(t, 8)
 	got, err := source.ListWithContext(logging, firstList)
 	assert.NoError(t, err)
 	assert.Len(t, got.(*v1.PodList).Items, 20)
@@ -179,44 +166,15 @@ func TestLoggedBodies(t *testing.T) {
 	assert.Equal(t, tap.State{On: true, Encoding: tap.Protobuf, Decoded: 11, Verified: 9}, source.ledger.State())
 }
 
-// TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever
-// is between them.
+// TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever is between them.
 func TestWrappedTwice(t *testing.T) {
-	asIs := bodies(func(body io.ReadCloser) io.ReadCloser { return struct{ io.ReadCloser }{body} })
+	asIs := reading(func(body io.Reader, p []byte) (int, error) { return body.Read(p) })
 	for _, k := range podClients {
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-		source := tappedOf(k.make(t, server.config(transport, asIs, transport)), k.example, nil)
+		source := k.tapped(t, served{wraps: []wrapper{transport, asIs, transport}})
 		assert.Len(t, ask(t, source, firstList).Items, 20)
-		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
+		assert.Len(t, watched(t, source).Events, len(manyEvents()))
 		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: 11 + 14, Verified: 9 + 2}, source.ledger.State())
 	}
-}
-
-// TestInsideAndOutside checks that RoundTrippers below direct.Transport see the real bodies, that
-// those above see most items removed, and that both see the requests unchanged.
-func TestInsideAndOutside(t *testing.T) {
-	seen := map[string]int{}
-	counts := func(name string) func(http.RoundTripper) http.RoundTripper {
-		return bodies(func(body io.ReadCloser) io.ReadCloser { return &counted{body, func(n int) { seen[name] += n }} })
-	}
-	server := newServer(t, false, []answer{list("5", pods(200, "4")...)}, nil)
-	source := tappedOf(generated(t, server.config(counts("inside"), transport, counts("outside"))), &v1.Pod{}, nil)
-	assert.Len(t, ask(t, source, firstList).Items, 200)
-	assert.Greater(t, seen["inside"], 200*100)
-	assert.Less(t, seen["outside"], seen["inside"]/5)
-	assert.EqualValues(t, 180, source.ledger.State().Decoded)
-}
-
-// counted is a body that counts its bytes. The count is read after the body.
-type counted struct {
-	io.ReadCloser
-	add func(int)
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.ReadCloser.Read(p)
-	c.add(n)
-	return n, err
 }
 
 // TestStateIsReadBeforeTheBegin checks that the state may be read before the source exists.
@@ -231,57 +189,34 @@ func TestStateIsReadBeforeTheBegin(t *testing.T) {
 	}
 }
 
-// slowBody returns one byte at a time, each after a pause.
-type slowBody struct{ io.ReadCloser }
-
-func (b slowBody) Read(p []byte) (int, error) {
-	time.Sleep(time.Microsecond)
-	return b.ReadCloser.Read(p[:min(len(p), 1)])
-}
-
-// slowly makes bodies slow, outside of direct.Transport.
-var slowly = bodies(func(body io.ReadCloser) io.ReadCloser { return slowBody{body} })
-
-// pausingBody pauses before one of its reads.
-type pausingBody struct {
-	io.ReadCloser
-	before int
-}
-
-func (b *pausingBody) Read(p []byte) (int, error) {
-	if b.before--; b.before == 0 {
-		time.Sleep(time.Second)
-	}
-	return b.ReadCloser.Read(p)
-}
-
-// pausing makes bodies pause before the given read, inside of direct.Transport.
-func pausing(before int) func(http.RoundTripper) http.RoundTripper {
-	return bodies(func(body io.ReadCloser) io.ReadCloser { return &pausingBody{body, before} })
-}
-
-// TestSlowClient checks a client that returns an event before it has read all of its frame, because
-// white space follows the value. It must not see the next bytes in the same memory, which belong to
-// a frame that was not passed to it.
+// TestSlowClient checks a client that returns an event before it has read all of its frame, because white space follows
+// the value. It must not see the next bytes in the same memory, which belong to a frame that was not passed to it.
 func TestSlowClient(t *testing.T) {
-	const media, both = "application/json", 8 // the number of frames that both decode
+	const media, both = runtime.ContentTypeJSON, 8 // the number of frames that both decode
 	script := manyEvents()
 	script[both].obj.(*v1.Pod).Name = strings.Repeat("long", 100)
 	var frames [][]byte
 	for _, e := range script {
 		frames = append(frames, append(bytes.TrimSpace(taptest.Frame(e.kind, e.obj, media)), "          \n"...))
 	}
+	slowly := reading(func(body io.Reader, p []byte) (int, error) {
+		time.Sleep(time.Microsecond)
+		return body.Read(p[:min(len(p), 1)])
+	})
+	reads := 0
+	pausing := reading(func(body io.Reader, p []byte) (int, error) {
+		if reads++; reads == both+2 {
+			time.Sleep(time.Second)
+		}
+		return body.Read(p)
+	})
 	var heardBy [2]outcome
 	var state tap.State
-	for i, wraps := range [][]func(http.RoundTripper) http.RoundTripper{{slowly}, {pausing(both + 2), transport, slowly}} {
+	for i, wraps := range [][]wrapper{{slowly}, {pausing, transport, slowly}} {
 		synctest.Test(t, func(t *testing.T) {
-			c := &rest.Config{Host: "http://127.0.0.1:1", Transport: ending(media, frames), QPS: -1}
-			c.ContentType = media
-			for _, wrap := range wraps {
-				c.Wrap(wrap)
-			}
+			c := over(wire(media, false, frames...), media, wraps...)
 			source := tappedOf(generated(t, c), &v1.Pod{}, func(o *tap.Options) { o.Verify = both + 2 })
-			heardBy[i] = follow(t, source, firstWatch, 0)
+			heardBy[i] = watched(t, source)
 			state = source.ledger.State()
 		})
 	}
@@ -297,17 +232,10 @@ type dawdler struct {
 }
 
 func (d dawdler) List(body io.Reader, check bool) tap.List {
-	return d.Decoder.List(dawdlingReader{body, d.kilobyte}, check)
-}
-
-type dawdlingReader struct {
-	io.Reader
-	kilobyte time.Duration
-}
-
-func (r dawdlingReader) Read(p []byte) (int, error) {
-	time.Sleep(r.kilobyte)
-	return r.Reader.Read(p[:min(len(p), 1000)])
+	return d.Decoder.List(readBy{io.NopCloser(body), func(body io.Reader, p []byte) (int, error) {
+		time.Sleep(d.kilobyte)
+		return body.Read(p[:min(len(p), 1000)])
+	}}, check)
 }
 
 // slowList is a list of more than 100 kB, of which 10 kB may wait to be decoded.
@@ -317,8 +245,7 @@ type slowList struct {
 	sent   atomic.Int64
 }
 
-// newSlowList returns a client with a timeout and its server, which sends only half of its response
-// if it hangs.
+// newSlowList returns a client with a timeout and its server, which sends only half of its response if it hangs.
 func newSlowList(t *testing.T, kilobyte, timeout time.Duration, hangs bool) *slowList {
 	whole := taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: pods(500, "4")}, runtime.ContentTypeJSON)
 	pieces := bytes.SplitAfter(whole, []byte("}"))
@@ -326,14 +253,8 @@ func newSlowList(t *testing.T, kilobyte, timeout time.Duration, hangs bool) *slo
 		pieces = pieces[:len(pieces)/2]
 	}
 	l := &slowList{size: int64(len(whole))}
-	server := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) { return pieces, hangs }}
-	c := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1, Timeout: timeout, Transport: trip(func(r *http.Request) (*http.Response, error) {
-		resp, err := server.RoundTrip(r)
-		resp.Body = &counted{resp.Body, func(n int) { l.sent.Add(int64(n)) }}
-		return resp, err
-	})}
-	c.ContentType = runtime.ContentTypeJSON
-	c.Wrap(transport)
+	c := over(wire(runtime.ContentTypeJSON, hangs, pieces...), runtime.ContentTypeJSON, counting(&l.sent), transport)
+	c.Timeout = timeout
 	l.source = tappedOf(generated(t, c), &v1.Pod{}, func(o *tap.Options) {
 		right := taptest.Decoders(nil, nil)
 		o.Ahead, o.Make = 10_000, func(of reflect.Type, e tap.Encoding) tap.Decoder { return dawdler{right(of, e), kilobyte} }
@@ -354,8 +275,7 @@ func TestTimeoutIsTheNetworks(t *testing.T) {
 	})
 }
 
-// TestBoundIsLifted checks that the limit is lifted after 20 s, and no sooner, if there is no
-// deadline.
+// TestBoundIsLifted checks that the limit is lifted after 20 s, and no sooner, if there is no deadline.
 func TestBoundIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSlowList(t, time.Second/2, 0, false)
@@ -388,9 +308,14 @@ func TestErrorComesAtOnce(t *testing.T) {
 // altered is a ListerWatcher whose results a program changes.
 type altered struct {
 	clientgo.ListerWatcherWithContext
-	list  func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
-	watch func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error)
+	list  listChange
+	watch watchChange
 }
+
+type (
+	listChange  = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
+	watchChange = func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error)
+)
 
 func (a altered) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if a.list == nil {
@@ -418,23 +343,33 @@ func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.List
 	}), nil
 }
 
-// podClients are clients of pods in both encodings.
-var podClients = kinds[:2]
-
-// TestFilteredWatch checks that a watch which is not returned as client-go made it gets its body
-// back: nothing is lost, no second request is made, and no later watch is tapped.
-func TestFilteredWatch(t *testing.T) {
-	for _, k := range kinds {
-		t.Run(k.name, func(t *testing.T) {
-			answers := []answer{events(false, manyEvents()...)}
-			plain := follow(t, altered{k.make(t, newServer(t, false, nil, answers).config()), nil, notP3}, firstWatch, 0)
-			server := newServer(t, false, nil, answers)
-			source := tappedOf(altered{k.make(t, server.config(transport)), nil, notP3}, k.example, nil)
-			assert.Equal(t, plain, follow(t, source, firstWatch, 0))
-			assert.Equal(t, plain, follow(t, source, firstWatch, 0))
-			assert.Equal(t, tap.State{Why: "the watch is no plain stream, but a *watch.filteredWatch"}, source.ledger.State())
-			assert.Equal(t, []string{"watch 5", "watch 5"}, server.asked())
-		})
+// TestChangedWatch checks that a watch which is not returned as client-go made it, or is one of two in a call, gets its
+// body back: nothing is lost, no further request is made, and no later watch is tapped.
+func TestChangedWatch(t *testing.T) {
+	twice := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
+		first, err := plain.WatchWithContext(ctx, o)
+		require.NoError(t, err)
+		first.Stop()
+		return plain.WatchWithContext(ctx, o)
+	}
+	for name, c := range map[string]struct {
+		change   watchChange
+		why      string
+		requests int
+	}{
+		"filtered": {notP3, "the watch is no plain stream, but a *watch.filteredWatch", 2},
+		"twice":    {twice, "several watches were asked for in one call", 4},
+	} {
+		for _, k := range kinds {
+			t.Run(name+", "+k.name, func(t *testing.T) {
+				k := k.altering(nil, c.change)
+				plain, source := watched(t, k.plain(t, served{})), k.tapped(t, served{})
+				assert.Equal(t, plain, watched(t, source))
+				assert.Equal(t, plain, watched(t, source))
+				assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
+				assert.Equal(t, slices.Repeat([]string{"watch 5"}, c.requests), source.server.asked())
+			})
+		}
 	}
 }
 
@@ -442,91 +377,90 @@ func TestFilteredWatch(t *testing.T) {
 // lists may be filtered too, which is not noticed.
 func TestFilteredWatchAfterList(t *testing.T) {
 	for _, k := range podClients {
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-		source := tappedOf(altered{k.make(t, server.config(transport)), nil, notP3}, k.example, nil)
+		source := k.altering(nil, notP3).tapped(t, served{})
 		require.Len(t, ask(t, source, firstList).Items, 20)
 		require.True(t, source.ledger.State().On)
 		_, err := source.WatchWithContext(t.Context(), firstWatch)
 		isDoubt(t, err)
 		require.Len(t, ask(t, source, firstList).Items, 20)
-		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents())-2)
+		assert.Len(t, watched(t, source).Events, len(manyEvents())-2)
 		assert.False(t, source.ledger.State().On)
 	}
 }
 
-type listChange = func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error)
-
-// edits returns a change of lists of pods.
-func edits(f func(*v1.PodList) runtime.Object) listChange {
+// edits returns a change of lists.
+func edits[L runtime.Object](change func(L)) listChange {
 	return func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		list, err := plain.ListWithContext(ctx, o)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			change(list.(L))
 		}
-		return f(list.(*v1.PodList)), nil
+		return list, err
 	}
 }
 
 // changes are changes that a ListFunc may make.
 var changes = map[string]listChange{
-	"edits": edits(func(l *v1.PodList) runtime.Object {
+	"edits": edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			l.Items[i].Labels["edited"] = "yes"
 		}
-		return l
 	}),
-	"sets kinds": edits(func(l *v1.PodList) runtime.Object {
+	"sets kinds": edits(func(l *v1.PodList) {
 		for i := range l.Items {
 			l.Items[i].APIVersion, l.Items[i].Kind = "v1", "Pod"
 		}
-		return l
 	}),
-	"drops one": edits(func(l *v1.PodList) runtime.Object {
-		l.Items = l.Items[:len(l.Items)-1]
-		return l
+	"drops one": edits(func(l *v1.PodList) { l.Items = l.Items[:len(l.Items)-1] }),
+	"adds one":  edits(func(l *v1.PodList) { l.Items = append(l.Items, *pod("more", "4")) }),
+	"filters": edits(func(l *v1.PodList) {
+		l.Items = slices.DeleteFunc(l.Items, func(p v1.Pod) bool { return p.Labels["app"] == "" })
 	}),
-	"adds one": edits(func(l *v1.PodList) runtime.Object {
-		l.Items = append(l.Items, *pod("more", "4"))
-		return l
+	"defaults": edits(func(l *v1.PodList) {
+		for i := range l.Items {
+			l.Items[i].Labels["app"] = cmp.Or(l.Items[i].Labels["app"], "default")
+		}
 	}),
-	"another list": edits(func(l *v1.PodList) runtime.Object {
-		return &metav1.List{ListMeta: l.ListMeta}
-	}),
+	"another list": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return &metav1.List{ListMeta: list.(*v1.PodList).ListMeta}, nil
+	},
+	"fails": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := plain.ListWithContext(ctx, o)
+		if err == nil && len(list.(*v1.PodList).Items) != 20 {
+			return nil, errors.New("not all of them")
+		}
+		return list, err
+	},
 	"lists twice": func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		a, err := plain.ListWithContext(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		b, err := plain.ListWithContext(ctx, o)
-		if err != nil {
-			return nil, err
-		}
-		both := a.(*v1.PodList)
-		both.Items = append(both.Items, b.(*v1.PodList).Items...)
-		return both, nil
+		return edits(func(b *v1.PodList) { b.Items = append(a.(*v1.PodList).Items, b.Items...) })(ctx, plain, o)
 	},
 }
 
-// TestLateRequest checks that a request with the context of a call that has returned is not
-// touched.
+// TestLateRequest checks that a request with the context of a call that has returned is not touched.
 func TestLateRequest(t *testing.T) {
 	for _, k := range podClients {
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-		plain := k.make(t, server.config(transport))
 		var listing, watching context.Context
-		source := tappedOf(altered{
-			plain,
-			func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		source := k.altering(
+			func(ctx context.Context, _ clientgo.ListerWithContext, _ metav1.ListOptions) (runtime.Object, error) {
 				listing = ctx
 				return &v1.PodList{}, nil
 			},
-			func(ctx context.Context, _ clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
+			func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
 				watching = context.WithoutCancel(ctx)
 				return watch.NewEmptyWatch(), nil
 			},
-		}, k.example, nil)
+		).tapped(t, served{})
 		_ = ask(t, source, firstList)
-		_ = follow(t, source, firstWatch, 0)
+		_ = watched(t, source)
+		plain := source.Plain().(altered).ListerWatcherWithContext
 		late, err := plain.ListWithContext(listing, firstList)
 		require.NoError(t, err)
 		assert.Len(t, late.(*v1.PodList).Items, 20)
@@ -541,34 +475,41 @@ func TestLateRequest(t *testing.T) {
 
 // TestReadLater checks that a body read after the call has returned is complete.
 func TestReadLater(t *testing.T) {
-	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-	set := client(t, server.config(transport))
+	set := clients(t, newServer(t, false, served{}).config(transport)).RESTClient()
 	var body io.ReadCloser
 	source := tappedOf(altered{list: func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (_ runtime.Object, err error) {
 		body, err = set.Get().Resource("pods").VersionedParams(&o, metav1.ParameterCodec).Stream(context.WithoutCancel(ctx))
 		return &v1.PodList{}, err
-	}}, &v1.Pod{}, nil)
+	}}, &v1.Pod{})
 	_, err := source.ListWithContext(t.Context(), firstList)
 	require.NoError(t, err)
 	got, err := io.ReadAll(body)
 	require.NoError(t, err)
 	require.NoError(t, body.Close())
-	assert.Equal(t, taptest.Encoded(podList("5"), runtime.ContentTypeJSON), got)
+	assert.Equal(t, jsonOf(podList("5")), string(got))
 }
 
-// TestAlteredLists checks that the informer gets the list that a ListFunc returns, whatever it
-// changes.
+// TestAlteredLists checks that the informer gets the list that a ListFunc returns, whatever it changes, also if it
+// changes only the last items or fails because most items are missing, and that the client decodes the next list.
 func TestAlteredLists(t *testing.T) {
+	items := pods(20, "4")
+	for i := range items[12:] {
+		delete(items[12+i].Labels, "app") // lists are sorted, so pods of another owner come last
+	}
+	lists := served{lists: []answer{list("5", items...)}}
+	whys := map[string]string{
+		"filters":  "the list was changed",
+		"defaults": "an item of the list, a *v1.Pod, differs at object.ObjectMeta.Labels",
+	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			for _, k := range podClients {
-				answers := []answer{list("5", pods(20, "4")...)}
-				plain := ask(t, altered{k.make(t, newServer(t, false, answers, nil).config()), change, nil}, firstList)
-				source := tappedOf(altered{k.make(t, newServer(t, false, answers, nil).config(transport)), change, nil}, k.example, nil)
-				_, err := source.ListWithContext(t.Context(), firstList)
-				isDoubt(t, err)
-				assert.Equal(t, plain, ask(t, source, firstList))
+				k := k.altering(change, nil)
+				source := k.tapped(t, lists)
+				assert.ErrorContains(t, source.doubts(t), whys[name])
+				assert.Equal(t, listed(t, k.plain(t, lists)), listed(t, source))
 				assert.NotEmpty(t, source.ledger.State().Why)
+				assert.False(t, source.ledger.State().On)
 			}
 		})
 	}
@@ -577,93 +518,54 @@ func TestAlteredLists(t *testing.T) {
 // TestAnotherRequestBefore checks that another request in the same call is not touched, and that
 // the requested list is still taken.
 func TestAnotherRequestBefore(t *testing.T) {
+	before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		first, err := plain.ListWithContext(ctx, metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, first.(*v1.PodList).Items, 20)
+		return plain.ListWithContext(ctx, o)
+	}
 	for _, k := range podClients {
-		before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
-			first, err := plain.ListWithContext(ctx, metav1.ListOptions{})
-			require.NoError(t, err)
-			require.Len(t, first.(*v1.PodList).Items, 20)
-			return plain.ListWithContext(ctx, o)
-		}
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-		source := tappedOf(altered{k.make(t, server.config(transport)), before, nil}, k.example, nil)
+		source := k.altering(before, nil).tapped(t, served{})
 		assert.Len(t, ask(t, source, firstList).Items, 20)
 		assert.Equal(t, tap.State{On: true, Encoding: k.encoding, Decoded: 11, Verified: 9}, source.ledger.State())
 	}
 }
 
-// TestOtherObjects checks that an informer of nodes whose client lists pods gets pods, decoded by
-// client-go.
+// TestOtherObjects checks that an informer of nodes whose client lists pods gets pods, decoded by client-go.
 func TestOtherObjects(t *testing.T) {
+	refuses := func(o *tap.Options) { o.Make = taptest.Decoders(func(runtime.Object) bool { return true }, nil) }
 	for _, k := range podClients {
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, []answer{events(false, manyEvents()...)})
-		source := tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
-		_, err := source.ListWithContext(t.Context(), firstList)
-		isDoubt(t, err)
+		k.example = &v1.Node{}
+		source := k.tapped(t, served{})
+		source.doubts(t)
 		assert.Len(t, ask(t, source, firstList).Items, 20)
-		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, func(o *tap.Options) {
-			o.Make = taptest.Decoders(func(runtime.Object) bool { return true }, nil)
-		})
-		_, err = source.ListWithContext(t.Context(), firstList) // nothing was decoded directly
-		isDoubt(t, err)
-		source = tappedOf(k.make(t, server.config(transport)), &v1.Node{}, nil)
-		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
+		k.tapped(t, served{}, refuses).doubts(t) // nothing was decoded directly
+		source = k.tapped(t, served{})
+		assert.Len(t, watched(t, source).Events, len(manyEvents()))
 		assert.EqualValues(t, len(manyEvents()), source.ledger.State().GivenUp["an object is a *v1.Pod"])
 	}
 }
 
-// TestFailsAfterList checks that a ListFunc which fails on the shortened list causes a Doubt, and
-// gets the whole list the next time.
-func TestFailsAfterList(t *testing.T) {
-	for _, k := range podClients {
-		counts := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := plain.ListWithContext(ctx, o)
-			if err == nil && len(list.(*v1.PodList).Items) != 20 {
-				return nil, errors.New("not all of them")
-			}
-			return list, err
-		}
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-		source := tappedOf(altered{k.make(t, server.config(transport)), counts, nil}, k.example, nil)
-		_, err := source.ListWithContext(t.Context(), firstList)
-		isDoubt(t, err)
-		assert.Len(t, ask(t, source, firstList).Items, 20)
+// wire returns a server that sends pieces, and then leaves the body open if it hangs.
+func wire(media string, hangs bool, pieces ...[]byte) *taptest.Wire {
+	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, hangs }}
+}
+
+// over returns a config of clients that use rt in place of a network.
+func over(rt http.RoundTripper, media string, wraps ...wrapper) *rest.Config {
+	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: rt, QPS: -1}
+	if media == runtime.ContentTypeJSON {
+		c.ContentType = media
 	}
-}
-
-// TestTwoWatches checks that client-go decodes both watches if one call opens two.
-func TestTwoWatches(t *testing.T) {
-	for _, k := range podClients {
-		twice := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
-			first, err := plain.WatchWithContext(ctx, o)
-			require.NoError(t, err)
-			first.Stop()
-			return plain.WatchWithContext(ctx, o)
-		}
-		server := newServer(t, false, nil, []answer{events(true), events(false, manyEvents()...)})
-		source := tappedOf(altered{k.make(t, server.config(transport)), nil, twice}, k.example, nil)
-		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents()))
-		assert.Equal(t, tap.State{Why: "several watches were asked for in one call"}, source.ledger.State())
+	for _, wrap := range wraps {
+		c.Wrap(wrap)
 	}
+	return c
 }
 
-// hanging returns a server that sends pieces and leaves the body open.
-func hanging(media string, pieces [][]byte) *taptest.Wire {
-	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, true }}
-}
-
-// ending returns a server that sends pieces and ends the body.
-func ending(media string, pieces [][]byte) *taptest.Wire {
-	return &taptest.Wire{Media: media, Answer: func(*http.Request) ([][]byte, bool) { return pieces, false }}
-}
-
-// watchOver returns a source whose client uses w instead of a network.
-func watchOver(t testing.TB, w *taptest.Wire, change func(*tap.Options)) tapped {
-	c := &rest.Config{Host: "http://127.0.0.1:1", Transport: w, QPS: -1}
-	if w.Media == "application/json" {
-		c.ContentType = w.Media
-	}
-	c.Wrap(transport)
-	return tappedOf(generated(t, c), &v1.Pod{}, change)
+// watchOver returns a source whose client uses w in place of a network.
+func watchOver(t testing.TB, w *taptest.Wire, changes ...func(*tap.Options)) tapped {
+	return tappedOf(generated(t, over(w, w.Media, transport)), &v1.Pod{}, changes...)
 }
 
 func watchPieces(media string) (pieces [][]byte) {
@@ -684,7 +586,7 @@ func TestStoppedAnywhere(t *testing.T) {
 				func(w watch.Interface, cancel context.CancelFunc) { cancel(); w.Stop(); w.Stop() },
 			} {
 				synctest.Test(t, func(t *testing.T) {
-					server := hanging(media, watchPieces(media))
+					server := wire(media, true, watchPieces(media)...)
 					source := watchOver(t, server, func(o *tap.Options) { o.Make = taptest.Decoders(named("p9"), nil) })
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -707,11 +609,10 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its
-// Doubt.
+// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its Doubt.
 func TestAbandonedDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := hanging(protobufType, watchPieces(protobufType))
+		server := wire(protobufType, true, watchPieces(protobufType)...)
 		source := watchOver(t, server, damage("p2"))
 		w, err := source.WatchWithContext(t.Context(), firstWatch)
 		require.NoError(t, err)
@@ -729,8 +630,8 @@ func TestListEnded(t *testing.T) {
 		whole := taptest.Encoded(podList("5"), media)
 		for _, at := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
 			synctest.Test(t, func(t *testing.T) {
-				server := hanging(media, [][]byte{whole[:at]})
-				source := watchOver(t, server, nil)
+				server := wire(media, true, whole[:at])
+				source := watchOver(t, server)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				_, err := source.ListWithContext(ctx, firstList)
@@ -743,8 +644,7 @@ func TestListEnded(t *testing.T) {
 	}
 }
 
-// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets
-// the event.
+// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets the event.
 func TestReadBeforeReturned(t *testing.T) {
 	reads := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 		w, err := plain.WatchWithContext(ctx, o)
@@ -754,24 +654,23 @@ func TestReadBeforeReturned(t *testing.T) {
 		return w, err
 	}
 	synctest.Test(t, func(t *testing.T) {
-		source := watchOver(t, ending(protobufType, watchPieces(protobufType)), nil)
-		source = tappedOf(altered{source.Plain(), nil, reads}, &v1.Pod{}, nil)
-		assert.Len(t, follow(t, source, firstWatch, 0).Events, len(manyEvents())-1)
+		source := watchOver(t, wire(protobufType, false, watchPieces(protobufType)...))
+		source = tappedOf(altered{source.Plain(), nil, reads}, &v1.Pod{})
+		assert.Len(t, watched(t, source).Events, len(manyEvents())-1)
 		assert.Equal(t, tap.State{Why: "the watch was read before it was returned"}, source.ledger.State())
 	})
 }
 
-// TestPanickingCall checks that a ListerWatcher that panics after a request leaves a body that can
-// be read.
+// TestPanickingCall checks that a ListerWatcher that panics after a request leaves a body that can be read.
 func TestPanickingCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opened watch.Interface
-		source := watchOver(t, ending(protobufType, watchPieces(protobufType)), nil)
+		source := watchOver(t, wire(protobufType, false, watchPieces(protobufType)...))
 		panics := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 			opened, _ = plain.WatchWithContext(ctx, o)
 			panic("as the test wants")
 		}
-		source = tappedOf(altered{source.Plain(), nil, panics}, &v1.Pod{}, nil)
+		source = tappedOf(altered{source.Plain(), nil, panics}, &v1.Pod{})
 		began := time.Now()
 		assert.Panics(t, func() { _, _ = source.WatchWithContext(t.Context(), firstWatch) })
 		for range opened.ResultChan() {
@@ -780,56 +679,49 @@ func TestPanickingCall(t *testing.T) {
 	})
 }
 
-// lateBody is a body without data, whose pending read ends some time after it is closed.
-type lateBody struct {
-	begun bool
-	late  chan error
+// lateBody returns a body without data, whose pending read ends some time after it is closed.
+func lateBody(late <-chan error) io.ReadCloser {
+	begun := false
+	return readBy{http.NoBody, func(_ io.Reader, p []byte) (int, error) {
+		p[0] = '!'
+		if begun {
+			return 1, <-late
+		}
+		begun = true
+		return 1, nil
+	}}
 }
-
-func (b *lateBody) Read(p []byte) (int, error) {
-	p[0] = '!'
-	if b.begun {
-		return 1, <-b.late
-	}
-	b.begun = true
-	return 1, nil
-}
-
-func (b *lateBody) Close() error { return nil }
 
 // TestReceivedNoMore checks that a read of a list that ends after its body was closed does not
 // change the receiving state, neither to none nor of the next list.
 func TestReceivedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		good := taptest.Encoded(podList("5"), runtime.ContentTypeJSON)
-		server := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) { return [][]byte{good}, false }}
+		server := wire(runtime.ContentTypeJSON, false, []byte(jsonOf(podList("5"))))
 		late, sent, answers := make(chan error), make(chan struct{}), make(chan struct{})
 		lists := 0
-		c := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1, Transport: trip(func(r *http.Request) (*http.Response, error) {
+		rt := trip(func(r *http.Request) (*http.Response, error) {
 			resp, err := server.RoundTrip(r)
 			switch lists++; lists {
 			case 1, 3:
 				_ = resp.Body.Close()
-				resp.Body = &lateBody{late: late}
+				resp.Body = lateBody(late)
 			case 5:
 				close(sent)
 				<-answers
 			}
 			return resp, err
-		})}
-		c.ContentType = runtime.ContentTypeJSON
-		c.Wrap(transport)
-		source := tappedOf(generated(t, c), &v1.Pod{}, usesOwn)
+		})
+		source := tappedOf(generated(t, over(rt, runtime.ContentTypeJSON, transport)), &v1.Pod{}, usesOwn)
 		receives := func() bool {
 			synctest.Wait()
 			_, more := source.ledger.Received()
 			return more
 		}
-		assert.Equal(t, []string{"suspended:"}, asked(t, source, 1))
+		assert.Equal(t, "suspended:", asked(t, source, 1))
 		late <- nil
 		assert.False(t, receives())
 
-		assert.Equal(t, []string{"client", "suspended:", "client"}, asked(t, source, 3))
+		assert.Equal(t, "client suspended: client", asked(t, source, 3))
 		done := make(chan outcome)
 		go func() { done <- ask(t, source, firstList) }()
 		<-sent
@@ -841,54 +733,47 @@ func TestReceivedNoMore(t *testing.T) {
 	})
 }
 
-// TestHost checks that the ledger has the host of the last request, for a list or a watch, even
-// without a response.
+// TestHost checks that the ledger has the host of the last request, for a list or a watch, even without a response.
 func TestHost(t *testing.T) {
-	sent := func(ctx context.Context, url string) error {
-		tap.From(ctx).Begin(httptest.NewRequest("GET", url, nil))
+	var host string
+	refused := func(ctx context.Context) error {
+		tap.From(ctx).Begin(httptest.NewRequest("GET", "https://"+host+"/api/v1/pods", nil))
 		return testkit.ErrRefused
 	}
-	var ledger tap.Ledger
-	source := tap.New(&clientgo.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-			return nil, sent(ctx, "https://a:6443/api/v1/pods")
-		},
-		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
-			return nil, sent(ctx, "https://b:6443/api/v1/pods")
-		},
-	}, &v1.Pod{}, tap.Options{Ledger: &ledger})
-	assert.Empty(t, ledger.Host())
-	_, err := source.ListWithContext(t.Context(), metav1.ListOptions{})
-	assert.ErrorIs(t, err, testkit.ErrRefused)
-	assert.Equal(t, "a:6443", ledger.Host())
-	_, err = source.WatchWithContext(t.Context(), metav1.ListOptions{})
-	assert.ErrorIs(t, err, testkit.ErrRefused)
-	assert.Equal(t, "b:6443", ledger.Host())
+	source := tappedOf(&clientgo.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) { return nil, refused(ctx) },
+		WatchFuncWithContext: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) { return nil, refused(ctx) },
+	}, &v1.Pod{})
+	assert.Empty(t, source.ledger.Host())
+	host = "a:6443"
+	assert.Equal(t, testkit.ErrRefused.Error(), listed(t, source).Err)
+	assert.Equal(t, host, source.ledger.Host())
+	host = "b:6443"
+	assert.Equal(t, testkit.ErrRefused.Error(), watched(t, source).Err)
+	assert.Equal(t, host, source.ledger.Host())
 }
 
-// TestBytes checks that the counts are the bytes of lists and watches sent by the server. Bytes
-// decoded by the client are not counted.
+// TestBytes checks that the counts are the bytes of lists and watches sent by the server, which RoundTrippers below
+// direct.Transport see. Those above see lists without most items. Bytes decoded by the client are not counted.
 func TestBytes(t *testing.T) {
-	everyKind(t, func(t *testing.T, k kind, http2 bool) {
-		var n atomic.Int64
-		weighing := bodies(func(body io.ReadCloser) io.ReadCloser {
-			return &counted{body, func(read int) { n.Add(int64(read)) }}
-		})
-		lists := []answer{page(metav1.ListMeta{ResourceVersion: "5"}, pods(20, "4")...)}
-		watches := []answer{events(false, manyEvents()...)}
-		source := tappedOf(k.make(t, newServer(t, http2, lists, watches).config(weighing, transport)), k.example, k.decoders)
-		ask(t, source, firstList)
+	everyKind(t, func(t *testing.T, k kind) {
+		var inside, outside atomic.Int64
+		lists := []answer{list("5", pods(200, "4")...)}
+		source := k.tapped(t, served{lists: lists, wraps: []wrapper{counting(&inside), transport, counting(&outside)}})
+		assert.Len(t, ask(t, source, firstList).Items, 200)
+		assert.EqualValues(t, 180, source.ledger.State().Decoded)
 		ofLists, ofWatches := source.ledger.Bytes()
-		assert.Positive(t, ofLists)
-		assert.Equal(t, n.Swap(0), ofLists)
+		assert.Greater(t, ofLists, int64(200*50))
+		assert.Equal(t, inside.Load(), ofLists)
+		assert.Less(t, outside.Load(), ofLists/5)
 		assert.Zero(t, ofWatches)
-		follow(t, source, firstWatch, 0)
+		watched(t, source)
 		again, ofWatches := source.ledger.Bytes()
 		assert.Equal(t, ofLists, again)
 		assert.Positive(t, ofWatches)
-		assert.Equal(t, n.Load(), ofWatches)
+		assert.Equal(t, inside.Load(), ofLists+ofWatches)
 
-		untapped := tappedOf(k.make(t, newServer(t, http2, lists, watches).config()), k.example, k.decoders)
+		untapped := k.tapped(t, served{wraps: []wrapper{}})
 		ask(t, untapped, firstList)
 		ofLists, ofWatches = untapped.ledger.Bytes()
 		assert.Zero(t, ofLists+ofWatches)

@@ -5,6 +5,7 @@ package tap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,33 +46,36 @@ func bytesOf(n, size int) []byte {
 	return b
 }
 
-// seen returns the object with these bytes, or nil, and the argument for add.
-func (r *rows) seen(f form, data []byte) (kruntime.Object, former) {
+// seen returns the object with these bytes, or nil.
+func (r *rows) seen(f form, data []byte) kruntime.Object {
 	found := r.find(f, data)
 	if !found.same {
-		return nil, found
+		return nil
 	}
-	return found.Object.(kruntime.Object), found
+	return found.Object.(kruntime.Object)
+}
+
+// entered adds an object with these bytes.
+func (r *rows) entered(f form, data []byte) kruntime.Object {
+	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
+	r.add(r.find(f, data), obj, nil)
+	return obj
 }
 
 // TestLeastRow checks the threshold, and bytes that differ in the last one or in length.
 func TestLeastRow(t *testing.T) {
 	r := newRows(nil)
 	for _, size := range []int{0, 1, leastRow - 1, leastRow, leastRow + 1} {
-		obj, data := &v1.Pod{}, bytesOf(size, size)
-		_, p := r.seen(podForm, data)
-		r.add(p, obj, nil)
-		found, _ := r.seen(podForm, data)
-		assert.Equal(t, size >= leastRow, found != nil, "%d", size)
+		data := bytesOf(size, size)
+		obj := r.entered(podForm, data)
+		assert.Equal(t, size >= leastRow, r.seen(podForm, data) != nil, "%d", size)
 		if size == 0 {
 			continue
 		}
 		data[size-1]++
-		found, _ = r.seen(podForm, data)
-		assert.Nil(t, found)
+		assert.Nil(t, r.seen(podForm, data))
 		data[size-1]--
-		found, _ = r.seen(podForm, append(data, 0))
-		assert.Nil(t, found)
+		assert.Nil(t, r.seen(podForm, append(data, 0)))
 		runtime.KeepAlive(obj)
 	}
 }
@@ -97,9 +101,8 @@ func TestItemsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRowsModel checks that find returns the object that was last added for the same bytes and
-// form, as long as it is referenced. The same bytes in another form, such as another decoder or
-// location, are another object.
+// TestRowsModel checks that find returns the object that was last added for the same bytes and form, as long as it is
+// referenced. The same bytes in another form, such as another decoder or location, are another object.
 func TestRowsModel(t *testing.T) {
 	forms := []form{
 		podForm,
@@ -130,13 +133,9 @@ func TestRowsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				p := at.Draw(t, "at")
-				obj := reflect.New(forms[p.form].of.Elem()).Interface().(kruntime.Object)
 				n++
-				nameOf(obj).SetName(fmt.Sprint(n))
-				data := dataOf(p.form, p.n)
-				_, key := r.seen(forms[p.form], data)
-				r.add(key, obj, nil)
-				alive[p], last[p] = obj, fmt.Sprint(n)
+				alive[p], last[p] = r.entered(forms[p.form], dataOf(p.form, p.n)), fmt.Sprint(n)
+				alive[p].(metav1.Object).SetName(last[p])
 			},
 			"drop": func(t *rapid.T) { delete(alive, at.Draw(t, "at")) },
 			"collect": func(t *rapid.T) {
@@ -153,25 +152,15 @@ func TestRowsModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				p := at.Draw(t, "at")
-				obj, _ := r.seen(forms[p.form], dataOf(p.form, p.n))
+				obj := r.seen(forms[p.form], dataOf(p.form, p.n))
 				if kept := alive[p]; kept != nil {
 					require.Same(t, kept, obj)
 				}
 				if obj != nil {
-					require.Equal(t, last[p], nameOf(obj).GetName())
+					require.Equal(t, last[p], obj.(metav1.Object).GetName())
 				}
 			},
 		})
-	})
-}
-
-func nameOf(obj kruntime.Object) interface {
-	SetName(string)
-	GetName() string
-} {
-	return obj.(interface {
-		SetName(string)
-		GetName() string
 	})
 }
 
@@ -184,12 +173,11 @@ func TestRowsTogether(t *testing.T) {
 			var kept [500]kruntime.Object
 			for i := range 2000 {
 				data := bytesOf(i%100, leastRow)
-				obj, p := r.seen(podForm, data)
-				if obj == nil {
-					pod := &v1.Pod{}
-					pod.Name = fmt.Sprint(i % 100)
-					r.add(p, pod, nil)
-					obj = pod
+				found := r.find(podForm, data)
+				obj, _ := found.Object.(kruntime.Object)
+				if !found.same {
+					obj = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i % 100)}}
+					r.add(found, obj, nil)
 				}
 				assert.Equal(t, fmt.Sprint(i%100), obj.(*v1.Pod).Name)
 				if kept[i%len(kept)] = obj; i%len(kept) == len(kept)-1 {
@@ -206,14 +194,6 @@ func TestRowsTogether(t *testing.T) {
 	running.Wait()
 }
 
-// entered adds an object with these bytes.
-func (r *rows) entered(f form, data []byte) kruntime.Object {
-	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
-	_, p := r.seen(f, data)
-	r.add(p, obj, nil)
-	return obj
-}
-
 // TestFormsAreFew checks that a server whose lists have many kinds, or kinds with long names, does
 // not fill memory, and that objects in the most recent forms are found.
 func TestFormsAreFew(t *testing.T) {
@@ -224,14 +204,12 @@ func TestFormsAreFew(t *testing.T) {
 	var kept []kruntime.Object
 	for i := range 10 * mostForms {
 		obj := r.entered(formOf(fmt.Sprint(i)), data)
-		found, _ := r.seen(formOf(fmt.Sprint(i)), data)
-		require.Same(t, obj, found)
+		require.Same(t, obj, r.seen(formOf(fmt.Sprint(i)), data))
 		require.LessOrEqual(t, len(r.mu.forms), mostForms)
 		kept = append(kept, obj)
 	}
 	for i := range 10*mostForms - mostForms {
-		found, _ := r.seen(formOf(fmt.Sprint(i)), data)
-		require.Nil(t, found, "forgotten, and not another's")
+		require.Nil(t, r.seen(formOf(fmt.Sprint(i)), data), "forgotten, and not another's")
 	}
 	long := formOf(strings.Repeat("x", longestForm+1))
 	r.entered(long, data)
@@ -243,20 +221,16 @@ func TestFormsAreFew(t *testing.T) {
 // is not found, whatever forms follow.
 func TestAddedBehindForget(t *testing.T) {
 	r, data := newRows(nil), bytesOf(1, leastRow)
-	_, p := r.seen(podForm, data)
+	before := r.find(podForm, data)
 	r.forget()
 	other := podForm
 	other.in = inItem
-	for _, f := range []form{other, podForm} {
-		found, _ := r.seen(f, data)
-		require.Nil(t, found)
-	}
+	require.Nil(t, r.seen(other, data))
+	require.Nil(t, r.seen(podForm, data))
 	obj := &v1.Pod{}
-	r.add(p, obj, nil)
-	for _, f := range []form{other, podForm} {
-		found, _ := r.seen(f, data)
-		assert.Nil(t, found)
-	}
+	r.add(before, obj, nil)
+	assert.Nil(t, r.seen(other, data))
+	assert.Nil(t, r.seen(podForm, data))
 	runtime.KeepAlive(obj)
 }
 
@@ -281,10 +255,12 @@ func TestRowsShrinks(t *testing.T) {
 	assert.Less(t, len(r.mu.objects), many/10)
 	assert.Less(t, r.mu.most, many/2, "it was made anew")
 	for i := range alive {
-		found, _ := r.seen(podForm, bytesOf(i, leastRow))
-		assert.Same(t, alive[i], found)
+		assert.Same(t, alive[i], r.seen(podForm, bytesOf(i, leastRow)))
 	}
 }
+
+// written is the report of a modified part.
+var written = decode.Written{Is: reflect.ValueOf([]string{"a"}), Was: reflect.ValueOf([]string{"b"})}
 
 // TestWrittenPartForgets checks that, when a modified part is found, no informer returns former
 // objects, which may contain that part.
@@ -294,16 +270,13 @@ func TestWrittenPartForgets(t *testing.T) {
 	kept := []kruntime.Object{one.entered(podForm, data), another.entered(podForm, data)}
 	(&Ledger{}).checkedPart(nil)
 	for i, r := range []*rows{one, another} {
-		found, _ := r.seen(podForm, data)
-		require.Same(t, kept[i], found)
+		require.Same(t, kept[i], r.seen(podForm, data))
 	}
-	(&Ledger{}).checkedPart(&decode.Written{Is: reflect.ValueOf([]string{"a"}), Was: reflect.ValueOf([]string{"b"})})
+	(&Ledger{}).checkedPart(&written)
 	for _, r := range []*rows{one, another} {
-		found, _ := r.seen(podForm, data)
-		assert.Nil(t, found)
+		assert.Nil(t, r.seen(podForm, data))
 		obj := r.entered(podForm, data)
-		found, _ = r.seen(podForm, data)
-		assert.Same(t, obj, found)
+		assert.Same(t, obj, r.seen(podForm, data))
 	}
 	runtime.KeepAlive(kept)
 }
@@ -314,7 +287,7 @@ func TestWrittenPartInABubble(t *testing.T) {
 	utilruntime.HandleError(errors.New("the last error, of the real clock"))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		(&Ledger{}).checkedPart(&decode.Written{Is: reflect.ValueOf([]string{"a"}), Was: reflect.ValueOf([]string{"b"})})
+		(&Ledger{}).checkedPart(&written)
 		assert.Zero(t, time.Since(began))
 	})
 }
@@ -336,14 +309,19 @@ func frameOf(t testing.TB, kind watch.EventType, pod *v1.Pod, e Encoding) []byte
 		require.NoError(t, err)
 		return fmt.Appendf(nil, "{\"type\":\"%s\",\"object\":%s}\n", kind, data)
 	}
-	raw, err := pod.Marshal()
-	require.NoError(t, err)
-	data, err := (&kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: raw}).Marshal()
-	require.NoError(t, err)
-	event := metav1.WatchEvent{Type: string(kind), Object: kruntime.RawExtension{Raw: append([]byte("k8s\x00"), data...)}}
+	event := metav1.WatchEvent{Type: string(kind), Object: kruntime.RawExtension{Raw: inProtobuf(t, "Pod", pod)}}
 	frame, err := event.Marshal()
 	require.NoError(t, err)
 	return frame
+}
+
+// inProtobuf returns an object as a server sends it.
+func inProtobuf(t testing.TB, kind string, obj interface{ Marshal() ([]byte, error) }) []byte {
+	raw, err := obj.Marshal()
+	require.NoError(t, err)
+	data, err := (&kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: kind}, Raw: raw}).Marshal()
+	require.NoError(t, err)
+	return append([]byte("k8s\x00"), data...)
 }
 
 // followingPods returns a watch that has learned the stream type of pods.
@@ -354,6 +332,16 @@ func followingPods(r *rows, e Encoding, cleared bool) *following {
 	}}
 }
 
+// sent decodes a frame, and returns its event and its size.
+func (f *following) sent(t testing.TB, kind watch.EventType, pod *v1.Pod) (watch.Event, int64) {
+	t.Helper()
+	data := frameOf(t, kind, pod, f.coding)
+	_, got, err := f.decode(data)
+	require.NoError(t, err)
+	require.Equal(t, kind, got.Type)
+	return got, int64(len(data))
+}
+
 // podOf returns a pod that is large enough for a row.
 func podOf(n int) *v1.Pod {
 	pod := &v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
@@ -361,16 +349,13 @@ func podOf(n int) *v1.Pod {
 	return pod
 }
 
-// TestStreamTypesAreApart checks that watches whose client clears the kind and other watches do not
-// exchange objects.
+// TestStreamTypesAreApart checks that watches whose client clears the kind and other watches do not exchange objects.
 func TestStreamTypesAreApart(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
-		r, frame := newRows(nil), frameOf(t, watch.Added, podOf(1), e)
-		made := map[bool]kruntime.Object{}
+		r, made := newRows(nil), map[bool]kruntime.Object{}
 		for range 2 {
 			for _, cleared := range []bool{false, true} {
-				_, got, err := followingPods(r, e, cleared).decode(frame)
-				require.NoError(t, err)
+				got, _ := followingPods(r, e, cleared).sent(t, watch.Added, podOf(1))
 				assert.Equal(t, cleared, kindOf(got.Object).Empty(), "%s", e)
 				if before := made[cleared]; before != nil {
 					assert.Same(t, before, got.Object, "%s", e)
@@ -387,9 +372,7 @@ func TestDeletionsMakeRoom(t *testing.T) {
 		f := followingPods(newRows(nil), e, false)
 		for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
 			for i := range 40 {
-				_, got, err := f.decode(frameOf(t, kind, podOf(i), e))
-				require.NoError(t, err)
-				require.Equal(t, kind, got.Type)
+				f.sent(t, kind, podOf(i))
 			}
 			if kind == watch.Added {
 				require.Len(t, f.trust.rows.mu.objects, 40)
@@ -410,12 +393,9 @@ func TestAheadReadsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := bytes.Repeat([]byte("0123456789abcdef"), rapid.IntRange(0, 40000).Draw(t, "size"))
 		fails := rapid.SampledFrom([]error{nil, broken}).Draw(t, "fails")
-		end := io.Reader(bytes.NewReader(nil))
-		if fails != nil {
-			end = iotest.ErrReader(fails)
-		}
+		body := io.MultiReader(append(cut(t, data), iotest.ErrReader(cmp.Or(fails, io.EOF)))...)
 		limited := rapid.SampledFrom([]time.Duration{0, longList}).Draw(t, "limited")
-		a := readAhead(io.MultiReader(cut(t, data), end), rapid.Int64Range(1, 300000).Draw(t, "limit"), limited)
+		a := readAhead(body, rapid.Int64Range(1, 300000).Draw(t, "limit"), limited)
 		defer a.close()
 		got, err := io.ReadAll(a)
 		assert.Equal(t, fails, err)
@@ -494,8 +474,7 @@ func TestAheadLetsTheBodyComeFirst(t *testing.T) {
 	}
 }
 
-// TestAheadDoesNotWaitTwice checks that, once the limit was reached, data is returned as it
-// arrives.
+// TestAheadDoesNotWaitTwice checks that, once the limit was reached, data is returned as it arrives.
 func TestAheadDoesNotWaitTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := readAhead(&parcels{every: longPause - 1, left: 100_000}, 10_000, longList)
@@ -511,33 +490,17 @@ func TestAheadDoesNotWaitTwice(t *testing.T) {
 	})
 }
 
-// pieces is a reader that returns one piece per call.
-type pieces struct{ left [][]byte }
-
-func (p *pieces) Read(into []byte) (int, error) {
-	if len(p.left) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(into, p.left[0])
-	if p.left[0] = p.left[0][n:]; len(p.left[0]) == 0 {
-		p.left = p.left[1:]
-	}
-	return n, nil
-}
-
-// cut returns a reader of data in random pieces.
-func cut(t *rapid.T, data []byte) *pieces {
-	p := &pieces{}
+// cut returns readers of random pieces of data.
+func cut(t *rapid.T, data []byte) (pieces []io.Reader) {
 	for len(data) > 0 {
 		n := rapid.IntRange(1, len(data)).Draw(t, "piece")
-		p.left = append(p.left, data[:n])
+		pieces = append(pieces, bytes.NewReader(data[:n]))
 		data = data[n:]
 	}
-	return p
+	return pieces
 }
 
-// TestWatchBodyWaits checks that a claimed body returns only frames passed by hand, and everything
-// after its release.
+// TestWatchBodyWaits checks that a claimed body returns only frames passed by hand, and everything after its release.
 func TestWatchBodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newWatchBody(io.NopCloser(strings.NewReader(" real")))
@@ -588,8 +551,7 @@ func TestWatchBodyPatience(t *testing.T) {
 	})
 }
 
-// TestWatchBodyClose checks that Close ends a waiting Read, closes the real body, and leaves no
-// timer.
+// TestWatchBodyClose checks that Close ends a waiting Read, closes the real body, and leaves no timer.
 func TestWatchBodyClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		real := &closes{}
@@ -626,15 +588,6 @@ func versionOf(n, version int) *v1.Pod {
 	return pod
 }
 
-// listOf returns a list with one pod.
-func listOf(t *testing.T, pod *v1.Pod) []byte {
-	raw, err := (&v1.PodList{Items: []v1.Pod{*pod}}).Marshal()
-	require.NoError(t, err)
-	data, err := (&kruntime.Unknown{TypeMeta: kruntime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: raw}).Marshal()
-	require.NoError(t, err)
-	return append([]byte("k8s\x00"), data...)
-}
-
 // TestFormerIsFound checks that a version shares unchanged parts with the former one, whether that
 // is from a list, a watch or a deletion, and without a table of parts. It does not while all parts
 // are checked, nor after a deletion, even if the object is still referenced.
@@ -643,14 +596,14 @@ func TestFormerIsFound(t *testing.T) {
 	version, kept := 0, []*v1.Pod(nil)
 	watched := func(event watch.EventType) *v1.Pod {
 		version++
-		_, got, err := f.decode(frameOf(t, event, versionOf(1, version), Protobuf))
-		require.NoError(t, err)
+		got, _ := f.sent(t, event, versionOf(1, version))
 		kept = append(kept, got.Object.(*v1.Pod))
 		return kept[len(kept)-1]
 	}
 	listed := func() *v1.Pod {
 		version++
-		item, err := f.streamType.decoder.list(bytes.NewReader(listOf(t, versionOf(1, version))), f.trust.checks.Load()).Next()
+		list := inProtobuf(t, "PodList", &v1.PodList{Items: []v1.Pod{*versionOf(1, version)}})
+		item, err := f.streamType.decoder.list(bytes.NewReader(list), f.trust.checks.Load()).Next()
 		require.NoError(t, err)
 		require.NoError(t, item.Why)
 		kept = append(kept, item.Object.(*v1.Pod))
@@ -684,8 +637,7 @@ func TestFormerIsFound(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestOtherKindsAreGivenUp checks that an object of another kind than the stream type is left to
-// the client.
+// TestOtherKindsAreGivenUp checks that an object of another kind than the stream type is left to the client.
 func TestOtherKindsAreGivenUp(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		for _, cleared := range []bool{false, true} {
@@ -717,28 +669,25 @@ func TestLimitFor(t *testing.T) {
 	assert.EqualValues(t, 512<<10, texts.limitFor(8<<20, 2<<20))
 }
 
-// TestCountOfGrownObjects checks that the count does not drift when objects are added small, grow,
-// and are deleted.
+// TestCountOfGrownObjects checks that the count does not drift when objects are added small, grow, and are deleted.
 func TestCountOfGrownObjects(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
 		f.trust.cached.begin()
-		outcome := func(event watch.EventType, n, size int) int64 {
+		sent := func(event watch.EventType, n, size int) int64 {
 			pod := versionOf(n, 1)
 			pod.Annotations["large"] = strings.Repeat("x", size)
-			data := frameOf(t, event, pod, e)
-			_, _, err := f.decode(data)
-			require.NoError(t, err)
-			return int64(len(data))
+			_, whole := f.sent(t, event, pod)
+			return whole
 		}
 		const alive = 50
 		var each int64
 		for n := range 20 * alive {
 			if n >= alive {
-				outcome(watch.Deleted, n-alive, 6000)
+				sent(watch.Deleted, n-alive, 6000)
 			}
-			outcome(watch.Added, n, 3000)
-			each = outcome(watch.Modified, n, 6000)
+			sent(watch.Added, n, 3000)
+			each = sent(watch.Modified, n, 6000)
 		}
 		assert.EqualValues(t, alive, f.trust.cached.mu.now.objects)
 		assert.InDelta(t, each*alive, f.trust.cached.mu.now.bytes, float64(each*alive)*0.6)
@@ -779,8 +728,7 @@ func TestCountEnds(t *testing.T) {
 	assert.Zero(t, count())
 }
 
-// TestCountsTogether checks that the limits are correct in the end when informers begin, end and
-// count concurrently.
+// TestCountsTogether checks that the limits are correct in the end when informers begin, end and count concurrently.
 func TestCountsTogether(t *testing.T) {
 	a, b := new(cached), new(cached)
 	for range 100 {
@@ -835,21 +783,16 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 		f.streamType.decoder = safeDecoder{d}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)
-		outcome := func(event watch.EventType, n, version int) *v1.Pod {
-			data := frameOf(t, event, unlikePod(n, version), e)
-			_, got, err := f.decode(data)
-			require.NoError(t, err)
-			return got.Object.(*v1.Pod)
-		}
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for n := range come {
 			if n >= alive {
-				outcome(watch.Deleted, n-alive, 3)
+				f.sent(t, watch.Deleted, unlikePod(n-alive, 3))
 			}
-			outcome(watch.Added, n, 1)
-			cached[n%alive] = outcome(watch.Modified, n, 2)
+			f.sent(t, watch.Added, unlikePod(n, 1))
+			got, _ := f.sent(t, watch.Modified, unlikePod(n, 2))
+			cached[n%alive] = got.Object.(*v1.Pod)
 		}
 		runtime.GC()
 		runtime.GC()
@@ -882,16 +825,12 @@ func TestPartIsCounted(t *testing.T) {
 			frame := frameOf(t, watch.Added, pod, e)
 			assert.Equal(t, part == other, f.isOther(frame))
 			if part == own {
-				_, _, err := f.decode(frame)
-				require.NoError(t, err)
+				f.sent(t, watch.Added, pod)
 			}
 			require.NoError(t, f.compare(frame, watch.Event{Type: watch.Added, Object: pod}))
 			assert.Equal(t, want, f.trust.cached.mu.now.objects, "%v", e)
-			bookmark := frameOf(t, watch.Bookmark, pod, e)
-			assert.False(t, f.isOther(bookmark))
-			_, mark, err := f.decode(bookmark)
-			require.NoError(t, err)
-			assert.Equal(t, watch.Bookmark, mark.Type)
+			assert.False(t, f.isOther(frameOf(t, watch.Bookmark, pod, e)))
+			f.sent(t, watch.Bookmark, pod)
 			f.trust.cached.end()
 		}
 	}

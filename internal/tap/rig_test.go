@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -41,14 +42,40 @@ type kind struct {
 	name     string
 	encoding tap.Encoding
 	example  runtime.Object
-	own      bool // the decoders are those of package tap
-	make     func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext
+	make     maker
+	own      bool // the decoders are those of package tap, not of package taptest
+	http2    bool
 }
 
-// decoders sets the decoders of a tap.
-func (k kind) decoders(o *tap.Options) {
-	if k.own {
-		o.Make = nil
+// maker makes clients.
+type maker = func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext
+
+var kinds = []kind{
+	{name: "generated", encoding: tap.Protobuf, example: &v1.Pod{}, make: generated},
+	{name: "generated JSON", encoding: tap.JSON, example: &v1.Pod{}, make: generatedInJSON},
+	{name: "list watch", encoding: tap.JSON, example: &v1.Pod{}, make: listWatch("pods")},
+	{name: "direct", encoding: tap.Protobuf, example: &v1.Pod{}, make: directly("pods", &v1.Pod{})},
+	{name: "dynamic", encoding: tap.JSON, example: &unstructured.Unstructured{}, make: dynamically("pods")},
+	{name: "metadata", encoding: tap.Protobuf, example: &metav1.PartialObjectMetadata{}, make: ofMetadata},
+}
+
+// podClients are clients of pods in both encodings.
+var podClients = kinds[:2]
+
+// everyKind runs a test with clients of each kind, HTTP/1.1 and HTTP/2, decoders of package taptest and those of
+// package tap.
+func everyKind(t *testing.T, test func(t *testing.T, k kind)) { everyKindWith(t, test, false, true) }
+
+// everyOwnKind is everyKind with the decoders of package tap only.
+func everyOwnKind(t *testing.T, test func(t *testing.T, k kind)) { everyKindWith(t, test, true) }
+
+func everyKindWith(t *testing.T, test func(t *testing.T, k kind), own ...bool) {
+	for _, k := range kinds {
+		for _, k.http2 = range []bool{false, true} {
+			for _, k.own = range own {
+				t.Run(fmt.Sprintf("%s, http2 %v, own %v", k.name, k.http2, k.own), func(t *testing.T) { test(t, k) })
+			}
+		}
 	}
 }
 
@@ -59,42 +86,45 @@ func bothDecoders(t *testing.T, name string, k kind, test func(*testing.T, kind)
 	}
 }
 
-var podResource = v1.SchemeGroupVersion.WithResource("pods")
-
-var kinds = []kind{
-	{"generated", tap.Protobuf, &v1.Pod{}, false, generated},
-	{"generated JSON", tap.JSON, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		c.ContentType = runtime.ContentTypeJSON
-		return generated(t, c)
-	}},
-	{"list watch", tap.JSON, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		return clientgo.NewListWatchFromClient(client(t, c), "pods", "space", fields.Everything())
-	}},
-	{"direct", tap.Protobuf, &v1.Pod{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		return direct.NewListWatch(client(t, c), &v1.Pod{}, "pods", "space", nil)
-	}},
-	{"dynamic", tap.JSON, &unstructured.Unstructured{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		d, err := dynamic.NewForConfig(c)
-		require.NoError(t, err)
-		return listWatchOf(d.Resource(podResource).Namespace("space"))
-	}},
-	{"metadata", tap.Protobuf, &metav1.PartialObjectMetadata{}, false, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		m, err := metadata.NewForConfig(c)
-		require.NoError(t, err)
-		return listWatchOf(m.Resource(podResource).Namespace("space"))
-	}},
-}
-
-func client(t testing.TB, c *rest.Config) rest.Interface {
+func clients(t testing.TB, c *rest.Config) typed.CoreV1Interface {
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return set.CoreV1().RESTClient()
+	return set.CoreV1()
 }
 
 func generated(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-	set, err := kubernetes.NewForConfig(c)
+	return listWatchOf(clients(t, c).Pods("space"))
+}
+
+func generatedInJSON(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	c.ContentType = runtime.ContentTypeJSON
+	return generated(t, c)
+}
+
+func listWatch(resource string) maker {
+	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+		return clientgo.NewListWatchFromClient(clients(t, c).RESTClient(), resource, "space", fields.Everything())
+	}
+}
+
+func directly(resource string, example runtime.Object) maker {
+	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+		return direct.NewListWatch(clients(t, c).RESTClient(), example, resource, "space", nil)
+	}
+}
+
+func dynamically(resource string) maker {
+	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+		d, err := dynamic.NewForConfig(c)
+		require.NoError(t, err)
+		return listWatchOf(d.Resource(v1.SchemeGroupVersion.WithResource(resource)).Namespace("space"))
+	}
+}
+
+func ofMetadata(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+	m, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
-	return listWatchOf(set.CoreV1().Pods("space"))
+	return listWatchOf(m.Resource(v1.SchemeGroupVersion.WithResource("pods")).Namespace("space"))
 }
 
 // listWatchOf returns a ListWatch of two methods of a client, like those of informer factories.
@@ -110,27 +140,84 @@ func listWatchOf[L runtime.Object](c interface {
 	}
 }
 
-// tapped is a source with the decoders of package taptest.
+// tapped is a source with the decoders of package taptest, unless an option says otherwise.
 type tapped struct {
 	*tap.Source
 	ledger *tap.Ledger
+	server *server // nil if it has none of this type
 }
 
-func tappedOf(lw clientgo.ListerWatcherWithContext, example any, change func(*tap.Options)) tapped {
+func tappedOf(lw clientgo.ListerWatcherWithContext, example any, changes ...func(*tap.Options)) tapped {
 	o := tap.Options{Make: taptest.Decoders(nil, nil), Ledger: &tap.Ledger{}, Start: sampleStart}
-	if change != nil {
+	for _, change := range changes {
 		change(&o)
 	}
-	return tapped{tap.New(lw, example, o), o.Ledger}
+	return tapped{Source: tap.New(lw, example, o), ledger: o.Ledger}
+}
+
+// served is the script of a server, and the transports of its client. The zero value is a server with goodList and
+// manyEvents, whose client has the transport of package direct.
+type served struct {
+	lists, watches []answer  // the nth request gets the nth answer; the last one is repeated
+	wraps          []wrapper // of a client with a tap, from the inside to the outside
+}
+
+// wrapper wraps the transport of a client.
+type wrapper = func(http.RoundTripper) http.RoundTripper
+
+// plain returns a client of a new server.
+func (k kind) plain(t testing.TB, s served) clientgo.ListerWatcherWithContext {
+	return k.make(t, newServer(t, k.http2, s).config())
+}
+
+// tapped returns a source whose client has a new server.
+func (k kind) tapped(t testing.TB, s served, changes ...func(*tap.Options)) tapped {
+	if s.wraps == nil {
+		s.wraps = []wrapper{transport}
+	}
+	if k.own {
+		changes = append([]func(*tap.Options){usesOwn}, changes...)
+	}
+	server := newServer(t, k.http2, s)
+	source := tappedOf(k.make(t, server.config(s.wraps...)), k.example, changes...)
+	source.server = server
+	return source
+}
+
+// altering returns the kind with clients whose lists and watches are changed. Either change may be nil.
+func (k kind) altering(list listChange, watch watchChange) kind {
+	plain := k.make
+	k.make = func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
+		return altered{plain(t, c), list, watch}
+	}
+	return k
+}
+
+// usesOwn makes a source use the decoders of package tap.
+func usesOwn(o *tap.Options) { o.Make = nil }
+
+// doubts lists, asserts that the result is a Doubt, and returns it.
+func (s tapped) doubts(t testing.TB) error {
+	t.Helper()
+	_, err := s.ListWithContext(t.Context(), firstList)
+	isDoubt(t, err)
+	return err
+}
+
+func isDoubt(t testing.TB, err error) {
+	t.Helper()
+	var doubt *tap.Doubt
+	if assert.True(t, errors.As(err, &doubt), "%v", err) {
+		assert.Regexp(t, "^(suspended|off for good): ", doubt.Why)
+	}
 }
 
 // outcome is the result of a list or a watch.
 type outcome struct {
-	Items   []runtime.Object
-	Meta    metav1.ListMeta
-	Events  []watch.Event
-	Err     string
-	Version string
+	Items  []runtime.Object
+	Meta   metav1.ListMeta
+	Events []watch.Event
+	Err    string
 }
 
 // ask lists.
@@ -146,10 +233,6 @@ func ask(t testing.TB, lw clientgo.ListerWithContext, o metav1.ListOptions) outc
 		ResourceVersion: accessor.GetResourceVersion(), Continue: accessor.GetContinue(),
 		RemainingItemCount: accessor.GetRemainingItemCount(),
 	}}
-	if p, ok := list.(*tap.Page); ok {
-		got.Items = p.Items
-		return got
-	}
 	require.NoError(t, meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
 		got.Items = append(got.Items, item)
 		return nil
@@ -183,26 +266,24 @@ var (
 	firstWatch = metav1.ListOptions{ResourceVersion: "5"}
 )
 
-// plainAndTapped runs do with two servers with the same script: with client-go alone, and with a
-// tap.
-func plainAndTapped(t *testing.T, k kind, http2 bool, lists, watches []answer, do func(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome) (plain, direct outcome, state tap.State) {
+// listed lists, and watched watches to the end.
+func listed(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome { return ask(t, lw, firstList) }
+
+func watched(t testing.TB, lw clientgo.ListerWatcherWithContext) outcome {
+	return follow(t, lw, firstWatch, 0)
+}
+
+// plainAndTapped returns the results of do with client-go alone and with a tap, of two servers with the same script,
+// and the state of the tap.
+func plainAndTapped[T any](t *testing.T, k kind, s served, do func(testing.TB, clientgo.ListerWatcherWithContext) T,
+	changes ...func(*tap.Options)) (plain, direct T, state tap.State) {
 	t.Helper()
-	plain = do(t, k.make(t, newServer(t, http2, lists, watches).config()))
-	source := tappedOf(k.make(t, newServer(t, http2, lists, watches).config(transport)), k.example, k.decoders)
-	direct = do(t, source)
+	source := k.tapped(t, s, changes...)
+	plain, direct = do(t, k.plain(t, s)), do(t, source)
 	return plain, direct, source.ledger.State()
 }
 
 func transport(rt http.RoundTripper) http.RoundTripper { return direct.Transport(rt) }
-
-// isDoubt asserts that an error is a Doubt.
-func isDoubt(t testing.TB, err error) {
-	t.Helper()
-	var doubt *tap.Doubt
-	if assert.True(t, errors.As(err, &doubt), "%v", err) {
-		assert.Regexp(t, "^(suspended|off for good): ", doubt.Why)
-	}
-}
 
 const protobufType = runtime.ContentTypeProtobuf
 
@@ -230,22 +311,25 @@ func pods(n int, version string) []v1.Pod {
 // answer writes the response of a server.
 type answer func(w http.ResponseWriter, r *http.Request)
 
-// server answers requests from a script: the nth request for a list or a watch gets the nth answer.
-// The last answer is repeated.
+// server answers requests from a script.
 type server struct {
 	*httptest.Server
 	t testing.TB
 
-	mu       sync.Mutex
-	lists    []answer
-	watches  []answer
-	requests []string // "list" or "watch", and the query
+	mu sync.Mutex
+	served
+	requests []string // "list" or "watch", and the resource version
 }
 
-// newServer starts a server with HTTP/2 or HTTP/1.1. It is closed at the end of the test, after its
-// connections.
-func newServer(t testing.TB, http2 bool, lists, watches []answer) *server {
-	s := &server{t: t, lists: lists, watches: watches}
+// newServer starts a server with HTTP/2 or HTTP/1.1. It is closed at the end of the test, after its connections.
+func newServer(t testing.TB, http2 bool, script served) *server {
+	s := &server{t: t, served: script}
+	if s.lists == nil {
+		s.lists = []answer{goodList}
+	}
+	if s.watches == nil {
+		s.watches = []answer{events(false, manyEvents()...)}
+	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	if http2 {
 		s.EnableHTTP2 = true
@@ -279,14 +363,13 @@ func (s *server) asked() []string {
 	return append([]string(nil), s.requests...)
 }
 
-// config returns a config for clients of the server. Their connections are closed at the end of the
-// test.
-func (s *server) config(wrap ...func(http.RoundTripper) http.RoundTripper) *rest.Config {
+// config returns a config for clients of the server. Their connections are closed at the end of the test.
+func (s *server) config(wraps ...wrapper) *rest.Config {
 	transport := s.Client().Transport.(*http.Transport).Clone()
 	s.t.Cleanup(transport.CloseIdleConnections)
 	c := &rest.Config{Host: s.URL, Transport: transport, QPS: -1}
-	for _, w := range wrap {
-		c.Wrap(w)
+	for _, wrap := range wraps {
+		c.Wrap(wrap)
 	}
 	return c
 }
@@ -356,20 +439,15 @@ func events(held bool, script ...event) answer {
 			}
 			bodies = append(bodies, taptest.Frame(e.kind, obj, media))
 		}
-		stream(held, streamType(media), bodies...)(w, r)
+		stream(held, media, bodies...)(w, r)
 	}
-}
-
-// streamType returns the content type of a watch.
-func streamType(media string) string {
-	if media == protobufType {
-		return media + ";stream=watch"
-	}
-	return media
 }
 
 // stream answers a watch with bytes, flushed piece by piece.
 func stream(held bool, media string, pieces ...[]byte) answer {
+	if media == protobufType {
+		media += ";stream=watch"
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", media)
 		w.WriteHeader(http.StatusOK)

@@ -7,27 +7,23 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/tap"
@@ -38,10 +34,13 @@ import (
 func remembers(o *tap.Options) { o.Make, o.Share, o.Remember = nil, true, true }
 
 // largePods returns pods that are large enough for rows.
-func largePods(n int, version string) []v1.Pod {
+func largePods(n int, version string) []v1.Pod { return podsOf(n, version, 1100) }
+
+// podsOf returns pods of about the given size.
+func podsOf(n int, version string, size int) []v1.Pod {
 	list := pods(n, version)
 	for i := range list {
-		list[i].Annotations["large"] = strings.Repeat("x", 1100)
+		list[i].Annotations["large"] = strings.Repeat("x", size)
 	}
 	return list
 }
@@ -54,6 +53,11 @@ func added(list []v1.Pod) (script []event) {
 	end := bookmark("40", true)
 	end.Annotations["large"] = strings.Repeat("x", 1100)
 	return append(script, event{watch.Bookmark, end})
+}
+
+// serving is a server of pods, whose watches begin with them.
+func serving(items []v1.Pod) served {
+	return served{lists: []answer{list("5", items...)}, watches: []answer{events(false, added(items)...)}}
 }
 
 // objectsOf returns the objects of the events, without bookmarks.
@@ -83,12 +87,11 @@ const bothWays, bothWatched = 9, 8
 // TestListAgain checks that a repeated list returns former objects, except those that changed and
 // the first, which both always decode, and that its content equals that of client-go.
 func TestListAgain(t *testing.T) {
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
+	everyOwnKind(t, func(t *testing.T, k kind) {
 		first, second := largePods(20, "4"), largePods(20, "4")
 		second[15] = *pod("p15", "30")
-		server := func() *server { return newServer(t, http2, []answer{list("5", first...), list("40", second...)}, nil) }
-		plain := k.make(t, server().config())
-		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
+		lists := served{lists: []answer{list("5", first...), list("40", second...)}}
+		plain, source := k.plain(t, lists), k.tapped(t, lists, remembers)
 		before := ask(t, source, firstList)
 		assert.Equal(t, ask(t, plain, firstList), before)
 		assert.Zero(t, source.ledger.State().Reused)
@@ -107,34 +110,18 @@ func TestListAgain(t *testing.T) {
 
 // TestWatchListAgain is TestListAgain for watch-lists. The final bookmark is decoded each time.
 func TestWatchListAgain(t *testing.T) {
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
+	everyOwnKind(t, func(t *testing.T, k kind) {
 		first, second := largePods(20, "4"), largePods(20, "4")
 		second[15] = *pod("p15", "30")
-		server := func() *server {
-			return newServer(t, http2, nil, []answer{events(false, added(first)...), events(false, added(second)...)})
-		}
-		plain := k.make(t, server().config())
-		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
-		before := follow(t, source, firstWatch, 0)
-		assert.Equal(t, follow(t, plain, firstWatch, 0), before)
-		after := follow(t, source, firstWatch, 0)
-		assert.Equal(t, follow(t, plain, firstWatch, 0), after)
+		watches := served{watches: []answer{events(false, added(first)...), events(false, added(second)...)}}
+		plain, source := k.plain(t, watches), k.tapped(t, watches, remembers)
+		before := watched(t, source)
+		assert.Equal(t, watched(t, plain), before)
+		after := watched(t, source)
+		assert.Equal(t, watched(t, plain), after)
 		assert.Equal(t, 20-bothWatched-2, same(objectsOf(before), objectsOf(after)), "the first of the second teaches")
 		assert.EqualValues(t, 20-bothWatched-2, source.ledger.State().Reused)
 	})
-}
-
-// TestListAfterWatch checks that, in protobuf, lists return former objects of watches, and watches
-// those of lists.
-func TestListAfterWatch(t *testing.T) {
-	k, items := kinds[0], largePods(20, "4")
-	server := newServer(t, false, []answer{list("40", items...)}, []answer{events(false, added(items)...)})
-	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-	watched := follow(t, source, firstWatch, 0)
-	listed := ask(t, source, firstList)
-	assert.Equal(t, 20-bothWatched-2, same(objectsOf(watched), listed.Items))
-	again := follow(t, source, firstWatch, 0)
-	assert.Equal(t, 20-1-4, same(listed.Items, objectsOf(again)), "the first teaches")
 }
 
 // changing returns a watch of n pods whose status, labels, containers or managed fields change in
@@ -167,17 +154,35 @@ func changing(n, changes int) (script []event) {
 	return script
 }
 
-// TestUpdatesAreEqual checks that objects decoded from their former versions equal those of
-// client-go.
+// TestUpdatesAreEqual checks that objects decoded from their former versions equal those of client-go.
 func TestUpdatesAreEqual(t *testing.T) {
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
-		server := func() *server { return newServer(t, http2, nil, []answer{events(false, changing(5, 200)...)}) }
-		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
-		want, got := follow(t, k.make(t, server().config()), firstWatch, 0), follow(t, source, firstWatch, 0)
-		require.Len(t, want.Events, 210)
-		assert.Equal(t, want, got)
-		assert.Zero(t, source.ledger.State().Differences)
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		watches := served{watches: []answer{events(false, changing(5, 200)...)}}
+		plain, direct, state := plainAndTapped(t, k, watches, watched, remembers)
+		require.Len(t, plain.Events, 210)
+		assert.Equal(t, plain, direct)
+		assert.Zero(t, state.Differences)
 	})
+}
+
+// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged parts are copied.
+// TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of updates execute.
+func TestUpdates(t *testing.T) {
+	updates, _ := strconv.Atoi(os.Getenv("KINFORMER_UPDATES"))
+	list := largePods(20, "4")
+	script := added(list)[:20] // no bookmark
+	for i := range 6 + updates {
+		next := list[15].DeepCopy()
+		next.ResourceVersion, next.Status.Message = strconv.Itoa(30+i), strconv.Itoa(i)
+		script = append(script, event{watch.Modified, next})
+	}
+	k := kinds[0]
+	k.http2 = true
+	got := watched(t, k.tapped(t, served{watches: []answer{events(false, script...)}}, remembers)).Events
+	if assert.Len(t, got, len(script)) {
+		last, before := got[len(got)-1].Object.(*v1.Pod), got[len(got)-2].Object.(*v1.Pod)
+		assert.Same(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
+	}
 }
 
 // TestTrimmedBesideUpdates checks that metadata is dropped before the next version is decoded, so
@@ -190,8 +195,7 @@ func TestTrimmedBesideUpdates(t *testing.T) {
 	var options tap.Options
 	drop(&options)
 	for _, k := range kinds[:2] {
-		server := newServer(t, false, nil, []answer{events(true, changing(1, 300)...)})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, drop)
+		source := k.tapped(t, served{watches: []answer{events(true, changing(1, 300)...)}}, drop)
 		w, err := source.WatchWithContext(t.Context(), firstWatch)
 		require.NoError(t, err)
 		for range 301 {
@@ -210,38 +214,38 @@ func TestDeletedIsDecoded(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(12, "4")
 		script := append(added(items), event{watch.Deleted, &items[11]}, event{watch.Modified, &items[10]})
-		server := newServer(t, false, nil, []answer{events(false, script...)})
-		got := objectsOf(follow(t, tappedOf(k.make(t, server.config(transport)), k.example, remembers), firstWatch, 0))
+		got := objectsOf(watched(t, k.tapped(t, served{watches: []answer{events(false, script...)}}, remembers)))
 		require.Len(t, got, 14)
 		assert.NotSame(t, got[11], got[12], k.name)
 		assert.Same(t, got[10], got[13], k.name)
 	}
 }
 
-// TestChecksDecode checks that no former object is returned while all parts are checked, and that
-// the objects decoded then are returned later.
+// TestChecksDecode checks that, while all parts are checked, no former object is returned and an
+// object received twice is decoded twice, and that the objects decoded then are returned later.
 func TestChecksDecode(t *testing.T) {
 	for _, k := range kinds {
-		items := largePods(20, "4")
-		server := newServer(t, false, []answer{list("5", items...)}, []answer{events(false, added(items)...)})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		source := k.tapped(t, serving(slices.Repeat(largePods(20, "4"), 2)), remembers)
 		lists := func() []apiruntime.Object { return ask(t, source, firstList).Items }
-		watches := func() []apiruntime.Object { return objectsOf(follow(t, source, firstWatch, 0)) }
+		watches := func() []apiruntime.Object { return objectsOf(watched(t, source)) }
 		for _, way := range []func() []apiruntime.Object{lists, watches} {
-			before := way()
+			before, reused := way(), source.ledger.State().Reused
 			source.Check(true)
 			during := way()
+			assert.Equal(t, reused, source.ledger.State().Reused, k.name)
 			source.Check(false)
 			after := way()
+			require.Len(t, during, 40)
 			assert.Zero(t, same(before, during), k.name)
+			assert.Zero(t, same(during[:20], during[20:]), k.name)
+			assert.Equal(t, during[:20], during[20:], k.name)
 			assert.Equal(t, during, after)
-			assert.GreaterOrEqual(t, same(during, after), 20-bothWays-1, k.name)
+			assert.GreaterOrEqual(t, same(during[20:], after[20:]), 20-bothWays-1, k.name)
 		}
 	}
 }
 
-// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if
-// objects are small.
+// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if objects are small.
 func TestRemembersIfAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
@@ -251,9 +255,7 @@ func TestRemembersIfAsked(t *testing.T) {
 		"no parts shared":  {largePods(20, "4"), func(o *tap.Options) { o.Make, o.Remember = nil, true }},
 		"not to be reused": {largePods(20, "4"), sharesParts},
 	} {
-		k := kinds[0]
-		server := newServer(t, false, []answer{list("5", c.items...)}, nil)
-		source := tappedOf(k.make(t, server.config(transport)), k.example, c.change)
+		source := kinds[0].tapped(t, serving(c.items), c.change)
 		before := ask(t, source, firstList)
 		after := ask(t, source, firstList)
 		assert.Zero(t, same(before.Items, after.Items), name)
@@ -261,55 +263,42 @@ func TestRemembersIfAsked(t *testing.T) {
 	}
 }
 
-// TestRemembersUntilTheEnd checks that no former object is returned after the end of the informer.
-func TestRemembersUntilTheEnd(t *testing.T) {
-	k := kinds[0]
-	server := newServer(t, false, []answer{list("5", largePods(20, "4")...)}, nil)
-	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+// TestRemembersNobodysObjects checks that rows do not keep objects alive, and that no former object
+// is returned after the end of the informer.
+func TestRemembersNobodysObjects(t *testing.T) {
+	source := kinds[0].tapped(t, serving(largePods(20, "4")), remembers)
+	ask(t, source, firstList)
+	runtime.GC()
+	runtime.GC()
+	ask(t, source, firstList)
+	assert.Zero(t, source.ledger.State().Reused)
 	end := source.Begin()
 	before := ask(t, source, firstList)
 	end()
 	assert.Zero(t, same(before.Items, ask(t, source, firstList).Items))
 }
 
-// TestRemembersNobodysObjects checks that rows do not keep objects alive.
-func TestRemembersNobodysObjects(t *testing.T) {
-	k := kinds[0]
-	server := newServer(t, false, []answer{list("5", largePods(20, "4")...)}, nil)
-	source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-	ask(t, source, firstList)
-	runtime.GC()
-	runtime.GC()
-	ask(t, source, firstList)
-	assert.Zero(t, source.ledger.State().Reused)
-}
-
-// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before
-// are not returned later, although the test still references them: not if the client made the new
-// objects, as for the first frame of each watch, and not if the new objects have another form, as
-// items of a list.
+// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before are not returned
+// later, although the test still references them: not if the client made the new objects, as for the first frame of
+// each watch, and not if the new objects have another form, as items of a list.
 func TestWrittenNeverComesBack(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
 		behind := append(slices.Clone(items[10:]), items[:10]...) // so that no object is first in both
-		server := newServer(t, false, []answer{list("5", items...)}, []answer{
-			events(false, added(items)...), events(false, added(behind)...), events(false, added(items)...), events(false, added(items)...),
-		})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-		watches := func() []apiruntime.Object { return objectsOf(follow(t, source, firstWatch, 0)) }
+		has := serving(items)
+		has.watches = []answer{has.watches[0], events(false, added(behind)...), has.watches[0]}
+		source := k.tapped(t, has, remembers)
+		watches := func() []apiruntime.Object { return objectsOf(watched(t, source)) }
 		for _, checked := range []func(){func() { watches() }, func() { ask(t, source, firstList) }} {
 			before := watches()
 			for _, obj := range before {
-				written, err := meta.Accessor(obj)
-				require.NoError(t, err)
-				written.SetGenerateName("against the rule")
+				obj.(metav1.Object).SetGenerateName("against the rule")
 			}
 			source.Check(true)
 			checked()
 			source.Check(false)
 			for _, obj := range watches() {
-				got, err := meta.Accessor(obj)
-				require.NoError(t, err)
+				got := obj.(metav1.Object)
 				assert.Empty(t, got.GetGenerateName(), "%s, %s", k.name, got.GetName())
 			}
 			runtime.KeepAlive(before)
@@ -317,45 +306,26 @@ func TestWrittenNeverComesBack(t *testing.T) {
 	}
 }
 
-// TestChecksDecodeEach checks that, while all parts are checked, an object received twice is
-// decoded twice.
-func TestChecksDecodeEach(t *testing.T) {
-	for _, k := range kinds {
-		items := largePods(20, "4")
-		twice := append(slices.Clone(items), items...)
-		server := newServer(t, false, []answer{list("5", twice...)}, []answer{events(false, added(twice)...)})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
-		source.Check(true)
-		for _, got := range [][]apiruntime.Object{
-			ask(t, source, firstList).Items, objectsOf(follow(t, source, firstWatch, 0)),
-		} {
-			require.Len(t, got, 40)
-			assert.Zero(t, same(got[:20], got[20:]), k.name)
-			assert.Equal(t, got[:20], got[20:], k.name)
-		}
-		assert.Zero(t, source.ledger.State().Reused)
-	}
-}
-
 // TestListsAndWatchesInTurn checks that the content of lists and watches of one informer equals
-// that of client-go, although rows from the other are used.
+// that of client-go, although rows from the other are used. In protobuf, lists return former objects
+// of watches, and watches those of lists.
 func TestListsAndWatchesInTurn(t *testing.T) {
-	everyOwnKind(t, func(t *testing.T, k kind, http2 bool) {
-		items := largePods(20, "4")
-		server := func() *server {
-			return newServer(t, http2, []answer{list("5", items...)}, []answer{events(false, added(items)...)})
-		}
-		plain := k.make(t, server().config())
-		source := tappedOf(k.make(t, server().config(transport)), k.example, remembers)
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		has := serving(largePods(20, "4"))
+		plain, source := k.plain(t, has), k.tapped(t, has, remembers)
 		var kept []outcome
 		for range 2 {
-			kept = append(kept, follow(t, source, firstWatch, 0), ask(t, source, firstList))
+			kept = append(kept, watched(t, source), ask(t, source, firstList))
 		}
-		for i, want := range []outcome{follow(t, plain, firstWatch, 0), ask(t, plain, firstList)} {
+		for i, want := range []outcome{watched(t, plain), ask(t, plain, firstList)} {
 			assert.Equal(t, want, kept[i])
 			assert.Equal(t, want, kept[i+2])
 		}
 		assert.NotZero(t, source.ledger.State().Reused)
+		if k.name == "generated" {
+			assert.Equal(t, 20-bothWatched-2, same(objectsOf(kept[0]), kept[1].Items))
+			assert.Equal(t, 20-1-4, same(kept[1].Items, objectsOf(kept[2])), "the first teaches")
+		}
 	})
 }
 
@@ -368,10 +338,9 @@ func TestItemsOfOtherLists(t *testing.T) {
 			items[i] = fmt.Sprintf(`{"metadata":{"name":"p%d","annotations":{"large":"%s"}}}`, i, strings.Repeat("x", 1100))
 		}
 		body := fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, strings.Join(items, ","))
-		return func(w http.ResponseWriter, r *http.Request) { reply(w, r, apiruntime.ContentTypeJSON, []byte(body)) }
+		return inJSON(body)
 	}
-	server := newServer(t, false, []answer{listOf("One"), listOf("Other"), listOf("One")}, nil)
-	source := tappedOf(dynamicJSON.make(t, server.config(transport)), dynamicJSON.example, remembers)
+	source := dynamicJSON.tapped(t, served{lists: []answer{listOf("One"), listOf("Other"), listOf("One")}}, remembers)
 	var kept []outcome
 	for _, kind := range []string{"One", "Other", "One"} {
 		got := ask(t, source, firstList)
@@ -390,10 +359,9 @@ func TestWrittenIsNoFault(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
 		behind := append(slices.Clone(items[15:]), items[:15]...)
-		server := newServer(t, false, []answer{list("5", items...), list("5", behind...)}, nil)
-		source := tappedOf(k.make(t, server.config(transport)), k.example, remembers)
+		source := k.tapped(t, served{lists: []answer{list("5", items...), list("5", behind...)}}, remembers)
 		before := ask(t, source, firstList)
-		writeTo(t, before.Items[15])
+		writeTo(before.Items[15])
 		after := ask(t, source, firstList)
 		require.Empty(t, after.Err, k.name)
 		assert.NotSame(t, before.Items[15], after.Items[0], k.name)
@@ -404,38 +372,26 @@ func TestWrittenIsNoFault(t *testing.T) {
 
 // writeTo modifies a field that no other object shares. A random check of a shared part would find
 // the modification and cause everything to be decoded again.
-func writeTo(t *testing.T, obj apiruntime.Object) {
+func writeTo(obj apiruntime.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		u.Object["against"] = "the rule"
 		return
 	}
-	written, err := meta.Accessor(obj)
-	require.NoError(t, err)
-	written.SetGenerateName("against the rule")
-}
-
-// turns returns the answers in turn, repeatedly.
-func turns(answers ...answer) []answer {
-	var n atomic.Int64
-	return []answer{func(w http.ResponseWriter, r *http.Request) {
-		answers[int(n.Add(1)-1)%len(answers)](w, r)
-	}}
+	obj.(metav1.Object).SetGenerateName("against the rule")
 }
 
 // cutWatch ends within its second event.
 func cutWatch(w http.ResponseWriter, r *http.Request) {
 	frame := taptest.Frame(watch.Modified, pod("p1", "9"), mediaOf(r))
-	stream(false, streamType(mediaOf(r)), frame, frame[:len(frame)/2])(w, r)
+	stream(false, mediaOf(r), frame, frame[:len(frame)/2])(w, r)
 }
 
-// failing returns a source with shared parts, whose lists and watches fail in several ways, but not
-// always.
+// failing returns a source with shared parts, whose lists and watches fail in several ways, but not always.
 func failing(t testing.TB, k kind) tapped {
 	gone := statusOf(http.StatusGone, metav1.StatusReasonExpired)
-	server := newServer(t, false,
-		turns(list("5", pods(20, "4")...), status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)),
-		turns(events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), events(true, manyEvents()...)))
-	return tappedOf(k.make(t, server.config(transport)), k.example, sharesParts)
+	lists := []answer{goodList, status(500, metav1.StatusReasonInternalError), cutOff, status(410, metav1.StatusReasonExpired)}
+	watches := []answer{events(false, manyEvents()...), cutWatch, events(false, event{watch.Error, gone}), heldWatch.watches[0]}
+	return k.tapped(t, served{lists: slices.Repeat(lists, 100), watches: slices.Repeat(watches, 100)}, sharesParts)
 }
 
 func sharesParts(o *tap.Options) { o.Make, o.Share = nil, true }
@@ -457,53 +413,26 @@ func (s tapped) goWrong(t testing.TB) {
 	assert.NotZero(t, seen)
 }
 
-// breakDown begins and ends two sources that fail: the lists of one are changed, the ListerWatcher
-// of the other panics.
+// breakDown begins and ends two sources that fail: the lists of one are changed, the ListerWatcher of the other panics.
 func breakDown(t testing.TB) (all []tapped) {
 	panics := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (apiruntime.Object, error) {
 		_, _ = plain.ListWithContext(ctx, o)
 		panic("no list today")
 	}
 	for _, change := range []listChange{changes["edits"], panics} {
-		server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-		source := tappedOf(altered{generated(t, server.config(transport)), change, nil}, &v1.Pod{}, sharesParts)
+		source := kinds[0].altering(change, nil).tapped(t, served{}, sharesParts)
 		func() {
 			defer func() { _ = recover() }()
 			defer source.Begin()()
-			_, err := source.ListWithContext(t.Context(), firstList)
-			isDoubt(t, err)
+			source.doubts(t)
 		}()
 		all = append(all, source)
 	}
 	return all
 }
 
-// lifeOf returns a function that reports whether thing is still alive, and a channel that is closed
-// when it was freed.
-func lifeOf[T any](t testing.TB, thing *T) (there func() bool, freed <-chan struct{}) {
-	require.NotNil(t, thing)
-	p, done := weak.Make(thing), make(chan struct{})
-	runtime.AddCleanup(thing, func(done chan struct{}) { close(done) }, done)
-	return func() bool { return p.Value() != nil }, done
-}
-
-// awaitFreed runs the garbage collector until freed is closed.
-func awaitFreed(t testing.TB, freed <-chan struct{}, what string) {
-	for late := time.After(testkit.Patience); ; {
-		runtime.GC()
-		select {
-		case <-freed:
-			return
-		case <-late:
-			require.Fail(t, "still there", what)
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them
-// ends, and no sooner, although the informers are still referenced, after any failures, and each
-// time they begin again.
+// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them ends, and no sooner,
+// although the informers are still referenced, after any failures, and each time they begin again.
 func TestTablesAreGarbage(t *testing.T) {
 	noTable(t)
 	first, second := failing(t, kinds[0]), failing(t, kinds[1])
@@ -519,55 +448,38 @@ func TestTablesAreGarbage(t *testing.T) {
 		assert.EqualValues(t, 256<<10, shared.Limit, "of those that cache next to nothing")
 		assert.Equal(t, shared, second.ledger.State().Texts)
 		kept = append(kept, breakDown(t)...)
-		textsThere, textsFreed := lifeOf(t, tap.SharedTexts())
-		partsThere, partsFreed := lifeOf(t, tap.SharedParts())
 		assert.NotZero(t, first.ledger.State().Parts.Count)
 		endFirst()
 		for range 3 {
 			runtime.GC()
 		}
-		assert.True(t, textsThere())
-		assert.True(t, partsThere())
+		assert.NotNil(t, tap.SharedTexts())
+		assert.NotNil(t, tap.SharedParts())
 		assert.Zero(t, first.ledger.State().Texts)
 		assert.NotZero(t, second.ledger.State().Parts.Count, "the same tables")
 		second.goWrong(t)
 		endSecond()
-		awaitFreed(t, textsFreed, "the texts")
-		awaitFreed(t, partsFreed, "the parts")
-		assert.False(t, textsThere())
-		assert.False(t, partsThere())
+		noTable(t)
 	}
 	runtime.KeepAlive(first)
 	runtime.KeepAlive(second)
 	runtime.KeepAlive(kept)
 }
 
-// usesOwn makes a source use the decoders of this package.
-func usesOwn(o *tap.Options) { o.Make = nil }
-
-// listing returns a source of pods that has made no request.
-func listing(t *testing.T) tapped {
-	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
-	return tappedOf(generated(t, server.config(transport)), &v1.Pod{}, usesOwn)
-}
-
 // noTable waits until there is no table.
 func noTable(t *testing.T) {
 	t.Helper()
-	for range 1000 {
+	require.Eventually(t, func() bool {
 		runtime.GC()
-		if tap.SharedTexts() == nil {
-			return
-		}
-	}
-	require.Fail(t, "the table is still there")
+		return tap.SharedTexts() == nil && tap.SharedParts() == nil
+	}, testkit.Patience, time.Millisecond, "a table is still there")
 }
 
 // TestTextsWithoutAnEnd checks that no table is kept by requests before Begin or after its end, nor
 // by a source that is never ended.
 func TestTextsWithoutAnEnd(t *testing.T) {
 	noTable(t)
-	source := listing(t)
+	source := podClients[0].tapped(t, served{}, usesOwn)
 	ask(t, source, firstList)
 	noTable(t)
 	source.Begin()()
@@ -580,7 +492,7 @@ func TestTextsWithoutAnEnd(t *testing.T) {
 	again()
 	runtime.KeepAlive(source)
 	func() {
-		forgotten := listing(t)
+		forgotten := podClients[0].tapped(t, served{}, usesOwn)
 		_ = forgotten.Begin()
 		ask(t, forgotten, firstList)
 		assert.NotZero(t, forgotten.ledger.State().Texts)
@@ -591,10 +503,10 @@ func TestTextsWithoutAnEnd(t *testing.T) {
 // TestTextsTogether checks that informers may begin and end concurrently, while their state is read
 // and garbage is collected, and that all of them decode their lists.
 func TestTextsTogether(t *testing.T) {
-	plain := ask(t, listing(t).Plain(), firstList)
+	plain := ask(t, podClients[0].plain(t, served{}), firstList)
 	var running sync.WaitGroup
 	for range 4 {
-		source := listing(t)
+		source := podClients[0].tapped(t, served{}, usesOwn)
 		running.Go(func() {
 			for range 10 {
 				end := source.Begin()
@@ -622,46 +534,24 @@ func (n *noJSON) DeepCopyObject() apiruntime.Object { c := *n; return &c }
 // TestTextsAreForDecoders checks that there is no table if nothing is decoded directly.
 func TestTextsAreForDecoders(t *testing.T) {
 	noTable(t)
-	server := newServer(t, false, []answer{list("5", pods(20, "4")...)}, nil)
 	for _, c := range []struct {
-		example any
-		media   string
+		k       kind
+		example apiruntime.Object
 		change  func(*tap.Options)
 	}{
-		{&v1.Pod{}, "", func(o *tap.Options) { o.Make, o.Off = nil, true }},
-		{&noJSON{}, apiruntime.ContentTypeJSON, usesOwn},
-		{&unstructured.Unstructured{}, "", usesOwn}, // it has no protobuf
-		{nil, "", usesOwn},
+		{podClients[0], &v1.Pod{}, func(o *tap.Options) { o.Make, o.Off = nil, true }},
+		{podClients[1], &noJSON{}, usesOwn},
+		{podClients[0], &unstructured.Unstructured{}, usesOwn}, // it has no protobuf
+		{podClients[0], nil, usesOwn},
 	} {
-		config := server.config(transport)
-		config.ContentType = c.media
-		source := tappedOf(generated(t, config), c.example, c.change)
+		c.k.example = c.example
+		source := c.k.tapped(t, served{}, c.change)
 		end := source.Begin()
 		ask(t, source, firstList)
 		assert.Nil(t, tap.SharedTexts(), "%v", reflect.TypeOf(c.example))
 		assert.Zero(t, source.ledger.State().Texts)
 		end()
 	}
-}
-
-// secretClients are clients of secrets.
-var secretClients = []kind{
-	{"protobuf", tap.Protobuf, &v1.Secret{}, true, secrets},
-	{"JSON", tap.JSON, &v1.Secret{}, true, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		c.ContentType = apiruntime.ContentTypeJSON
-		return secrets(t, c)
-	}},
-	{"dynamic", tap.JSON, &unstructured.Unstructured{}, true, func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-		d, err := dynamic.NewForConfig(c)
-		require.NoError(t, err)
-		return listWatchOf(d.Resource(v1.SchemeGroupVersion.WithResource("secrets")).Namespace("space"))
-	}},
-}
-
-func secrets(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-	set, err := kubernetes.NewForConfig(c)
-	require.NoError(t, err)
-	return listWatchOf(set.CoreV1().Secrets("space"))
 }
 
 const hidden = "hunter2"
@@ -686,13 +576,16 @@ func TestTextsOfSecrets(t *testing.T) {
 	lists := func(w http.ResponseWriter, r *http.Request) {
 		reply(w, r, mediaOf(r), taptest.Encoded(all, mediaOf(r)))
 	}
-	for _, k := range secretClients {
+	for _, k := range []kind{
+		{name: "protobuf", encoding: tap.Protobuf, example: &v1.Secret{}, make: directly("secrets", &v1.Secret{})},
+		{name: "JSON", encoding: tap.JSON, example: &v1.Secret{}, make: listWatch("secrets")},
+		{name: "dynamic", encoding: tap.JSON, example: &unstructured.Unstructured{}, make: dynamically("secrets")},
+	} {
 		noTable(t)
-		server := newServer(t, false, []answer{lists}, []answer{events(false, script...)})
-		source := tappedOf(k.make(t, server.config(transport)), k.example, usesOwn)
+		source := k.tapped(t, served{lists: []answer{lists}, watches: []answer{events(false, script...)}}, usesOwn)
 		end := source.Begin()
 		require.Len(t, ask(t, source, firstList).Items, 40)
-		require.Len(t, follow(t, source, firstWatch, 0).Events, 40)
+		require.Len(t, watched(t, source).Events, 40)
 		state := source.ledger.State()
 		assert.Equal(t, k.encoding, state.Encoding)
 		assert.Greater(t, state.Decoded, int64(60), "%s: %+v", k.name, state)

@@ -5,10 +5,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestWithPoints(t *testing.T) {
@@ -30,12 +32,9 @@ func TestWithPoints(t *testing.T) {
 			"package p; import interleave \"" + interleave + "\"\n\nimport \"runtime\"\n\nfunc f() { interleave.Yield() }\n\nvar _ = runtime.Gosched\n",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := withPoints("p.go", []byte(c.text))
-			if err != nil || string(got) != c.want {
-				t.Errorf("%v\n%s\ninstead of\n%s", err, got, c.want)
-			}
-		})
+		if got, err := withPoints("p.go", []byte(c.text)); err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\n%s\ninstead of\n%s", name, err, got, c.want)
+		}
 	}
 	if _, err := withPoints("p.go", []byte("package")); err == nil {
 		t.Error("no error for a text that is not a Go file")
@@ -45,25 +44,18 @@ func TestWithPoints(t *testing.T) {
 // TestWrite checks that each file has a copy, and that only tests for schedules are kept.
 func TestWrite(t *testing.T) {
 	root, out := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{
-		"a.go":           "package p\n\nimport _ \"sync\"\n",
-		"a_test.go":      "package p\n",
-		"points_test.go": "//go:build x\n\npackage p\n",
-		"kept_test.go":   "\n//go:build interleave\n\npackage p\n",
-	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := write(out, root, "."); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(out, "overlay.json"))
+	err := errors.Join(os.CopyFS(root, fstest.MapFS{
+		"a.go":           {Data: []byte("package p\n\nimport _ \"sync\"\n")},
+		"a_test.go":      {Data: []byte("package p\n")},
+		"points_test.go": {Data: []byte("//go:build x\n\npackage p\n")},
+		"kept_test.go":   {Data: []byte("\n//go:build interleave\n\npackage p\n")},
+	}), write(out, root, "."))
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile(filepath.Join(out, "overlay.json"))
 	var got struct{ Replace map[string]string }
-	if err := json.Unmarshal(text, &got); err != nil {
+	if err := errors.Join(err, json.Unmarshal(text, &got)); err != nil {
 		t.Fatal(err)
 	}
 	by, ok := got.Replace[filepath.Join(root, "a.go")]

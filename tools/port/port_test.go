@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/tools/go/packages"
@@ -18,16 +19,11 @@ import (
 // tree writes files to a new folder, and returns its name.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, all := t.TempDir(), fstest.MapFS{}
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		all[name] = &fstest.MapFile{Data: []byte(text)}
 	}
+	complains(t, os.CopyFS(dir, all), "")
 	return dir
 }
 
@@ -35,7 +31,7 @@ func tree(t *testing.T, files map[string]string) string {
 func complains(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, which should have %q", err, want)
+		t.Fatalf("error %v, which should have %q", err, want)
 	}
 }
 
@@ -84,9 +80,7 @@ func TestCut(t *testing.T) {
 	complains(t, c.cut("New"), "")
 	complains(t, c.write(out), "")
 	text, err := os.ReadFile(filepath.Join(out, "later.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	complains(t, err, "")
 	for _, want := range []string{
 		"// Copyright Somebody.\n\n// Cut by tools/port out of tools/cache/later.go of example.com/later", "names \"strings\"", "\tclientgo.Old // stays embedded\n",
 		"func (n *New[T]) Name(old clientgo.Old) string {", "n.inner.name(clientgo.Taken[T]{}, &New[T]{Old: old})", "type helper struct{}", "func (helper) name(",
@@ -131,9 +125,8 @@ func TestPins(t *testing.T) {
 func repository(t *testing.T, files map[string]string) string {
 	dir := tree(t, files)
 	for _, args := range [][]string{{"init", "--quiet"}, {"add", "--all"}} {
-		if _, err := output(t.Context(), dir, "git", args...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := output(t.Context(), dir, "git", args...)
+		complains(t, err, "")
 	}
 	return dir
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"golang.org/x/mod/semver"
 )
@@ -27,15 +28,7 @@ func newRelease(t *testing.T, changes map[string]string) *release {
 	files := maps.Clone(library)
 	maps.Copy(files, changes)
 	r := &release{root: "example.com/lib", nested: []string{"nested", "server"}, server: "server/cmd", dir: t.TempDir(), version: "v0.37.0"}
-	for name, content := range files {
-		path := filepath.Join(r.dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	complains(t, write(r.dir, files), "")
 	r.git(t, "init", "--quiet")
 	r.git(t, "config", "user.name", "test")
 	r.git(t, "config", "user.email", "test@localhost")
@@ -44,12 +37,19 @@ func newRelease(t *testing.T, changes map[string]string) *release {
 	return r
 }
 
+// write writes files to a folder.
+func write(dir string, files map[string]string) error {
+	all := fstest.MapFS{}
+	for name, content := range files {
+		all[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	return os.CopyFS(dir, all)
+}
+
 func (r *release) git(t *testing.T, args ...string) string {
 	t.Helper()
 	said, err := output(t.Context(), r.dir, nil, "git", args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	complains(t, err, "")
 	return said
 }
 
@@ -57,7 +57,7 @@ func (r *release) git(t *testing.T, args ...string) string {
 func complains(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, which should have %q", err, want)
+		t.Fatalf("error %v, which should have %q", err, want)
 	}
 }
 
@@ -118,23 +118,15 @@ func TestWhatIsNoVersion(t *testing.T) {
 // and tagged unless dry.
 func TestEarlierMinors(t *testing.T) {
 	r := newRelease(t, nil)
-	r.port = func(_ context.Context, from, minor, to string) error {
-		for name, content := range library {
-			path := filepath.Join(to, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			content = strings.NewReplacer("v0.37.2", minor+".6", "v0.37.0", minor+".0").Replace(content)
-			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-				return err
-			}
+	r.port = func(_ context.Context, _, minor, to string) error {
+		files := maps.Clone(library)
+		for name, content := range files {
+			files[name] = strings.NewReplacer("v0.37.2", minor+".6", "v0.37.0", minor+".0").Replace(content)
 		}
-		return nil
+		return write(to, files)
 	}
 	p, remove, err := r.ported(t.Context(), "v0.36")
-	if err != nil {
-		t.Fatal(err)
-	}
+	complains(t, err, "")
 	complains(t, p.checkTree(t.Context()), "")
 	complains(t, p.checkTags(t.Context()), "")
 	complains(t, p.checkModules(t.Context()), "")
@@ -194,22 +186,17 @@ func TestUserOfControllerRuntime(t *testing.T) {
 		t.Skip("for the night, in the tree that others are made of: set KINFORMER_NIGHT=1")
 	}
 	p, remove, err := r.ported(t.Context(), "v0.36")
-	if err != nil {
-		t.Fatal(err)
-	}
+	complains(t, err, "")
 	defer remove()
 	dir := t.TempDir()
 	env, err := p.published(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	complains(t, err, "")
 	user := filepath.Join(dir, "user")
 	complains(t, os.CopyFS(user, os.DirFS("testdata/user")), "")
 	for _, args := range [][]string{{"mod", "init", "example.com/user"}, {"get", "sigs.k8s.io/controller-runtime@v0.24.1"},
 		{"get", p.root + "@v0.36"}, {"mod", "tidy"}, {"build", "-o", "user", "."}} {
-		if _, err := output(t.Context(), user, env, "go", args...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := output(t.Context(), user, env, "go", args...)
+		complains(t, err, "")
 	}
 	listed, err := output(t.Context(), user, env, "go", "list", "-m", "k8s.io/client-go", "sigs.k8s.io/controller-runtime")
 	complains(t, err, "")

@@ -241,7 +241,6 @@ func (a *author) text(texts ...string) func() {
 
 func (a *author) raw(text string) func() { return func() { a.WriteString(text) } }
 
-// item writes an object in JSON.
 func (a *author) item() {
 	members := []func(){
 		a.member("metadata", func() {
@@ -259,7 +258,6 @@ func (a *author) item() {
 	a.object(members...)
 }
 
-// list writes a list in JSON.
 func (a *author) list() {
 	a.object(a.member("kind", a.raw(a.pick(`"PodList"`, `"PodList"`, `"PodList"`, `"PodList"`, `"List"`, `"Pod"`, `""`))), a.member("apiVersion", a.raw(a.pick(`"v1"`, `"v1"`, `"v1"`, `"a/v1"`, `""`))),
 		a.member("metadata", a.raw(`{"resourceVersion":"5"}`)), a.member("items", func() {
@@ -350,7 +348,6 @@ func (a *author) textField(number uint64, texts ...string) []byte {
 	return a.field(number, []byte(text))
 }
 
-// itemMessage returns an object in protobuf.
 func (a *author) itemMessage(spec, status []byte) []byte {
 	metadata := a.field(1, a.message(a.textField(1, "a", "name"), a.textField(2, "g"), a.textField(3, "ns"), a.textField(5, "u-"), a.textField(6, "1"),
 		a.varint(a.tag(nil, 7, 0), 12), a.field(8, a.varint(a.tag(nil, 1, 0), 1767600000)),
@@ -358,7 +355,6 @@ func (a *author) itemMessage(spec, status []byte) []byte {
 	return a.message(metadata, a.field(2, spec), a.field(3, status))
 }
 
-// damage changes a few bytes.
 func (a *author) damage(data []byte) []byte {
 	for a.one(8) && len(data) > 0 {
 		switch i := a.r.IntN(len(data)); a.r.IntN(5) {
@@ -377,13 +373,27 @@ func (a *author) damage(data []byte) []byte {
 	return data
 }
 
-// identityKind is a kind of lists, with client-go's decoder for it.
 type identityKind struct {
-	name      string
-	example   runtime.Object
-	encoding  tap.Encoding
-	write     func(*author) []byte
-	reference func([]byte) (runtime.Object, error)
+	example  runtime.Object
+	list     func() runtime.Object // an empty list; nil for unstructured objects
+	encoding tap.Encoding
+}
+
+// reference reads a list as client-go does.
+func (k identityKind) reference(body []byte) (runtime.Object, error) {
+	if k.list == nil {
+		obj, _, err := unstructured.UnstructuredJSONScheme.Decode(body, nil, nil)
+		return obj, err
+	}
+	into := k.list()
+	if k.encoding == tap.JSON {
+		return into, utiljson.Unmarshal(body, into)
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00"))); err != nil {
+		return nil, err
+	}
+	return into, into.(interface{ Unmarshal([]byte) error }).Unmarshal(envelope.Raw)
 }
 
 func jsonBody(a *author) []byte {
@@ -412,39 +422,6 @@ func protobufBody(t testing.TB) func(*author) []byte {
 	}
 }
 
-func ofJSON(list func() runtime.Object) func([]byte) (runtime.Object, error) {
-	return func(data []byte) (runtime.Object, error) {
-		into := list()
-		return into, utiljson.Unmarshal(data, into)
-	}
-}
-
-func ofProtobuf(list func() runtime.Object) func([]byte) (runtime.Object, error) {
-	return func(data []byte) (runtime.Object, error) {
-		var envelope runtime.Unknown
-		if err := envelope.Unmarshal(bytes.TrimPrefix(data, []byte("k8s\x00"))); err != nil {
-			return nil, err
-		}
-		into := list()
-		return into, into.(interface{ Unmarshal([]byte) error }).Unmarshal(envelope.Raw)
-	}
-}
-
-func identityKinds(t testing.TB) []identityKind {
-	podList := func() runtime.Object { return &v1.PodList{} }
-	partialList := func() runtime.Object { return &metav1.PartialObjectMetadataList{} }
-	return []identityKind{
-		{"pods in JSON", &v1.Pod{}, tap.JSON, jsonBody, ofJSON(podList)},
-		{"pods in protobuf", &v1.Pod{}, tap.Protobuf, protobufBody(t), ofProtobuf(podList)},
-		{"metadata in JSON", &metav1.PartialObjectMetadata{}, tap.JSON, jsonBody, ofJSON(partialList)},
-		{"metadata in protobuf", &metav1.PartialObjectMetadata{}, tap.Protobuf, protobufBody(t), ofProtobuf(partialList)},
-		{"unstructured", &unstructured.Unstructured{}, tap.JSON, jsonBody, func(data []byte) (runtime.Object, error) {
-			obj, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
-			return obj, err
-		}},
-	}
-}
-
 // identitiesIn reads a list as an audit does.
 func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.Object, err error) {
 	d := identityDecoders(reflect.TypeOf(k.example), k.encoding)
@@ -462,7 +439,6 @@ func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.O
 	}
 }
 
-// identityTally counts comparisons.
 type identityTally struct {
 	Lists, GivenUp, Refused int // lists that could not be split, or that client-go refuses
 	Items, ItemsGivenUp     int // of lists that both decode
@@ -507,14 +483,20 @@ func TestRandomIdentities(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	for i, k := range identityKinds(t) {
-		t.Run(k.name, func(t *testing.T) {
+	podList := func() runtime.Object { return &v1.PodList{} }
+	partialList := func() runtime.Object { return &metav1.PartialObjectMetadataList{} }
+	write := map[tap.Encoding]func(*author) []byte{tap.JSON: jsonBody, tap.Protobuf: protobufBody(t)}
+	for i, k := range []identityKind{
+		{&v1.Pod{}, podList, tap.JSON}, {&v1.Pod{}, podList, tap.Protobuf}, {&unstructured.Unstructured{}, nil, tap.JSON},
+		{&metav1.PartialObjectMetadata{}, partialList, tap.JSON}, {&metav1.PartialObjectMetadata{}, partialList, tap.Protobuf},
+	} {
+		t.Run(fmt.Sprintf("%T in %s", k.example, k.encoding), func(t *testing.T) {
 			t.Parallel()
 			var c identityTally
 			defer func() { t.Logf("%+v: -seed %d", c, seed) }()
 			a := &author{r: rand.New(rand.NewPCG(seed, uint64(i)))}
 			for range *identityInputs {
-				k.compare(t, a.damage(k.write(a)), &c)
+				k.compare(t, a.damage(write[k.encoding](a)), &c)
 			}
 			assert.Greater(t, c.Items, c.Lists/4)
 			assert.Less(t, c.ItemsGivenUp, c.Items*2/3)

@@ -59,16 +59,14 @@ func TestMarkdown(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	assert.Equal(t, Summary{}, Summarize(nil))
 	assert.Equal(t, Summary{N: 3, Median: 2, Min: 1, Max: 9}, Summarize([]float64{9, 1, 2}))
-	assert.Equal(t, Summary{N: 4, Median: 2.5, Min: 1, Max: 9}, Summarize([]float64{9, 3, 1, 2}))
-
-	samples := []float64{3, 1, 2}
-	Summarize(samples)
-	assert.Equal(t, []float64{3, 1, 2}, samples, "the caller's samples keep their order")
+	samples := []float64{9, 3, 1, 2}
+	assert.Equal(t, Summary{N: 4, Median: 2.5, Min: 1, Max: 9}, Summarize(samples))
+	assert.Equal(t, []float64{9, 3, 1, 2}, samples, "the caller's samples keep their order")
 }
 
 func TestCompare(t *testing.T) {
 	calm := Summarize([]float64{10, 11, 12})
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		a, b Summary
 		want string
 	}{
@@ -80,11 +78,8 @@ func TestCompare(t *testing.T) {
 		"worse in any way":  {Summarize([]float64{0.1, 1, 3}), calm, "noisy (≤ 0.300)"},
 		"both zero":         {Summarize([]float64{0, 0}), Summarize([]float64{0, 0}), "-"},
 		"other side zero":   {calm, Summarize([]float64{0, 0}), "+Inf"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, Compare(test.a, test.b).String())
-		})
+	} {
+		assert.Equal(t, test.want, Compare(test.a, test.b).String(), name)
 	}
 }
 
@@ -94,11 +89,9 @@ func TestPercentile(t *testing.T) {
 		hundred[i] = float64(i + 1)
 	}
 	assert.Zero(t, Percentile(nil, 0.5))
-	assert.Equal(t, 50.0, Percentile(hundred, 0.5))
-	assert.Equal(t, 99.0, Percentile(hundred, 0.99))
-	assert.Equal(t, 100.0, Percentile(hundred, 0.999))
-	assert.Equal(t, 1.0, Percentile(hundred, 0))
-	assert.Equal(t, 100.0, Percentile(hundred, 1))
+	for p, want := range map[float64]float64{0: 1, 0.5: 50, 0.99: 99, 0.999: 100, 1: 100} {
+		assert.Equal(t, want, Percentile(hundred, p), p)
+	}
 }
 
 func TestFormat(t *testing.T) {
@@ -133,7 +126,7 @@ func results() []Row {
 }
 
 func TestCheck(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		floors string
 		want   error
 	}{
@@ -151,22 +144,18 @@ func TestCheck(t *testing.T) {
 		"a pattern, reached": {"store/* | CPU, ns/op | 1.5", nil},
 		"a pattern, below":   {"store/* | CPU, ns/op | 2.1", ErrBelow},
 		"a pattern of none":  {"store/get | CPU, ns/op | 1\nother/* | CPU, ns/op | 1", ErrUnknown},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			floors, err := ParseFloors(test.floors)
-			require.NoError(t, err)
-			known := []string{"store/get"}
-			if name == "not run" {
-				known = append(known, "store/left")
-			}
-			err = floors.Check(results(), known)
-			if test.want == nil {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorIs(t, err, test.want)
-		})
+	} {
+		floors, err := ParseFloors(test.floors)
+		require.NoError(t, err)
+		known := []string{"store/get"}
+		if name == "not run" {
+			known = append(known, "store/left")
+		}
+		if err = floors.Check(results(), known); test.want == nil {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorIs(t, err, test.want, name)
+		}
 	}
 }
 

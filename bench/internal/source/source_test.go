@@ -23,40 +23,24 @@ var _ clientgo.ListerWatcher = (*Source)(nil)
 
 func generation(t *testing.T, n int, resourceVersion string) *Generation {
 	t.Helper()
-	return NewGeneration(population(t, n), resourceVersion)
-}
-
-func population(t *testing.T, n int) *workload.Population {
-	t.Helper()
 	pods, err := workload.New(t.Context(), workload.Config{N: n, Seed: 1, Light: true})
 	require.NoError(t, err)
-	return pods
+	return NewGeneration(pods, resourceVersion)
 }
 
-func TestWatchListSupportIsAnnounced(t *testing.T) {
-	g := generation(t, 1, "1")
-	assert.True(t, watchlist.DoesClientNotSupportWatchListSemantics(New(g, Options{})))
-	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(New(g, Options{WatchList: true})))
-}
-
-func TestListAnswersWithTheGeneration(t *testing.T) {
-	s := New(generation(t, 3, "10"), Options{})
-	assert.Equal(t, "10", listed(t, s).ResourceVersion)
-	assert.Len(t, listed(t, s).Items, 3)
-}
-
-func listed(t *testing.T, s *Source) *corev1.PodList {
-	t.Helper()
+// TestInitialState checks the generation in a list, and in a watch-list before the bookmark.
+func TestInitialState(t *testing.T) {
+	g := generation(t, 3, "10")
+	s := New(g, Options{})
+	assert.True(t, watchlist.DoesClientNotSupportWatchListSemantics(s))
 	list, err := s.ListWithContext(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	return list.(*corev1.PodList)
-}
+	assert.Equal(t, "10", list.(*corev1.PodList).ResourceVersion)
+	assert.Len(t, list.(*corev1.PodList).Items, 3)
 
-func TestWatchListStreamsThePodsThenTheBookmark(t *testing.T) {
-	g := generation(t, 3, "10")
-	s := New(g, Options{WatchList: true})
-	yes := true
-	w, err := s.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &yes})
+	s = New(g, Options{WatchList: true})
+	assert.False(t, watchlist.DoesClientNotSupportWatchListSemantics(s))
+	w, err := s.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: new(true)})
 	require.NoError(t, err)
 	for _, pod := range g.pods {
 		event := <-w.ResultChan()

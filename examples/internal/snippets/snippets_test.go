@@ -18,6 +18,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,43 +30,25 @@ import (
 )
 
 // packages are the packages that snippets may use, by their names in snippets.
-var packages = map[string]string{
-	"apiserver":     "github.com/kinformer/cache/e2e/apiserver",
-	"audit":         "github.com/kinformer/cache/audit",
-	"cache":         "github.com/kinformer/cache",
-	"cachetest":     "github.com/kinformer/cache/cachetest",
-	"corev1":        "k8s.io/api/core/v1",
-	"context":       "context",
-	"ctrl":          "sigs.k8s.io/controller-runtime",
-	"ctrlcache":     "sigs.k8s.io/controller-runtime/pkg/cache",
-	"debug":         "github.com/kinformer/cache/debug",
-	"direct":        "github.com/kinformer/cache/direct",
-	"dynamic":       "k8s.io/client-go/dynamic",
-	"factory":       "github.com/kinformer/cache/factory",
-	"fields":        "k8s.io/apimachinery/pkg/fields",
-	"flag":          "flag",
-	"fmt":           "fmt",
-	"http":          "net/http",
-	"informers":     "k8s.io/client-go/informers",
-	"inspect":       "github.com/kinformer/cache/inspect",
-	"kinformer":     "github.com/kinformer/cache/kinformer",
-	"view":          "github.com/kinformer/cache/view",
-	"retry":         "github.com/kinformer/cache/retry",
-	"kinformerprom": "github.com/kinformer/cache/kinformerprom",
-	"kubernetes":    "k8s.io/client-go/kubernetes",
-	"labels":        "k8s.io/apimachinery/pkg/labels",
-	"log":           "log",
-	"metadata":      "k8s.io/client-go/metadata",
-	"metav1":        "k8s.io/apimachinery/pkg/apis/meta/v1",
-	"metrics":       "sigs.k8s.io/controller-runtime/pkg/metrics",
-	"prometheus":    "github.com/prometheus/client_golang/prometheus",
-	"rest":          "k8s.io/client-go/rest",
-	"runtime":       "k8s.io/apimachinery/pkg/runtime",
-	"sources":       "github.com/kinformer/cache/sources",
-	"time":          "time",
-	"typedcorev1":   "k8s.io/client-go/kubernetes/typed/core/v1",
-	"workqueue":     "k8s.io/client-go/util/workqueue",
-}
+var packages = func() map[string]string {
+	all := map[string]string{
+		"corev1": "k8s.io/api/core/v1", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "ctrl": "sigs.k8s.io/controller-runtime",
+		"ctrlcache": "sigs.k8s.io/controller-runtime/pkg/cache", "typedcorev1": "k8s.io/client-go/kubernetes/typed/core/v1",
+	}
+	for _, named := range []string{
+		"context", "flag", "fmt", "log", "net/http", "time", "github.com/prometheus/client_golang/prometheus",
+		"k8s.io/apimachinery/pkg/fields", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/runtime",
+		"k8s.io/client-go/dynamic", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/metadata",
+		"k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue", "sigs.k8s.io/controller-runtime/pkg/metrics", ours,
+		ours + "/audit", ours + "/cachetest", ours + "/debug", ours + "/direct", ours + "/e2e/apiserver", ours + "/factory", ours + "/inspect",
+		ours + "/kinformer", ours + "/kinformerprom", ours + "/retry", ours + "/sources", ours + "/view",
+	} {
+		all[path.Base(named)] = named
+	}
+	return all
+}()
+
+const ours = "github.com/kinformer/cache"
 
 // given holds the types of variables that snippets may use without a declaration.
 var given = map[string]string{

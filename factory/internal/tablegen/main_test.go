@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestNothingFoundIsAnError: generated informers in an unknown form give an error instead of an empty
@@ -14,18 +17,12 @@ import (
 func TestNothingFoundIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "core", "v1")
-	if err := os.MkdirAll(other, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(other, 0o755))
 	for _, file := range []string{filepath.Join(dir, "generic.go"), filepath.Join(other, "pod.go")} {
-		if err := os.WriteFile(file, []byte("package informers\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(file, []byte("package informers\n"), 0o644))
 	}
-	if kinds, err := readKinds(dir); err == nil {
-		t.Errorf("%d kinds and no error", len(kinds))
-	}
-	if groups, err := renderGroups([]byte("package informers\n")); err == nil {
-		t.Errorf("no error, and %s", groups)
-	}
+	_, err := readKinds(dir)
+	assert.Error(t, err)
+	_, err = renderGroups([]byte("package informers\n"))
+	assert.Error(t, err)
 }

@@ -16,7 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
+
+func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // TestHotEntriesStay checks that frequent entries stay in a table that is full of entries which
 // occur a few times only.
@@ -92,28 +96,16 @@ func (m *cacheModel) add(e Part, emptied int64) {
 	}
 }
 
-// check compares the entries and counters of the table with the model.
+// check compares the table with the model.
 func (m *cacheModel) check(t require.TestingT) {
-	slots, bytes, entries := *m.table.slots.Load(), int64(0), int64(0)
-	for i := range slots {
-		e := slots[i].entry.Load()
-		if e == nil {
-			continue
-		}
-		bytes += e.size()
-		entries++
+	entries, err := m.table.recount(0)
+	require.NoError(t, err)
+	for _, e := range entries {
 		require.Equal(t, m.entered[m.key(e.of, string(e.raw))], e.value.boxed)
-		_, found := m.table.find(e.of, e.raw)
-		require.Same(t, e, found, "in a slot where it is found, and once")
-		require.LessOrEqual(t, e.size(), m.table.limit.Load()/largestShare)
 	}
-	n := int64(len(slots))
-	limit := m.table.limit.Load()
-	require.Zero(t, n&(n-1))
-	require.Equal(t, bytes+n*slotBytes, m.table.bytes.Load())
-	require.Equal(t, entries, m.table.entries.Load())
-	require.LessOrEqual(t, bytes+n*slotBytes, limit)
-	require.Equal(t, limit/bytesPerPart, n)
+	slots := int64(len(*m.table.slots.Load()))
+	require.Zero(t, slots&(slots-1))
+	require.Equal(t, m.table.limit.Load()/bytesPerPart, slots)
 }
 
 // TestTableModel checks, for random operations, sizes and colliding hashes, that the table holds
@@ -235,12 +227,10 @@ func TestEmptiedBesideUsers(t *testing.T) {
 	assert.Greater(t, table.entered.Load(), int64(50))
 }
 
-// all returns the strings in a table.
-func (t *Intern) all() []string { return slices.Collect(t.All()) }
-
 func TestSizesOfEntries(t *testing.T) {
 	assert.LessOrEqual(t, unsafe.Sizeof(cacheSlot[interned]{}), uintptr(slotBytes))
 	assert.LessOrEqual(t, unsafe.Sizeof(interned{})+unsafe.Sizeof(""), uintptr(entryBytes))
+	assert.LessOrEqual(t, unsafe.Sizeof(Part{}), uintptr(partBytes))
 }
 
 // TestIntern checks that equal strings are shared from the second one on, and that private and long
@@ -266,7 +256,7 @@ func TestIntern(t *testing.T) {
 		assert.Equal(t, string(long), d.Intern(long))
 		assert.Equal(t, string(long), d.InternAny(long))
 	}
-	assert.Equal(t, []string{"text"}, table.all())
+	assert.Equal(t, []string{"text"}, slices.Collect(table.All()))
 	d.Leave(0)
 	status := table.Status()
 	assert.Equal(t, Status{
@@ -294,7 +284,7 @@ func TestInternInTurns(t *testing.T) {
 				require.Equal(t, text, d.Intern([]byte(text)))
 			}
 		}
-		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, table.all())
+		assert.ElementsMatch(t, []string{"0", fmt.Sprint(other)}, slices.Collect(table.All()))
 		d.Leave(0)
 	}
 }

@@ -44,7 +44,6 @@ func ledgerOf() *checker.Ledger {
 	return l
 }
 
-// faults collects the violated rules.
 type faults []string
 
 func (f *faults) report(rule, _ string) {
@@ -144,7 +143,6 @@ func TestLedgerIsHeldAgainstAList(t *testing.T) {
 	}
 }
 
-// state is a store at one moment.
 type state struct {
 	clientgo.Indexer
 	at string

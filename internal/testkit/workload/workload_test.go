@@ -7,46 +7,38 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// requireEqual requires that pods are equal, and different objects.
+func requireEqual(t *testing.T, want, got *corev1.Pod) {
+	t.Helper()
+	require.NotSame(t, want, got)
+	require.True(t, equality.Semantic.DeepEqual(want, got), "%v, %v", want, got)
+}
+
 func TestPopulationIsDeterministic(t *testing.T) {
 	cfg := Config{N: 120, Seed: 7}
 	one, two := generate(t, cfg), generate(t, cfg)
 	for i := range one.Pods {
-		if one.Pods[i] == two.Pods[i] {
-			t.Fatalf("pod %d is the same object in both populations", i)
-		}
-		if !equality.Semantic.DeepEqual(one.Pods[i], two.Pods[i]) {
-			t.Fatalf("pod %d differs between two populations of the same seed", i)
-		}
+		requireEqual(t, one.Pods[i], two.Pods[i])
 	}
 	other := generate(t, Config{N: 120, Seed: 8})
-	if equality.Semantic.DeepEqual(one.Pods[0], other.Pods[0]) {
-		t.Fatal("another seed gives the same pod")
-	}
+	require.False(t, equality.Semantic.DeepEqual(one.Pods[0], other.Pods[0]), "another seed gives the same pod")
 }
 
 func TestPodSizeIsRealistic(t *testing.T) {
-	population := generate(t, Config{N: 500, Seed: 1})
-	smallest, largest := 1<<30, 0
-	for _, pod := range population.Pods {
+	for _, pod := range generate(t, Config{N: 500, Seed: 1}).Pods {
 		encoded, err := json.Marshal(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
-		smallest, largest = min(smallest, len(encoded)), max(largest, len(encoded))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(encoded), 6_000)
+		require.LessOrEqual(t, len(encoded), 12_288)
 		for _, entry := range pod.ManagedFields {
-			if !json.Valid(entry.FieldsV1.GetRawBytes()) {
-				t.Fatalf("managed fields of %s are not JSON: %s", pod.Name, entry.FieldsV1.GetRawBytes())
-			}
+			require.True(t, json.Valid(entry.FieldsV1.GetRawBytes()), "%s", entry.FieldsV1.GetRawBytes())
 		}
-	}
-	t.Logf("JSON size: %d to %d bytes", smallest, largest)
-	if smallest < 6_000 || largest > 12_288 {
-		t.Fatalf("JSON size is %d to %d bytes, want 6 to 12 KB", smallest, largest)
 	}
 }
 
@@ -60,71 +52,50 @@ func TestKeysAreUniqueAndGroupsHaveTheirSizes(t *testing.T) {
 		nodes[pod.Spec.NodeName]++
 		owners[pod.OwnerReferences[0].UID]++
 	}
-	if len(keys) != 2000 {
-		t.Fatalf("%d different keys of 2000", len(keys))
-	}
-	if len(namespaces) != 2 || len(nodes) != 40 || len(owners) != 80 {
-		t.Fatalf("%d namespaces, %d nodes, %d owners; want 2, 40, 80", len(namespaces), len(nodes), len(owners))
-	}
+	require.Len(t, keys, 2000)
+	require.Equal(t, []int{2, 40, 80}, []int{len(namespaces), len(nodes), len(owners)})
 	for owner, members := range owners {
-		if members != PodsOfNewReplicaSet && members != PodsPerDeployment-PodsOfNewReplicaSet {
-			t.Fatalf("owner %s has %d pods", owner, members)
-		}
+		require.Contains(t, []int{PodsOfNewReplicaSet, PodsPerDeployment - PodsOfNewReplicaSet}, members, owner)
 	}
 	for namespace, members := range namespaces {
-		if members != PodsPerNamespace {
-			t.Fatalf("namespace %s has %d pods", namespace, members)
-		}
+		require.Equal(t, PodsPerNamespace, members, namespace)
 	}
 }
 
 func TestLightPodsKeepKeysAndIndexValues(t *testing.T) {
 	full, light := Pod(Config{N: 100, Seed: 3}, 42), Pod(Config{N: 100, Seed: 3, Light: true}, 42)
-	if full.Name != light.Name || full.Namespace != light.Namespace || full.Spec.NodeName != light.Spec.NodeName ||
-		full.OwnerReferences[0].UID != light.OwnerReferences[0].UID || full.ResourceVersion != light.ResourceVersion {
-		t.Fatalf("light pod %s/%s is not the full pod %s/%s", light.Namespace, light.Name, full.Namespace, full.Name)
+	kept := func(pod *corev1.Pod) []any {
+		return []any{pod.Name, pod.Namespace, pod.Spec.NodeName, pod.OwnerReferences[0].UID, pod.ResourceVersion}
 	}
-	if len(light.Spec.Containers) != 0 || len(light.ManagedFields) != 0 {
-		t.Fatal("light pod carries a spec")
-	}
+	require.Equal(t, kept(full), kept(light))
+	require.Empty(t, light.Spec.Containers)
+	require.Empty(t, light.ManagedFields)
 }
 
 func TestVersionsLeaveTheOriginalAlone(t *testing.T) {
 	pod := Pod(Config{N: 100, Seed: 3}, 1)
 	before := pod.DeepCopy()
-	later := Version(pod, "9")
+	require.Equal(t, "9", Version(pod, "9").ResourceVersion)
 	moved := Moved(pod, "10", "elsewhere", "somebody")
-	if later.ResourceVersion != "9" || moved.Spec.NodeName != "elsewhere" || moved.OwnerReferences[0].UID != "somebody" {
-		t.Fatalf("versions do not carry their changes: %s, %s", later.ResourceVersion, moved.Spec.NodeName)
-	}
-	if !equality.Semantic.DeepEqual(pod, before) {
-		t.Fatal("making a version changed the original")
-	}
+	require.Equal(t, "elsewhere", moved.Spec.NodeName)
+	require.EqualValues(t, "somebody", moved.OwnerReferences[0].UID)
+	requireEqual(t, before, pod)
 }
 
 func TestListHoldsEveryPod(t *testing.T) {
 	population := generate(t, Config{N: 60, Seed: 1, Light: true})
 	list := population.List("77")
-	if list.ResourceVersion != "77" || len(list.Items) != 60 {
-		t.Fatalf("list at %s with %d items", list.ResourceVersion, len(list.Items))
-	}
+	require.Equal(t, "77", list.ResourceVersion)
+	require.Len(t, list.Items, 60)
 	for i := range list.Items {
-		if !equality.Semantic.DeepEqual(&list.Items[i], population.Pods[i]) {
-			t.Fatalf("item %d is not pod %d", i, i)
-		}
+		requireEqual(t, population.Pods[i], &list.Items[i])
 	}
 }
 
 func generate(t *testing.T, cfg Config) *Population {
 	t.Helper()
 	population, err := New(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pod := range population.Pods {
-		if pod == (*corev1.Pod)(nil) {
-			t.Fatal("population has a hole")
-		}
-	}
+	require.NoError(t, err)
+	require.NotContains(t, population.Pods, (*corev1.Pod)(nil))
 	return population
 }

@@ -4,99 +4,68 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"image/png"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/debug"
-	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
-// colors are the colors of the states.
-var colors = map[string]string{
-	"ok": "rgb(218, 251, 225)", "starting": "rgb(221, 244, 255)", "degraded": "rgb(255, 248, 197)",
-	"stuck": "rgb(255, 216, 211)", "failing": "rgb(255, 216, 211)", "stopped": "rgb(234, 238, 242)",
-}
+// hostile is a text with elements and attributes.
+const hostile = `<script>alert(1)</script>"'` + "`" + `&<img src=http://127.0.0.1:9/x onerror=alert(2)></main>` +
+	`<iframe src="javascript:alert(4)"></iframe><style>*{display:none}</style>` +
+	`<base href=//127.0.0.2/>" onmouseover="alert(5)" style="display:none"`
 
-// everyState runs an informer in each state, named after the state, until the test ends.
-func everyState(t *testing.T) {
-	t.Helper()
-	release := make(chan struct{})
-	block := func(any) { <-release }
-	synced(t, follow(t, source("a", "b"), "ok", nil, kinformer.Options{}))
-	starting := source("a")
-	starting.Partition()
-	follow(t, starting, "starting", nil, kinformer.Options{})
-	failing := source("a")
-	failing.Outage(cachetest.ConnectionRefused())
-	follow(t, failing, "failing", nil, kinformer.Options{})
-	follow(t, source("a", "b", "c"), "stuck", handling(t, "blocks", block), kinformer.Options{})
-	synced(t, follow(t, source("a"), "degraded", indexing(t, "fails", func(any) ([]string, error) { return nil, errors.New("no") }), kinformer.Options{}))
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := kinformer.New(source("a"), pod(""), kinformer.Options{ObjectDescription: "stopped"})
-	handling(t, "blocks", block)(stopped)
-	ended := make(chan struct{})
-	go func() { defer close(ended); stopped.RunWithContext(ctx) }()
-	t.Cleanup(func() { close(release); <-ended })
-	synced(t, stopped)
-	cancel()
-}
-
-// TestStates: each state has its word and its color, on both pages.
-func TestStates(t *testing.T) {
-	testkit.Reports(t)
-	tt := open(t)
-	address := serve(t, debug.Options{})
-	everyState(t)
-	tt.visit(address)
-	const row = `Array.from(document.querySelectorAll('tbody tr')).find(r => r.cells[0].innerText === %q)`
-	for word, color := range colors {
-		state := fmt.Sprintf(row, word) + `.querySelector('.state')`
-		tt.until(state + `.innerText === ` + fmt.Sprintf("%q", word))
-		assert.Equal(t, color, value[string](tt, `getComputedStyle(`+state+`).backgroundColor`), word)
-		assert.Equal(t, "rgb(27, 31, 35)", value[string](tt, `getComputedStyle(`+state+`).color`), "it can be read")
-	}
-	assert.Len(t, tt.texts("tbody tr"), len(colors))
-	require.NoError(t, chromedp.Do(tt.ctx, chromedp.Evaluate[chromedp.Void](`document.body.dataset.mark = 'old'`)))
-	value[bool](tt, fmt.Sprintf(row, "stuck")+`.querySelector('a').click() || true`)
-	tt.until(`!document.body.dataset.mark && document.querySelector('h1')?.innerText === 'stuck stuck'`)
-	assert.Equal(t, colors["stuck"], value[string](tt, `getComputedStyle(document.querySelector('h1 .state')).backgroundColor`))
-	tt.assertClean(address)
-}
-
-// TestOutage: an open page shows that the server is out of reach, the reason, and the end of the
-// outage.
+// TestOutage: the table leads to the page of an informer. The open page shows that the server is
+// out of reach, the reason, and the end of the outage. A hostile name appears as text, also after
+// refreshes.
 func TestOutage(t *testing.T) {
 	testkit.Reports(t)
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", nil, soon))
-	tt.visit(pageOf(t, address, informer))
-	assert.Equal(t, "pods ok", tt.texts("h1")[0])
+	synced(t, follow(t, server, hostile, soon))
+	tt.visit(address)
+	value[bool](tt, `document.body.dataset.mark = 'old', document.querySelector('tbody a').click(), true`)
+	tt.until(`!document.body.dataset.mark && document.querySelector('h1')?.innerText.endsWith(' ok')`)
+	const color = `getComputedStyle(document.querySelector('h1 .state'))`
+	assert.Equal(t, "rgb(218, 251, 225)", value[string](tt, color+`.backgroundColor`))
+	assert.Equal(t, "rgb(27, 31, 35)", value[string](tt, color+`.color`), "it can be read")
 	end := server.Outage(cachetest.ConnectionRefused())
-	tt.until(`document.querySelector('h1').innerText === 'pods failing'`)
+	tt.until(`document.querySelector('h1').innerText.endsWith(' failing')`)
+	assert.Equal(t, "rgb(255, 216, 211)", value[string](tt, color+`.backgroundColor`))
 	tt.until(`document.body.innerText.includes('connection refused')`)
 	const outages = `(Array.from(document.querySelectorAll('h2')).find(h => h.innerText === 'Outages')?.nextElementSibling.rows ?? [])`
 	tt.until(outages + `[0]?.innerText.includes('it lasts')`)
 	end()
-	tt.until(`document.querySelector('h1').innerText === 'pods ok'`)
+	tt.until(`document.querySelector('h1').innerText.endsWith(' ok')`)
 	tt.until(`!` + outages + `[0]?.innerText.includes('it lasts')`)
 	assert.Equal(t, 1, value[int](tt, outages+`.length`))
+	assert.Contains(t, tt.texts("h1")[0], hostile[:50])
+	assert.Equal(t, 1, value[int](tt, `document.scripts.length`))
+	assert.Zero(t, value[int](tt, `document.querySelectorAll('img, iframe, base, main style, main script, [onmouseover], [style]').length`))
 	tt.assertClean(address)
 }
 
@@ -126,7 +95,7 @@ func TestRefresh(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", nil, kinformer.Options{}))
+	informer := synced(t, follow(t, server, "pods", kinformer.Options{}))
 	tt.visit(pageOf(t, address, informer))
 	value[bool](tt, `document.body.dataset.mark = 'mine', document.querySelector('main a').focus(), true`)
 	assert.Equal(t, []string{"Refreshed every 2 s."}, tt.texts("#live"))
@@ -159,11 +128,9 @@ func TestNoAnswer(t *testing.T) {
 	tt := open(t)
 	h := &breakable{Handler: debug.Handler(debug.Options{})}
 	address := serveBehind(t, h)
-	ctx, stop := context.WithCancel(t.Context())
 	informer := cache.NewSharedIndexInformer(source("a"), pod(""), 0, nil)
-	ended := make(chan struct{})
-	go func() { defer close(ended); informer.RunWithContext(ctx) }()
-	defer func() { stop(); <-ended }()
+	stop := testkit.InBackground(t, informer.RunWithContext)
+	defer stop()
 	synced(t, informer)
 	tt.visit(pageOf(t, address, informer))
 	const old = `document.body.classList.contains('old')`
@@ -175,7 +142,6 @@ func TestNoAnswer(t *testing.T) {
 	h.broken.Store(false)
 	tt.until(`!` + old + ` && document.getElementById('live').innerText === 'Refreshed every 2 s.'`)
 	stop()
-	<-ended
 	tt.until(`document.querySelector('main').innerText.includes('No informer with this number runs') && document.getElementById('live').innerText === ''`)
 	for _, fault := range tt.faults() {
 		assert.True(t, strings.HasPrefix(fault, "network: "), fault)
@@ -188,7 +154,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	tt := open(t)
 	address := serve(t, debug.Options{})
 	server := source("a")
-	informer := synced(t, follow(t, server, "pods", handling(t, "quick", func(any) {}), kinformer.Options{}))
+	informer := synced(t, follow(t, server, "pods", kinformer.Options{}, handler{"quick", func(any) {}}))
 	tt.withoutJavaScript()
 	tt.visit(address)
 	assert.Equal(t, []string{"1 informer running"}, tt.texts("h1"))
@@ -203,88 +169,6 @@ func TestWithoutJavaScript(t *testing.T) {
 	assert.GreaterOrEqual(t, len(tt.asked(network.ResourceTypeDocument)), 3)
 	assert.Empty(t, tt.asked(network.ResourceTypeXHR))
 	tt.assertClean(address)
-}
-
-const hostile = `<script>alert(1)</script>"'` + "`" + `&<img src=http://127.0.0.1:9/x onerror=alert(2)><svg onload=alert(3)>` +
-	`</td></table></main><iframe src="javascript:alert(4)"></iframe><style>*{display:none}</style><base href=//127.0.0.2/>{{.}}` +
-	`" onmouseover="alert(5)" style="display:none"><a href=javascript:alert(6)>`
-
-// TestHostileTexts: texts of servers, handlers and functions appear as text: pages have the same
-// elements as with harmless texts.
-func TestHostileTexts(t *testing.T) {
-	testkit.Reports(t)
-	testkit.QuietPanics(t)
-	tt := open(t)
-	harmless := elementsOf(t, tt, "harmless")
-	assert.Greater(t, strings.Count(harmless["fine"], " "), 100)
-	got := elementsOf(t, tt, hostile)
-	for page, elements := range harmless {
-		assert.Equal(t, elements, got[page], page)
-	}
-}
-
-// elementsOf runs informers whose texts are all text, and returns the elements of their pages.
-func elementsOf(t *testing.T, tt *tab, text string) (elements map[string]string) {
-	t.Run(text[:8], func(t *testing.T) {
-		address := serve(t, debug.Options{Objects: true})
-		fine, failing := told(t, tt, text)
-		one := pageOf(t, address, fine)
-		key := url.QueryEscape("ns/" + text)
-		elements = map[string]string{}
-		for name, page := range map[string]string{
-			"table": address + "?", "fine": one, "failing": pageOf(t, address, failing), "keys": one + "&keys",
-			"index": one + "&index=" + url.QueryEscape(text) + "&value=" + url.QueryEscape(text), "object": one + "&key=" + key,
-			"no index": one + "&index=x" + key, "no object": one + "&key=x" + key, "no informer": address + "?id=" + key, "from": address + "?from=" + key,
-		} {
-			tt.visit(page + "&refresh=off")
-			elements[name] = value[string](tt, `Array.from(document.querySelectorAll('*'), e => e.tagName).join(' ')`)
-			assert.Empty(t, value[[]string](tt, `Array.from(document.querySelectorAll('*')).flatMap(e => e.getAttributeNames()).filter(a => /^(on|style|src)/.test(a))`))
-			assert.True(t, value[bool](tt, `Array.from(document.links).every(a => a.getAttribute('href').startsWith('?'))`))
-		}
-		tt.visit(pageOf(t, address, failing))
-		assert.Contains(t, tt.texts("body")[0], text[:min(50, len(text))])
-		tt.refreshes(2)
-		assert.Equal(t, 1, value[int](tt, `document.scripts.length`))
-		assert.Zero(t, value[int](tt, `document.querySelectorAll('img, iframe, base, main style, main script').length`))
-		var faults []string
-		for _, fault := range tt.faults() {
-			if !strings.Contains(fault, "404 (Not Found)") { // requested on purpose
-				faults = append(faults, fault)
-			}
-		}
-		assert.Empty(t, faults)
-		assert.Empty(t, tt.foreign(address))
-		tt.visit("about:blank") // the server ends before the tab
-		tt.forget()
-	})
-	return elements
-}
-
-// told runs an informer that works and one that does not, and waits until both have reached their
-// states.
-func told(t *testing.T, tt *tab, text string) (fine, failing cache.SharedIndexInformer) {
-	fine = synced(t, follow(t, source(text, "b"), "f"+text, both(
-		handling(t, text, func(any) { panic(text) }),
-		indexing(t, text, func(obj any) ([]string, error) {
-			if strings.HasSuffix(fmt.Sprint(cache.MetaNamespaceKeyFunc(obj)), "b <nil>") {
-				return nil, errors.New(text)
-			}
-			return []string{text}, nil
-		}),
-	), kinformer.Options{}))
-	server := source()
-	server.Outage(errors.New(text))
-	listing := soon
-	listing.Requests.Mode = kinformer.ListModeList
-	failing = follow(t, server, text, nil, listing)
-	tt.untilTrue("all is told", func() bool {
-		good, err := inspect.Of(fine)
-		require.NoError(t, err)
-		bad, err := inspect.Of(failing)
-		require.NoError(t, err)
-		return good.Handlers[0].SyncError != nil && good.Handlers[0].Pending == 0 && len(bad.Errors) == 1 && bad.Errors[0].Count > 1
-	})
-	return fine, failing
 }
 
 // TestTheTabSees: the tab detects the faults that other tests look for.
@@ -317,4 +201,99 @@ func TestTheTabSees(t *testing.T) {
 		})))
 		tt.untilTrue("the request", func() bool { return strings.Contains(strings.Join(tt.foreign(here), " "), elsewhere) })
 	})
+}
+
+var pictures = flag.String("pictures", "", "write the pictures of the documentation to this `folder`")
+
+const mostPicture = 150 << 10 // bytes
+
+// TestPictures takes the pictures of the documentation for make screenshots. Without the flag it
+// writes them to a temporary directory, after fewer samples.
+func TestPictures(t *testing.T) {
+	testkit.Reports(t)
+	folder, points := *pictures, 12
+	if folder == "" {
+		folder, points = t.TempDir(), 2
+	}
+	tt := open(t)
+	tt.size(1280, 350)
+	address := serve(t, debug.Options{})
+	pods := aProgram(t)
+	tt.untilTrue("all states, and a rate", func() bool {
+		tt.visit(address)
+		shown := tt.texts(".state")
+		slices.Sort(shown)
+		return slices.Equal(shown, []string{"degraded", "failing", "ok", "ok", "stuck"}) && tt.texts("td:nth-child(5)")[0] != "0.0"
+	})
+	tt.picture(filepath.Join(folder, "informers.png"))
+	tt.size(1280, 640)
+	tt.visit(pageOf(t, address, pods))
+	tt.until(fmt.Sprintf(`document.querySelector('polyline')?.points.length >= %d`, points))
+	tt.picture(filepath.Join(folder, "informer.png"))
+	tt.size(360, 640, chromedp.EmulateMobile)
+	tt.picture(filepath.Join(folder, "narrow.png"))
+}
+
+// picture writes the content of the screen to a file.
+func (tt *tab) picture(file string) {
+	tt.t.Helper()
+	picture, err := chromedp.Run(tt.ctx, chromedp.CaptureScreenshot())
+	require.NoError(tt.t, err)
+	shown, err := png.Decode(bytes.NewReader(picture))
+	require.NoError(tt.t, err)
+	assert.Equal(tt.t, value[int](tt, `innerWidth`), shown.Bounds().Dx())
+	assert.Less(tt.t, len(picture), mostPicture, file)
+	require.NoError(tt.t, os.WriteFile(file, picture, 0o644))
+}
+
+// aProgram runs informers like those of a program, some with problems, until the test ends. It
+// returns one with many events.
+func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
+	t.Helper()
+	release := make(chan struct{})
+	server := source()
+	for i := range 300 {
+		server.Create(pod(fmt.Sprint("web-", i)))
+	}
+	byNode := func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()[:5]}, nil }
+	indexed := kinformer.Options{Indexers: cache.Indexers{"node": byNode}}
+	pods = synced(t, follow(t, server, "pods.v1", indexed, handler{"scheduler", func(any) {}}, handler{"endpoints-controller", pausing()}))
+	synced(t, follow(t, source("a", "b", "c"), "nodes.v1", kinformer.Options{}, handler{"node-lifecycle", func(any) {}}))
+	follow(t, source("a", "b"), "services.v1", kinformer.Options{}, handler{"dns-writer", func(any) { <-release }})
+	unindexed := kinformer.Options{Indexers: cache.Indexers{"by-host": func(any) ([]string, error) { return nil, errors.New("no host") }}}
+	synced(t, follow(t, source("a"), "ingresses.v1.networking.k8s.io", unindexed))
+	down := source("a")
+	synced(t, follow(t, down, "widgets.v1.example.com", kinformer.Options{}))
+	down.Outage(cachetest.ConnectionRefused())
+	stop := testkit.InBackground(t, func(ctx context.Context) { keepWriting(ctx, server) })
+	t.Cleanup(func() { stop(); close(release) })
+	return pods
+}
+
+// pausing returns a handler that is slow now and then.
+func pausing() func(any) {
+	calls := 0
+	return func(any) {
+		if calls++; calls > 300 && calls%25 == 0 {
+			time.Sleep(700 * time.Millisecond)
+		}
+	}
+}
+
+// keepWriting changes pods at a varying rate, and replaces some.
+func keepWriting(ctx context.Context, server *cachetest.Source) {
+	for n := 0; ctx.Err() == nil; n++ {
+		name := fmt.Sprint("web-", n%300)
+		server.Patch("ns", name, func(obj runtime.Object) {
+			obj.(metav1.Object).SetAnnotations(map[string]string{"n": fmt.Sprint(n)})
+		})
+		if n%10 == 0 {
+			server.Delete("ns", name)
+			server.Create(pod(name))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Duration(4+n/100%5*6) * time.Millisecond):
+		}
+	}
 }
