@@ -223,7 +223,7 @@ func TestHistory(t *testing.T) {
 
 		r.FailNext(cachetest.VerbList, cachetest.InternalError())
 		_, err := audit.Once(t.Context(), r, audit.Options{})
-		require.Error(t, err)
+		require.True(t, apierrors.IsInternalError(err), "%v", err)
 		all, degraded = known()
 		assert.Equal(t, "failed", all.Audits.Last.Outcome)
 		assert.Equal(t, 1, all.Audits.Differing)

@@ -190,7 +190,8 @@ func TestScript(t *testing.T) {
 }
 
 const hostile = "<script>alert(1)</script>\"'`&\n\x00\u202e\xff{{.}}<img src=x onerror=alert(1)></td></main><base href=//127.0.0.2/>" +
-	"<iframe src=\"javascript:alert(2)\"></iframe><style>*{display:none}</style>\" onmouseover=\"alert(3)\" style=\"display:none\""
+	"<iframe src=\"javascript:alert(2)\"></iframe><style>*{display:none}</style>\" onmouseover=\"alert(3)\" style=\"display:none\"" +
+	"<svg onload=alert(4)><a href=javascript:alert(5)>"
 
 // TestHostileTexts: texts of servers, handlers and functions are escaped, on one line, and
 // shortened: pages have the same elements and attributes as with harmless texts.
@@ -224,6 +225,9 @@ func elementsOf(t *testing.T, text, tail string) (elements []string) {
 			} {
 				page := get(h, query).Body.String()
 				elements = append(elements, skeleton(page))
+				for _, link := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+					assert.Regexp(t, `^\?`, link[1], query)
+				}
 				for _, bad := range []string{"<img", "<b>", "\x00", "\u202e", "\xff"} {
 					assert.NotContains(t, page, bad, query)
 				}

@@ -224,7 +224,7 @@ func TestLastOptionCounts(t *testing.T) {
 	},
 		factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 7}}), factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{PageSize: 9}, Identifier: others}),
 		factory.WithNamespace("other"), factory.WithNamespace("ns"),
-		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=none" }),
+		factory.WithTweakListOptions(func(*metav1.ListOptions) { assert.Fail(t, "this tweak is replaced") }),
 		factory.WithTweakListOptions(func(o *metav1.ListOptions) {
 			selectA(o)
 			limit.CompareAndSwap(0, o.Limit)

@@ -381,7 +381,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 		"Max of Coalesce":         {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce, Max: 5}), []string{"Max is 5", `Overflow is "coalesce"`}},
 		"OnDisconnect of another": {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, OnDisconnect: disconnected}), []string{"OnDisconnect", `Overflow is "block"`}},
 		"Parallel of too many":    {kinformer.Deliver(journal, kinformer.Delivery{Parallel: 1025}), []string{"Parallel is 1025", "1024"}},
-		"negative numbers": {kinformer.Deliver(journal, kinformer.Delivery{Max: -3, Parallel: -7}),
+		"negative numbers": {kinformer.Deliver(journal, kinformer.Delivery{Overflow: kinformer.OverflowBlock, Max: -3, Parallel: -7}),
 			[]string{"Max is -3", "; Parallel is -7"}},
 		"Deliver of Deliver": {kinformer.Deliver(kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2}), kinformer.Delivery{Name: "outer"}), []string{"outer", "one Delivery"}},
 		"Deliver of DeliverTyped": {kinformer.Deliver(kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{}), kinformer.Delivery{}),

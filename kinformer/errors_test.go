@@ -5,6 +5,7 @@ package kinformer_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,8 +111,10 @@ func TestPoliciesStop(t *testing.T) {
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
 					}
 					informer = informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: decide, OnStop: onStop}})
-					defer informers.Run(t, informer)()
+					var returned atomic.Bool
+					defer testkit.InBackground(t, func(ctx context.Context) { informer.RunWithContext(ctx); returned.Store(true) })()
 					time.Sleep(time.Minute)
+					synctest.Wait()
 					status := informers.Status(t, informer)
 					require.Error(t, status.LastError, "something has failed")
 					if !policy.forever && (!failure.unsynced || !policy.unsynced) {
@@ -122,6 +125,7 @@ func TestPoliciesStop(t *testing.T) {
 						return
 					}
 					assert.True(t, informer.IsStopped())
+					assert.True(t, returned.Load(), "Run has returned by itself")
 					assert.Equal(t, failure.unsynced, !status.Synced)
 					assert.Contains(t, informers.Texts(status), "stopped by its error policy")
 					require.Len(t, testkit.About("stopped for good", reported()), 1, "said once, as an error")

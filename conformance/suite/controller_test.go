@@ -358,6 +358,7 @@ func informerPanicInBatch(t *testing.T, s *stage) {
 
 func informerMetrics(t *testing.T, s *stage) {
 	m := &metrics{}
+	m.Depth.Last = -1 // never set
 	_, c := s.impl.informers.informer(cache.InformerOptions{
 		ListerWatcher: s.source, ObjectType: &corev1.Pod{}, Handler: &recorder{},
 		Identifier: reservedName(t, "plain"), InformerMetricsProvider: m,

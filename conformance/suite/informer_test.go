@@ -423,6 +423,7 @@ func indexersOnNone(t *testing.T, s *stage) {
 
 func sharedMetrics(t *testing.T, s *stage) {
 	m := &metrics{}
+	m.Depth.Last = -1 // never set
 	id := reservedName(t, "shared")
 	informer := s.shared(cache.SharedIndexInformerOptions{Identifier: id, InformerMetricsProvider: m})
 	assert.Contains(t, m.made, "version", "the store is there before the start")
@@ -684,7 +685,7 @@ func removalResync(t *testing.T, s *stage) {
 func TestStop(t *testing.T) {
 	onStage(t, []informerCase{
 		{name: "IsStopped turns before the running call ends, what waits is dropped", run: stopOrder},
-		{name: "a stopped informer takes no handlers", run: stopRefuses},
+		{name: "a stopped informer takes no handlers and no indexers", run: stopRefuses},
 		{name: "a stopped informer can be read", run: stopReads},
 		{name: "Run twice at the same time", run: stopRunTwice},
 		{name: "Run after the stop", run: stopRunAgain},
@@ -736,6 +737,7 @@ func stopRefuses(t *testing.T, s *stage) {
 	refused(informer.AddEventHandler(&recorder{}))
 	refused(informer.AddEventHandlerWithResyncPeriod(&recorder{}, 1))
 	refused(informer.AddEventHandlerWithOptions(&recorder{}, cache.HandlerOptions{}))
+	require.ErrorContains(t, informer.AddIndexers(cache.Indexers{"late": byLabel("app")}), "stopped")
 }
 
 func stopReads(t *testing.T, s *stage) {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,4 +322,115 @@ func TestUnrulyHandlers(t *testing.T) {
 			require.False(t, t.Failed(), "seed %d", seed)
 		})
 	}
+}
+
+// TestAllHandlersMayRunAtOnce checks that a call may wait for calls of all other handlers.
+func TestAllHandlersMayRunAtOnce(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		const handlers = 64
+		entered, all := make(chan struct{}, handlers), make(chan struct{})
+		for range handlers {
+			p.Add(newTestListener(t, p, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+				entered <- struct{}{}
+				<-all
+			}}), givenSnapshot(nil))
+		}
+		distributeUpdate(p)
+		for range handlers {
+			<-entered
+		}
+		close(all)
+	})
+}
+
+// TestBlockHandsOutEveryPlace checks that with blocking handlers, beside others that are stuck or
+// are added and removed, the source continues as soon as there is room for one event.
+func TestBlockHandsOutEveryPlace(t *testing.T) {
+	const updates = 300
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		inProcessorBubble(t, func(t *testing.T, p *Processor) {
+			stuck, release := make(chan struct{}), make(chan struct{})
+			p.Add(newTestListener(t, p, &testkit.Journal{On: func(string) { <-stuck }}), givenSnapshot(nil))
+			var heard [6]atomic.Int64
+			for i := range heard {
+				slow := random.IntN(2) == 0
+				handler := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) {
+					if n := heard[i].Add(1); n == updates/2 {
+						<-release
+					} else if slow {
+						runtime.Gosched()
+					}
+				}}
+				options := Options{Overflow: Block, Max: 1 + random.IntN(3), Parallel: 1 + random.IntN(2)}
+				p.Add(newTestListener(t, p, handler, options), givenSnapshot(nil))
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := range updates {
+					for room := 0; room == 0; {
+						var freed <-chan struct{}
+						if room, freed = p.Room(func() int { return 0 }); room == 0 {
+							<-freed
+						}
+					}
+					key := fmt.Sprint("ns/", i%5)
+					p.Distribute([]event.Change{{Kind: event.ChangeUpdate, Key: key, Old: testkit.Pod("a", "1"), New: testkit.Pod("a", "2")}})
+				}
+			}()
+			synctest.Wait()
+			assert.False(t, isClosed(done), "some handlers are in a call")
+			close(release)
+			<-done
+			synctest.Wait()
+			for i := range heard {
+				assert.EqualValues(t, updates, heard[i].Load(), "seed %d, handler %d", seed, i)
+			}
+			close(stuck)
+		})
+	}
+}
+
+// TestRoomSeesWhatIsDistributedMeanwhile checks that notifications distributed between the two
+// counts of Room, of outstanding and of in-flight events, are not missed by both.
+func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		release := make(chan struct{})
+		defer close(release)
+		handler := &testkit.Journal{On: func(string) { <-release }}
+		p.Add(newTestListener(t, p, handler, Options{Overflow: Block, Max: 4}), givenSnapshot(nil))
+		onTheWay := 3
+		room, freed := p.Room(func() int {
+			for ; onTheWay > 0; onTheWay-- {
+				p.Distribute([]event.Change{{Kind: event.ChangeAdd, Key: "ns/b", New: testkit.Pod("b", "1")}})
+			}
+			return onTheWay
+		})
+		assert.Nil(t, freed)
+		assert.Equal(t, 1, room)
+	})
+}
+
+// TestIdleConsumerIsParkedWhileAJoinerBlocks checks that a consumer that has read all leaves the
+// log, although the worker that would have parked it is in a call of a handler added meanwhile.
+func TestIdleConsumerIsParkedWhileAJoinerBlocks(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		through := newTestListener(t, p, nothing)
+		p.Add(through, givenSnapshot(nil))
+		c := through.consumers[0]
+		p.feed.mu.Lock()
+		p.pool.unparkLocked(c)
+		c.enter(nil)
+		p.pool.idle = append(p.pool.idle, c)
+		p.feed.mu.Unlock()
+		release := make(chan struct{})
+		p.Add(newTestListener(t, p, &testkit.Journal{On: func(string) { <-release }}), givenSnapshot([]any{testkit.Pod("a", "1")}))
+		synctest.Wait()
+		assert.False(t, through.Figures().Working)
+		p.feed.mu.Lock()
+		assert.Equal(t, 1, p.feed.mu.log.Cursors())
+		p.feed.mu.Unlock()
+		close(release)
+	})
 }

@@ -346,6 +346,7 @@ func notP3(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.List
 // TestChangedWatch checks that a watch which is not returned as client-go made it, or is one of two in a call, gets its
 // body back: nothing is lost, no further request is made, and no later watch is tapped.
 func TestChangedWatch(t *testing.T) {
+	held, events := events(true), events(false, manyEvents()...)
 	twice := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 		first, err := plain.WatchWithContext(ctx, o)
 		require.NoError(t, err)
@@ -356,14 +357,16 @@ func TestChangedWatch(t *testing.T) {
 		change   watchChange
 		why      string
 		requests int
+		watches  []answer
 	}{
-		"filtered": {notP3, "the watch is no plain stream, but a *watch.filteredWatch", 2},
-		"twice":    {twice, "several watches were asked for in one call", 4},
+		"filtered": {notP3, "the watch is no plain stream, but a *watch.filteredWatch", 2, nil},
+		"twice":    {twice, "several watches were asked for in one call", 4, []answer{held, events, held, events}},
 	} {
 		for _, k := range kinds {
 			t.Run(name+", "+k.name, func(t *testing.T) {
 				k := k.altering(nil, c.change)
-				plain, source := watched(t, k.plain(t, served{})), k.tapped(t, served{})
+				answers := served{watches: c.watches}
+				plain, source := watched(t, k.plain(t, answers)), k.tapped(t, answers)
 				assert.Equal(t, plain, watched(t, source))
 				assert.Equal(t, plain, watched(t, source))
 				assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
