@@ -98,6 +98,25 @@ func TestLatePanic(t *testing.T) {
 	assert.Contains(t, reported()[0], "too late")
 }
 
+// TestLateWatch: a watch or stream that opens after the end is stopped, once.
+func TestLateWatch(t *testing.T) {
+	for _, noStream := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			late := testkit.NewScriptedWatch(0)
+			server := &testkit.Server{NoStream: noStream, OnList: testkit.ListOf(testkit.PodList("5"))}
+			server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+				time.Sleep(time.Hour)
+				return late, nil
+			}
+			stop := testkit.InBackground(t, New(Options{ListerWatcher: server, Sink: Foreign(&testkit.StoreLog{})}).Run)
+			time.Sleep(time.Second)
+			stop()
+			time.Sleep(2 * time.Hour)
+			assert.Len(t, late.Stopped, 1)
+		})
+	}
+}
+
 // TestStreamWinsOverCancel: if the end mark was received, the state is published even if the
 // context ends at that moment.
 func TestStreamWinsOverCancel(t *testing.T) {
