@@ -876,7 +876,7 @@ func TestAuditRefused(t *testing.T) {
 		failing := r.asks("a", "")
 		failing.err = errors.New("no list")
 		r.set.Put("a", failing)
-		require.ErrorIs(r, once(source), audit.ErrUnvouched, "what is stored is not of what it asks for now")
+		require.ErrorIs(r, once(source), audit.ErrUnvouched, "the stored objects are not those of the new ListerWatcher")
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorIs(r, once(source), audit.ErrEnded)
 	})
