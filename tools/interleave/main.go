@@ -9,7 +9,8 @@
 // The command writes instrumented copies of the packages' files to a folder, with an overlay that
 // replaces the files. The imports of sync, sync/atomic, hash/maphash and time are replaced by packages of
 // internal/interleave, and so are go statements and runtime.Gosched. All lines keep their numbers. Tests
-// without the build tag "interleave" are omitted.
+// whose build constraint does not begin with "interleave" are omitted: those that every build needs have
+// the constraint "interleave || !interleave".
 package main
 
 import (

@@ -1,7 +1,6 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Tools/interleave keeps only tests that name its build tag; the schedules use recount too.
 //go:build interleave || !interleave
 
 package share
