@@ -159,11 +159,12 @@ VIRTUAL ?= 20m
 
 bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
 	@cd bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
-		-command 'make bench-cluster N=$(NODES) SIDES=$(SIDES) ENCODING=$(ENCODING) SPEED=$(SPEED)' $(CLUSTER_FLAGS)
+		-command 'make bench-cluster N=$(NODES) SIDES=$(SIDES) ENCODING=$(ENCODING) SPEED=$(SPEED)$(if $(CLUSTER_FLAGS), CLUSTER_FLAGS="$(CLUSTER_FLAGS)")' $(CLUSTER_FLAGS)
 
 SIDES_OF_ALL := client-go,direct,shared
 bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; runs those without a result in docs/benchmarks/cluster, which it keeps
-	@cd bench && run="$(BIN)/cluster -speed $(SPEED) -state $(CURDIR)/docs/benchmarks/cluster -resume $(CLUSTER_FLAGS)" && \
+	@$(if $(CLUSTER_FLAGS),echo "bench-cluster-all has no CLUSTER_FLAGS: give them to make bench-cluster" >&2; exit 2)
+	@cd bench && run="$(BIN)/cluster -speed $(SPEED) -state $(CURDIR)/docs/benchmarks/cluster -resume" && \
 	$$run -n 1000,5000,10000,20000 -sides $(SIDES_OF_ALL) >/dev/null && $$run -n 40000 -sides shared >/dev/null && \
 	$$run -n 1000,10000 -sides $(SIDES_OF_ALL) -encodings json -command 'make bench-cluster-all'
 
