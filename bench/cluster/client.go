@@ -211,13 +211,20 @@ func (m *manager) decodes() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", i.of, err)
 		}
-		d := status.Decoding
-		if m.side.direct != d.On || !m.side.direct && d.Direct > 0 || d.Verified.Differences > 0 || len(d.GivenUp) > 0 {
-			return fmt.Errorf("%s does not decode as it should: %+v", i.of, d)
+		if err := m.side.decodes(status.Decoding); err != nil {
+			return fmt.Errorf("%s %w", i.of, err)
 		}
-		if m.side.direct && d.Direct == 0 {
-			return fmt.Errorf("%s decoded no object directly that was not also verified: a longer -steady or a larger -n gives it more", i.of)
-		}
+	}
+	return nil
+}
+
+// decodes returns an error unless an informer that has decoded d is one of the side, without differences.
+func (s side) decodes(d inspect.Decoding) error {
+	switch {
+	case s.direct != d.On || !s.direct && d.Direct > 0 || d.Verified.Differences > 0 || len(d.GivenUp) > 0:
+		return fmt.Errorf("does not decode as it should: %+v", d)
+	case s.direct && d.Direct == 0:
+		return errors.New("decoded no object directly that was not also verified: a longer -steady or a larger -n gives it more")
 	}
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/kinformer/cache/bench/internal/blank"
 	"github.com/kinformer/cache/bench/internal/child"
 	"github.com/kinformer/cache/bench/internal/world"
+	"github.com/kinformer/cache/inspect"
 )
 
 // TestMain also runs the server and the client.
@@ -127,6 +128,32 @@ func TestBadCommandLines(t *testing.T) {
 		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"},
 	} {
 		assert.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%v", args)
+	}
+}
+
+// TestHowASideDecodes checks that a run in which an informer did not decode as its side does is an error.
+func TestHowASideDecodes(t *testing.T) {
+	right := inspect.Decoding{On: true, Direct: 1}
+	short, differs, gaveUp := right, right, right
+	short.Direct = 0
+	differs.Verified.Differences = 1
+	gaveUp.GivenUp = map[string]int64{"a reason": 1}
+	for _, c := range []struct {
+		side string
+		d    inspect.Decoding
+		says string // "" for no error
+	}{
+		{"direct", right, ""}, {"shared", right, ""}, {"ours", inspect.Decoding{}, ""},
+		{"ours", right, "as it should"}, {"ours", inspect.Decoding{Direct: 1}, "as it should"}, {"direct", inspect.Decoding{}, "as it should"},
+		{"direct", differs, "as it should"}, {"shared", gaveUp, "as it should"}, {"direct", short, "a longer -steady or a larger -n"},
+	} {
+		of, err := sideNamed(c.side)
+		require.NoError(t, err)
+		if err = of.decodes(c.d); c.says == "" {
+			assert.NoError(t, err, "%+v", c)
+		} else {
+			assert.ErrorContains(t, err, c.says, "%+v", c)
+		}
 	}
 }
 

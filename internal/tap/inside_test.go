@@ -423,6 +423,13 @@ func TestAheadIsBounded(t *testing.T) {
 	})
 }
 
+// TestAheadByDefault checks that the limit is the documented one unless the options have another.
+func TestAheadByDefault(t *testing.T) {
+	assert.EqualValues(t, 32<<20, New(nil, nil, Options{}).options.Ahead)
+	assert.EqualValues(t, 5, New(nil, nil, Options{Ahead: 5}).options.Ahead)
+	assert.EqualValues(t, -1, New(nil, nil, Options{Ahead: -1}).options.Ahead, "none")
+}
+
 type reads func([]byte) (int, error)
 
 func (f reads) Read(p []byte) (int, error) { return f(p) }
