@@ -200,8 +200,7 @@ func (m *manager) differs(all [world.Resources]expected) []string {
 	return found
 }
 
-// decodes returns an error unless each informer decodes directly if and only if the side does,
-// without differences.
+// decodes returns an error unless each informer decodes as the manager's side does.
 func (m *manager) decodes() error {
 	for _, i := range m.informers {
 		if m.side.module == measure.ClientGo {
@@ -218,7 +217,8 @@ func (m *manager) decodes() error {
 	return nil
 }
 
-// decodes returns an error unless an informer that has decoded d is one of the side, without differences.
+// decodes returns an error unless an informer with the state d decodes directly if and only if the
+// side does, without differences.
 func (s side) decodes(d inspect.Decoding) error {
 	switch {
 	case s.direct != d.On || !s.direct && d.Direct > 0 || d.Verified.Differences > 0 || len(d.GivenUp) > 0:
