@@ -29,9 +29,13 @@ func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool
 		timer := time.NewTimer(pause)
 		select {
 		case <-stopCh:
-			timer.Stop()
-			return false
 		case <-timer.C:
+		}
+		timer.Stop()
+		select { // once more, because the select above takes either case if both are ready
+		case <-stopCh:
+			return false
+		default:
 		}
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,6 +137,29 @@ func TestWaitForCacheSync(t *testing.T) {
 		assert.True(t, cache.WaitForCacheSync(stop, func() bool { return true }), "what has synced has, as in client-go")
 		assert.True(t, cache.WaitForNamedCacheSyncWithContext(t.Context()))
 	})
+}
+
+// TestWaitForCacheSyncAfterItsStop: the wait of caches that had not synced at the stop is over, even if
+// they have by the next look. It is asked a million times beside a loop that keeps the processor, because
+// the pause must run out before the wait looks at its stop.
+func TestWaitForCacheSyncAfterItsStop(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
+	stop := make(chan struct{})
+	close(stop)
+	busy, cancel := context.WithCancel(t.Context())
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		for busy.Err() == nil {
+		}
+	})
+	for range 1_000_000 {
+		looks := 0
+		if !assert.False(t, cache.WaitForCacheSync(stop, func() bool { looks++; return looks > 1 })) {
+			break
+		}
+	}
+	cancel()
+	loop.Wait()
 }
 
 // TestStatusPrintsWell: every status is one readable line, with every logger.
