@@ -59,6 +59,8 @@ func TestRewriting(t *testing.T) {
 			"package p_test\n\nimport name \"github.com/kinformer/cache/testing\"\n"},
 		"assertions": {"package p\n\nfunc f() { _ = x.(*threadSafeMap); _ = x.(*shown); _ = x.(threadSafeMap) }\n",
 			"package p; import . \"ours/p\"\n\nfunc f() { _ = x.(ThreadSafeStoreWithTransaction); _ = x.(*shown); _ = x.(threadSafeMap) }\n"},
+		"leaks": {"package p\n\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }\n",
+			"package p; import . \"ours/p\"\n\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m" + leftBehind + ") }\n"},
 		"the rig": {"package p\n\nfunc makes() *Reflector { r := &Reflector{Reflector: 1}; r.Reflector(); return NewReflector(r) }\nfunc handler(r *Reflector) {}\n",
 			"package p; import . \"ours/p\"\n\nfunc makes() *rig { r := &rig{Reflector: 1}; r.Reflector(); return newRig(r) }\nfunc handler(r *Reflector) {}\n"},
 	} {

@@ -170,14 +170,19 @@ func pod(i int) *corev1.Pod {
 	return p
 }
 
-// populate creates the initial pods.
+// populate creates the initial pods, and returns once the watch cache has all of them: until then the first
+// lists of two twins, which may be old, need not have the same.
 func populate(ctx context.Context, pods typed.PodInterface) error {
+	all := metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	for i := range population {
-		if _, err := pods.Create(ctx, pod(i), metav1.CreateOptions{}); err != nil {
+		created, err := pods.Create(ctx, pod(i), metav1.CreateOptions{})
+		if err != nil {
 			return err
 		}
+		all.ResourceVersion = created.ResourceVersion
 	}
-	return nil
+	_, err := pods.List(ctx, all)
+	return err
 }
 
 // play creates pods, changes them in several ways, deletes them and creates them again.
