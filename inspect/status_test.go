@@ -139,9 +139,9 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestWaitForCacheSyncAfterItsStop: the wait of caches that had not synced at the stop is over, even if
-// they have by the next look. It is asked a million times beside a loop that keeps the processor, because
-// the pause must run out before the wait looks at its stop.
+// TestWaitForCacheSyncAfterItsStop: WaitForCacheSync returns false if the caches had not synced at the
+// stop, even if they have synced at the next round. A million calls run beside a loop that takes the only
+// processor: in a few of them the pause ends before the select, and both cases are ready.
 func TestWaitForCacheSyncAfterItsStop(t *testing.T) {
 	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(1))
 	stop := make(chan struct{})

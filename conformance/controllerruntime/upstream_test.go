@@ -41,9 +41,9 @@ const (
 var upstreamPackages = []string{"./pkg/cache/...", "./pkg/source/...", "./pkg/internal/source/..."}
 
 // TestControllerRuntimesOwnTests runs controller-runtime's own tests of caches and sources, including
-// its exported ones, on the embedded API server. They are copied from the module cache. Only the import
-// of tools/cache is changed, what retryUpstream says and, with KINFORMER_TAPPED, one line for each config
-// that puts direct.Transport below its clients.
+// its exported ones, on the embedded API server. They are copied from the module cache. Changed are
+// only the import of tools/cache, the attempts of five tests (retryUpstream) and, with KINFORMER_TAPPED,
+// one line for each config that puts direct.Transport below its clients.
 func TestControllerRuntimesOwnTests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), upstreamPatience)
 	defer cancel()
@@ -84,9 +84,9 @@ func TestControllerRuntimesOwnTests(t *testing.T) {
 // cancelled matches the end of the description of a test that waits for an informer with an ended context.
 var cancelled = regexp.MustCompile(`cancelled", `)
 
-// retryUpstream gives five attempts to each test that waits for an informer with an ended context. It
-// expects an error, and gets none if the informer has listed before it is first asked whether it has
-// synced, with client-go's informers as well.
+// retryUpstream gives five attempts to each test that waits for an informer with an ended context. Such a
+// test expects an error. It gets none if the informer has listed before the first call of HasSynced, with
+// client-go's informers as well.
 func retryUpstream(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "pkg", "cache", "cache_test.go")

@@ -61,8 +61,8 @@ var ofRig = map[string]string{
 	"Reflector": "rig", "NewReflector": "newRig", "NewNamedReflector": "newNamedRig", "NewReflectorWithOptions": "newRigWithOptions",
 }
 
-// leftBehind is added to the arguments of goleak.VerifyTestMain. Shutdown of the fake source keeps its lock
-// for good, so a request of a reflector that still runs never returns. TestPanicPropagated can leave one
+// leftBehind is added to the arguments of goleak.VerifyTestMain. Shutdown of the fake source never
+// releases the source's lock, so a later request of a reflector does not return. TestPanicPropagated can leave one
 // behind, with client-go's reflector as well.
 const leftBehind = `, goleak.IgnoreAnyFunction("k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).List")` +
 	`, goleak.IgnoreAnyFunction("k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).Watch")`

@@ -170,8 +170,8 @@ func pod(i int) *corev1.Pod {
 	return p
 }
 
-// populate creates the initial pods, and returns once the watch cache has all of them: until then the first
-// lists of two twins, which may be old, need not have the same.
+// populate creates the initial pods and returns once the watch cache has all of them. Before that the first
+// lists of twins may differ, because a list at resourceVersion 0 may be old.
 func populate(ctx context.Context, pods typed.PodInterface) error {
 	all := metav1.ListOptions{ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	for i := range population {
