@@ -4,11 +4,11 @@ GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
 GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
-FUZZED := . internal/decode e2e/wire
+FUZZED := . internal/decode test/e2e/wire
 DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m
-MODULES := . debug/browser kinformerprom kinformerotel kinformerclient conformance conformance/controllerruntime e2e examples bench tools
+MODULES := . debug/browser adapters/prom adapters/client test/conformance test/conformance/controllerruntime test/e2e examples test/bench tools
 # The suites of make test, those first that fail soonest, and of make nightly: see tools/suites.
 GATE := format api vet unit staticcheck apiserver schedules conformance-suite e2e-smoke examples
 # Ours, and tests of others with our package in the place of client-go's.
@@ -79,58 +79,58 @@ unit: ## unit and model tests: with -race where there are goroutines, without lo
 	$(TEST) -tags invariants -run '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -race -run '$(TOGETHER)' ./internal/decode/... ./internal/identical || rc=1; \
 	$(TEST) $(PLAIN) || rc=1; \
-	for m in kinformerprom kinformerotel kinformerclient tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
+	for m in adapters/prom adapters/client tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
 
 race: ## all tests of these modules, with -race but for TestHerd, in whose thousands of timers Go 1.26.8 itself crashes now and then
-	@rc=0; for m in . kinformerprom kinformerotel kinformerclient bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race -skip '^TestHerd$$' ./...) || rc=1; done; \
+	@rc=0; for m in . adapters/prom adapters/client test/bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race -skip '^TestHerd$$' ./...) || rc=1; done; \
 	KINFORMER_NIGHT=1 $(TEST) -run '^TestHerd$$' ./internal/reflector || rc=1; exit $$rc
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
 
 conformance-suite: ## our conformance suite on both libraries
-	cd conformance && $(TEST) -race -skip '^TestPackagesOfOthers$$' ./...
+	cd test/conformance && $(TEST) -race -skip '^TestPackagesOfOthers$$' ./...
 
 foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
 
 foreign-cache: ## client-go's own tests of tools/cache
-	cd conformance && $(GO) run ./upstream
+	cd test/conformance && $(GO) run ./upstream
 
 foreign-packages: ## packages that make or use informers, of client-go and cloud-provider
-	cd conformance && $(TEST) -race -run '^TestPackagesOfOthers$$' ./mixing
+	cd test/conformance && $(TEST) -race -run '^TestPackagesOfOthers$$' ./mixing
 
 foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources (KINFORMER_TAPPED=1: as they decode directly)
-	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '^TestControllerRuntimesOwnTests$$' ./...
+	cd test/conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '^TestControllerRuntimesOwnTests$$' ./...
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
-$(APISERVER): $(shell find e2e/apiserver e2e/cmd -name '*.go' 2>/dev/null) e2e/go.mod
+$(APISERVER): $(shell find test/e2e/apiserver test/e2e/cmd -name '*.go' 2>/dev/null) test/e2e/go.mod
 	@echo "building the embedded API server into $@ (the first build takes six minutes of processor time, later ones seconds)"
-	@mkdir -p $(BIN) && cd e2e && $(GO) build -o $@ ./cmd/apiserver
+	@mkdir -p $(BIN) && cd test/e2e && $(GO) build -o $@ ./cmd/apiserver
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race ./...
+	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race ./...
 
 e2e-smoke: apiserver ## an informer by list, by watch-list and tapped, after kill -9 and a 410
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$' .
-	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$/^list$$' .
+	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$' .
+	cd test/e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '$(SMOKE)/^pods-protobuf$$/^list$$' .
 
 e2e-tapped: apiserver ## these informers, and controller-runtime's, as they decode what the server sends themselves; fails if none does
-	cd e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race .
-	cd conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race \
+	cd test/e2e && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race .
+	cd test/conformance/controllerruntime && KINFORMER_TAPPED=1 KINFORMER_APISERVER=$(APISERVER) $(TEST) -race \
 		-skip '^(TestControllerRuntimesOwnTests|TestMatrix)$$' ./...
 
 e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all combinations of client, encoding, HTTP, gzip and mode
-	cd e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
-	cd conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
+	cd test/e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
+	cd test/conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 
 outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -count=1 -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
+	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -count=1 -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
 
 embedded: ## what informers take, without -race
-	cd e2e && $(TEST) ./resources
+	cd test/e2e && $(TEST) ./resources
 
 controllerruntime: apiserver ## controller-runtime with our informers, against the embedded API server
-	cd conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -skip '^TestControllerRuntimesOwnTests$$' ./...
+	cd test/conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -skip '^TestControllerRuntimesOwnTests$$' ./...
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) ./...
@@ -143,11 +143,11 @@ screenshots: ## take the pictures in docs/pictures, with Chromium
 	cd debug/browser && $(GO) test -count=1 -run '^TestPictures$$' . -pictures $(CURDIR)/docs/pictures
 
 bench: ## side by side with client-go; prints docs/benchmarks/README.md (BENCH_FLAGS=-quick for three minutes)
-	@cd bench && $(GO) run . $(BENCH_FLAGS)
+	@cd test/bench && $(GO) run . $(BENCH_FLAGS)
 
-bench-check: ## fail when a ratio of a quick run is below its floor in bench/floors.txt
+bench-check: ## fail when a ratio of a quick run is below its floor in test/bench/floors.txt
 	@mkdir -p $(BIN)
-	@cd bench && $(GO) run . -quick -check floors.txt > $(BIN)/bench-check.md
+	@cd test/bench && $(GO) run . -quick -check floors.txt > $(BIN)/bench-check.md
 
 # What N, which other targets have, is here if nobody says: nodes.
 NODES = $(if $(filter command environment,$(firstword $(origin N))),$(N),1000)
@@ -158,34 +158,34 @@ CLUSTER_FLAGS ?=
 VIRTUAL ?= 20m
 
 bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
-	@cd bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
+	@cd test/bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
 		-command 'make bench-cluster N=$(NODES) SIDES=$(SIDES) ENCODING=$(ENCODING) SPEED=$(SPEED)$(if $(CLUSTER_FLAGS), CLUSTER_FLAGS="$(CLUSTER_FLAGS)")' $(CLUSTER_FLAGS)
 
 SIDES_OF_ALL := client-go,direct,shared
 bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; runs those without a result in docs/benchmarks/cluster, which it keeps
 	@$(if $(CLUSTER_FLAGS),echo "bench-cluster-all has no CLUSTER_FLAGS: give them to make bench-cluster" >&2; exit 2)
-	@cd bench && run="$(BIN)/cluster -speed $(SPEED) -state $(CURDIR)/docs/benchmarks/cluster -resume" && \
+	@cd test/bench && run="$(BIN)/cluster -speed $(SPEED) -state $(CURDIR)/docs/benchmarks/cluster -resume" && \
 	$$run -n 1000,5000,10000,20000 -sides $(SIDES_OF_ALL) >/dev/null && $$run -n 40000 -sides shared >/dev/null && \
 	$$run -n 1000,10000 -sides $(SIDES_OF_ALL) -encodings json -command 'make bench-cluster-all'
 
 cluster:
-	@mkdir -p $(BIN) && cd bench && $(GO) build -o $(BIN)/cluster ./cluster
+	@mkdir -p $(BIN) && cd test/bench && $(GO) build -o $(BIN)/cluster ./cluster
 
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
-	@cd bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
+	@cd test/bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
 
 KUBERNETES_FLAGS ?=
 
 kubernetes: ## the controllers and the scheduler of Kubernetes, by client-go and by us, through create, roll, failures and restarts on 100 fake nodes; the first build takes minutes (KUBERNETES_FLAGS=-h for more)
-	@GO=$(GO) conformance/kubernetes/build/programs $(BIN)/kubernetes
-	@cd conformance && $(GO) run ./kubernetes -bin $(BIN)/kubernetes $(KUBERNETES_FLAGS)
+	@GO=$(GO) test/conformance/kubernetes/build/programs $(BIN)/kubernetes
+	@cd test/conformance && $(GO) run ./kubernetes -bin $(BIN)/kubernetes $(KUBERNETES_FLAGS)
 
 charts: ## take the figures of README.md over from docs/benchmarks, and draw them, and docs/pictures/demo.txt
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' ./internal/rules -figures.update
-	@cd bench && $(GO) run ./chart $(CURDIR)
+	@cd test/bench && $(GO) run ./chart $(CURDIR)
 
 soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
-	cd e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -vet=off -count=1 -timeout 0 -v -run '^TestNothingLostNothingInvented$$' ./soak \
+	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -vet=off -count=1 -timeout 0 -v -run '^TestNothingLostNothingInvented$$' ./soak \
 		-duration $(DURATION) -seed $(or $(SEED),$(shell date +%s)) -names 300 -pause 4ms $(SOAK_FLAGS)
 
 # A target may fail without an input when its time is over, until Go 1.27 (golang/go#75804): it runs again.
@@ -223,7 +223,7 @@ api: ## the exported names beside those of version BASELINE: in a patch none may
 		echo "no version is tagged yet: nothing to compare with"; exit; fi; \
 	old=$$(mktemp -d) && trap 'rm -rf $$old' EXIT && set -o pipefail && rc=0 && \
 	apidiff="$(GO) tool -modfile=$(CURDIR)/tools/go.mod apidiff -m" && minor=$$($(GO) list -m -f '{{.Version}}' k8s.io/client-go) && \
-	for m in . kinformerprom kinformerotel kinformerclient; do path=$$(cd $$m && $(GO) list -m) && \
+	for m in . adapters/prom adapters/client; do path=$$(cd $$m && $(GO) list -m) && \
 		(cd $$old && rm -f go.* && $(GO) mod init example.com/user && $(GO) get $$path/...@$(BASELINE)) 2>/dev/null && \
 		(cd $$old && $$apidiff -w $$old/names $$path) && gone=$$(cd $$m && $$apidiff -incompatible $$old/names $$path 2>/dev/null) || exit 2; \
 		(cd $$m && $$apidiff $$old/names $$path 2>/dev/null); [ -z "$$gone" ] || rc=1; done; \

@@ -47,8 +47,8 @@
 // shows them as a page. Package factory puts informers behind client-go's factories. Package direct decodes
 // the responses of servers. Package trim has transform functions that make objects smaller. Package audit
 // compares a cache with its server, and repairs it. Package retry adds retries to a process function, and a
-// bound to a queue. The module kinformerprom exports metrics to Prometheus, kinformerotel spans to
-// OpenTelemetry, and kinformerclient reads caches of controller-runtime.
+// bound to a queue. The module adapters/prom exports metrics to Prometheus, and adapters/client reads caches
+// of controller-runtime.
 //
 // # Guarantees
 //

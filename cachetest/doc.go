@@ -68,7 +68,7 @@
 // # Differences from an API server
 //
 // A test compares its responses to lists and watches with those of a real API server, request by
-// request (the nested module e2e, package kit), with and without the watch cache. The following
+// request (the nested module test/e2e, package kit), with and without the watch cache. The following
 // differences make tests short or repeatable:
 //
 //   - Writers ignore the resourceVersion of the object, so there are no

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
 // patience bounds every wait. No wait takes nearly as long, even on a busy machine.

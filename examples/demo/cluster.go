@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/kinformer/cache/e2e/apiserver"
 	"github.com/kinformer/cache/internal/testkit/workload"
+	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
 const (

@@ -25,10 +25,10 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kinformer/cache"
+	kinformerprom "github.com/kinformer/cache/adapters/prom"
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/examples/internal/example"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/kinformerprom"
 )
 
 var address = flag.String("address", "127.0.0.1:0", "listen address; port 0 selects a free port")

@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache"
+	kinformerprom "github.com/kinformer/cache/adapters/prom"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/kinformer"
-	"github.com/kinformer/cache/kinformerprom"
 )
 
 // A program sets up one collector for all of its informers.

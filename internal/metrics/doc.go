@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the metrics of informers and reads them for package kinformerprom, which
+// Package metrics defines the metrics of informers and reads them for module adapters/prom, which
 // exports them. A read uses inspect.Of for each running informer; between reads the package does
 // nothing.
 //

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/kinformer/cache/inspect"
 )
 
 // Series is the set of labels of a value. While the informer runs, each Read returns the same
@@ -30,9 +28,6 @@ const Other = "other"
 
 // newSeries returns a series of alternating names and values.
 func newSeries(pairs ...string) *Series { return (&Series{}).with(pairs...) }
-
-// LabelsOf returns the labels that identify an informer, without ordinal.
-func LabelsOf(i *inspect.Inspection) []Label { return identityOf(i).labels().Labels }
 
 // with returns a series with additional labels.
 func (s *Series) with(pairs ...string) *Series {

@@ -29,7 +29,7 @@ func nameInformers(t *testing.T) func(resource string) clientgo.InformerNameAndR
 	}
 }
 
-// No test here sets a provider for the process: e2e/metrics is a program in which an import does.
+// No test here sets a provider for the process: test/e2e/metrics is a program in which an import does.
 
 // saidOnce checks that one line of the log is about metrics that are missing, names the informer and
 // the function that sets a provider, and contains why.

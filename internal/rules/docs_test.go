@@ -114,7 +114,7 @@ var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "ca
 var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`
 
 // ourFolders are the folders whose paths in Markdown files are relative to the root.
-const ourFolders = "(?:bench|cachetest|cmd|conformance|docs|e2e|examples|internal|testdata)"
+const ourFolders = "(?:adapters|cachetest|cmd|docs|examples|internal|test|testdata|tools)"
 
 // found returns the matches of the expression's group.
 func found(text []byte, expression string) (groups []string) {

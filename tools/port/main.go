@@ -35,7 +35,7 @@ import (
 
 // kubernetes is the prefix of the names of go.mod and go.sum of a module that builds the programs of one release
 // of Kubernetes, which the tree of another minor cannot have.
-const kubernetes = "conformance/kubernetes/build/go."
+const kubernetes = "test/conformance/kubernetes/build/go."
 
 // mostPatches is the maximum number of patches of a port. Differences belong into internal/minor.
 const mostPatches = 5

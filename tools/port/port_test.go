@@ -108,7 +108,7 @@ func TestPins(t *testing.T) {
 	p := port{minor: "v0.36", versions: versions["v0.36"]}
 	for required, want := range map[module.Version]string{
 		{Path: "github.com/kinformer/cache", Version: "v0.37.4"}:              "v0.36.4",
-		{Path: "github.com/kinformer/cache/e2e", Version: "v0.37.0"}:          "v0.36.0",
+		{Path: "github.com/kinformer/cache/test/e2e", Version: "v0.37.0"}:     "v0.36.0",
 		{Path: "k8s.io/apiserver", Version: "v0.37.2"}:                        "v0.36.6",
 		{Path: "k8s.io/utils", Version: "v0.0.0-20260626114624-be93311217bd"}: "",
 		{Path: "k8s.io/klog/v2", Version: "v2.140.0"}:                         "",

@@ -15,14 +15,14 @@
 //
 // # Published modules
 //
-// The root module, and the nested modules kinformerprom, kinformerotel and kinformerclient are published, each with
-// its own tag on the same commit; also e2e, for its command apiserver. The other nested modules are used only in this
+// The root module, and the nested modules adapters/prom and adapters/client are published, each with
+// its own tag on the same commit; also test/e2e, for its command apiserver. The other nested modules are used only in this
 // repository and are never tagged.
 //
 // In this repository a replace directive builds a nested module with the root module beside it. The go
 // command ignores that directive in a module that another one requires, and uses the require line,
 // which must therefore name an existing version: the one that is tagged with it. go run and go install
-// refuse a command in a module with such a directive, so that e2e has it in go.work. The root's tag must
+// refuse a command in a module with such a directive, so that test/e2e has it in go.work. The root's tag must
 // be pushed first: a module proxy that gets a nested module's tag requests the root's, and may cache its
 // absence for a while.
 package main
@@ -63,8 +63,8 @@ type release struct {
 // ours returns the release of this project.
 func ours() *release {
 	return &release{
-		root: "github.com/kinformer/cache", nested: []string{"kinformerprom", "kinformerotel", "kinformerclient", "e2e"},
-		command: "cmd/kinformer-measure", server: "e2e/cmd/apiserver",
+		root: "github.com/kinformer/cache", nested: []string{"adapters/prom", "adapters/client", "test/e2e"},
+		command: "cmd/kinformer-measure", server: "test/e2e/cmd/apiserver",
 		minors: []string{"v0.36"}, port: makePort,
 	}
 }

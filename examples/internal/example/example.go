@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
 // stopTimeout bounds the stop of the embedded server.

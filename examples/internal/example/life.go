@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kinformer/cache/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
 const (

@@ -33,15 +33,15 @@ import (
 var packages = func() map[string]string {
 	all := map[string]string{
 		"corev1": "k8s.io/api/core/v1", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "ctrl": "sigs.k8s.io/controller-runtime",
-		"ctrlcache": "sigs.k8s.io/controller-runtime/pkg/cache", "typedcorev1": "k8s.io/client-go/kubernetes/typed/core/v1",
+		"kinformerprom": ours + "/adapters/prom", "ctrlcache": "sigs.k8s.io/controller-runtime/pkg/cache", "typedcorev1": "k8s.io/client-go/kubernetes/typed/core/v1",
 	}
 	for _, named := range []string{
 		"context", "flag", "fmt", "log", "net/http", "time", "github.com/prometheus/client_golang/prometheus",
 		"k8s.io/apimachinery/pkg/fields", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/runtime",
 		"k8s.io/client-go/dynamic", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/metadata",
 		"k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue", "sigs.k8s.io/controller-runtime/pkg/metrics", ours,
-		ours + "/audit", ours + "/cachetest", ours + "/debug", ours + "/direct", ours + "/e2e/apiserver", ours + "/factory", ours + "/inspect",
-		ours + "/kinformer", ours + "/kinformerprom", ours + "/retry", ours + "/sources", ours + "/view",
+		ours + "/audit", ours + "/cachetest", ours + "/debug", ours + "/direct", ours + "/test/e2e/apiserver", ours + "/factory", ours + "/inspect",
+		ours + "/kinformer", ours + "/retry", ours + "/sources", ours + "/view",
 	} {
 		all[path.Base(named)] = named
 	}
@@ -74,9 +74,9 @@ var given = map[string]string{
 	"urgent":         "workqueue.TypedRateLimitingInterface[string]",
 }
 
-// elsewhere are parts of snippets that this module cannot compile. A copy of the test of the suite,
-// an Example for OpenTelemetry, and tests of the reader for controller-runtime cover them.
-var elsewhere = []string{"impl implementation", "kinformerotel.", "kinformerclient."}
+// elsewhere are parts of snippets that this module cannot compile. A copy of the test of the suite
+// and tests of the reader for controller-runtime cover them.
+var elsewhere = []string{"impl implementation", "kinformerclient."}
 
 // TestSnippets checks that the Go code in README.md and in docs/ compiles. A snippet may have unused
 // variables.

@@ -1,0 +1,267 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/test/bench/internal/blank"
+	"github.com/kinformer/cache/test/bench/internal/measure"
+	"github.com/kinformer/cache/test/bench/internal/world"
+)
+
+var virtualFor = flag.Duration("cluster.virtual", 0,
+	"virtual time for which TestVirtualSoak follows 1,000 nodes; 0 means ten nodes and small tables, for eight minutes")
+
+// virtual is a soak test in virtual time: the changes of a world are decoded like those of informers
+// that decode directly, without HTTP and without waiting.
+type virtual struct {
+	nodes int
+	churn float64
+	lasts time.Duration
+	texts int64 // the limit of the table of texts, in bytes
+	parts int64 // the limit of the table of parts, in bytes; 0: objects share no parts
+	leak  int   // the object of every leak-th change is never released; 0: no leak
+}
+
+const (
+	virtualSamples = 12 // in the last half
+	virtualStep    = 100 * time.Millisecond
+	virtualLog     = 256 // the maximum number of changes of a resource in a step
+	// noise is the variation of the process's buffers and maps, in MiB.
+	noise = 0.2
+	// warm is the age of the world when it is listed, so that its logs are full.
+	warm = time.Minute
+)
+
+// ofTen returns a soak of ten nodes with small tables, which are full before half of its time.
+func (v virtual) ofTen() virtual {
+	v.nodes, v.churn, v.lasts, v.texts = 10, 100, 8*time.Minute, 64<<10
+	v.parts = min(v.parts, 256<<10)
+	return v
+}
+
+// follower has the decoded objects of a world, by resource and serial number, with their rows if they
+// share parts, and the tables that they share.
+type follower struct {
+	forms   *blank.Set
+	texts   *decode.Intern
+	sharing [world.Resources]*decode.Sharing // nil if they share no parts
+	objects [world.Resources]map[uint32]decode.Former
+	next    [world.Resources]uint64 // the number of the next change
+	frame   []byte
+}
+
+func (v virtual) newFollower(forms *blank.Set) *follower {
+	f := &follower{forms: forms, texts: decode.NewIntern(v.texts)}
+	parts := decode.NewParts(v.parts)
+	for r := range f.objects {
+		f.objects[r] = map[uint32]decode.Former{}
+		if v.parts > 0 {
+			f.sharing[r] = decode.NewSharing(parts)
+		}
+	}
+	return f
+}
+
+// take encodes a change as a frame of a watch, decodes the frame, and returns the object.
+func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
+	const length = 4 // the size of the length before a frame
+	f.frame = f.forms.AppendEvent(f.frame[:0], r, c)
+	frame, err := decode.Open(f.frame[length:], decode.Protobuf)
+	require.NoError(t, err)
+	obj := blank.Of(r).New()
+	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem(), decode.Protobuf)
+	require.NoError(t, err)
+	now, options := decode.Former{Object: obj}, decode.Options{Intern: f.texts, Share: f.sharing[r]}
+	if options.Share == nil {
+		err = plan.Protobuf(frame.Object, obj, options)
+	} else {
+		now.Row, err = plan.Update(frame.Object, obj, f.objects[r][c.Object.Serial], options)
+	}
+	require.NoError(t, err)
+	if c.Kind == world.Deleted {
+		delete(f.objects[r], c.Object.Serial)
+	} else {
+		f.objects[r][c.Object.Serial] = now
+	}
+	return obj
+}
+
+// list takes all objects of a world, sorted by owner, as API servers send them.
+func (f *follower) list(t *testing.T, w *world.World) {
+	for _, r := range world.All() {
+		all := w.Shelf(r).Snapshot()
+		slices.SortFunc(all.Objects, func(a, b world.Object) int {
+			return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Serial, b.Serial))
+		})
+		for _, o := range all.Objects {
+			f.take(t, r, &world.Change{Object: o})
+		}
+		f.next[r] = all.Next
+	}
+}
+
+// follow takes all changes since the last call or list, and calls each with every object.
+func (f *follower) follow(t *testing.T, w *world.World, each func(any)) {
+	var changes [virtualLog]world.Change
+	for _, r := range world.All() {
+		n, _, _, err := w.Shelf(r).Read(f.next[r], changes[:])
+		require.NoError(t, err)
+		for i := range changes[:n] {
+			each(f.take(t, r, &changes[i]))
+		}
+		f.next[r] += uint64(n)
+	}
+}
+
+// soaked is the result of a virtual soak, in MiB except for changes.
+type soaked struct {
+	first   float64   // the live heap of objects and tables after the list
+	live    []float64 // the same, sampled in the last half
+	anew    []float64 // the live heap of the same objects at these times, decoded again into new tables
+	tables  float64   // the sum of the tables' limits
+	changes int       // the number of changes
+}
+
+// run follows a world, and checks that it has as many objects as the world at the end.
+func (v virtual) run(t *testing.T) (seen soaked) {
+	w := world.New(world.Config{Nodes: v.nodes, Seed: 1, Churn: v.churn, Log: virtualLog})
+	w.Advance(warm)
+	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: blank.Protobuf})
+	require.NoError(t, err)
+	v.newFollower(forms).list(t, w) // makes the decoders' plans, which base includes
+	base := measure.LiveHeap()
+	f := v.newFollower(forms)
+	f.list(t, w)
+	var kept []any
+	seen.first, seen.tables = mib(measure.LiveHeap()-base), mib(uint64(v.texts+v.parts))
+	for at := virtualStep; at <= v.lasts; at += virtualStep {
+		w.Advance(warm + at)
+		f.follow(t, w, func(obj any) {
+			if seen.changes++; v.leak > 0 && seen.changes%v.leak == 0 {
+				kept = append(kept, obj)
+			}
+		})
+		if at > v.lasts/2 && at%(v.lasts/2/virtualSamples) < virtualStep {
+			v.sample(t, &seen, w, forms, base)
+		}
+	}
+	for _, r := range world.All() {
+		state, _ := w.Shelf(r).State()
+		assert.Len(t, f.objects[r], state.Objects, "%s", r)
+	}
+	runtime.KeepAlive(kept)
+	return seen
+}
+
+func (v virtual) sample(t *testing.T, seen *soaked, w *world.World, forms *blank.Set, base uint64) {
+	live := measure.LiveHeap()
+	f := v.newFollower(forms)
+	f.list(t, w)
+	seen.live = append(seen.live, mib(live-base))
+	seen.anew = append(seen.anew, mib(measure.LiveHeap()-live))
+	runtime.KeepAlive(f)
+}
+
+// verdict reports whether the heap has reached a plateau. It judges the excess of the live heap over
+// that of the same objects decoded again, so that the growth of a cluster is no leak. The excess must
+// not rise by more than two standard errors, or a hundredth of the objects and the noise. Its mean
+// must be at most the limits of the tables and a tenth of the objects: some texts exist twice,
+// because the table evicts entries.
+func (s soaked) verdict() (plateau bool, text string) {
+	beyond, n := make([]float64, len(s.live)), float64(len(s.live))
+	var mean, objects float64
+	for i := range beyond {
+		beyond[i] = s.live[i] - s.anew[i]
+		mean, objects = mean+beyond[i]/n, objects+s.anew[i]/n
+	}
+	slope, uncertain := slopeOf(beyond)
+	plateau = slope*n <= max(2*uncertain*n, objects/100+noise) && mean <= s.tables+objects/10
+	return plateau, fmt.Sprintf("%d changes; live heap %.1f MiB at first, %.1f at the end; in the last half it is %.1f beyond the %.1f of the same objects "+
+		"decoded again (limits of the tables: %.1f), which rises by %+.2f ± %.2f", s.changes, s.first, s.live[len(s.live)-1], mean, objects, s.tables, slope*n, uncertain*n)
+}
+
+// slopeOf returns the slope of three samples or more by least squares, per sample, and its standard error.
+func slopeOf(samples []float64) (slope, uncertain float64) {
+	n := float64(len(samples))
+	middle := (n - 1) / 2
+	var xx, xy, mean, squares float64
+	for i, s := range samples {
+		x := float64(i) - middle
+		xx, xy, mean = xx+x*x, xy+x*s, mean+s/n
+	}
+	slope = xy / xx
+	for i, s := range samples {
+		off := s - mean - slope*(float64(i)-middle)
+		squares += off * off
+	}
+	return slope, math.Sqrt(squares / (n - 2) / xx)
+}
+
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
+
+// virtualSides are the ways to decode directly, with the limits of internal/tap.
+var virtualSides = map[string]virtual{
+	"shared":     {nodes: 1000, churn: 5, texts: 16 << 20, parts: 64 << 20},
+	"texts only": {nodes: 1000, churn: 5, texts: 16 << 20},
+}
+
+// TestVirtualSoak fails if direct decoding leaks memory. "make soak-virtual" runs it longer.
+func TestVirtualSoak(t *testing.T) {
+	for name, v := range virtualSides {
+		t.Run(name, func(t *testing.T) {
+			if v.lasts = *virtualFor; v.lasts == 0 {
+				v = v.ofTen()
+			}
+			plateau, text := v.run(t).verdict()
+			t.Logf("%d nodes for %s in virtual time, pods changing %.0f times as often: %s", v.nodes, v.lasts, v.churn, text)
+			assert.True(t, plateau, "a leak: %s", text)
+		})
+	}
+}
+
+// TestVirtualSoakFindsALeak checks that a leak of one object in a hundred is found.
+func TestVirtualSoakFindsALeak(t *testing.T) {
+	for name, v := range virtualSides {
+		t.Run(name, func(t *testing.T) {
+			v = v.ofTen()
+			v.leak = 100
+			plateau, text := v.run(t).verdict()
+			t.Log(text)
+			assert.False(t, plateau)
+		})
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		plateau bool
+		live    func(i int) float64
+	}{
+		"flat":               {true, func(int) float64 { return 100 }},
+		"falls":              {true, func(i int) float64 { return 110 - float64(i)/4 }},
+		"rises":              {false, func(i int) float64 { return 100 + float64(i)/4 }},
+		"flat, and too much": {false, func(int) float64 { return 131 }},
+	} {
+		s := soaked{tables: 20}
+		for i := range virtualSamples {
+			s.live, s.anew = append(s.live, c.live(i)), append(s.anew, 100)
+		}
+		plateau, text := s.verdict()
+		assert.Equal(t, c.plateau, plateau, "%s: %s", name, text)
+	}
+}

@@ -1,0 +1,358 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package serve is the API server of a world: lists, watches and watch-lists over HTTP. The server
+// is a process of its own, so that its CPU time is not counted as the client's, and injects faults
+// on command. The world of a cluster changes by its plan; a still world changes on command.
+//
+// The schedule is open: a change is made and sent when it is due. If the server or a client is late,
+// no change is skipped and no due time is moved. Objects carry the time when their change was due.
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/test/bench/internal/blank"
+	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/world"
+)
+
+// Role is the role of the server process, for package child.
+const Role = "server"
+
+// Config configures a server.
+type Config struct {
+	MediaType string
+	TLS       bool // with HTTP/2: a client that speaks HTTP/1.1 is refused
+
+	// Nodes, Seed and Churn configure a world.World. Speed divides the timeouts of watches and the
+	// time between bookmarks.
+	Nodes        int
+	Seed         uint64
+	Churn, Speed float64
+
+	// Still serves a world.Still instead, with Objects objects of Of, PerDeployment of them in a
+	// deployment.
+	Still                  bool
+	Of                     world.Resource
+	Objects, PerDeployment int
+}
+
+// Hello is the first answer of a server.
+type Hello struct {
+	URL string
+	CA  []byte // the certificate that clients trust, in PEM
+}
+
+// Notes count the requests for a resource and its changes.
+type Notes struct {
+	// Lists is the number of lists and watch-lists that were begun. Base is the number of the first
+	// change after the last one.
+	Lists int
+	Base  uint64
+	// Open is the number of open watches. Lag is the number of changes that the slowest of them has
+	// not sent yet.
+	Open int
+	Lag  uint64
+	// Changes is the number of changes. State is set by the command pause only.
+	Changes uint64
+	State   world.State
+}
+
+// Lateness is the delay between the time when a change was due and the time when it was sent: P999
+// is the 99.9th percentile, Max the maximum, which both include waiting for slow clients.
+type Lateness struct{ P999, Max time.Duration }
+
+type server struct {
+	config Config
+	world  *world.World
+	still  *world.Still
+	forms  *blank.Set
+	driver *driver
+	http   *httptest.Server
+	door   door
+
+	mu struct {
+		sync.Mutex
+		notes    [world.Resources]Notes
+		watchers map[*watcher]struct{}
+		answers  map[string][]byte       // the recorded answers of a still world
+		late     *hdrhistogram.Histogram // the delays with which changes were sent, in microseconds
+	}
+}
+
+func newServer(c Config) (*server, error) {
+	if c.Speed <= 0 {
+		c.Speed = 1
+	}
+	s := &server{config: c}
+	forms := blank.Config{Seed: c.Seed, MediaType: c.MediaType}
+	if c.Still {
+		s.still = world.NewStill(c.Of, c.Objects, max(1, c.PerDeployment))
+		s.world, forms.Only = s.still.World, &c.Of
+	} else {
+		s.world = world.New(world.Config{Nodes: c.Nodes, Seed: c.Seed, Churn: c.Churn})
+	}
+	forms.Deployments = s.world.Deployments()
+	s.driver = newDriver(s.world)
+	s.mu.watchers, s.mu.answers = map[*watcher]struct{}{}, map[string][]byte{}
+	s.mu.late = hdrhistogram.New(1, 1e9, 2)
+	var err error
+	s.forms, err = blank.NewSet(forms)
+	return s, err
+}
+
+// Serve serves on a free port of the loopback interface and executes these commands until in ends:
+//
+//	resume, pause   let time pass, or stop it; pause returns the Notes with all states
+//	notes           returns the Notes
+//	gone            {resource}: compacts the resource and ends its watches; "" for all resources
+//	shut            true: cuts all connections and refuses new ones; false: accepts connections
+//	late            returns the Lateness since the last late
+//	feed, rewind    change each object of a still world once, or undo that
+func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+	var c Config
+	if err := json.Unmarshal(config, &c); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := newServer(c)
+	if err != nil {
+		return err
+	}
+	s.http = httptest.NewUnstartedServer(s.handler())
+	s.door.Listener, s.http.Listener, s.http.EnableHTTP2 = s.http.Listener, &s.door, c.TLS
+	start := s.http.Start
+	if c.TLS {
+		start = s.http.StartTLS
+	}
+	start()
+	hello := Hello{URL: s.http.URL}
+	if c.TLS {
+		hello.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+	}
+	var running sync.WaitGroup
+	running.Go(func() { s.driver.run(ctx) })
+	err = child.Serve(ctx, in, out, hello, s.commands())
+	cancel()
+	s.end("")
+	s.http.CloseClientConnections()
+	s.http.Close()
+	running.Wait()
+	return err
+}
+
+// door is a listener that can be shut. While shut, it closes each connection that it accepts.
+type door struct {
+	net.Listener
+	shut atomic.Bool
+}
+
+// Accept accepts a connection.
+func (d *door) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil || !d.shut.Load() {
+			return c, err
+		}
+		_ = c.Close() // the client gets the error
+	}
+}
+
+// setShut shuts the door and cuts all connections, like a failing load balancer, or opens the door.
+func (s *server) setShut(shut bool) {
+	s.door.shut.Store(shut)
+	if shut {
+		s.http.CloseClientConnections()
+	}
+}
+
+func (s *server) commands() map[string]child.Command {
+	return map[string]child.Command{
+		"resume": child.Do(func(any) { s.driver.resume() }),
+		"pause":  child.With(func(context.Context, any) (any, error) { return s.paused(), nil }),
+		"notes":  child.With(func(context.Context, any) (any, error) { return s.noted(), nil }),
+		"gone":   child.Do(s.gone),
+		"shut":   child.Do(s.setShut),
+		"late":   child.With(func(context.Context, any) (any, error) { return s.lateness(), nil }),
+		"feed":   child.Do(func(any) { s.still.Feed() }),
+		"rewind": child.Do(func(any) { s.still.Rewind() }),
+	}
+}
+
+// gone makes all versions of a resource too old and ends its watches; "" means all resources.
+func (s *server) gone(resource string) {
+	for _, of := range world.All() {
+		if resource == "" || resource == of.String() {
+			s.world.Shelf(of).Compact()
+		}
+	}
+	s.end(resource)
+}
+
+// end ends the watches of a resource; "" means all resources.
+func (s *server) end(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.mu.watchers {
+		if resource == "" || resource == t.of.String() {
+			t.end()
+			delete(s.mu.watchers, t)
+		}
+	}
+}
+
+func (s *server) note(of world.Resource, what func(*Notes)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	what(&s.mu.notes[of])
+}
+
+// noted returns the Notes of all resources, without the states.
+func (s *server) noted() [world.Resources]Notes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.mu.notes
+	for of := range world.Resources {
+		all[of].Changes = s.world.Shelf(of).Next()
+	}
+	for t := range s.mu.watchers {
+		n := &all[t.of]
+		n.Open++
+		n.Lag = max(n.Lag, n.Changes-min(n.Changes, t.next.Load()))
+	}
+	return all
+}
+
+// paused stops time and returns the Notes of all resources, with the states.
+func (s *server) paused() [world.Resources]Notes {
+	s.driver.pause()
+	notes := s.noted()
+	for of := range world.Resources {
+		notes[of].State, notes[of].Changes = s.world.Shelf(of).State()
+	}
+	return notes
+}
+
+func (s *server) lateness() Lateness {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := Lateness{
+		P999: time.Duration(s.mu.late.ValueAtQuantile(99.9)) * time.Microsecond,
+		Max:  time.Duration(s.mu.late.Max()) * time.Microsecond,
+	}
+	s.mu.late.Reset()
+	return l
+}
+
+// driver advances a world as time passes. A new driver is paused.
+type driver struct {
+	world   *world.World
+	resumed chan struct{}
+
+	mu struct {
+		sync.Mutex // also guards the world, except its shelves
+		runs       bool
+		start      time.Time     // the time of the world's time 0; moves with each pause
+		elapsed    time.Duration // the world's time, while paused
+	}
+}
+
+func newDriver(w *world.World) *driver { return &driver{world: w, resumed: make(chan struct{}, 1)} }
+
+// run drives until the context ends.
+func (d *driver) run(ctx context.Context) {
+	for {
+		select {
+		case <-time.After(d.advance()):
+		case <-d.resumed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// advance executes all actions that are due and returns the time until the next one.
+func (d *driver) advance() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.mu.runs {
+		return time.Hour
+	}
+	return d.advanceLocked()
+}
+
+func (d *driver) advanceLocked() time.Duration {
+	for {
+		next := d.world.Advance(time.Since(d.mu.start))
+		if wait := next - time.Since(d.mu.start); wait > 0 {
+			return wait
+		}
+	}
+}
+
+// resume lets time pass. It does nothing if time passes already.
+func (d *driver) resume() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.runs {
+		return
+	}
+	d.mu.runs, d.mu.start = true, time.Now().Add(-d.mu.elapsed)
+	d.world.Epoch(d.mu.start.UnixNano())
+	select {
+	case d.resumed <- struct{}{}:
+	default: // run has yet to receive the last resume
+	}
+}
+
+// pause executes all actions that are due and stops time.
+func (d *driver) pause() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.runs {
+		d.advanceLocked()
+		d.mu.runs, d.mu.elapsed = false, time.Since(d.mu.start)
+	}
+}
+
+// Config returns a client configuration. If decodes, informers decode directly.
+func (h Hello) Config(decodes bool) *rest.Config {
+	config := &rest.Config{Host: h.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: h.CA}}
+	if decodes {
+		config.Wrap(direct.Transport)
+	}
+	return config
+}
+
+// ListWatch returns the ListWatch of a typed client of a resource.
+func ListWatch(config *rest.Config, of world.Resource, mediaType string) (*clientgo.ListWatch, error) {
+	known := blank.Of(of)
+	version := known.GroupVersion()
+	config.APIPath = known.APIPath()
+	config.ContentConfig = rest.ContentConfig{
+		GroupVersion: &version, NegotiatedSerializer: blank.Codecs.WithoutConversion(), ContentType: mediaType, AcceptContentTypes: mediaType,
+	}
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return clientgo.NewListWatchFromClient(client, known.Name, metav1.NamespaceAll, fields.Everything()), nil
+}
