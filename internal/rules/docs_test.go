@@ -8,10 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -229,7 +231,7 @@ var figureRow = regexp.MustCompile("(?m)^\\| ([^|]+) \\|([^|]+)\\|([^|]+)\\|([^|
 func TestFiguresInReadme(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	measured := benchmarkFigures(t)
+	measured := measuredFigures(t)
 	var count int
 	want := figureRow.ReplaceAllStringFunc(string(readme), func(line string) string {
 		count++
@@ -255,22 +257,78 @@ func TestFiguresInReadme(t *testing.T) {
 	}
 }
 
-// benchmarkFigures returns client-go's median, ours, and the ratio, for each "row: measure".
-func benchmarkFigures(t *testing.T) map[string][3]string {
+// measuredFigures returns client-go's figure, ours, and the ratio, for each "row: measure" of
+// docs/benchmarks: medians of components, and clusters and Kubernetes with direct and ShareParts.
+func measuredFigures(t *testing.T) map[string][3]string {
 	t.Helper()
-	text, err := os.ReadFile("docs/benchmarks/README.md")
-	require.NoError(t, err)
 	figures, row := map[string][3]string{}, ""
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(strings.TrimSpace(line), " | ")
-		if len(cells) != 6 {
-			continue
-		}
-		if name := strings.Trim(cells[0], "|` "); name != "" {
+	for _, cells := range tableRows(t, "docs/benchmarks/README.md", 6) {
+		if name := strings.Trim(cells[0], "` "); name != "" {
 			row = name
 		}
 		median := func(cell string) string { return strings.SplitN(cell, " (", 2)[0] }
-		figures[row+": "+cells[2]] = [3]string{median(cells[3]), median(cells[4]), strings.TrimSuffix(cells[5], " |")}
+		figures[row+": "+cells[2]] = [3]string{median(cells[3]), median(cells[4]), cells[5]}
+	}
+	for _, cells := range tableRows(t, "docs/benchmarks/kubernetes.md", 3) {
+		figures["kubernetes/shared: "+cells[0]] = withRatio(cells[1], cells[2])
+	}
+	maps.Copy(figures, clusterFigures(t))
+	return figures
+}
+
+// clusterFigures returns the figures of docs/benchmarks/cluster.md, with rows such as
+// "cluster/json-10000".
+func clusterFigures(t *testing.T) map[string][3]string {
+	t.Helper()
+	const client, shared = "client-go", "kinformer, decoding directly, sharing"
+	figures, encoding, measures, theirs := map[string][3]string{}, "", []string(nil), []string(nil)
+	for _, cells := range tableRows(t, "docs/benchmarks/cluster.md", 0) {
+		switch heading, isHeading := strings.CutPrefix(cells[0], "## "); {
+		case isHeading:
+			encoding, _, _ = strings.Cut(heading, ",")
+		case cells[0] == "nodes":
+			measures = cells
+		case len(cells) == len(measures) && cells[1] == client:
+			theirs = cells
+		case len(cells) == len(measures) && cells[1] == shared && theirs[0] == cells[0]:
+			for i := 2; i < len(cells); i++ {
+				figures["cluster/"+encoding+"-"+cells[0]+": "+measures[i]] = withRatio(theirs[i], cells[i])
+			}
+		}
 	}
 	return figures
+}
+
+// tableRows returns the cells of the lines of a file. If n is not 0, lines with another number of
+// cells are left out.
+func tableRows(t *testing.T, file string, n int) (rows [][]string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if n == 0 || len(cells) == n {
+			rows = append(rows, cells)
+		}
+	}
+	return rows
+}
+
+// withRatio returns the numbers at the beginning of two cells, and their ratio. Figures without a
+// number have the ratio NaN.
+func withRatio(theirs, ours string) [3]string {
+	number := func(cell string) (string, float64) {
+		word, _, _ := strings.Cut(cell, " ")
+		value, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			value = math.NaN()
+		}
+		return word, value
+	}
+	client, a := number(theirs)
+	shared, b := number(ours)
+	return [3]string{client, shared, fmt.Sprintf("%.3g", a/b)}
 }
