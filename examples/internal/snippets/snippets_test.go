@@ -37,7 +37,7 @@ var packages = func() map[string]string {
 	}
 	for _, named := range []string{
 		"context", "flag", "fmt", "log", "net/http", "time", "github.com/prometheus/client_golang/prometheus",
-		"k8s.io/apimachinery/pkg/fields", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/runtime",
+		"k8s.io/apimachinery/pkg/fields", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/wait",
 		"k8s.io/client-go/dynamic", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes", "k8s.io/client-go/metadata",
 		"k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue", "sigs.k8s.io/controller-runtime/pkg/metrics", ours,
 		ours + "/audit", ours + "/cachetest", ours + "/debug", ours + "/direct", ours + "/test/e2e/apiserver", ours + "/factory", ours + "/inspect",
