@@ -1,0 +1,149 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package draw tests properties with random values.
+//
+// A failed run is a subtest with the name of its seed. KINFORMER_SEED=7 go test -run TestModel makes
+// the run of seed 7 again, and logs each value. If the property is also that of a fuzz target,
+// KINFORMER_SEED=7 go test -run '^$' -fuzz FuzzModel shortens that run with go's fuzzer, and writes
+// the shortest input that fails to testdata/fuzz: go test -run FuzzModel repeats it.
+package draw
+
+import (
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// seed is the seed of the first run of each Check. Repeated reports whether KINFORMER_SEED is set.
+var seed, repeated = func() (uint64, bool) {
+	if n, err := strconv.ParseUint(os.Getenv("KINFORMER_SEED"), 10, 64); err == nil {
+		return n, true
+	}
+	return rand.Uint64(), false
+}()
+
+// T is the test of one run, whose values are drawn from the bytes of its input: once these are used
+// up, each value is the least, and Repeat returns. A T is for one goroutine at a time.
+type T struct {
+	*testing.T
+	input []byte
+}
+
+// Check calls property with 100 random inputs, each in a subtest, until one fails.
+func Check(t *testing.T, property func(*T)) {
+	for i := range uint64(100) {
+		run := func(t *testing.T) { property(&T{t, random(seed + i)}) }
+		if !t.Run(fmt.Sprint("KINFORMER_SEED=", seed+i), run) || repeated {
+			return
+		}
+	}
+}
+
+// Fuzz calls property with the inputs that go's fuzzer chooses, beginning with that of the seed.
+func Fuzz(f *testing.F, property func(*T)) {
+	f.Add([]byte{}) // the fuzzer shortens a failing input of its cache, but none that Add gets
+	if cache := flag.Lookup("test.fuzzcachedir").Value.String(); cache != "" {
+		input := fmt.Appendf(nil, "go test fuzz v1\n[]byte(%q)\n", random(seed))
+		_ = os.MkdirAll(filepath.Join(cache, f.Name()), 0o777)
+		if err := os.WriteFile(filepath.Join(cache, f.Name(), "seed"), input, 0o666); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, input []byte) { property(&T{t, input}) })
+}
+
+// random returns more bytes than a run needs.
+func random(seed uint64) []byte {
+	input := make([]byte, 1<<16)
+	_, _ = rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(make([]byte, 24), seed))).Read(input)
+	return input
+}
+
+// upTo returns a number from 0 to most.
+func (t *T) upTo(most uint64) uint64 {
+	var bytes [8]byte
+	t.input = t.input[copy(bytes[:min(8, bits.Len64(most)/8+1)], t.input):]
+	return binary.LittleEndian.Uint64(bytes[:]) % max(most, most+1)
+}
+
+// Int returns a number from lo to hi: in a quarter of the draws lo or hi, in another quarter a
+// number that is near lo.
+func Int[N ~int | ~int64 | ~uint8 | ~uint64](t *T, lo, hi N) N {
+	most := uint64(hi) - uint64(lo)
+	switch kind := t.upTo(7); {
+	case lo > hi:
+		panic(fmt.Sprintf("no number from %d to %d", lo, hi))
+	case kind == 0:
+		return drawn(t, lo)
+	case kind == 1:
+		return drawn(t, hi)
+	case kind < 4:
+		most >>= t.upTo(uint64(bits.Len64(most)))
+	}
+	return drawn(t, lo+N(t.upTo(most)))
+}
+
+// Of returns one of the values.
+func Of[V any](t *T, values ...V) V { return drawn(t, values[t.upTo(uint64(len(values)-1))]) }
+
+// Bool returns false or true.
+func (t *T) Bool() bool { return drawn(t, t.upTo(1) > 0) }
+
+// Slice returns lo to hi results of one.
+func Slice[V any](t *T, lo, hi int, one func() V) []V {
+	values := make([]V, Int(t, lo, hi))
+	for i := range values {
+		values[i] = one()
+	}
+	return values
+}
+
+// drawn returns value. In a repeated run, it logs the value and its line in the test.
+func drawn[V any](t *T, value V) V {
+	if repeated {
+		_, file, line, _ := runtime.Caller(2)
+		t.Logf("%s:%d draws %v", filepath.Base(file), line, value)
+	}
+	return value
+}
+
+// Repeat calls random steps, on average 31, and the step "" before and after each of them.
+func (t *T) Repeat(steps map[string]func(*T)) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(steps)), func(name string) bool { return name == "" })
+	for {
+		if check := steps[""]; check != nil {
+			check(t)
+		}
+		if t.Failed() || t.upTo(31) == 0 {
+			return
+		}
+		for len(t.input) > 0 && !t.try(steps[Of(t, names...)]) {
+		}
+	}
+}
+
+type skipped struct{}
+
+// Skip ends a step of Repeat, which then calls another one.
+func (t *T) Skip(...any) { panic(skipped{}) }
+
+// try reports whether the step did not skip.
+func (t *T) try(step func(*T)) (done bool) {
+	defer func() {
+		if r := recover(); r != nil && r != any(skipped{}) {
+			panic(r)
+		}
+	}()
+	step(t)
+	return true
+}
