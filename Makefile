@@ -43,9 +43,15 @@ MODELS := ^Test(Model|AnswersAtThresholds)$$
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: apiserver ## client-go's informers beside ours on an embedded API server, as a table, in a minute (DEMO_FLAGS=-keep keeps the page)
-	@cd examples && $(GO) build -o $(BIN)/demo ./demo
-	@$(BIN)/demo -apiserver $(APISERVER) $(DEMO_FLAGS)
+SERVER ?= simulated
+REAL = $(filter real,$(SERVER))
+# Names packages as they are compiled, if a terminal looks.
+WATCHED = $$([ -t 2 ] && echo -v)
+
+demo: $(if $(REAL),apiserver) ## client-go's informers beside ours on a simulated API server, as a table, in a minute (SERVER=real: on the embedded one; DEMO_FLAGS=-keep keeps the page)
+	@echo "building the demo$(if $(REAL),, and its simulated API server) (the first build takes MINUTES of processor time, later ones seconds)" >&2
+	@mkdir -p $(BIN) && cd test/bench && $(GO) build $(WATCHED) -o $(BIN)/demo ./demo
+	@$(BIN)/demo $(if $(REAL),-apiserver $(APISERVER)) $(DEMO_FLAGS)
 
 test: ## what every change has to pass; a red suite does not keep the others from running, and a summary comes at the end
 	@tools/suites $(GATE) $(if $(THEN),+ $(THEN))
@@ -105,7 +111,7 @@ apiserver: $(APISERVER) ## build the embedded API server (the first build takes 
 
 $(APISERVER): $(shell find test/e2e/apiserver test/e2e/cmd -name '*.go' 2>/dev/null) test/e2e/go.mod
 	@echo "building the embedded API server into $@ (the first build takes six minutes of processor time, later ones seconds)"
-	@mkdir -p $(BIN) && cd test/e2e && $(GO) build -o $@ ./cmd/apiserver
+	@mkdir -p $(BIN) && cd test/e2e && $(GO) build $(WATCHED) -o $@ ./cmd/apiserver
 
 e2e: apiserver ## against the embedded API server, which runs as a child without -race
 	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race ./...
@@ -134,6 +140,7 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) ./...
+	cd test/bench && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) -run '^TestDemo$$' ./demo
 	cd examples && $(TEST) -count=1 ./internal/snippets # the go command does not see that documents have changed
 
 browser: ## the pages of package debug in Chromium; skipped without it, but not in CI

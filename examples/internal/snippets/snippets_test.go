@@ -118,15 +118,14 @@ var beside = regexp.MustCompile(`(?m)^\t"github\.com/kinformer/cache/(\w+)"\n`)
 
 // TestWayBack goes back to client-go's package with each example, as docs/migration.md says: the import
 // is replaced, and the imports of packages beside it are deleted. The compiler then only reports uses of
-// these packages, and the document has a row for each of them. The demo, which has several files, has the
-// other names in them.
+// these packages, and the document has a row for each of them.
 func TestWayBack(t *testing.T) {
 	guide, err := os.ReadFile("../../../docs/migration.md")
 	require.NoError(t, err)
 	examples, err := filepath.Glob("../../*/main.go")
 	require.NoError(t, err)
 	imports, used := newImporter(t, "../../..."), 0
-	for _, example := range slices.DeleteFunc(examples, func(path string) bool { return strings.Contains(path, "/demo/") }) {
+	for _, example := range examples {
 		text, err := os.ReadFile(example)
 		require.NoError(t, err)
 		var reported []string // the names that the compiler does not find

@@ -70,6 +70,14 @@ func marked(pod *corev1.Pod) *corev1.Pod {
 
 var nodeName = "node-" + mark(node, 0) + ".eu-central-1.compute.internal"
 
+// LeaseNamespace is the namespace of all leases.
+const LeaseNamespace = "kube-node-lease"
+
+// LeaseName returns the name of a node, which is that of its lease, too.
+func LeaseName(number uint32) string {
+	return strings.Replace(nodeName, mark(node, 0), fmt.Sprintf("%0*d", widths[node], number), 1)
+}
+
 func markTimes(pod *corev1.Pod) {
 	made, now := metav1.NewTime(timeMark(created)), metav1.NewTime(timeMark(changed))
 	pod.CreationTimestamp, pod.Status.StartTime = made, &made

@@ -34,8 +34,9 @@ type Config struct {
 	Deployments int
 	Seed        uint64
 	MediaType   string
-	// Only is the resource of a still world, whose pods have two shapes; nil means all resources.
-	Only *world.Resource
+	// Only are the resources of a still or idle world, whose pods have two shapes; nil means all
+	// resources.
+	Only []world.Resource
 }
 
 // Set has the forms of all resources. Its methods may be called concurrently.
@@ -80,7 +81,7 @@ var shapesOf = [world.Resources]int{
 
 func (c Config) resources() []world.Resource {
 	if c.Only != nil {
-		return []world.Resource{*c.Only}
+		return c.Only
 	}
 	return world.All()
 }

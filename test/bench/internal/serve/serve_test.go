@@ -28,6 +28,7 @@ import (
 // rig is a server in this process, and a client for its leases.
 type rig struct {
 	t       *testing.T
+	hello   Hello
 	leases  *rest.RESTClient
 	in      *json.Encoder
 	answers *json.Decoder
@@ -43,21 +44,20 @@ func newRig(t *testing.T, c Config) *rig {
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(context.Background(), config, in, out) }()
 	r := &rig{t: t, in: json.NewEncoder(commands), answers: json.NewDecoder(answers)}
-	var hello Hello
-	r.answer(&hello)
-	r.leases, err = rest.RESTClientFor(&rest.Config{
-		Host: hello.URL, QPS: -1, APIPath: "/apis", TLSClientConfig: rest.TLSClientConfig{CAData: hello.CA},
-		ContentConfig: rest.ContentConfig{
-			ContentType: c.MediaType, AcceptContentTypes: c.MediaType,
-			GroupVersion: &coordinationv1.SchemeGroupVersion, NegotiatedSerializer: blank.Codecs.WithoutConversion(),
-		},
-	})
-	require.NoError(t, err)
+	r.answer(&r.hello)
+	r.connect(c.MediaType)
 	t.Cleanup(func() {
 		assert.NoError(t, commands.Close())
 		assert.NoError(t, <-ended)
 	})
 	return r
+}
+
+// connect makes the client.
+func (r *rig) connect(mediaType string) {
+	var err error
+	r.leases, err = Client(r.hello.Config(false), world.Leases, mediaType)
+	require.NoError(r.t, err)
 }
 
 func (r *rig) answer(result any) {
@@ -174,6 +174,36 @@ func TestAFeedIsTheSameAgain(t *testing.T) {
 	}
 }
 
+// TestAnIdleWorld checks that clients of both encodings get the same leases and the changes on command,
+// and that a watch of one name gets no other lease.
+func TestAnIdleWorld(t *testing.T) {
+	began := time.Now()
+	r := newRig(t, Config{Idle: true, TLS: true, Objects: 40, Nodes: 3})
+	for _, mediaType := range []string{blank.JSON, blank.Protobuf} {
+		r.connect(mediaType)
+		all, err := r.list()
+		require.NoError(t, err)
+		require.Len(t, all.Items, 3)
+		for i, lease := range all.Items {
+			assert.Equal(t, blank.LeaseNamespace+"/"+blank.LeaseName(uint32(i)), lease.Namespace+"/"+lease.Name)
+		}
+		only := r.watch(metav1.ListOptions{
+			SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			FieldSelector: "metadata.name=" + blank.LeaseName(2),
+		}).ResultChan()
+		assert.Equal(t, blank.LeaseName(2), (<-only).Object.(*coordinationv1.Lease).Name)
+		assert.Equal(t, watch.Bookmark, (<-only).Type)
+		var other, version string
+		r.do("touch", Touched{world.Leases, 1}, &other)
+		r.do("touch", Touched{world.Leases, 2}, &version)
+		assert.Less(t, other, version)
+		changed := (<-only).Object.(*coordinationv1.Lease)
+		assert.Equal(t, blank.LeaseName(2), changed.Name)
+		assert.Equal(t, version, changed.ResourceVersion)
+		assert.WithinRange(t, changed.Spec.RenewTime.Time, began.Add(-time.Second), time.Now().Add(time.Second))
+	}
+}
+
 // meddler is a response that calls do at each flush.
 type meddler struct {
 	*httptest.ResponseRecorder
@@ -192,7 +222,7 @@ func TestNothingIsSentAfterACompaction(t *testing.T) {
 			shelf := s.world.Shelf(world.Leases)
 			path := fmt.Sprintf("/?watch=true&timeoutSeconds=%d&resourceVersion=%d", timeout, shelf.Snapshot().Version)
 			sent, next := httptest.NewRecorder(), time.Duration(0)
-			w := &watcher{server: s, of: world.Leases, w: &meddler{sent, func() {
+			w := &watcher{server: s, forms: s.forms[blank.Protobuf], of: world.Leases, w: &meddler{sent, func() {
 				if next == 0 {
 					shelf.Compact()
 					next = s.world.Advance(time.Minute)

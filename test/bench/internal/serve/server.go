@@ -3,7 +3,7 @@
 
 // Package serve is the API server of a world: lists, watches and watch-lists over HTTP. The server
 // is a process of its own, so that its CPU time is not counted as the client's, and injects faults
-// on command. The world of a cluster changes by its plan; a still world changes on command.
+// on command. The world of a cluster changes by its plan; a still world and an idle one change on command.
 //
 // The schedule is open: a change is made and sent when it is due. If the server or a client is late,
 // no change is skipped and no due time is moved. Objects carry the time when their change was due.
@@ -38,8 +38,8 @@ const Role = "server"
 
 // Config configures a server.
 type Config struct {
-	MediaType string
-	TLS       bool // with HTTP/2: a client that speaks HTTP/1.1 is refused
+	MediaType string // empty means JSON or protobuf, whichever a client accepts; not of a still world
+	TLS       bool   // with HTTP/2: a client that speaks HTTP/1.1 is refused
 
 	// Nodes, Seed and Churn configure a world.World. Speed divides the timeouts of watches and the
 	// time between bookmarks.
@@ -52,6 +52,15 @@ type Config struct {
 	Still                  bool
 	Of                     world.Resource
 	Objects, PerDeployment int
+
+	// Idle serves a world.NewIdle instead, of Objects pods and of the leases of Nodes.
+	Idle bool
+}
+
+// Touched names an object of an idle world by its resource and number.
+type Touched struct {
+	Of     world.Resource
+	Number int32
 }
 
 // Hello is the first answer of a server.
@@ -83,7 +92,7 @@ type server struct {
 	config Config
 	world  *world.World
 	still  *world.Still
-	forms  *blank.Set
+	forms  map[string]*blank.Set // by media type
 	driver *driver
 	http   *httptest.Server
 	door   door
@@ -101,21 +110,32 @@ func newServer(c Config) (*server, error) {
 	if c.Speed <= 0 {
 		c.Speed = 1
 	}
-	s := &server{config: c}
-	forms := blank.Config{Seed: c.Seed, MediaType: c.MediaType}
-	if c.Still {
+	s := &server{config: c, forms: map[string]*blank.Set{}}
+	var only []world.Resource
+	switch {
+	case c.Still:
 		s.still = world.NewStill(c.Of, c.Objects, max(1, c.PerDeployment))
-		s.world, forms.Only = s.still.World, &c.Of
-	} else {
+		s.world, only = s.still.World, []world.Resource{c.Of}
+	case c.Idle:
+		s.world, only = world.NewIdle(c.Objects, c.Nodes), []world.Resource{world.Pods, world.Leases}
+	default:
 		s.world = world.New(world.Config{Nodes: c.Nodes, Seed: c.Seed, Churn: c.Churn})
 	}
-	forms.Deployments = s.world.Deployments()
 	s.driver = newDriver(s.world)
 	s.mu.watchers, s.mu.answers = map[*watcher]struct{}{}, map[string][]byte{}
 	s.mu.late = hdrhistogram.New(1, 1e9, 2)
-	var err error
-	s.forms, err = blank.NewSet(forms)
-	return s, err
+	mediaTypes := []string{c.MediaType}
+	if c.MediaType == "" {
+		mediaTypes = []string{blank.JSON, blank.Protobuf}
+	}
+	for _, mediaType := range mediaTypes {
+		set, err := blank.NewSet(blank.Config{Deployments: s.world.Deployments(), Seed: c.Seed, MediaType: mediaType, Only: only})
+		if err != nil {
+			return nil, err
+		}
+		s.forms[mediaType] = set
+	}
+	return s, nil
 }
 
 // Serve serves on a free port of the loopback interface and executes these commands until in ends:
@@ -126,6 +146,7 @@ func newServer(c Config) (*server, error) {
 //	shut            true: cuts all connections and refuses new ones; false: accepts connections
 //	late            returns the Lateness since the last late
 //	feed, rewind    change each object of a still world once, or undo that
+//	touch           Touched: changes an object of an idle world; returns its version
 func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
 	var c Config
 	if err := json.Unmarshal(config, &c); err != nil {
@@ -194,7 +215,14 @@ func (s *server) commands() map[string]child.Command {
 		"late":   child.With(func(context.Context, any) (any, error) { return s.lateness(), nil }),
 		"feed":   child.Do(func(any) { s.still.Feed() }),
 		"rewind": child.Do(func(any) { s.still.Rewind() }),
+		"touch":  child.With(func(_ context.Context, t Touched) (any, error) { return s.touch(t), nil }),
 	}
+}
+
+// touch changes an object of an idle world, and returns the version.
+func (s *server) touch(t Touched) string {
+	s.world.Epoch(time.Now().UnixNano())
+	return world.FormatVersion(s.world.Touch(t.Of, t.Number))
 }
 
 // gone makes all versions of a resource too old and ends its watches; "" means all resources.
@@ -342,17 +370,22 @@ func (h Hello) Config(decodes bool) *rest.Config {
 	return config
 }
 
-// ListWatch returns the ListWatch of a typed client of a resource.
-func ListWatch(config *rest.Config, of world.Resource, mediaType string) (*clientgo.ListWatch, error) {
+// Client returns a typed client of a resource.
+func Client(config *rest.Config, of world.Resource, mediaType string) (*rest.RESTClient, error) {
 	known := blank.Of(of)
 	version := known.GroupVersion()
 	config.APIPath = known.APIPath()
 	config.ContentConfig = rest.ContentConfig{
 		GroupVersion: &version, NegotiatedSerializer: blank.Codecs.WithoutConversion(), ContentType: mediaType, AcceptContentTypes: mediaType,
 	}
-	client, err := rest.RESTClientFor(config)
+	return rest.RESTClientFor(config)
+}
+
+// ListWatch returns the ListWatch of a typed client of a resource.
+func ListWatch(config *rest.Config, of world.Resource, mediaType string) (*clientgo.ListWatch, error) {
+	client, err := Client(config, of, mediaType)
 	if err != nil {
 		return nil, err
 	}
-	return clientgo.NewListWatchFromClient(client, known.Name, metav1.NamespaceAll, fields.Everything()), nil
+	return clientgo.NewListWatchFromClient(client, of.String(), metav1.NamespaceAll, fields.Everything()), nil
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,34 +29,50 @@ const (
 const bookmarkPeriod = time.Minute
 
 // handler answers requests for all resources. It ignores all options except watch,
-// sendInitialEvents, resourceVersion and timeoutSeconds: lists are complete, as from the watch cache
-// of an API server.
+// sendInitialEvents, resourceVersion, timeoutSeconds and, for leases, a field selector of one name:
+// lists are complete, as from the watch cache of an API server.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for of := range world.Resources {
 		mux.HandleFunc("GET "+blank.Of(of).Path(), func(w http.ResponseWriter, r *http.Request) {
-			watch := r.URL.Query().Get("watch")
+			query := r.URL.Query()
+			watch := query.Get("watch")
 			if s.config.TLS && r.ProtoMajor != 2 {
 				http.Error(w, "HTTP/2 only", http.StatusHTTPVersionNotSupported)
 				return
 			}
-			t := &watcher{server: s, of: of, w: w}
+			mediaType := s.mediaType(r.Header.Get("Accept"))
+			t := &watcher{server: s, of: of, w: w, forms: s.forms[mediaType]}
+			t.name, _ = strings.CutPrefix(query.Get("fieldSelector"), "metadata.name=")
 			if watch == "" || watch == "false" {
-				w.Header().Set("Content-Type", s.config.MediaType)
+				w.Header().Set("Content-Type", mediaType)
 				_ = t.whole("list", t.list) // the client gets the error
 				return
 			}
-			w.Header().Set("Content-Type", s.config.MediaType+";stream=watch")
+			w.Header().Set("Content-Type", mediaType+";stream=watch")
 			_ = t.watch(r)
 		})
 	}
 	return mux
 }
 
+// mediaType returns the media type of an answer.
+func (s *server) mediaType(accept string) string {
+	switch {
+	case s.config.MediaType != "":
+		return s.config.MediaType
+	case strings.Contains(accept, blank.Protobuf):
+		return blank.Protobuf
+	}
+	return blank.JSON
+}
+
 // watcher is a watch, or a list.
 type watcher struct {
 	server *server
+	forms  *blank.Set
 	of     world.Resource
+	name   string // of the only lease to be sent; empty sends all objects
 	w      http.ResponseWriter
 	buffer []byte
 	next   atomic.Uint64      // the number of the next change to be sent
@@ -63,11 +81,19 @@ type watcher struct {
 	compacted uint64 // the shelf's Compacted when the watch began
 }
 
-// snapshot returns the full list to be sent, and counts it.
+// snapshot returns the list to be sent, and counts it.
 func (t *watcher) snapshot() world.Snapshot {
 	snapshot := t.server.world.Shelf(t.of).Snapshot()
 	t.server.note(t.of, func(n *Notes) { n.Lists, n.Base = n.Lists+1, snapshot.Next })
+	if t.name != "" {
+		snapshot.Objects = slices.DeleteFunc(snapshot.Objects, func(o world.Object) bool { return !t.selects(&o) })
+	}
 	return snapshot
+}
+
+// selects reports whether an object is to be sent.
+func (t *watcher) selects(o *world.Object) bool {
+	return t.name == "" || t.of != world.Leases || t.name == blank.LeaseName(o.Node)
 }
 
 // whole sends the bytes that fill appends. For a still world, it records them under the name what
@@ -98,7 +124,7 @@ func (t *watcher) whole(what string, fill func() error) error {
 // list appends a list.
 func (t *watcher) list() (err error) {
 	snapshot := t.snapshot()
-	t.buffer, err = t.server.forms.List(t.of, snapshot.Objects, snapshot.Version)
+	t.buffer, err = t.forms.List(t.of, snapshot.Objects, snapshot.Version)
 	return err
 }
 
@@ -146,7 +172,7 @@ func (t *watcher) begin(initial bool, from string) error {
 		next, err := shelf.Since(version)
 		if err != nil {
 			var failed error
-			t.buffer, failed = t.server.forms.AppendGone(t.buffer)
+			t.buffer, failed = t.forms.AppendGone(t.buffer)
 			return errors.Join(err, failed, t.flush())
 		}
 		t.next.Store(next)
@@ -157,12 +183,12 @@ func (t *watcher) begin(initial bool, from string) error {
 // initial appends all objects, and the bookmark after them.
 func (t *watcher) initial(snapshot world.Snapshot) (err error) {
 	for i := range snapshot.Objects {
-		t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &world.Change{Object: snapshot.Objects[i]})
+		t.buffer = t.forms.AppendEvent(t.buffer, t.of, &world.Change{Object: snapshot.Objects[i]})
 		if err := t.writeFull(); err != nil {
 			return err
 		}
 	}
-	t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, snapshot.Version, true)
+	t.buffer, err = t.forms.AppendBookmark(t.buffer, t.of, snapshot.Version, true)
 	return err
 }
 
@@ -193,7 +219,7 @@ func (t *watcher) follow(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-bookmarks.C:
-			if t.buffer, err = t.server.forms.AppendBookmark(t.buffer, t.of, version, false); err == nil {
+			if t.buffer, err = t.forms.AppendBookmark(t.buffer, t.of, version, false); err == nil {
 				err = t.flush()
 			}
 		case <-ctx.Done():
@@ -215,7 +241,9 @@ func (t *watcher) send(changes []world.Change) error {
 	t.server.mu.Unlock()
 	err := t.whole(fmt.Sprintf("changes %d, %d", t.next.Load(), len(changes)), func() error {
 		for i := range changes {
-			t.buffer = t.server.forms.AppendEvent(t.buffer, t.of, &changes[i])
+			if t.selects(&changes[i].Object) {
+				t.buffer = t.forms.AppendEvent(t.buffer, t.of, &changes[i])
+			}
 		}
 		return nil
 	})

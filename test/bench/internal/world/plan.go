@@ -13,7 +13,8 @@
 //	lists and watches, in other goroutines
 //
 // An [Object] is a few numbers, from which package blank derives its bytes: a cluster of 10,000
-// nodes takes about ten megabytes. A [Still] world is for measurements of one informer.
+// nodes takes about ten megabytes. A [Still] world is for measurements of one informer, and a world of
+// [NewIdle] for a demo.
 package world
 
 import (
@@ -247,13 +248,37 @@ type Still struct {
 
 // NewStill makes a still world of n objects. Pods are ready, perDeployment of them in a deployment.
 func NewStill(of Resource, n, perDeployment int) *Still {
-	s := &Still{World: &World{}, of: of}
-	s.versions.Store(FirstVersion)
+	s := &Still{World: unplanned(n, n, perDeployment), of: of}
+	s.stock(of, n, perDeployment)
+	s.first = slices.Clone(s.shelves[of].mu.slots)
+	s.unseen()
+	return s
+}
+
+// NewIdle makes a world of pods and leases that changes only by Touch. The number of an object is its
+// position in the first Snapshot.
+func NewIdle(pods, leases int) *World {
+	w := unplanned(logged, pods, PodsPerDeployment)
+	w.stock(Pods, pods, PodsPerDeployment)
+	w.stock(Leases, leases, PodsPerDeployment)
+	w.unseen()
+	return w
+}
+
+// unplanned makes a world without objects and without a plan.
+func unplanned(log, objects, perDeployment int) *World {
+	w := &World{}
+	w.versions.Store(FirstVersion)
 	for r := range Resources {
-		s.shelves[r] = newShelf(r, n, &s.versions)
+		w.shelves[r] = newShelf(r, log, &w.versions)
 	}
-	s.plan = plan{world: s.World, deployments: make([]deployment, (n+perDeployment-1)/perDeployment)}
-	s.plan.after(time.Duration(1<<62), func() {})
+	w.plan = plan{world: w, deployments: make([]deployment, (objects+perDeployment-1)/perDeployment)}
+	w.plan.after(time.Duration(1<<62), func() {})
+	return w
+}
+
+// stock adds n objects of a resource.
+func (w *World) stock(of Resource, n, perDeployment int) {
 	for i := range n {
 		o := Object{Owner: uint32(i / perDeployment), Node: uint32(i / PodsPerNode), Revision: 1}
 		if of == Pods {
@@ -261,11 +286,15 @@ func NewStill(of Resource, n, perDeployment int) *Still {
 		} else {
 			o.Node = uint32(i) // is part of the name
 		}
-		s.plan.put(of, o)
+		w.plan.put(of, o)
 	}
-	s.first = slices.Clone(s.shelves[of].mu.slots)
-	s.unseen()
-	return s
+}
+
+// Touch changes only the version and the times of an object, by its number, and returns the version.
+func (w *World) Touch(of Resource, number int32) (version uint64) {
+	w.plan.touch(of, number)
+	w.shelves[of].announce()
+	return w.shelves[of].at(number).Version
 }
 
 // Rewind restores the world that NewStill returned.

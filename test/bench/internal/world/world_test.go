@@ -123,3 +123,23 @@ func TestStillWorldsBeginAnew(t *testing.T) {
 	again, _ = s.State()
 	assert.Equal(t, fed, again)
 }
+
+// TestIdleWorldsChangeByTouch checks that Touch changes the object with that number, and no other.
+func TestIdleWorldsChangeByTouch(t *testing.T) {
+	w := NewIdle(70, 3)
+	assert.Equal(t, 3, w.Deployments())
+	pods := w.Shelf(Pods)
+	before := pods.Snapshot()
+	assert.Len(t, before.Objects, 70)
+	assert.Len(t, w.Shelf(Leases).Snapshot().Objects, 3)
+	_, changed, _, err := pods.Read(before.Next, nil)
+	require.NoError(t, err)
+	version := w.Touch(Pods, 41)
+	<-changed
+	after := pods.Snapshot()
+	assert.Equal(t, version, after.Version)
+	before.Objects[41].Changes, before.Objects[41].Version = 1, version
+	assert.Equal(t, before.Objects, after.Objects)
+	_, err = pods.Since(before.Version - 1)
+	assert.ErrorIs(t, err, ErrGone)
+}

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"github.com/kinformer/cache/test/bench/internal/blank"
+	"github.com/kinformer/cache/test/bench/internal/child"
 )
 
 // row is a line of the table: a cost of each side.
@@ -55,7 +57,7 @@ func ratio(theirs, ours float64) string {
 type comparison struct {
 	cluster  *cluster
 	config   config
-	children []*child
+	children []*child.Process
 	figures  map[string][]float64 // of each side, by row
 	out      io.Writer
 }
@@ -94,11 +96,11 @@ func (c *comparison) print(title string) {
 // run measures processes that request JSON, and then processes that request protobuf.
 func (c *comparison) run(ctx context.Context, o options) error {
 	defer c.stop()
-	if err := c.updates(ctx, "JSON", runtime.ContentTypeJSON, o.duration); err != nil {
+	if err := c.updates(ctx, "JSON", blank.JSON, o.duration); err != nil {
 		return err
 	}
 	c.stop()
-	if err := c.updates(ctx, "protobuf", runtime.ContentTypeProtobuf, o.duration); err != nil {
+	if err := c.updates(ctx, "protobuf", blank.Protobuf, o.duration); err != nil {
 		return err
 	}
 	return c.outage(ctx, o.outage)
@@ -106,19 +108,18 @@ func (c *comparison) run(ctx context.Context, o options) error {
 
 // stop ends the children.
 func (c *comparison) stop() {
-	for _, child := range c.children {
-		_ = child.process.Process.Kill() // the process may have ended
-		_ = child.process.Wait()
+	for _, process := range c.children {
+		_ = process.Stop() // after an interrupt, it was killed
 	}
 	c.children = nil
 }
 
-// ask sends a command to all children at once and returns their reports.
-func (c *comparison) ask(do command) ([]report, error) {
+// ask has all children execute a command at once and returns their reports.
+func (c *comparison) ask(ctx context.Context, do string, with any) ([]report, error) {
 	reports, errs := make([]report, len(c.children)), make([]error, len(c.children))
 	var asked sync.WaitGroup
-	for i, child := range c.children {
-		asked.Go(func() { reports[i], errs[i] = child.ask(do) })
+	for i, process := range c.children {
+		asked.Go(func() { errs[i] = process.Call(ctx, do, with, &reports[i]) })
 	}
 	asked.Wait()
 	return reports, errors.Join(errs...)
@@ -130,17 +131,17 @@ func (c *comparison) current(ctx context.Context) ([]report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(command{Current: versions})
+	return c.ask(ctx, "current", versions)
 }
 
 // updates starts processes and measures the cost of an update.
-func (c *comparison) updates(ctx context.Context, encoding, contentType string, d time.Duration) error {
-	c.config.ContentType = contentType
+func (c *comparison) updates(ctx context.Context, encoding, mediaType string, d time.Duration) error {
+	c.config.MediaType = mediaType
 	if err := c.start(ctx, encoding); err != nil {
 		return err
 	}
 	c.say("updating pods for %s; one handler takes %s for each change and gets behind", d, slowness)
-	if _, err := c.ask(command{Collect: true}); err != nil { // else garbage of the start is collected during the measurement
+	if _, err := c.ask(ctx, "collect", nil); err != nil { // else garbage of the start is collected during the measurement
 		return err
 	}
 	before, err := c.current(ctx)
@@ -154,7 +155,7 @@ func (c *comparison) updates(ctx context.Context, encoding, contentType string, 
 	if err != nil {
 		return err
 	}
-	collected, err := c.ask(command{Collect: true})
+	collected, err := c.ask(ctx, "collect", nil)
 	if err != nil {
 		return err
 	}
@@ -171,13 +172,13 @@ func (c *comparison) start(ctx context.Context, encoding string) error {
 	var took [len(sides)]float64
 	for c.config.Side = range sides {
 		began := time.Now()
-		child, err := startChild(ctx, c.config)
+		process, err := child.Start(ctx, clientRole, c.config, nil, os.Stderr)
 		if err != nil {
 			return err
 		}
-		c.children = append(c.children, child)
-		synced, err := child.ask(command{})
-		if err != nil {
+		c.children = append(c.children, process)
+		var synced report
+		if err := process.Call(ctx, "synced", nil, &synced); err != nil {
 			return err
 		}
 		took[c.config.Side] = synced.At.Sub(began).Seconds()
@@ -186,17 +187,16 @@ func (c *comparison) start(ctx context.Context, encoding string) error {
 	return nil
 }
 
-// outage kills the server and restarts it. The server then has no history, so all informers have to
+// outage cuts off the server and restores it. The server then has no history, so all informers have to
 // list again.
 func (c *comparison) outage(ctx context.Context, away time.Duration) error {
-	c.say("killing the server; it comes back after %s with the same data, but no history", away)
+	c.say("cutting off the server for %s; it comes back with its objects, but no history (client-go takes up to half a minute)", away)
 	defer c.cluster.startChanging(ctx)()
-	_, err := c.ask(command{Read: true})
-	_, err2 := c.cluster.server.Compact(ctx)
-	err3 := c.cluster.server.Kill()
+	_, err := c.ask(ctx, "read", nil)
+	err2 := c.cluster.cut(ctx)
 	sleep(ctx, away)
-	err4 := c.cluster.server.Restart(context.WithoutCancel(ctx)) // even after an error: the check needs the server
-	if err := errors.Join(err, err2, err3, err4); err != nil {
+	err3 := c.cluster.restore(ctx) // even after an error: the check needs the server
+	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
 	back := time.Now()

@@ -20,13 +20,24 @@ import (
 
 // TestMain is also the main function of the child processes, because the demo starts its own binary.
 func TestMain(m *testing.M) {
-	if encoded := os.Getenv(childVariable); encoded != "" {
-		os.Exit(childMain(encoded))
-	}
+	childMain()
 	os.Exit(m.Run())
 }
 
+// TestDemo runs a short demo with the simulated server and, if KINFORMER_APISERVER names its binary, with
+// the embedded one.
 func TestDemo(t *testing.T) {
+	t.Run("simulated", func(t *testing.T) { testDemo(t, "", "a simulated API server") })
+	t.Run("embedded", func(t *testing.T) {
+		binary := os.Getenv("KINFORMER_APISERVER")
+		if binary == "" {
+			t.Skip("KINFORMER_APISERVER is not set")
+		}
+		testDemo(t, binary, "an API server of k8s.io/apiserver")
+	})
+}
+
+func testDemo(t *testing.T, apiserver, begins string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out, page := &bytes.Buffer{}, ""
 	look := func(said string) {
@@ -38,12 +49,13 @@ func TestDemo(t *testing.T) {
 		require.NoError(t, response.Body.Close())
 		page = string(body)
 	}
-	short := options{pods: 30, duration: 100 * time.Millisecond, outage: time.Millisecond, keep: true}
+	short := options{apiserver: apiserver, pods: 30, duration: 100 * time.Millisecond, outage: time.Millisecond, keep: true}
 	require.NoError(t, run(ctx, short, &firstWrite{to: out, word: "until an interrupt", then: look}))
 	for _, r := range rows {
 		figure := `\d[\d.]* ` + r.unit
 		assert.Regexp(t, `(?m)^`+r.label+` +`+figure+` +`+figure+` +>?[\d.]+x +`+figure+` +>?[\d.]+x$`, out.String())
 	}
+	assert.True(t, strings.HasPrefix(out.String(), begins), "the first line names the server")
 	assert.Contains(t, out.String(), "self-check passed: the cache equals a fresh LIST of 30 objects\n")
 	assert.Contains(t, page, "pods.v1")
 }

@@ -1,12 +1,12 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo compares the cost of client-go's informers and of this library's, with the pods of an embedded
-// API server.
+// Demo compares the cost of client-go's informers and of this library's, with the pods of a simulated
+// API server, or of an embedded one of k8s.io/apiserver and etcd.
 //
 // Three processes follow the same server: with client-go's informers, with informers of this
 // library that decode directly, and with informers that also share equal parts. The
-// processes do nothing else. The demo updates pods, kills the server, and restarts it without its
+// processes do nothing else. The demo updates pods, and cuts off the server, which comes back without its
 // history, so that the informers list again. The table at the end shows the cost. The page of package
 // debug shows the informers of the demo itself, whose cache is compared with a fresh LIST.
 //
@@ -34,6 +34,9 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/debug"
+	"github.com/kinformer/cache/test/bench/internal/blank"
+	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/serve"
 )
 
 // patience bounds the wait for the cache, even on a busy machine.
@@ -49,13 +52,11 @@ type options struct {
 }
 
 func main() {
-	if encoded := os.Getenv(childVariable); encoded != "" {
-		os.Exit(childMain(encoded))
-	}
+	childMain()
 	var o options
-	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty builds it first, which takes minutes once")
-	flag.IntVar(&o.pods, "pods", 5000, "number of pods to create, at least 1")
-	flag.DurationVar(&o.duration, "duration", 8*time.Second, "duration of the updates, in each of two encodings")
+	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty simulates a server")
+	flag.IntVar(&o.pods, "pods", 5000, "number of pods, at least 1")
+	flag.DurationVar(&o.duration, "duration", 6*time.Second, "duration of the updates, in each of two encodings")
 	flag.DurationVar(&o.outage, "outage", 5*time.Second, "duration of the outage")
 	flag.BoolVar(&o.keep, "keep", false, "keep the page, and update pods, until an interrupt")
 	flag.Parse()
@@ -68,9 +69,24 @@ func main() {
 	}
 }
 
+// childMain does not return if this process is a child of the demo, whose role it then has.
+func childMain() {
+	is, err := child.Main(context.Background(), map[string]func(context.Context, []byte, io.Reader, io.Writer) error{
+		serve.Role: serveSimulated, clientRole: serveClient,
+	})
+	if !is {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo, child process:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
 // run runs the comparison, which ends early if ctx ends, and then always checks the cache of this
 // process.
-func run(ctx context.Context, o options, out io.Writer) error {
+func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if o.pods < 1 {
 		return fmt.Errorf("-pods %d: at least 1 is needed", o.pods)
 	}
@@ -79,7 +95,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer c.stop()
+	defer func() { err = errors.Join(err, c.stop()) }()
 	mux := http.NewServeMux()
 	mux.Handle("/debug/informers/", debug.Handler(debug.Options{}))
 	server := httptest.NewServer(mux) // on 127.0.0.1
@@ -87,12 +103,13 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	page := server.URL + "/debug/informers/"
 	fmt.Fprintf(out, "%s shows the informers of this process\n", page)
 	// Not with ctx: the check runs even after an interrupt.
-	f, err := follow(context.Background(), c.server.ProtobufConfig(), shared)
+	config := config{Server: c.endpoint(), Keys: c.keys, Side: shared, MediaType: blank.Protobuf}
+	f, err := follow(context.Background(), config)
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	compared := &comparison{cluster: c, out: out, figures: map[string][]float64{}, config: config{Kubeconfig: c.server.Kubeconfig()}}
+	compared := &comparison{cluster: c, out: out, figures: map[string][]float64{}, config: config}
 	if err = compared.run(ctx, o); ctx.Err() != nil {
 		err = nil // the children end with ctx
 	}
