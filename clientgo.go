@@ -20,7 +20,7 @@ import (
 
 // Handlers receive objects from informers. The objects are the cached ones, shared with every
 // other reader, and must not be changed. Callbacks of one handler never run concurrently, and
-// events of one key arrive in the order in which the cache went through them.
+// events of one key arrive in the order of the changes of the cache.
 type (
 	// ResourceEventHandler receives additions, updates and deletions. OnAdd learns whether the
 	// object belongs to the initial list of this handler; OnDelete may receive a
@@ -35,14 +35,14 @@ type (
 	// handed to AddFunc.
 	ResourceEventHandlerDetailedFuncs = clientgo.ResourceEventHandlerDetailedFuncs
 
-	// FilteringResourceEventHandler passes on the objects that FilterFunc accepts. An update by which an object
-	// starts to be accepted is passed on as an addition, one by which it stops as a deletion.
-	// Deletions reach FilterFunc as they came, a DeletedFinalStateUnknown included.
+	// FilteringResourceEventHandler passes on the objects that FilterFunc accepts. If FilterFunc accepts
+	// only the new object of an update, the handler receives an addition; if only the old one, a deletion.
+	// For a deletion, FilterFunc may receive a DeletedFinalStateUnknown.
 	FilteringResourceEventHandler = clientgo.FilteringResourceEventHandler
 
 	// DeletedFinalStateUnknown stands for an object whose deletion was noticed by its absence from
-	// a list instead of by an event. Key is always set; Obj is the last state that was known and
-	// may be old or nil. Handlers receive it by value.
+	// a list instead of by an event. Key is always set; Obj is the last known state, and may be old or
+	// nil. Handlers receive a DeletedFinalStateUnknown by value.
 	DeletedFinalStateUnknown = clientgo.DeletedFinalStateUnknown
 
 	// HandlerOptions are the options of one handler registration. The zero value takes the
@@ -55,10 +55,10 @@ type (
 	ResourceEventHandlerRegistration = clientgo.ResourceEventHandlerRegistration
 )
 
-// ShutDownEventHandler removes a handler from its informer and returns after its last callback has.
-// It may be called again, and from several goroutines, but never from within the handler's own
-// callbacks: it would wait for itself. The error says that the informer refused the handle or that
-// the handle cannot be waited for.
+// ShutDownEventHandler removes a handler from its informer and returns after the handler's last callback.
+// It may be called again, and from several goroutines, but never from a callback of the handler: the
+// call would wait for itself. It returns an error if the informer refuses the handle or the handle does
+// not support waiting.
 func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
 	return minor.ShutDownEventHandler(informer, handle)
 }
@@ -67,8 +67,8 @@ func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRe
 // called for each change.
 type (
 	// SharedInformer keeps a Store equal, eventually, to a collection on the server, and calls any
-	// number of handlers. The Store has a change before a handler is called for it. It runs once
-	// and is never restarted. Every method may be called concurrently.
+	// number of handlers. The Store has a change before a handler is called for it. An informer runs
+	// once and is never restarted. Every method may be called concurrently.
 	SharedInformer = clientgo.SharedInformer
 
 	// SharedIndexInformer is a SharedInformer whose Store is an Indexer. Indexers may be added at
@@ -83,9 +83,8 @@ type (
 	// required.
 	InformerOptions = clientgo.InformerOptions
 
-	// TransformFunc rewrites an object before it is stored, commonly to drop unused fields. It may change the
-	// object in place. It must give the same result when it is applied to
-	// its own result, and be quick: it runs once or more often for every event.
+	// TransformFunc rewrites an object before it is stored, commonly to drop unused fields. It may change
+	// the object in place. It must be idempotent, because an object may be transformed twice, and fast.
 	TransformFunc = clientgo.TransformFunc
 
 	// MutationDetector finds objects that were changed while they were cached. Run checks until its
@@ -103,34 +102,34 @@ func NewCacheMutationDetector(name string) MutationDetector {
 // A controller runs a reflector, a queue and a function that processes popped items.
 type (
 	// Controller moves events from a ListerWatcher through a queue to a processing function until
-	// its context ends. It runs once, and blocks while it does.
+	// its context ends. Run blocks until then, and must be called once.
 	Controller = clientgo.Controller
 
 	// Config holds the parts and settings of a Controller. Queue, ListerWatcher and Process are
 	// required.
 	Config = clientgo.Config
 
-	// ProcessFunc processes one item of a queue, a Deltas for the queues of this package. The flag
-	// says that the item belongs to the first list.
+	// ProcessFunc processes one item of a queue, a Deltas for the queues of this package. isInInitialList
+	// reports whether the item belongs to the first list.
 	ProcessFunc = clientgo.ProcessFunc
 
 	// ProcessBatchFunc processes deltas of pairwise different objects together. If some of them
-	// fail it returns a *TransactionError with the indices of those that succeeded.
+	// fail it returns a *TransactionError with the positions of the others.
 	ProcessBatchFunc = clientgo.ProcessBatchFunc
 
-	// ShouldResyncFunc is asked at each end of a resync period whether a resync is due.
+	// ShouldResyncFunc reports, at each end of a resync period, whether a resync is due.
 	ShouldResyncFunc = clientgo.ShouldResyncFunc
 )
 
-// Waiting for a cache to be filled. That a cache has synced says nothing of its handlers: each
-// registration reports for itself.
+// Waiting for a cache to be filled. When a cache has synced, its handlers may be behind: each
+// registration reports the state of its handler.
 type (
-	// InformerSynced reports, when it is polled, whether something has synced; the method HasSynced
-	// of an informer or of a registration fits.
+	// InformerSynced reports whether a cache has synced, such as the method HasSynced of an informer or
+	// of a registration. Waits poll it.
 	InformerSynced = clientgo.InformerSynced
 
-	// DoneChecker is something that gets done once: its channel is closed then and stays so. Name
-	// may be costly to compute.
+	// DoneChecker reports the completion of one activity by closing a channel. Name may be costly to
+	// compute.
 	DoneChecker = clientgo.DoneChecker
 
 	// SyncResult is the result of a shared informer factory's wait: which informers had synced and, if not
@@ -141,17 +140,16 @@ type (
 // IsDone reports, without blocking, whether the checker's activity is done.
 func IsDone(checker DoneChecker) bool { return clientgo.IsDone(checker) }
 
-// WaitFor returns true once all checkers are done and false if ctx ends before. It does not poll.
-// Unless what is empty the wait and each arrival are logged to the logger of ctx, as coming from
-// the caller.
+// WaitFor returns true once all checkers are done, and false if ctx ends before. It does not poll.
+// If what is not empty, WaitFor logs the wait and each completion to the logger of ctx, with the
+// caller's position.
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
 	helper()
 	return clientgo.WaitFor(klog.NewContext(ctx, logger), what, checkers...)
 }
 
-// The typed views: handlers, informers and indexers that name the object's type, over the untyped
-// ones.
+// Typed views of handlers, informers and indexers.
 type (
 	// Object is the constraint of typed informers and indexers: a name, a namespace and comparability, by which
 	// a missing object (the zero value) differs from a present one.
@@ -175,10 +173,10 @@ type (
 	// For a deletion FilterFunc receives OptionalObj, which may be the zero value.
 	TypedFilteringResourceEventHandler[T Object] = minor.TypedFilteringResourceEventHandler[T]
 
-	// TypedSharedIndexInformer is a SharedIndexInformer with further methods that speak of T.
+	// TypedSharedIndexInformer is a SharedIndexInformer with further methods for objects of type T.
 	TypedSharedIndexInformer[T Object] = minor.TypedSharedIndexInformer[T]
 
-	// TypedIndexer is an Indexer with further methods that speak of T. They panic on an object of
+	// TypedIndexer is an Indexer with further methods for objects of type T. They panic on an object of
 	// another type.
 	TypedIndexer[T any] = minor.TypedIndexer[T]
 
@@ -189,14 +187,14 @@ type (
 	TypedIndexers[T any] = minor.TypedIndexers[T]
 )
 
-// NewTypedSharedIndexInformer returns a view of informer for objects of type T; everything it does
-// is done by informer. T must be the type that informer holds.
+// NewTypedSharedIndexInformer returns a view of informer for objects of type T, which must be the type of
+// informer's objects.
 func NewTypedSharedIndexInformer[T Object](informer SharedIndexInformer) TypedSharedIndexInformer[T] {
 	return minor.NewTypedSharedIndexInformer[T](informer)
 }
 
-// TypedIndexerFuncToIndexerFunc returns indexer as an IndexFunc, for places that take untyped ones
-// such as SharedIndexInformerOptions.Indexers.
+// TypedIndexerFuncToIndexerFunc returns indexer as an IndexFunc, for example for
+// SharedIndexInformerOptions.Indexers.
 func TypedIndexerFuncToIndexerFunc[T any](indexer TypedIndexFunc[T]) IndexFunc {
 	return minor.TypedIndexerFuncToIndexerFunc(indexer)
 }
@@ -206,8 +204,8 @@ func TypedIndexersToIndexers[T any](indexers TypedIndexers[T]) Indexers {
 	return minor.TypedIndexersToIndexers(indexers)
 }
 
-// Identity: names under which informers publish metrics. The registry of names belongs to client-go
-// and is one for the process, whichever of the two packages an informer comes from.
+// Names under which informers publish metrics. Client-go has the registry of names, one for the
+// informers of both packages.
 type (
 	// InformerName is a name that the process holds until Release.
 	InformerName = clientgo.InformerName
@@ -218,8 +216,8 @@ type (
 	InformerNameAndResource = clientgo.InformerNameAndResource
 )
 
-// NewInformerName takes a name for the process; the error says that it is taken. Release gives it
-// back.
+// NewInformerName reserves a name in this process until Release. It returns an error if the name is
+// reserved already.
 func NewInformerName(name string) (*InformerName, error) { return clientgo.NewInformerName(name) }
 
 // ResetInformerNamesForTesting forgets all informer names of the process, client-go's included. For
@@ -249,8 +247,8 @@ type (
 	MetricsProvider = clientgo.MetricsProvider
 )
 
-// SetReflectorMetricsProvider hands the provider to client-go; the first call wins. client-go v0.37
-// keeps it and never asks it for a metric.
+// SetReflectorMetricsProvider passes the provider to client-go; the first call wins. client-go v0.37
+// never uses the provider.
 func SetReflectorMetricsProvider(metricsProvider MetricsProvider) {
 	clientgo.SetReflectorMetricsProvider(metricsProvider)
 }

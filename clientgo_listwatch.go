@@ -12,18 +12,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// List and watch: the two requests by which a collection is followed. The forms with a context are
-// the ones to implement and to call; the others are there for older code.
+// List and watch: the two requests by which a collection is followed. New code implements and calls the
+// forms with a context.
 type (
-	// Lister lists a collection. The result is an API list with a resource version from which a
-	// watch can go on.
+	// Lister lists a collection. The result is an API list. A watch may begin at its resource version.
 	Lister = clientgo.Lister
 
 	// ListerWithContext is Lister with a context that cancels the request.
 	ListerWithContext = clientgo.ListerWithContext
 
-	// Watcher starts a watch. If it fails it has cleaned up after itself, and its result need not
-	// be stopped.
+	// Watcher starts a watch. After an error, there is nothing to stop.
 	Watcher = clientgo.Watcher
 
 	// WatcherWithContext is Watcher with a context that cancels the request and the watch.
@@ -37,9 +35,8 @@ type (
 	// collection.
 	ListerWatcherWithContext = clientgo.ListerWatcherWithContext
 
-	// ListWatch makes a ListerWatcher and a ListerWatcherWithContext of functions: one to list and
-	// one to watch, each with or without a context. Nothing in client-go v0.37 reads
-	// DisableChunking.
+	// ListWatch is a ListerWatcher and a ListerWatcherWithContext of two functions: one lists, one
+	// watches, each with or without a context. client-go v0.37 ignores DisableChunking.
 	ListWatch = clientgo.ListWatch
 
 	// ListFunc lists a collection.
@@ -86,14 +83,14 @@ func ToListerWithContext(l Lister) ListerWithContext { return clientgo.ToListerW
 // context.
 func ToWatcherWithContext(w Watcher) WatcherWithContext { return clientgo.ToWatcherWithContext(w) }
 
-// ToListerWatcherWithContext returns lw itself if it takes a context for both requests, else a
-// wrapper that ignores it where lw does not. The wrapper does not report whether lw supports streamed lists.
+// ToListerWatcherWithContext returns lw itself if both requests take a context, else a wrapper that
+// ignores the context where lw takes none. The wrapper does not report whether lw supports streamed lists.
 func ToListerWatcherWithContext(lw ListerWatcher) ListerWatcherWithContext {
 	return clientgo.ToListerWatcherWithContext(lw)
 }
 
-// ToListWatcherWithWatchListSemantics returns lw with a method that reports whether client supports streaming the
-// initial list over a watch. client is asked once. If it does not, reflectors list instead.
+// ToListWatcherWithWatchListSemantics returns lw with a method that reports whether client supports streaming
+// the initial list over a watch. It asks client once. Without support, reflectors list instead.
 func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatcher {
 	return clientgo.ToListWatcherWithWatchListSemantics(lw, client)
 }
@@ -101,8 +98,8 @@ func ToListWatcherWithWatchListSemantics(lw *ListWatch, client any) ListerWatche
 // A reflector lists and watches a collection, and puts the received objects into a store.
 type (
 	// Reflector keeps a ReflectorStore equal, eventually, to a collection on the server. The
-	// informers of this package run an engine of their own; a Reflector that they pass to a
-	// watch-error handler has the name, the type and the last resource version, and must not be run.
+	// informers of this package run an engine of their own. The Reflector that a watch-error handler
+	// receives has the name, the type and the last resource version, and must not be run.
 	Reflector = clientgo.Reflector
 
 	// ReflectorOptions are the options of NewReflectorWithOptions; the zero value works.
@@ -134,11 +131,11 @@ type (
 	// its logger.
 	WatchErrorHandlerWithContext = clientgo.WatchErrorHandlerWithContext
 
-	// VeryShortWatchError says that a watch was closed within one second and without an event.
+	// VeryShortWatchError is the error of a watch that was closed within one second and without an event.
 	VeryShortWatchError = clientgo.VeryShortWatchError
 
-	// RetryWithDeadline decides whether to try again: After is called with each error, ShouldRetry
-	// asked thereafter. It is not safe for concurrent use.
+	// RetryWithDeadline decides whether to try again: call After with each error, then ShouldRetry. It is
+	// not safe for concurrent use.
 	RetryWithDeadline = clientgo.RetryWithDeadline
 )
 

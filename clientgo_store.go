@@ -21,28 +21,27 @@ type (
 	// KeyFunc computes an object's key. The same object must always give the same key.
 	KeyFunc = clientgo.KeyFunc
 
-	// ExplicitKey is a key that passes for an object: MetaNamespaceKeyFunc returns it as it is.
+	// ExplicitKey is a key in the place of an object: MetaNamespaceKeyFunc returns it unchanged.
 	ExplicitKey = clientgo.ExplicitKey
 
-	// KeyError is the error of a KeyFunc together with the object that it could not name.
+	// KeyError is the error of a KeyFunc, with the object.
 	KeyError = clientgo.KeyError
 
-	// ObjectName is a key taken apart. Its String is the key.
+	// ObjectName is a namespace and a name. Its String is the key.
 	ObjectName = clientgo.ObjectName
 )
 
-// MetaNamespaceKeyFunc is the KeyFunc of everything here that does not take another. The error says
-// that obj has no object metadata.
+// MetaNamespaceKeyFunc is the default KeyFunc. It returns an error if obj has no object metadata.
 func MetaNamespaceKeyFunc(obj interface{}) (string, error) { return clientgo.MetaNamespaceKeyFunc(obj) }
 
-// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc that also takes a
-// DeletedFinalStateUnknown, whose key it returns. Made for OnDelete.
+// DeletionHandlingMetaNamespaceKeyFunc is MetaNamespaceKeyFunc for the argument of OnDelete: it returns
+// the key of a DeletedFinalStateUnknown.
 func DeletionHandlingMetaNamespaceKeyFunc(obj interface{}) (string, error) {
 	return clientgo.DeletionHandlingMetaNamespaceKeyFunc(obj)
 }
 
-// SplitMetaNamespaceKey takes a key of MetaNamespaceKeyFunc apart. The error says that it has more
-// than two parts.
+// SplitMetaNamespaceKey splits a key of MetaNamespaceKeyFunc. It returns an error for a key of more than
+// two parts.
 func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 	return clientgo.SplitMetaNamespaceKey(key)
 }
@@ -56,40 +55,40 @@ func ParseObjectName(str string) (ObjectName, error) { return clientgo.ParseObje
 // ObjectToName is MetaNamespaceKeyFunc with an ObjectName as its result; it takes no ExplicitKey.
 func ObjectToName(obj interface{}) (ObjectName, error) { return clientgo.ObjectToName(obj) }
 
-// MetaObjectToName is ObjectToName for objects that are known to have metadata, and so cannot fail.
+// MetaObjectToName is ObjectToName for objects with metadata. It cannot fail.
 func MetaObjectToName(obj metav1.Object) ObjectName { return clientgo.MetaObjectToName(obj) }
 
-// DeletionHandlingObjectToName is ObjectToName that also takes a DeletedFinalStateUnknown, whose
-// key it parses.
+// DeletionHandlingObjectToName is ObjectToName for the argument of OnDelete: it parses the key of a
+// DeletedFinalStateUnknown.
 func DeletionHandlingObjectToName(obj interface{}) (ObjectName, error) {
 	return clientgo.DeletionHandlingObjectToName(obj)
 }
 
-// NamespacedNameAsObjectName returns nn as an ObjectName; ObjectName.AsNamespacedName is the way
-// back.
+// NamespacedNameAsObjectName returns nn as an ObjectName. ObjectName.AsNamespacedName is its inverse.
 func NamespacedNameAsObjectName(nn types.NamespacedName) ObjectName {
 	return clientgo.NamespacedNameAsObjectName(nn)
 }
 
-// Stores have objects by key. A store returns the stored objects themselves, which must not be changed.
+// Stores have objects by key. A store returns the stored objects themselves: callers must not modify them.
 type (
-	// Store holds objects under the keys that it computes from them. Every method may be called
-	// concurrently, and each answers from one state. Replace takes over the slice it is given.
+	// Store holds objects under keys that a function computes. Every method may be called concurrently,
+	// and reads one state. Replace owns its argument afterwards.
 	Store = clientgo.Store
 
 	// Indexer is a Store that also finds objects by the values of named indices.
 	Indexer = clientgo.Indexer
 
-	// ThreadSafeStore is an Indexer whose caller brings the keys along.
+	// ThreadSafeStore is an Indexer whose callers pass the keys.
 	ThreadSafeStore = clientgo.ThreadSafeStore
 
 	// KeyLister lists the keys of its objects.
 	KeyLister = clientgo.KeyLister
 
-	// KeyGetter looks up by key.
+	// KeyGetter returns objects by key.
 	KeyGetter = clientgo.KeyGetter
 
-	// KeyListerGetter lists keys and looks them up; queues know the consumer's objects by it.
+	// KeyListerGetter lists keys and returns objects by key. A queue uses it to look up the objects that
+	// its consumer has stored.
 	KeyListerGetter = clientgo.KeyListerGetter
 
 	// UndeltaStore is a Store that calls PushFunc with its whole content after every change.
@@ -108,8 +107,8 @@ type (
 	// TransactionType is the operation of a Transaction.
 	TransactionType = clientgo.TransactionType
 
-	// TransactionError says, by position, which writes of a transaction succeeded, and why the
-	// others did not.
+	// TransactionError has the positions of the writes of a transaction that succeeded, and the errors
+	// of the others.
 	TransactionError = clientgo.TransactionError
 
 	// TransactionStore is the optional interface of a Store that takes transactions. A nil result
@@ -125,15 +124,15 @@ type (
 
 // The kinds of Transaction.
 const (
-	// TransactionTypeAdd puts an object in.
+	// TransactionTypeAdd adds an object.
 	TransactionTypeAdd = clientgo.TransactionTypeAdd
-	// TransactionTypeUpdate puts an object in the place of an older one.
+	// TransactionTypeUpdate replaces an object.
 	TransactionTypeUpdate = clientgo.TransactionTypeUpdate
-	// TransactionTypeDelete takes an object out.
+	// TransactionTypeDelete removes an object.
 	TransactionTypeDelete = clientgo.TransactionTypeDelete
 )
 
-// Indices: a name, and a function that gives each object any number of values.
+// An index has a name, and a function that returns any number of values for each object.
 type (
 	// IndexFunc computes the values under which an index lists an object. The same object must
 	// always give the same values.
@@ -143,18 +142,18 @@ type (
 	Indexers = clientgo.Indexers
 )
 
-// NamespaceIndex is the name under which informers are commonly given MetaNamespaceIndexFunc;
-// listers look for it.
+// NamespaceIndex is the usual name of an index with MetaNamespaceIndexFunc. Listers use an index of this
+// name.
 const NamespaceIndex = clientgo.NamespaceIndex
 
-// MetaNamespaceIndexFunc indexes objects by their namespace, "" for those without one. The error
-// says that obj has no object metadata.
+// MetaNamespaceIndexFunc indexes objects by their namespace, "" for an object without a namespace. It
+// returns an error if obj has no object metadata.
 func MetaNamespaceIndexFunc(obj interface{}) ([]string, error) {
 	return clientgo.MetaNamespaceIndexFunc(obj)
 }
 
-// IndexFuncToKeyFuncAdapter returns a KeyFunc that takes the one value of indexFunc for the key,
-// and fails on an object that has none or several. It serves only if no two objects share a value.
+// IndexFuncToKeyFuncAdapter returns a KeyFunc whose key is the value of indexFunc. The KeyFunc fails for an
+// object with no value or several. No two objects may have the same value.
 func IndexFuncToKeyFuncAdapter(indexFunc IndexFunc) KeyFunc {
 	return clientgo.IndexFuncToKeyFuncAdapter(indexFunc)
 }
@@ -165,22 +164,21 @@ type (
 	// one should pop. Pop blocks until there is an item or the queue is closed.
 	Queue = clientgo.Queue
 
-	// QueueWithBatch is a Queue that may give out several items with one call.
+	// QueueWithBatch is a Queue that may return several items from one call.
 	QueueWithBatch = clientgo.QueueWithBatch
 
 	// PopProcessFunc receives the popped item. Pop returns its error.
 	PopProcessFunc = clientgo.PopProcessFunc
 
-	// FIFO is a Queue of single objects: an object that is put again while it waits keeps its place
-	// and is popped once, in its newest state; one that is deleted before is not popped at all. It
-	// must be made by NewFIFO.
+	// FIFO is a Queue of objects. An object that is added again while it waits keeps its place and is
+	// popped once, in its newest state. A deleted object is not popped. A FIFO must be made by NewFIFO.
 	FIFO = clientgo.FIFO
 
 	// DeltaFIFOOptions are the options of NewDeltaFIFOWithOptions; the zero value works.
 	DeltaFIFOOptions = clientgo.DeltaFIFOOptions
 
 	// RealFIFOOptions are the options of NewRealFIFOWithOptions. KnownObjects is required without
-	// AtomicEvents and refused with it; UnlockWhileProcessing and EmitDeltaTypeBookmark require
+	// AtomicEvents and refused with AtomicEvents; UnlockWhileProcessing and EmitDeltaTypeBookmark require
 	// AtomicEvents.
 	RealFIFOOptions = clientgo.RealFIFOOptions
 )
@@ -206,40 +204,37 @@ type (
 	// SyncAllInfo is the Object of a SyncAll delta.
 	SyncAllInfo = clientgo.SyncAllInfo
 
-	// BookmarkInfo is the Object of a Bookmark delta: a resource version that was reached without a
-	// change.
+	// BookmarkInfo is the Object of a Bookmark delta: a new resource version without a change.
 	BookmarkInfo = clientgo.BookmarkInfo
 )
 
 // The kinds of Delta.
 const (
-	// Added is an object that was put in.
+	// Added is an object that was added.
 	Added = clientgo.Added
-	// Updated is an object that was put in the place of an older one.
+	// Updated is an object that was updated.
 	Updated = clientgo.Updated
-	// Deleted is an object that is gone; Object may be a DeletedFinalStateUnknown.
+	// Deleted is a deleted object, or a DeletedFinalStateUnknown.
 	Deleted = clientgo.Deleted
-	// Replaced is an object of a new list, changed or not. A DeltaFIFO gives it out only with
-	// EmitDeltaTypeReplaced, and Sync without.
+	// Replaced is an object of a new list, changed or not. A DeltaFIFO without EmitDeltaTypeReplaced
+	// emits Sync instead.
 	Replaced = clientgo.Replaced
-	// ReplacedAll is a whole new list at once, given out by a queue with AtomicEvents.
+	// ReplacedAll is a whole new list. Queues with AtomicEvents emit it.
 	ReplacedAll = clientgo.ReplacedAll
-	// Sync is an object that is looked at again without a change.
+	// Sync is an unchanged object of a resync.
 	Sync = clientgo.Sync
-	// SyncAll asks to look at all objects again, given out by a queue with AtomicEvents.
+	// SyncAll is a resync of all objects. Queues with AtomicEvents emit it.
 	SyncAll = clientgo.SyncAll
 	// Bookmark is a new resource version without an object.
 	Bookmark = clientgo.Bookmark
 )
 
-// Errors of the queues. They are client-go's own values, so errors.Is finds them whichever package
-// they come from.
+// Errors of the queues. They are client-go's values, so errors.Is works for the errors of both packages.
 var (
 	// ErrFIFOClosed is returned by Pop of a closed queue.
 	ErrFIFOClosed = clientgo.ErrFIFOClosed
 
-	// ErrZeroLengthDeltasObject is wrapped in the KeyError for a Deltas without a Delta, which has
-	// no key.
+	// ErrZeroLengthDeltasObject is wrapped in the KeyError of an empty Deltas.
 	ErrZeroLengthDeltasObject = clientgo.ErrZeroLengthDeltasObject
 )
 
@@ -261,8 +256,8 @@ func ListAll(store Store, selector labels.Selector, appendFn AppendFunc) error {
 	return clientgo.ListAll(store, selector, appendFn)
 }
 
-// ListAllByNamespace is ListAll for one namespace, or for all if namespace is empty. It uses the
-// index NamespaceIndex; without that it looks at every object.
+// ListAllByNamespace is ListAll for one namespace, or for all if namespace is empty. Without the index
+// NamespaceIndex, it reads every object.
 func ListAllByNamespace(indexer Indexer, namespace string, selector labels.Selector, appendFn AppendFunc) error {
 	return clientgo.ListAllByNamespace(indexer, namespace, selector, appendFn)
 }
@@ -272,8 +267,8 @@ func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLis
 	return clientgo.NewGenericLister(indexer, resource)
 }
 
-// Stores that forget. Entries expire as they are read, which takes a write lock, so these are
-// slower than a plain store.
+// Stores whose entries expire. Reads remove expired entries under a write lock, so these stores are slower
+// than others.
 type (
 	// ExpirationCache is a Store whose entries expire by an ExpirationPolicy.
 	ExpirationCache = clientgo.ExpirationCache
@@ -281,13 +276,13 @@ type (
 	// ExpirationPolicy decides whether an entry has expired.
 	ExpirationPolicy = clientgo.ExpirationPolicy
 
-	// TTLPolicy expires entries that are older than TTL; a TTL of zero or less keeps them for ever.
+	// TTLPolicy expires entries that are older than TTL. With a TTL of zero or less, no entry expires.
 	TTLPolicy = clientgo.TTLPolicy
 
 	// TimestampedEntry is an object and the time at which an ExpirationCache received it.
 	TimestampedEntry = clientgo.TimestampedEntry
 
-	// FakeExpirationPolicy expires everything but a set of keys, for tests.
+	// FakeExpirationPolicy expires all entries but those of a set of keys, for tests.
 	FakeExpirationPolicy = clientgo.FakeExpirationPolicy
 )
 
@@ -296,43 +291,43 @@ func NewExpirationStore(keyFunc KeyFunc, expirationPolicy ExpirationPolicy) Stor
 	return clientgo.NewExpirationStore(keyFunc, expirationPolicy)
 }
 
-// NewTTLStore returns an ExpirationCache whose entries live for ttl after they were put in.
+// NewTTLStore returns an ExpirationCache whose entries expire ttl after they were added.
 func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store { return clientgo.NewTTLStore(keyFunc, ttl) }
 
-// NewFakeExpirationStore returns an ExpirationCache on a clock of the test's choice. It sends each
-// key it deletes to deletedKeys, blocking until it is received; with a nil channel it deletes
-// nothing.
+// NewFakeExpirationStore returns an ExpirationCache with the clock of a test. It sends the key of each
+// deleted entry to deletedKeys, and blocks until the key is received. With a nil channel, nothing is
+// deleted.
 func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirationPolicy ExpirationPolicy, cacheClock clock.Clock) Store {
 	return clientgo.NewFakeExpirationStore(keyFunc, deletedKeys, expirationPolicy, cacheClock)
 }
 
-// The mutation cache: a controller's own writes, laid over a store that has not seen them yet.
+// The mutation cache: a store with the writes of a controller that have not arrived in it yet.
 type (
-	// MutationCache reads a Store as if the writes given to Mutation had arrived, while they are
-	// the newer ones. Every method may be called concurrently. Only client-go can implement it.
+	// MutationCache returns the objects passed to Mutation while they are newer than those of the Store.
+	// Every method may be called concurrently. Only client-go can implement MutationCache.
 	MutationCache = clientgo.MutationCache
 
-	// ResourceVersionComparator says which of two states of an object is the newer one.
+	// ResourceVersionComparator compares two states of an object by age.
 	ResourceVersionComparator = clientgo.ResourceVersionComparator
 )
 
 // NewIntegerResourceVersionMutationCache returns a MutationCache of up to 100 objects, each kept
-// for ttl. It compares resource versions as integers. With includeAdds it also shows objects that
-// backingCache does not hold, which may have been deleted meanwhile. ByIndex needs indexer, which
-// may be nil.
+// for ttl. It compares resource versions as integers. With includeAdds it also returns objects that
+// backingCache lacks, though they may have been deleted meanwhile. indexer may be nil, but ByIndex needs
+// it.
 func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
 	return clientgo.NewIntegerResourceVersionMutationCache(logger, backingCache, indexer, ttl, includeAdds)
 }
 
-// The heap: a queue that gives out the least object first.
+// The heap: a queue whose least object is popped first.
 type (
-	// Heap holds each object once, by key, and gives out the least by its LessFunc. Pop blocks
-	// while the heap is empty and open. Every method may be called concurrently.
+	// Heap holds one object for each key. Pop returns the least one by the LessFunc, and blocks while the
+	// heap is empty and open. Every method may be called concurrently.
 	Heap = clientgo.Heap
 
 	// LessFunc reports whether its first object comes before its second.
 	LessFunc = clientgo.LessFunc
 )
 
-// NewHeap returns an empty Heap with this key and this order.
+// NewHeap returns an empty Heap.
 func NewHeap(keyFn KeyFunc, lessFn LessFunc) *Heap { return clientgo.NewHeap(keyFn, lessFn) }

@@ -8,15 +8,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Names that client-go has since v0.37: the tree of an earlier minor is made without files that are
-// named _v037.
+// Names that client-go has since v0.37. The trees for earlier minors are made without the files named
+// _v037.
 
 // MutationCacheOptions are the options of NewIntegerResourceVersionMutationCacheWithOptions; the
 // zero value works.
 type MutationCacheOptions = clientgo.MutationCacheOptions
 
 // NewIntegerResourceVersionMutationCacheWithOptions is NewIntegerResourceVersionMutationCache with
-// the rest, and the number of objects, in options.
+// options, which include the number of objects.
 func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
 	return clientgo.NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, options)
 }

@@ -49,15 +49,14 @@ type parts struct {
 	sink     reflector.Sink     // receives events and puts them into queue
 	pipeline *pipeline.Pipeline // nil: the queue is the user's
 
-	// take waits for something in the queue and has it processed. It returns ErrFIFOClosed when
-	// there is no more.
-	take func() error
-	// which functions of the user's are called in the goroutines of Run
-	calls    string
+	// take waits for an item of the queue and processes it. It returns ErrFIFOClosed when the queue
+	// is closed and empty.
+	take     func() error
+	calls    string          // the user's functions that the goroutines of Run call, for a log line
 	failures *queue.Failures // nil: its own
 
 	follower door.Follower       // nil: a reflector follows the server
-	unfit    error               // why it cannot run, nil if it can
+	unfit    error               // the reason why the controller cannot run, or nil
 	report   *reflector.Journal  // nil: its own
 	relister *reflector.Relister // nil: its own
 }
@@ -76,8 +75,8 @@ type controllerQueue interface {
 // reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. A failed item is not retried; package
 // retry does that.
 //
-// Run returns when its context ends, the queue is closed and the last call has returned; at once,
-// with an error in the log, if config.ListerWatcher is nil.
+// Run returns when its context has ended, the queue is closed and the last call has returned. If
+// config.ListerWatcher is nil, Run logs an error and returns at once.
 func New(config *Config) Controller {
 	c := newController(parts{
 		config: *config,
@@ -105,7 +104,7 @@ func newController(p parts) *controller {
 	return c
 }
 
-// look shows the controller to those beside this package.
+// look returns the controller as a door.Informer.
 func (c *controller) look() *door.Informer {
 	known := &door.Informer{
 		Controller: c, Resource: c.report.Name(), Example: c.config.ObjectType, Identity: c.identity,
@@ -152,7 +151,7 @@ func (c *controller) RunWithContext(ctx context.Context) {
 	c.run(ctx)
 }
 
-// run is RunWithContext without the note that the controller has ended, which the caller makes.
+// run is RunWithContext without the report of the end, which the caller makes.
 func (c *controller) run(ctx context.Context) {
 	if c.refused(ctx) {
 		return
@@ -171,7 +170,7 @@ func (c *controller) run(ctx context.Context) {
 			c.nameSlowStop(ctx, working.Done())
 		}
 	}
-	defer context.AfterFunc(ctx, closing)() // there is no goroutine that waits for the end
+	defer context.AfterFunc(ctx, closing)() // no goroutine waits for the end
 	var group wait.Group
 	stopped := make(chan struct{})
 	group.Start(func() {
@@ -193,7 +192,7 @@ func (c *controller) run(ctx context.Context) {
 	group.Wait()
 }
 
-// follow runs the given function, and then closes the queue and stopped, also if the function panics.
+// follow calls its argument, and then closes stopped and the queue, also after a panic.
 func (c *controller) follow(ctx context.Context, follow func(context.Context), stopped chan<- struct{}) {
 	defer c.queue.Close()
 	defer close(stopped)
@@ -212,10 +211,10 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// errNoListerWatcher says why a controller without a source does not run.
+// errNoListerWatcher is the error of a controller without a source.
 var errNoListerWatcher = errors.New("the ListerWatcher is nil, so nothing can be listed or watched")
 
-// refused reports whether the controller cannot run, and if so logs why.
+// refused reports whether the controller cannot run. If so, it logs the reason.
 func (c *controller) refused(ctx context.Context) bool {
 	if c.unfit == nil && c.follower == nil && event.IsNil(c.config.ListerWatcher) {
 		c.unfit = errNoListerWatcher
@@ -267,8 +266,8 @@ func (c *controller) start(ctx context.Context) (follow func(context.Context)) {
 	return r.Run
 }
 
-// watchErrorHandlerOf returns the configured handler, nil for the default one. The one without a
-// context goes first.
+// watchErrorHandlerOf returns the configured handler, or nil for the default. A handler without a
+// context takes precedence.
 func watchErrorHandlerOf(config *Config) WatchErrorHandlerWithContext {
 	if config.WatchErrorHandler == nil {
 		return config.WatchErrorHandlerWithContext
@@ -306,8 +305,7 @@ func (c *controller) HasSyncedChecker() DoneChecker {
 	return c.queue.HasSyncedChecker()
 }
 
-// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the
-// first.
+// LastSyncResourceVersion returns the last resourceVersion that the reflector received, or "".
 func (c *controller) LastSyncResourceVersion() string {
 	if c.follower != nil {
 		return c.follower.Version()

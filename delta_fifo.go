@@ -12,7 +12,7 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 )
 
-// DeltaFIFO is a Queue that collects the changes of each object since it was last popped. Pop returns the
+// DeltaFIFO is a Queue that collects the changes of each object since its last Pop. Pop returns the
 // Deltas of one object, oldest first. Objects are popped in the order in which their first pending Delta
 // arrived.
 //
@@ -38,7 +38,7 @@ var (
 
 // NewDeltaFIFO returns an empty DeltaFIFO with these two options.
 //
-// Deprecated: use NewDeltaFIFOWithOptions, which has them all.
+// Deprecated: use NewDeltaFIFOWithOptions, which has all options.
 func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 	return NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects})
 }
@@ -60,14 +60,13 @@ func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
 	return f
 }
 
-// KeyOf returns the key of an object, of Deltas (of their newest object) or of a
-// DeletedFinalStateUnknown. Its error is that of the key function, or a KeyError for Deltas without
-// any.
+// KeyOf returns the key of an object, of the newest object of Deltas, or of a DeletedFinalStateUnknown.
+// It returns the error of the key function, or a KeyError for empty Deltas.
 func (f *DeltaFIFO) KeyOf(obj interface{}) (string, error) {
 	return f.queue.Reader.Keys.Read(obj, false)
 }
 
-// Transformer returns the function that every object passes on its way in, or nil.
+// Transformer returns the function that transforms objects before they are queued, or nil.
 func (f *DeltaFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
 // Add queues an Added delta. It returns a KeyError, or the transformer's error, in which case nothing is
@@ -77,15 +76,15 @@ func (f *DeltaFIFO) Add(obj interface{}) error { return f.queue.Put(Added, obj) 
 // Update queues an Updated delta. Errors as for Add.
 func (f *DeltaFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, obj) }
 
-// Delete queues a Deleted delta, unless neither the queue nor the known objects have the object.
-// It returns the same errors as Add, but only for an object that it would queue. HasSynced does not count
-// an object without a key.
+// Delete queues a Deleted delta if the queue or the known objects have the object. It returns the same
+// errors as Add, but only for such an object. HasSynced does not count an object without a key.
 //
 // If the transformer fails for a deletion, the reflectors of this package still queue it, as a
 // DeletedFinalStateUnknown with the queued or known object.
 func (f *DeltaFIFO) Delete(obj interface{}) error { return f.queue.PutKeyed(Deleted, obj) }
 
-// admitsLocked keeps out deletions of unknown objects. A failing lookup counts as known.
+// admitsLocked reports whether a change may be queued: a deletion only of a known object. An object whose
+// lookup fails counts as known.
 func (f *DeltaFIFO) admitsLocked(typ DeltaType, key string) bool {
 	if typ != Deleted || f.byKey.Open[key] != nil {
 		return true
@@ -105,8 +104,8 @@ func (f *DeltaFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 }
 
 // Replace queues a delta for each object of the list, then a deletion for each other object that is
-// queued or known. An object without a key or that cannot be transformed fails the call and nothing
-// is queued. The queue keeps no resourceVersion.
+// queued or known. If an object has no key or cannot be transformed, Replace returns the error and queues
+// nothing. The queue keeps no resourceVersion.
 func (f *DeltaFIFO) Replace(list []interface{}, _ string) error {
 	listed, err := f.queue.NewReplacement(list)
 	if err != nil {
@@ -148,8 +147,8 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 	return deletions
 }
 
-// Resync queues a Sync delta for each known object that nothing is queued for. It does nothing
-// without known objects.
+// Resync queues a Sync delta for each known object without queued changes. It does nothing without known
+// objects.
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()

@@ -13,13 +13,13 @@
 //	})
 //	go informer.RunWithContext(ctx)
 //	if err := kinformer.WaitForSync(ctx, informer, registration); err != nil { // of the package kinformer beside this one
-//		return err // says why: forbidden, out of reach, never run
+//		return err // the reason: forbidden, out of reach, never run
 //	}
 //	pods, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
 // # Client-go's names
 //
-// All of them are here, and mean what they mean there:
+// This package has all of them, with the same meaning:
 //
 //   - An informer with handlers, indices and a lister: [NewSharedIndexInformer],
 //     [NewSharedIndexInformerWithOptions], [ResourceEventHandlerFuncs], [Indexers],
@@ -38,10 +38,10 @@
 // # Packages beside this one
 //
 // This package has client-go's names and no others, so that a program goes back to client-go by its
-// imports. What only this library has is in packages beside it, all of it optional.
+// imports. Everything that client-go lacks is in other packages, all of them optional.
 //
 // Package kinformer makes informers with more options - for slow handlers, requests, decoding, errors
-// and the queue - waits for them and returns reasons, and has them list again. Package view reads stores
+// and the queue - waits for them and returns reasons, and makes them list again. Package view reads stores
 // without copying, and several times from one state. Package inspect reports the state of informers, their
 // queues and their handlers, yields all of them, and checks whether a program is ready; package debug
 // shows them as a page. Package factory puts informers behind client-go's factories. Package direct decodes
@@ -57,22 +57,22 @@
 //  2. The store has a change, with all its indices, before any handler is called for it.
 //  3. A handler that is added late is first called for the objects in the store (isInInitialList is
 //     true), then for all later changes. None is repeated or left out.
-//  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. They
+//  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. Reads
 //     never wait for a writer.
 //  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
 //     kinformer.OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
 //     kinformer.Delivery sets one. A handler that has returned from all its calls keeps no object in memory
 //     and has no goroutine.
 //  6. The user's functions (index, key, transform, handler) are never called under a lock that
-//     readers of the store take. One that fails or panics is reported to
-//     k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers (or HandleCrash, for a handler) and leaves
-//     everything else as it was. Two index functions of one store never run at the same time,
+//     readers of the store take. An error or panic is reported to
+//     k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers (or HandleCrash, for a handler) and has no
+//     other effect. Two index functions of one store never run at the same time,
 //     except for those that readers call by Index. A slow index function delays the store and the
 //     handlers, but not the reading of the watch.
-//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have. It
-//     does not wait for the ListerWatcher. No call of List or Watch begins after Run has returned.
-//     A call that has begun may go on, in a goroutine that ends with it; its result is dropped, and
-//     a watch is stopped. No other goroutine of the informer is left.
+//  7. When the context of Run ends, Run returns as soon as the running calls of handlers have returned.
+//     It does not wait for the ListerWatcher. No call of List or Watch begins after Run has returned.
+//     A call that has begun may go on, in a goroutine that ends with the call; its result is dropped,
+//     and a watch is stopped. No other goroutine of the informer is left.
 //
 // Rules for the user's functions:
 //
@@ -85,11 +85,11 @@
 // # When something is wrong
 //
 //   - Nothing arrives: inspect.StatusOf returns the phase of the informer and its duration, the state of its
-//     connection, and its last error. It prints as one line.
+//     connection, and its last error. The result prints as one line.
 //   - A start does not finish: kinformer.WaitForSync waits like [WaitFor], and returns the reason.
-//   - Something is slow or large, and you do not know which informer: package inspect yields all
-//     running informers, with the state, history and cost of each.
-//   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has it.
+//   - An unknown informer is slow or large: package inspect yields all running informers, with the state,
+//     history and cost of each.
+//   - A controller does not see its own write: kinformer.WaitForVersion waits until the store has the write.
 //   - A handler falls behind: inspect.HandlerOf returns the time in calls and the number of
 //     notifications that wait.
 //   - The wait between two requests is too long, or no further request makes sense: a
@@ -104,8 +104,8 @@
 // Every constructor takes a ListerWatcher: package cachetest has one that a test scripts like an
 // API server, and k8s.io/client-go/tools/cache/testing a simple one. All waits are on channels,
 // contexts and clocks, so informers work inside a testing/synctest bubble. Errors are reported to
-// the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime, those that the program has added
-// included, but not to apimachinery's own that sleeps: in a bubble it would, for decades.
+// the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime, except for apimachinery's handler that
+// sleeps: in a bubble it would sleep for decades.
 //
 // internal/README.md describes the implementation.
 package cache

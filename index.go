@@ -15,15 +15,15 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// Indices is a parameter type of NewThreadSafeStore, so that calls of client-go's function compile. A store
-// does not export its indices: it neither reads nor writes the argument.
+// Indices is a parameter type of NewThreadSafeStore, so that calls of client-go's function compile. The
+// argument is ignored.
 type Indices map[string]index
 
 // index is a type without values, so that an Indices stays empty.
 type index struct{}
 
-// reportIndexFailures reports those of each index together: apimachinery's handler takes a
-// millisecond for each report.
+// reportIndexFailures makes one report for each index: apimachinery's handler takes a millisecond for a
+// report.
 func reportIndexFailures(failures []table.IndexFailure) {
 	var first []*table.IndexFailure // of each index
 	count := map[string]int{}

@@ -19,14 +19,14 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// NewInformerWithOptions returns a Store that follows the objects of options.ListerWatcher while
-// the Controller runs, and calls options.Handler for each change after the store has it, and before
-// the store has a later one of the same object. The handler runs in the controller's goroutine:
-// while it is busy, changes wait in the queue. A panic of the handler is reported, and unless
-// utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is an
-// Indexer as well.
+// NewInformerWithOptions returns a Store, and a Controller that fills it with the objects of
+// options.ListerWatcher. The Controller calls options.Handler for each change after the store has the
+// change, and before the store has a later change of the same object. The handler runs in the
+// controller's goroutine: while it is busy, changes wait in the queue. A panic of the handler is reported,
+// and unless utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is
+// also an Indexer.
 //
-// A handler that is to be shared, added or removed later needs NewSharedIndexInformer.
+// To add and remove several handlers, use NewSharedIndexInformer.
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) { return newInformer(options) }
 
 // NewInformer is NewInformerWithOptions with these options.
@@ -106,9 +106,9 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	})
 }
 
-// SetInformerMetricsProvider sets the provider of the metrics of every queue and store made
-// afterwards without a provider of its own. The first call in the process wins; later ones, and
-// nil, do nothing. It may be called from any goroutine.
+// SetInformerMetricsProvider sets the default provider of metrics for queues and stores made afterwards.
+// The first call in the process wins; later calls, and nil, do nothing. It may be called from any
+// goroutine.
 //
 // The call is forwarded to client-go, so that informers of both libraries report to the same
 // provider. A program that sets its provider on client-go alone, as importing

@@ -52,15 +52,15 @@ func (m *mutations) watch(changes []event.Change) {
 
 var errWrittenTo = errors.New("a caller has modified cached objects")
 
-// logSuspects logs which handlers may have written to cached objects. One that was removed is not known.
+// logSuspects logs which handlers may have written to cached objects. Removed handlers are missing.
 func (m *mutations) logSuspects(logger klog.Logger) {
-	logger.Error(errWrittenTo, "The mutation detector has found a change, made by one of these handlers or by who reads the store",
+	logger.Error(errWrittenTo, "The mutation detector has found a change, made by one of these handlers or by a reader of the store",
 		"informer", m.report.Name(), "oneOf", m.suspects())
 	klog.Flush() // the process ends
 }
 
-// suspects returns the handlers of the informer; those of all informers whose objects share parts,
-// if its own do.
+// suspects returns the handlers of the informer. If its objects share parts, so may those of other
+// informers, whose handlers are included.
 func (m *mutations) suspects() []string {
 	names := handlersOf(m.processor, m.report.Name())
 	for _, running := range door.Running.All() {

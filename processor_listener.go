@@ -28,10 +28,9 @@ func (s *sharedIndexInformer) AddEventHandlerWithResyncPeriod(handler ResourceEv
 	return s.AddEventHandlerWithOptions(handler, HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions adds a handler, which is called for everything from here on, one call
-// at a time, in order; first, if the informer runs, with an Add for each object in the store. The
-// same handler may be added more than once and is then called more than once. It fails on a stopped
-// informer.
+// AddEventHandlerWithOptions registers a handler for all later changes, one call at a time, in order. If
+// the informer runs, the handler is called first with an Add for each object in the store. A handler that
+// is added several times is called as often. AddEventHandlerWithOptions fails on a stopped informer.
 func (s *sharedIndexInformer) AddEventHandlerWithOptions(handler ResourceEventHandler, options HandlerOptions) (ResourceEventHandlerRegistration, error) {
 	if handler == nil {
 		return nil, fanout.ErrNilHandler
@@ -95,9 +94,9 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 	return requested
 }
 
-// RemoveEventHandler stops calling the handler, apart from a call that is running; client-go's
-// ShutDownEventHandler waits for that one. Removing twice, or with a handle of another informer,
-// does nothing. It may be called from within the handler. A handle of another type is an error.
+// RemoveEventHandler stops calling the handler. It does not wait for a call that is running;
+// ShutDownEventHandler does. Removing twice, or with a handle of another informer, does nothing. The
+// handler may call RemoveEventHandler. A handle of another type is an error.
 func (s *sharedIndexInformer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
 	own, ok := handle.(*registration)
 	if !ok {
@@ -116,8 +115,8 @@ func (s *sharedIndexInformer) IsRegistered(handle ResourceEventHandlerRegistrati
 	return ok && s.processor.Has(own.listener)
 }
 
-// registration is the handle of a handler of a shared informer: as in client-go a pointer, that two
-// registrations do not share.
+// registration is the handle of a handler of a shared informer. As in client-go, it is a pointer that is
+// unique to the registration.
 type registration struct {
 	listenerHolder
 	listener *fanout.Listener
@@ -134,6 +133,6 @@ func (r *registration) HasSynced() bool { return IsDone(r.HasSyncedChecker()) }
 // HasSyncedChecker returns a checker whose channel is closed once HasSynced returns true.
 func (r *registration) HasSyncedChecker() DoneChecker { return r.listener.SyncedChecker() }
 
-// ShutdownChan returns a channel that is closed when the handler was removed, or the informer
-// stopped, and its last call has returned.
+// ShutdownChan returns a channel that is closed when the handler is removed, or the informer stopped, and
+// the last call of the handler has returned.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.listener.Shutdown() }

@@ -46,9 +46,9 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 	})
 }
 
-// NewRealFIFOWithOptions returns an empty RealFIFO. It panics for options that contradict each
-// other: AtomicEvents goes without KnownObjects, which are needed otherwise; UnlockWhileProcessing
-// and EmitDeltaTypeBookmark need AtomicEvents.
+// NewRealFIFOWithOptions returns an empty RealFIFO. It panics for contradictory options: KnownObjects must
+// be nil with AtomicEvents, and set without it; UnlockWhileProcessing and EmitDeltaTypeBookmark need
+// AtomicEvents.
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)
@@ -82,7 +82,7 @@ func refuseRealFIFOOptions(opts RealFIFOOptions) error {
 	return nil
 }
 
-// Transformer returns the function that every object passes on its way in, or nil.
+// Transformer returns the function that transforms objects before they are queued, or nil.
 func (f *RealFIFO) Transformer() TransformFunc { return f.queue.Reader.Transform.Function }
 
 // Add queues an Added delta. It returns a KeyError, or the transformer's error, in which case nothing is
@@ -94,9 +94,9 @@ func (f *RealFIFO) Update(obj interface{}) error { return f.queue.Put(Updated, o
 
 // Delete queues a Deleted delta, whether or not the object is known. Errors as for Add.
 //
-// The reflectors of this package queue a deletion that the transformer fails for all the same: as a
-// DeletedFinalStateUnknown with the object that is queued or known, and not if there is none. With
-// AtomicEvents it is without an object, which the store of the process function has.
+// If the transformer fails for a deletion, the reflectors of this package still queue it, as a
+// DeletedFinalStateUnknown with the queued or known object, if there is one. With AtomicEvents, the
+// DeletedFinalStateUnknown has no object: the store of the process function has it.
 func (f *RealFIFO) Delete(obj interface{}) error { return f.queue.Put(Deleted, obj) }
 
 // Bookmark queues a Bookmark delta if EmitDeltaTypeBookmark is set.
@@ -156,8 +156,8 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*event.Record, order []st
 	return last, order
 }
 
-// Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object that
-// nothing is queued for.
+// Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object without
+// queued changes.
 func (f *RealFIFO) Resync() error {
 	if f.atomic {
 		return f.queue.SyncAll()
@@ -169,19 +169,17 @@ func (f *RealFIFO) Resync() error {
 	return nil
 }
 
-// Pop waits for a change and calls process with Deltas of just that one. It returns them and the error of
-// process, or ErrFIFOClosed when the queue is closed and empty. The queue is locked
-// meanwhile unless UnlockWhileProcessing is set; then calls from several goroutines process one
-// after the other, and process must not call Pop or PopBatch. Pop does not queue failed Deltas
-// again.
+// Pop waits for a change and calls process with Deltas of that change. It returns the Deltas and the error
+// of process, or ErrFIFOClosed when the queue is closed and empty. The queue is locked during the call of
+// process, unless UnlockWhileProcessing is set; then calls from several goroutines process one after the
+// other, and process must not call Pop or PopBatch. Pop does not queue failed Deltas again.
 func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas(process)
 }
 
-// PopBatch waits for changes and calls processBatch with the first ones of the queue, each about
-// another object: 1000 at most, and never beyond the end of the initial list. A change that is
-// alone in its batch, as ReplacedAll, SyncAll and Bookmark always are, goes to processSingle
-// instead. Locking and errors are as for Pop.
+// PopBatch waits for changes and calls processBatch with the first ones of the queue, each of another
+// object: 1000 at most, and never beyond the end of the initial list. It calls processSingle for a batch
+// of one change; ReplacedAll, SyncAll and Bookmark are always alone. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	process := func(batch []event.Record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))

@@ -64,10 +64,9 @@ func NewNamedReflector(name string, lw ListerWatcher, expectedType any, store Re
 }
 
 // NewReflectorWithOptions returns client-go's Reflector, which runs client-go's loop, not this
-// package's. It is here for code that holds a *Reflector. Only objects of the type of ExpectedType
-// reach the store; an unstructured example with apiVersion and kind narrows that to this kind, nil
-// admits everything. An empty options.Name becomes the file:line of the nearest caller outside of
-// this package and of client-go's.
+// package's. It is here for code that holds a *Reflector. Only objects of the type of expectedType, and of
+// its kind if expectedType is unstructured, reach the store; nil admits all objects. An empty options.Name
+// becomes the file:line of the nearest caller outside of this package and of client-go's.
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.Name == "" {
 		options.Name = reflector.CallsiteName()
@@ -75,14 +74,14 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 	return clientgo.NewReflectorWithOptions(lw, expectedType, store, options)
 }
 
-// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package that is indexed by
-// namespace, and a Reflector as from NewReflector that fills it once it runs.
+// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package with an index by namespace, and
+// a Reflector, as from NewReflector, that fills the Indexer.
 func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
 	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})
 	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
 }
 
-// errorsTo returns the function that a reflector calls with its errors. It calls handler, or
+// errorsTo returns the function that a reflector calls with its errors. The function calls handler, or
 // DefaultWatchErrorHandler if handler is nil and the error is not expected.
 func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflector.Failure) {
 	id := &standIn{}
@@ -96,9 +95,9 @@ func errorsTo(handler WatchErrorHandlerWithContext) func(context.Context, reflec
 	}
 }
 
-// DefaultWatchErrorHandler logs err at a level that fits its kind, or reports it to the
-// ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime; an informer without a handler uses it. As
-// everywhere in this package, the ErrorHandler of apimachinery that sleeps is left out.
+// DefaultWatchErrorHandler is the watch-error handler of informers without one. It logs an expected err at a
+// level that fits its kind, and reports others to the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime,
+// except for apimachinery's handler that sleeps.
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || err == io.EOF || err == io.ErrUnexpectedEOF {
 		clientgo.DefaultWatchErrorHandler(ctx, r, err)
@@ -107,8 +106,8 @@ func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	event.Report(ctx, err, "Failed to watch", "reflector", r.Name(), "type", r.TypeDescription())
 }
 
-// standIn is the Reflector that a watch-error handler receives, made on first use. It is also the
-// ListerWatcher of that Reflector: its list is empty and has a version, and it cannot be watched.
+// standIn has the Reflector that a watch-error handler receives, made on first use, and is the ListerWatcher
+// of that Reflector. Its list is empty and has a version; its Watch fails.
 type standIn struct {
 	mu struct {
 		sync.Mutex
@@ -117,9 +116,9 @@ type standIn struct {
 	}
 }
 
-// at returns a client-go Reflector that does not run, with the name, the type description and the
-// settings of a reflector that is at version: the same one as long as it is called for one reflector,
-// not for those of several sources. Writing to its fields or running it has no effect on that.
+// at returns a client-go Reflector that does not run, with the name, the type description and the settings of
+// a reflector that is at version. Calls for the same reflector return the same value. Writing to the fields
+// of the value, or running it, does not change the reflector.
 func (s *standIn) at(o *reflector.Options, version string) *Reflector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *standIn) stampLocked(version string) error {
 	return nil
 }
 
-// List is called while stampLocked is.
+// List is called by stampLocked only.
 func (s *standIn) List(metav1.ListOptions) (runtime.Object, error) {
 	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.mu.version}}, nil
 }

@@ -41,12 +41,12 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 }
 
 // NewSharedIndexInformerWithOptions returns an informer that does nothing until it is run.
-// exampleObject names the type of the objects, nil for any: others that come, in a list or a watch,
-// are reported and left out. Indexers are copied. Without a ListerWatcher, or with an index
-// function that is nil, Run logs that and returns.
+// exampleObject has the type of the objects; nil admits any type. Objects of other types are reported
+// and dropped. Indexers are copied. Without a ListerWatcher, or with a nil index function, Run logs an
+// error and returns.
 //
-// options.ResyncPeriod is the default for handlers that do not name one, and how often the informer
-// checks which handlers are due; 0 means never.
+// options.ResyncPeriod is the default period of handlers, and how often the informer checks which
+// handlers are due; 0 means never.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	s := &sharedIndexInformer{
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
@@ -98,7 +98,7 @@ type sharedIndexInformer struct {
 	objectType    runtime.Object
 	options       SharedIndexInformerOptions
 	config        door.Config
-	unfit         error // why it cannot run, nil if it can
+	unfit         error // the reason why the informer cannot run, or nil
 	clock         clock.Clock
 	synced        chan struct{} // closed when the first list is in the store
 	announced     sync.Once     // the closing of synced
@@ -119,7 +119,7 @@ type sharedIndexInformer struct {
 	}
 }
 
-// phase is where in its life an informer is. It only goes forward.
+// phase is the phase of an informer's life. It only goes forward.
 type phase uint8
 
 const (
@@ -138,10 +138,9 @@ func (s *sharedIndexInformer) Run(stopCh <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stopCh))
 }
 
-// RunWithContext follows the server until ctx ends or an ErrorPolicy stops it. It returns when no
-// handler is running any more: calls that handlers have still to get are dropped. It works once; a
-// second call only logs. An informer with invalid options, or without a ListerWatcher, logs an
-// error and is stopped at once.
+// RunWithContext follows the server until ctx ends or an ErrorPolicy stops the informer. It returns when
+// no handler is running any more. Pending notifications are dropped. A second call only logs. An
+// informer with invalid options, or without a ListerWatcher, logs an error and is stopped at once.
 func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	controller := s.start(ctx)
@@ -150,7 +149,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 		return
 	}
 	defer s.observed.Enter(s)()
-	// Handlers go on until the controller has ended, whatever ctx says.
+	// Handlers go on until the controller has ended, also after the end of ctx.
 	handling, stopHandling := context.WithCancel(context.WithoutCancel(ctx))
 	var group wait.Group
 	defer group.Wait()
@@ -168,7 +167,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	controller.run(ctx)
 }
 
-// start makes the controller. It returns nil if there is one already.
+// start makes the controller. It returns nil if the informer has a controller already.
 func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -210,8 +209,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	return s.life.controller
 }
 
-// requestsLocked returns the options of requests. Decoding options that the transform function does not allow
-// are off.
+// requestsLocked returns the options of requests, without the decoding options that the transform
+// function does not allow.
 func (s *sharedIndexInformer) requestsLocked() reflector.Options {
 	if s.life.transform == nil {
 		return s.config.Requests
@@ -225,7 +224,7 @@ func (s *sharedIndexInformer) distribute(changes []event.Change) {
 	s.processor.Distribute(changes)
 }
 
-// look shows the informer to those beside this package.
+// look returns the informer as a door.Informer.
 func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
 		Controller: s, Resource: s.report.Name(), Example: s.objectType, Identity: s.options.Identifier,
@@ -258,8 +257,8 @@ func (s *sharedIndexInformer) announceSynced() {
 	})
 }
 
-// ended announces that nothing more comes into the store; before that, that the first list is
-// there, if it is.
+// ended reports the end of the informer. If the first list is in the store, ended announces that
+// before.
 func (s *sharedIndexInformer) ended(c *controller) {
 	if c.HasSynced() {
 		s.announceSynced()
@@ -285,8 +284,8 @@ func (s *sharedIndexInformer) IsStopped() bool {
 	return s.life.phase == phaseStopped
 }
 
-// HasSynced reports whether the first list is in the store. Handlers may not have been called for
-// it yet: ask their registration.
+// HasSynced reports whether the first list is in the store. Whether a handler has been called for the
+// list, its registration reports.
 func (s *sharedIndexInformer) HasSynced() bool { return IsDone(s.HasSyncedChecker()) }
 
 // HasSyncedChecker returns a checker whose channel is closed once HasSynced returns true.
@@ -294,7 +293,7 @@ func (s *sharedIndexInformer) HasSyncedChecker() DoneChecker {
 	return informerSynced{s.report, s.synced}
 }
 
-// informerSynced is the DoneChecker of an informer, which it does not keep alive.
+// informerSynced is the DoneChecker of an informer. It does not keep the informer in memory.
 type informerSynced struct {
 	report *reflector.Journal
 	synced <-chan struct{}
@@ -304,8 +303,7 @@ func (c informerSynced) Name() string { return "SharedIndexInformer " + c.report
 
 func (c informerSynced) Done() <-chan struct{} { return c.synced }
 
-// LastSyncResourceVersion returns the resourceVersion that the reflector got last, "" before the
-// first.
+// LastSyncResourceVersion returns the last resourceVersion that the reflector received, or "".
 func (s *sharedIndexInformer) LastSyncResourceVersion() string {
 	s.life.Lock()
 	defer s.life.Unlock()
@@ -326,8 +324,7 @@ func (s *sharedIndexInformer) GetIndexer() Indexer { return s.store }
 //
 // The watch continues meanwhile. Its events reach the store and the handlers when the indices are complete.
 func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
-	// asked without the lock held on: index functions of a full store take their time, and may ask,
-	// too
+	// life is not held while index functions run: they may be slow, and may call IsStopped.
 	if s.IsStopped() {
 		return fmt.Errorf("indexers were not added to the shared informer because %w", errAlreadyStopped)
 	}
@@ -371,8 +368,8 @@ func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchError
 }
 
 // SetTransform sets the function that transforms every object before it is stored. It must be called before the
-// start. The last call counts. The function owns the object it is given, must be idempotent, and gets no
-// tombstones. A nil result without an error, of whatever type, counts as an error.
+// start. The last call counts. The function owns its argument, must be idempotent, and gets no tombstones.
+// A nil result of any type without an error counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })
 }

@@ -37,7 +37,7 @@ var (
 	_ TransactionStore = (*keyedStore)(nil)
 )
 
-// These types of package door are embedded in types of this package, for the packages beside it.
+// Types that give the packages beside this one access to the values that embed them.
 type (
 	tableHolder    = door.Holder[*table.Table]
 	informerHolder = door.Holder[door.Look]
@@ -45,22 +45,22 @@ type (
 	listenerHolder = door.Holder[*fanout.Listener]
 )
 
-// queueLife has the methods of queues that are about their end and their first Replace.
+// queueLife has the methods of queues about closing and about the first Replace.
 type queueLife = queue.Life
 
 // StoreOption sets one property of a store at its construction. It is not interchangeable with
 // client-go's type of this name, whose parameter is unexported there.
 type StoreOption = func(*keyedStore)
 
-// WithTransformer makes every object pass through transformer on its way in (Add, Update, Replace).
-// The key is computed before. A call whose object cannot be transformed returns the error and
-// changes nothing; a transformer that returns nil, of whatever type, cannot transform.
+// WithTransformer transforms every object before it is stored (Add, Update, Replace). The key is computed
+// before. If transformer fails, or returns a nil of any type, the call returns an error and changes
+// nothing.
 func WithTransformer(transformer TransformFunc) StoreOption {
 	return func(s *keyedStore) { s.transformer = transformer }
 }
 
-// WithStoreMetrics publishes the store's resourceVersion for the identity, if that is reserved. A
-// nil provider means that of the process, see SetInformerMetricsProvider.
+// WithStoreMetrics publishes the store's resourceVersion for identifier, if identifier is reserved. A nil
+// provider means that of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
 	return func(s *keyedStore) { s.contents.OnVersion = provider.OfStore(identifier, metrics) }
 }
@@ -92,7 +92,7 @@ func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedSto
 }
 
 // NewUndeltaStore returns a Store that calls pushFunc with its whole content after every successful
-// change, in the goroutine of that change and with no lock held.
+// change, in the goroutine of the change and with no lock held.
 func NewUndeltaStore(pushFunc func([]interface{}), keyFunc KeyFunc) *UndeltaStore {
 	return &UndeltaStore{Store: NewStore(keyFunc), PushFunc: pushFunc}
 }
@@ -132,7 +132,8 @@ func (s *keyedStore) keyOf(obj any) (string, error) {
 // allocate.
 const usualKeyLen = 128
 
-// appendKey is keyOf for the usual key of an object in a namespace, as bytes; nil if it is none.
+// appendKey appends the key of obj to dst. It returns nil if the key function is not MetaNamespaceKeyFunc or
+// obj has no namespace.
 func (s *keyedStore) appendKey(dst []byte, obj any) []byte {
 	if !s.usualKey {
 		return nil
@@ -177,8 +178,7 @@ func (s *keyedStore) Add(obj interface{}) error {
 	return nil
 }
 
-// Update stores obj, whether or not its key existed before. It returns a KeyError, or the transformer's
-// error.
+// Update stores obj, whether or not its key existed before. Errors as for Add.
 func (s *keyedStore) Update(obj interface{}) error { return s.Add(obj) }
 
 // Delete removes the object with the key of obj, if there is one. Error: KeyError.
@@ -211,9 +211,9 @@ func (s *keyedStore) GetByKey(key string) (item interface{}, exists bool, err er
 	return item, exists, nil
 }
 
-// Replace makes list the whole content of the store, seen by readers all at once. Of objects with
-// the same key the last one counts. An object without a key, or that cannot be transformed, fails
-// the call and leaves the store as it was.
+// Replace makes list the whole content of the store, for readers in one step. Of objects with the same key
+// the last one counts. If an object has no key or cannot be transformed, Replace returns the error and
+// changes nothing.
 func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 	if !s.usualKey || s.transformer != nil {
 		keys, stored, err := s.admitAll(list)
@@ -227,8 +227,8 @@ func (s *keyedStore) Replace(list []interface{}, resourceVersion string) error {
 	return s.contents.Fill(len(list), resourceVersion, fill)
 }
 
-// addBlocks adds objects with the usual key. There is no user's function in it that could write to
-// the store.
+// addBlocks adds objects with the usual key. It calls no function of the user, which could write to the
+// store.
 func (s *keyedStore) addBlocks(list []any, add func(key string, obj any)) error {
 	for block := range slices.Chunk(list, table.BlockLen) {
 		store.WarmBlock(block)
@@ -265,8 +265,8 @@ func zipped(keys []string, objects []any) iter.Seq2[string, any] {
 	}
 }
 
-// Transaction applies those of the transactions whose object has a key, seen by readers all at
-// once, without the transformer. It returns nil, or which ones were applied and a KeyError for each
+// Transaction applies the transactions whose object has a key, for readers in one step, without the
+// transformer. It returns nil, or an error with the positions of the applied ones and a KeyError for each
 // of the others.
 func (s *keyedStore) Transaction(transactions ...Transaction) *TransactionError {
 	b := takeBatch()

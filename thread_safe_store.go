@@ -20,14 +20,14 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// objects are those of a store and their indices, in a table whose readers never wait.
+// objects has the objects of a store and their indices, in a table whose readers never wait.
 type objects struct {
 	contents  store.Contents           // for writes
 	table     *table.Table             // of contents, for reads
 	onFailure func(table.IndexFailure) // nil: reportIndexFailures
 }
 
-// threadSafeMap is a store whose callers bring the keys along.
+// threadSafeMap is a store whose callers pass the keys.
 type threadSafeMap struct{ objects }
 
 var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
@@ -36,7 +36,7 @@ var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
 // with client-go's type of this name, whose parameter is unexported there.
 type ThreadSafeStoreOption = func(*threadSafeMap)
 
-// WithThreadSafeStoreMetrics publishes the store's resourceVersion for the identity, if that is
+// WithThreadSafeStoreMetrics publishes the store's resourceVersion for identifier, if identifier is
 // reserved. A nil provider means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, given InformerMetricsProvider) ThreadSafeStoreOption {
 	return func(m *threadSafeMap) {
@@ -104,9 +104,8 @@ func (m *threadSafeMap) DeleteWithObject(key string, obj interface{}) {
 	m.contents.Apply([]table.Op{{Key: key, Delete: true}}, func(held string) string { return versionAfter(held, obj) })
 }
 
-// Transaction applies all transactions in order; no reader sees only some of them. One of a type
-// that is none of the three changes nothing. The store's resourceVersion becomes the greatest of
-// those given.
+// Transaction applies all transactions in order; no reader sees only some of them. A transaction of
+// an unknown type changes nothing. The store's resourceVersion becomes the greatest of the objects'.
 func (m *threadSafeMap) Transaction(transactions ...ThreadSafeStoreTransaction) {
 	b := takeBatch()
 	for i := range transactions {
@@ -126,21 +125,21 @@ func (m *objects) apply(b *batch) {
 	})
 }
 
-// batch is memory for a Transaction: fresh memory costs as much as the changes.
+// batch is memory for a Transaction. It is reused: fresh memory costs as much as the changes.
 type batch struct {
 	operations []table.Op
-	seen       []any // objects that the store's resourceVersion follows, also of deletions
-	applied    []int // never nil: users are given it if others failed
+	seen       []any // the objects of all changes, for the store's resourceVersion
+	applied    []int // positions of the applied changes, for a TransactionError; never nil
 }
 
-// keptBatch is how long a batch may be for its memory to be used again: 100 KiB.
+// keptBatch is the length up to which the memory of a batch is used again: 100 KiB.
 const keptBatch = 1000
 
 var batches = sync.Pool{New: func() any { return &batch{applied: []int{}} }}
 
 func takeBatch() *batch { return batches.Get().(*batch) }
 
-// add adds a change under its key. One of a type that is none of the three only counts as seen.
+// add adds a change under key. For a change of an unknown type, it adds the object to seen only.
 func (b *batch) add(key string, txn *Transaction) {
 	b.seen = append(b.seen, txn.Object)
 	switch txn.Type {
@@ -151,7 +150,7 @@ func (b *batch) add(key string, txn *Transaction) {
 	}
 }
 
-// give lets go of the batch, which the caller must not use any more.
+// give returns the batch to the pool. The caller must not use it any more.
 func (b *batch) give() {
 	if len(b.operations) > keptBatch || len(b.seen) > keptBatch {
 		return
@@ -176,7 +175,7 @@ func (m *threadSafeMap) Replace(items map[string]interface{}, resourceVersion st
 	m.contents.Replace(maps.All(items), len(items), resourceVersion)
 }
 
-// Bookmark sets the store's resourceVersion, unless it is older than the one held.
+// Bookmark sets the store's resourceVersion to rv, unless rv is older.
 func (m *objects) Bookmark(rv string) {
 	m.contents.Apply(nil, func(held string) string { return event.LaterVersion(held, rv) })
 }
@@ -201,11 +200,11 @@ func (m *objects) LastStoreSyncResourceVersion() string {
 	return m.table.RV()
 }
 
-// Resync does nothing: there is nothing behind the store to catch up with.
+// Resync does nothing: a store has no source.
 func (m *objects) Resync() error { return nil }
 
-// Index returns the stored objects that share a value of the index with obj, each once. The index
-// function runs in this goroutine, beside those of a writer; that it fails or panics is the error.
+// Index returns the stored objects that share a value of the index with obj, each once. It runs the
+// index function in this goroutine, beside those of a writer, and returns its error or panic as an error.
 func (m *objects) Index(indexName string, obj interface{}) (objects []interface{}, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -230,7 +229,7 @@ func (m *objects) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return keys, err
 }
 
-// ListIndexFuncValues returns the values that the index has objects for; none for an unknown index.
+// ListIndexFuncValues returns the values with objects in the index; none for an unknown index.
 func (m *objects) ListIndexFuncValues(name string) []string {
 	values, err := m.table.IndexValues(name)
 	if err != nil {
@@ -265,15 +264,15 @@ func (m *objects) AddIndexers(newIndexers Indexers) error {
 	return err
 }
 
-// taken returns the names among those of indexers that the store has. It never gives one up.
+// taken returns the names of indexers that the store has already. Indexes are never removed.
 func (m *objects) taken(indexers Indexers) sets.Set[string] {
 	return sets.KeySet(indexers).Intersection(sets.KeySet(m.table.Indexers()))
 }
 
-// errNilIndexFunc is the failure of an index function that is none.
+// errNilIndexFunc is the error of a nil index function.
 var errNilIndexFunc = errors.New("index function is nil")
 
-// checkIndexers notes the indices without a function.
+// checkIndexers adds each nil index function to bad.
 func checkIndexers(indexers Indexers, bad *door.Faults) {
 	for _, name := range slices.Sorted(maps.Keys(indexers)) {
 		if indexers[name] == nil {
@@ -282,7 +281,7 @@ func checkIndexers(indexers Indexers, bad *door.Faults) {
 	}
 }
 
-// asFuncs returns the functions, in the place of a nil one one that fails.
+// asFuncs converts indexers. A nil function becomes one that always fails.
 func asFuncs(indexers Indexers) map[string]table.IndexFunc {
 	functions := make(map[string]table.IndexFunc, len(indexers))
 	for name, valuesOf := range indexers {

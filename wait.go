@@ -13,16 +13,16 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// The pauses between two rounds of WaitForCacheSync: short at first, because most caches of most
-// tests sync at once, and client-go's value in the end.
+// The pauses between two rounds of WaitForCacheSync: short at first, because caches in tests mostly sync at
+// once, and client-go's value in the end.
 const (
 	firstSyncPoll = time.Millisecond
 	lastSyncPoll  = 100 * time.Millisecond
 )
 
-// WaitForCacheSync asks all of cacheSyncs, again and again, and returns true once all say yes in
-// the same round, false if stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor
-// reacts at once, kinformer.WaitForSync also says why.
+// WaitForCacheSync polls cacheSyncs. It returns true when all of them return true in the same round, and
+// false if stopCh is closed before. The pauses are 1, 2, 4 ... 100 ms. WaitFor reacts at once;
+// kinformer.WaitForSync also returns the reason.
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	unsynced := func(synced InformerSynced) bool { return !synced() }
 	for pause := firstSyncPoll; slices.ContainsFunc(cacheSyncs, unsynced); pause = min(2*pause, lastSyncPoll) {
@@ -41,14 +41,14 @@ func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool
 	return true
 }
 
-// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, which name the
-// waiting controller.
+// WaitForNamedCacheSync is WaitForCacheSync with a log line before and after, with the name of the waiting
+// controller.
 func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	return waitLogged(context.Background(), stopCh, cacheSyncs, "controller", controllerName)
 }
 
-// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a log line before and
-// after that goes to the logger of ctx.
+// WaitForNamedCacheSyncWithContext is WaitForCacheSync until ctx ends, with a line to the logger of ctx
+// before and after.
 func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
 	return waitLogged(ctx, ctx.Done(), cacheSyncs)
 }

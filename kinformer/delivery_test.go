@@ -388,7 +388,7 @@ func TestDeliveryIsRefused(t *testing.T) {
 			[]string{"one Delivery"}},
 		"DeliverTyped": {kinformer.DeliverTyped(&typedJournal{}, kinformer.Delivery{Parallel: -1}), []string{"Parallel is -1"}},
 		"inside a filter": {cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
-			[]string{"FilteringResourceEventHandler", "Deliver the filter"}},
+			[]string{"FilteringResourceEventHandler", "pass the FilteringResourceEventHandler to Deliver"}},
 		"inside a filter by pointer": {&cache.FilteringResourceEventHandler{Handler: kinformer.Deliver(journal, kinformer.Delivery{Parallel: 2})},
 			[]string{"FilteringResourceEventHandler"}},
 		"inside two filters and Deliver": {

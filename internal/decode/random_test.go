@@ -575,9 +575,9 @@ func TestErrors(t *testing.T) {
 		`{"Name":12}`:              "decode: given up at byte 8: not a string",
 		`null`:                     "decode: given up at byte 0: not an object",
 		`[]`:                       "decode: given up at byte 0: not an object",
-		`{"Name":"a"} x`:           "decode: given up at byte 13: something behind the value",
-		`{"Name":"a","Name":"b"}`:  "decode: given up at byte 19: a member twice",
-		`{"Name":"a",}`:            "decode: given up at byte 12: no name of a member",
+		`{"Name":"a"} x`:           "decode: given up at byte 13: trailing data",
+		`{"Name":"a","Name":"b"}`:  "decode: given up at byte 19: duplicate member",
+		`{"Name":"a",}`:            "decode: given up at byte 12: missing member name",
 		`{"Other":{"a":[1,2,+3]}}`: "decode: given up at byte 19: not a value",
 	} {
 		_, err := inJSON.ours(t, reflect.TypeFor[object]())([]byte(data), Options{})

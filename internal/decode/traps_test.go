@@ -69,7 +69,7 @@ func TestTrapsOfMembers(t *testing.T) {
 		{"comma at the end", `{"metadata":{},}`, false},
 		{"two commas", `{"metadata":{},,"spec":{}}`, false},
 		{"no comma", `{"metadata":{}"spec":{}}`, false},
-		{"no colon", `{"metadata"{}}`, false},
+		{"missing colon", `{"metadata"{}}`, false},
 		{"no end", `{"metadata":{}`, false},
 		{"two objects", `{}{}`, false},
 		{"other white space", "{\v}", false},

@@ -72,8 +72,8 @@ var (
 	// ErrBadDelivery is returned for a handler with invalid options.
 	ErrBadDelivery = errors.New("invalid Delivery")
 
-	errNested = fmt.Errorf("%w: Deliver is inside of another wrapper, where it has no effect: "+
-		"have one Delivery, and its wrapper outermost; instead of a handler in a FilteringResourceEventHandler, Deliver the filter", ErrBadDelivery)
+	errNested = fmt.Errorf("%w: Deliver has no effect inside another wrapper: "+
+		"wrap the handler in Deliver once, outermost; to filter, pass the FilteringResourceEventHandler to Deliver", ErrBadDelivery)
 )
 
 // Unwrap returns a handler without a Delivered around it, and its options: those of standard if

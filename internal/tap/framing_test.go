@@ -644,7 +644,7 @@ func TestOddKinds(t *testing.T) {
 			require.Equal(t, watch.Error, plain.Events[20].Type)
 			assert.Equal(t, plain, direct)
 			assert.Zero(t, state.Decoded)
-			assert.Equal(t, "objects of the type do not tell their kind", state.Why)
+			assert.Equal(t, "objects of this type carry no kind", state.Why)
 			assert.Equal(t, map[string]int64{state.Why: 1}, state.GivenUp)
 		}
 		items += gadgetOf("Widget", "example.com/v2", "other")

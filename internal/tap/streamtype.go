@@ -27,7 +27,7 @@ var errOtherKind = errors.New("an object of another kind")
 
 // errNoKind is the error about types whose objects do not retain the kind and version on the wire.
 // Frames of another kind could not be recognized.
-var errNoKind = errors.New("objects of the type do not tell their kind")
+var errNoKind = errors.New("objects of this type carry no kind")
 
 var errOtherEvent = errors.New("another type of event")
 

@@ -91,7 +91,7 @@ func (n *pointerNode) json(d *decoder, p mem.Place) bool {
 type versionNode struct{}
 
 func (versionNode) json(d *decoder, p mem.Place) bool {
-	return textNode{}.json(d, p) && (scan.IsVersion(*mem.Get[string](p)) || d.GiveUp("an odd apiVersion"))
+	return textNode{}.json(d, p) && (scan.IsVersion(*mem.Get[string](p)) || d.GiveUp("an unusual apiVersion"))
 }
 
 // documentNode decodes any value into an interface.

@@ -50,7 +50,7 @@ func (r *record) json(d *decoder, p mem.Place) bool {
 				return false
 			}
 		case seen[i/64]>>(i%64)&1 != 0:
-			return d.GiveUp("a member twice")
+			return d.GiveUp("duplicate member")
 		default:
 			seen[i/64] |= 1 << (i % 64)
 			last = i

@@ -92,7 +92,7 @@ func (d *decoder) only(end int) ([]byte, bool) {
 	}
 	b, ok := d.Chunk(end)
 	if ok && d.Pos != end {
-		return nil, d.GiveUp("a message with more than its one field")
+		return nil, d.GiveUp("unexpected second field")
 	}
 	return b, ok
 }
@@ -109,5 +109,5 @@ func (textsMessage) message(d *decoder, p mem.Place, end int) bool {
 	if first, ok := d.Tag(end); !ok || first != tag {
 		return d.GiveUp("an unknown form of a list")
 	}
-	return textsField{tag}.wire(d, p, end) && (d.Pos == end || d.GiveUp("more than a list"))
+	return textsField{tag}.wire(d, p, end) && (d.Pos == end || d.GiveUp("trailing data in a list"))
 }

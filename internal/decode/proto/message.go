@@ -49,9 +49,9 @@ func (f *fields) message(d *decoder, p mem.Place, end int) bool {
 		field := &list[number]
 		switch {
 		case field.tag != tag:
-			return d.GiveUp("a field in another wire type")
+			return d.GiveUp("a field with another wire type")
 		case seen>>number&1 != 0:
-			return d.GiveUp("a field twice, or not in one piece")
+			return d.GiveUp("a repeated or split field")
 		}
 		seen |= 1 << number
 		if !field.read(d, mem.Offset(p, field.offset), end) {

@@ -113,9 +113,9 @@ func (r *updater) message(l *layout, p mem.Place, from former, end int) bool {
 		}
 		switch {
 		case l.fields[number].tag != tag:
-			return r.GiveUp("a field in another wire type")
+			return r.GiveUp("a field with another wire type")
 		case seen>>number&1 != 0:
-			return r.GiveUp("a field twice, or not in one piece")
+			return r.GiveUp("a repeated or split field")
 		}
 		seen |= 1 << number
 		_, to, ok := r.Run(tag, end)

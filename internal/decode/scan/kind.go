@@ -20,14 +20,14 @@ var kindName, versionName = []byte("kind"), []byte("apiVersion")
 // Key reads the name of a member and moves to its value.
 func (d *Scanner) Key() ([]byte, bool) {
 	if d.Peek() != '"' {
-		return nil, d.GiveUp("no name of a member")
+		return nil, d.GiveUp("missing member name")
 	}
 	name, ok := d.Text()
 	if !ok {
 		return nil, false
 	}
 	if d.Peek() != ':' {
-		return nil, d.GiveUp("no colon")
+		return nil, d.GiveUp("missing colon")
 	}
 	d.Pos++
 	d.Peek()
@@ -56,10 +56,10 @@ func (d *Scanner) CheckKind(name []byte) bool {
 	case d.Is('n'):
 		return true
 	case !d.Is('"'):
-		return d.GiveUp("a kind or apiVersion that is no text")
+		return d.GiveUp("a kind or apiVersion that is not a string")
 	}
 	text := d.Data[d.Pos:min(TextEnd(d.Data, d.Pos+1), len(d.Data))]
-	return kind || IsVersion(mem.View(text)) && !bytes.Contains(text, []byte(`\u`)) || d.GiveUp("an odd apiVersion")
+	return kind || IsVersion(mem.View(text)) && !bytes.Contains(text, []byte(`\u`)) || d.GiveUp("an unusual apiVersion")
 }
 
 // IsVersion reports whether client-go accepts text as an apiVersion.

@@ -27,7 +27,7 @@ func (d *Scanner) Number() (text []byte, whole, ok bool) {
 		d.Pos++
 		whole = false
 		if !d.digits() {
-			return nil, false, d.GiveUp("no digit behind a point")
+			return nil, false, d.GiveUp("no digit after the decimal point")
 		}
 	}
 	if d.Is('e') || d.Is('E') {

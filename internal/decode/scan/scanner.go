@@ -110,13 +110,13 @@ func (d *Scanner) More(closing byte) (another, ok bool) {
 	case closing:
 		return false, d.Close()
 	}
-	return false, d.GiveUp("no comma or end behind an element")
+	return false, d.GiveUp("missing comma or closing bracket")
 }
 
 // End gives up unless only white space is left.
 func (d *Scanner) End() bool {
 	if d.Peek(); d.Pos != len(d.Data) {
-		return d.GiveUp("something behind the value")
+		return d.GiveUp("trailing data")
 	}
 	return true
 }

@@ -56,13 +56,13 @@ func (d *Scanner) skipName() bool {
 		return ok
 	}
 	if d.Peek() != '"' {
-		return d.GiveUp("no name of a member")
+		return d.GiveUp("missing member name")
 	}
 	if !d.skipText() {
 		return false
 	}
 	if d.Peek() != ':' {
-		return d.GiveUp("no colon")
+		return d.GiveUp("missing colon")
 	}
 	d.Pos++
 	return true
@@ -92,7 +92,7 @@ func (d *Scanner) skipText() bool {
 	for {
 		i = PlainUntil(d.Data, i)
 		if i >= len(d.Data) {
-			return d.GiveUp("a string without an end")
+			return d.GiveUp("unterminated string")
 		}
 		switch c := d.Data[i]; {
 		case c == '"':

@@ -71,7 +71,7 @@ func (d *Scanner) oddText(begin, i int) ([]byte, bool) {
 			i = PlainUntil(d.Data, i+1)
 		}
 	}
-	return nil, d.GiveUp("a string without an end")
+	return nil, d.GiveUp("unterminated string")
 }
 
 // escape appends the character of the escape at i to scratch. It returns the size of the escape in

@@ -29,7 +29,7 @@ func (d *Scanner) longVarint(end int) (uint64, bool) {
 			return n, shift < 63 || c <= 1 || d.GiveUp("a number of more than 64 bits")
 		}
 	}
-	return 0, d.GiveUp("a number without an end")
+	return 0, d.GiveUp("truncated number")
 }
 
 // Tag reads a tag: the number of a field, shifted left by 3, and its wire type.
@@ -44,7 +44,7 @@ func (d *Scanner) Tag(end int) (uint64, bool) {
 func (d *Scanner) longTag(end int) (uint64, bool) {
 	tag, ok := d.longVarint(end)
 	if ok && (tag < 8 || tag>>3 > MostField) {
-		return 0, d.GiveUp("no number of a field")
+		return 0, d.GiveUp("invalid field number")
 	}
 	return tag, ok
 }
@@ -79,7 +79,7 @@ func (d *Scanner) longLength(end int) (int, bool) {
 		return 0, false
 	}
 	if n > uint64(end-d.Pos) {
-		return 0, d.GiveUp("a length beyond the end")
+		return 0, d.GiveUp("truncated field")
 	}
 	return d.Pos + int(n), true
 }
@@ -98,7 +98,7 @@ func (d *Scanner) Chunk(end int) ([]byte, bool) {
 // Little reads a little-endian number of the given size in bytes.
 func (d *Scanner) Little(bytes, end int) (uint64, bool) {
 	if end-d.Pos < bytes {
-		return 0, d.GiveUp("a number without an end")
+		return 0, d.GiveUp("truncated number")
 	}
 	n := uint64(0)
 	for i := range bytes {
@@ -161,7 +161,7 @@ func (d *Scanner) Again(i, end int) bool {
 func (d *Scanner) Expect(number uint64, end int) ([]byte, bool) {
 	tag, ok := d.Tag(end)
 	if ok && tag != number<<3|WireBytes {
-		return nil, d.GiveUp("another field than was expected")
+		return nil, d.GiveUp("unexpected field")
 	}
 	if !ok {
 		return nil, false

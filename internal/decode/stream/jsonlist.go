@@ -98,13 +98,13 @@ func (l *jsonList) member() error {
 		return l.giveUp("an escape in a name")
 	}
 	if l.names[string(name)] {
-		return l.giveUp("a member twice")
+		return l.giveUp("duplicate member")
 	}
 	l.names[string(name)] = true
 	items := string(name) == `"items"`
 	l.stub = append(l.stub, name...)
 	if l.w.peek() != ':' {
-		return l.giveUp("no colon")
+		return l.giveUp("missing colon")
 	}
 	l.take(behindValue)
 	if c := l.w.peek(); items && c == '[' {

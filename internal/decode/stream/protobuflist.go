@@ -103,7 +103,7 @@ func (l *protobufList) open() error {
 		return err
 	}
 	if tag != envelopeObject || size > 1<<40 {
-		return l.giveUp("another field than was expected")
+		return l.giveUp("unexpected field")
 	}
 	l.end = l.at() + size
 	return nil
