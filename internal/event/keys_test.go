@@ -26,9 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // TestRecentKeysAreFoundAgain checks that recentKeys returns the same string each time, and stays
@@ -105,22 +105,28 @@ func TestLongTextsAreShortened(t *testing.T) {
 
 // TestNothingQuotedRemains checks that no kind of quote of any content remains in a text.
 func TestNothingQuotedRemains(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.SliceOfN(rapid.SampledFrom([]string{
-			"unable to decode", ": ", " ", "number 5", "number -1e9", "'x'", `'\n'`, "doesn't", `no kind "K" is registered for version "v" in scheme "s"`,
-		}), 0, 5)
-		inside := rapid.StringOf(rapid.SampledFrom([]rune("ab\"'` \\\n")))
-		text := strings.Join(words.Draw(t, "before"), "")
-		content := inside.Draw(t, "content") + testkit.Secret + inside.Draw(t, "content")
-		mark := rapid.SampledFrom([]string{`"`, "`", `q`}).Draw(t, "mark")
+	draw.Check(t, func(t *draw.T) {
+		words := func() string {
+			return textOf(t, 0, 5, "unable to decode", ": ", " ", "number 5", "number -1e9", "'x'", `'\n'`, "doesn't",
+				`no kind "K" is registered for version "v" in scheme "s"`)
+		}
+		inside := func() string { return textOf(t, 0, 10, strings.Split("ab\"'` \\\n", "")...) }
+		text := words()
+		content := inside() + testkit.Secret + inside()
+		mark := draw.Of(t, `"`, "`", `q`)
 		if mark == "q" {
 			text += strconv.Quote(content)
 		} else {
 			text += mark + content + mark
 		}
-		text += strings.Join(words.Draw(t, "after"), "")
+		text += words()
 		assert.NotContains(t, withoutQuotes(text), testkit.Secret)
 	})
+}
+
+// textOf returns least to most of the words.
+func textOf(t *draw.T, least, most int, words ...string) string {
+	return strings.Join(draw.Slice(t, least, most, func() string { return draw.Of(t, words...) }), "")
 }
 
 // TestStatusKeepsNoObject checks that an error about an object without a key does not keep the
@@ -150,14 +156,14 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(strings.Repeat("x", 2*maxRetained))),
 		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxRetained), 7), clientgo.KeyError{Obj: "x", Err: io.EOF},
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		pool := small
-		if rapid.Bool().Draw(t, "with large") {
+		if t.Bool() {
 			pool = append(pool[:len(pool):len(pool)], large...)
 		}
 		var build func(depth int) error
 		build = func(depth int) error {
-			switch kind := rapid.IntRange(0, 3).Draw(t, "kind"); {
+			switch kind := draw.Int(t, 0, 3); {
 			case kind == 0 && depth < 4:
 				return fmt.Errorf("wrapped: %w", build(depth+1))
 			case kind == 1 && depth < 4:
@@ -165,7 +171,7 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 			case kind == 2 && depth < 4:
 				return WithText("redacted", build(depth+1))
 			}
-			return rapid.SampledFrom(pool).Draw(t, "leaf")
+			return draw.Of(t, pool...)
 		}
 		err := build(0)
 		got := Retainable(err)
@@ -192,11 +198,20 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 // TestLaterVersionIsTheGreaterOfTwoNumbers checks that the greater number is returned, and, if the
 // versions are not numbers, the one seen last.
 func TestLaterVersionIsTheGreaterOfTwoNumbers(t *testing.T) {
-	version := rapid.OneOf(
-		rapid.SampledFrom([]string{"", "0", "00", "1", "9", "01", "10", "99", "1a", "a1", "-1", "+1", " 1", "1 ", "٣", "\xff", "18446744073709551616"}),
-		rapid.StringMatching(`[0-9]{0,4}`), rapid.StringMatching(`[1-9][0-9]{17,22}`), rapid.StringMatching(`[0-9a:/ ]{0,3}`), rapid.String())
-	rapid.Check(t, func(t *rapid.T) {
-		held, seen := version.Draw(t, "held"), version.Draw(t, "seen")
+	numbers := strings.Split("0123456789", "")
+	versions := []func(t *draw.T) string{
+		func(t *draw.T) string {
+			return draw.Of(t, "", "0", "00", "1", "9", "01", "10", "99", "1a", "a1", "-1", "+1", " 1", "1 ", "٣", "\xff", "18446744073709551616")
+		},
+		func(t *draw.T) string { return textOf(t, 0, 4, numbers...) },
+		func(t *draw.T) string { return textOf(t, 1, 1, numbers[1:]...) + textOf(t, 17, 22, numbers...) },
+		func(t *draw.T) string { return textOf(t, 0, 3, append(numbers, "a", ":", "/", " ")...) },
+		func(t *draw.T) string {
+			return string(draw.Slice(t, 0, 20, func() rune { return draw.Int(t, 0, utf8.MaxRune) }))
+		},
+	}
+	draw.Check(t, func(t *draw.T) {
+		held, seen := draw.Of(t, versions...)(t), draw.Of(t, versions...)(t)
 		want := seen
 		if order, err := resourceversion.CompareResourceVersion(held, seen); err == nil && order > 0 {
 			want = held

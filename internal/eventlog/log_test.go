@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,17 +33,17 @@ type cursors struct {
 	next          int
 }
 
-func (c *cursors) pick(t *rapid.T) int {
+func (c *cursors) pick(t *draw.T) int {
 	if len(c.readers) == 0 {
 		t.Skip("no reader")
 	}
-	return rapid.IntRange(0, len(c.readers)-1).Draw(t, "reader")
+	return draw.Int(t, 0, len(c.readers)-1)
 }
 
 func (c *cursors) drop(i int) { c.readers = append(c.readers[:i], c.readers[i+1:]...) }
 
-func (c *cursors) append(t *rapid.T) {
-	entries := make([]int, rapid.IntRange(0, 3*SegmentSize).Draw(t, "n"))
+func (c *cursors) append(t *draw.T) {
+	entries := make([]int, draw.Int(t, 0, 3*SegmentSize))
 	for i := range entries {
 		c.next++
 		entries[i] = c.next
@@ -53,7 +54,7 @@ func (c *cursors) append(t *rapid.T) {
 	}
 }
 
-func (c *cursors) abandon(t *rapid.T) {
+func (c *cursors) abandon(t *draw.T) {
 	i := c.pick(t)
 	r := c.readers[i]
 	r.peeked = r.cursor.Peek()
@@ -63,18 +64,18 @@ func (c *cursors) abandon(t *rapid.T) {
 	c.left = append(c.left, r)
 }
 
-func (c *cursors) read(t *rapid.T) {
+func (c *cursors) read(t *draw.T) {
 	r := c.readers[c.pick(t)]
 	ahead := r.cursor.Peek()
 	require.Equal(t, len(r.unread) == 0, len(ahead) == 0)
 	require.LessOrEqual(t, len(ahead), SegmentSize)
-	n := rapid.IntRange(0, len(ahead)).Draw(t, "n")
+	n := draw.Int(t, 0, len(ahead))
 	require.Equal(t, append([]int{}, r.unread[:n]...), append([]int{}, ahead[:n]...))
 	r.cursor.Skip(n)
 	r.unread = r.unread[n:]
 }
 
-func (c *cursors) check(t *rapid.T) {
+func (c *cursors) check(t *draw.T) {
 	require.Equal(t, len(c.readers), c.log.Cursors())
 	require.Equal(t, len(c.readers) > 0, c.log.tail != nil)
 	for _, r := range c.left { // their segments are not reused
@@ -83,16 +84,16 @@ func (c *cursors) check(t *rapid.T) {
 }
 
 func TestCursorsReadEverythingOnceInOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		c := &cursors{log: &Log[int]{Spare: &sync.Pool{}}}
-		t.Repeat(map[string]func(*rapid.T){
+		t.Repeat(map[string]func(*draw.T){
 			"append": c.append,
-			"enter": func(*rapid.T) {
+			"enter": func(*draw.T) {
 				r := &reader{}
 				r.cursor.Enter(c.log)
 				c.readers = append(c.readers, r)
 			},
-			"leave": func(t *rapid.T) {
+			"leave": func(t *draw.T) {
 				i := c.pick(t)
 				c.readers[i].cursor.Leave(c.log)
 				assert.False(t, c.readers[i].cursor.InLog())

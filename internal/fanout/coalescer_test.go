@@ -6,16 +6,17 @@ package fanout
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // The functions below return changes of one pod "a".
@@ -124,24 +125,24 @@ func checkCoalescer(t require.TestingT, q *coalescer) {
 
 // TestCoalescedHandlerEndsWithTheStore has a coalescer between a store and a handler.
 func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		q, handler, store, version := newCoalescer(), testkit.NewMirror(), map[string]*corev1.Pod{}, 0
 		handler.SameUID = true
-		name := func(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name") }
-		uid := func(t *rapid.T) string { return rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "uid") }
-		t.Repeat(map[string]func(*rapid.T){
-			"put": func(t *rapid.T) {
+		name := func(t *draw.T) string { return draw.Of(t, "a", "b", "c") }
+		uid := func(t *draw.T) string { return draw.Of(t, "", "x", "y") }
+		t.Repeat(map[string]func(*draw.T){
+			"put": func(t *draw.T) {
 				key := name(t)
 				version++
 				obj := testkit.PodOf(key, fmt.Sprint(version), uid(t))
 				if old := store[key]; old != nil {
 					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: old, New: obj})
 				} else {
-					q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: rapid.Bool().Draw(t, "initial")})
+					q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: t.Bool()})
 				}
 				store[key] = obj
 			},
-			"delete": func(t *rapid.T) {
+			"delete": func(t *draw.T) {
 				key := name(t)
 				old := store[key]
 				if old == nil {
@@ -149,22 +150,23 @@ func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
 				}
 				delete(store, key)
 				var last any = old
-				if rapid.Bool().Draw(t, "unknown") {
+				if t.Bool() {
 					last = clientgo.DeletedFinalStateUnknown{Key: key, Obj: old}
 				}
 				q.add(event.Change{Kind: event.ChangeDelete, Key: key, Old: last})
 			},
-			"resync": func(*rapid.T) {
-				for key, obj := range store {
+			"resync": func(*draw.T) {
+				for _, key := range slices.Sorted(maps.Keys(store)) {
+					obj := store[key]
 					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: obj, New: obj, Resync: true})
 				}
 			},
-			"deliver": func(*rapid.T) {
+			"deliver": func(*draw.T) {
 				if c, ok := q.pop(); ok {
 					call(&c, handler)
 				}
 			},
-			"": func(t *rapid.T) {
+			"": func(t *draw.T) {
 				checkCoalescer(t, q)
 				require.LessOrEqual(t, q.len(), 2*3)
 			},

@@ -20,10 +20,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 var everyOverflow = map[string]Options{
@@ -75,9 +75,9 @@ func TestSkippedResyncLosesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			missed := []resyncStep{{"put", "a"}, {op: "tick"}, {op: "tick"}, {op: "tick"}, {"rewrite", "a"}, {op: "tick"}}
 			require.NoError(t, playResyncs(t, options, missed))
-			rapid.Check(t, func(rt *rapid.T) {
-				schedule := rapid.SliceOfN(rapid.Custom(drawResyncStep), 1, 40).Draw(rt, "schedule")
-				if fault := playResyncs(t, options, schedule); fault != nil {
+			draw.Check(t, func(rt *draw.T) {
+				schedule := draw.Slice(rt, 1, 40, func() resyncStep { return drawResyncStep(rt) })
+				if fault := playResyncs(rt.T, options, schedule); fault != nil {
 					rt.Fatal(fault)
 				}
 			})
@@ -87,10 +87,10 @@ func TestSkippedResyncLosesNothing(t *testing.T) {
 
 type resyncStep struct{ op, name string }
 
-func drawResyncStep(t *rapid.T) resyncStep {
+func drawResyncStep(t *draw.T) resyncStep {
 	return resyncStep{
-		op:   rapid.SampledFrom([]string{"put", "put", "rewrite", "delete", "tick", "tick", "tick", "call", "settle"}).Draw(t, "op"),
-		name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
+		op:   draw.Of(t, "put", "put", "rewrite", "delete", "tick", "tick", "tick", "call", "settle"),
+		name: draw.Of(t, "a", "b", "c"),
 	}
 }
 

@@ -25,7 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
-	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 type tree struct {
@@ -153,10 +154,10 @@ var kinds = []runtime.Object{
 // TestCopies checks that a copy of an object is identical to it, and differs after a change of any
 // single value, unless reflect.DeepEqual reports no difference.
 func TestCopies(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		random := rand.NewSource(rapid.Int64().Draw(t, "seed"))
+	draw.Check(t, func(t *draw.T) {
+		random := rand.NewSource(int64(t.Uint64()))
 		fill := fuzzer.FuzzerFor(metafuzzer.Funcs, random, scheme.Codecs).NilChance(0.3).NumElements(0, 3).MaxDepth(12)
-		obj := reflect.New(reflect.TypeOf(rapid.SampledFrom(kinds).Draw(t, "kind")).Elem()).Interface().(runtime.Object)
+		obj := reflect.New(reflect.TypeOf(draw.Of(t, kinds...)).Elem()).Interface().(runtime.Object)
 		fill.Fill(obj)
 		twin := obj.DeepCopyObject()
 		require.True(t, Objects(obj, twin))
@@ -166,7 +167,7 @@ func TestCopies(t *testing.T) {
 		if leaves == 0 {
 			return
 		}
-		at := rapid.IntRange(1, leaves).Draw(t, "leaf")
+		at := draw.Int(t, 1, leaves)
 		change(reflect.ValueOf(twin).Elem(), func() bool { at--; return at == 0 })
 		if !reflect.DeepEqual(obj, twin) {
 			require.False(t, Objects(obj, twin))
@@ -176,24 +177,28 @@ func TestCopies(t *testing.T) {
 
 // TestCopiesOfDocuments checks the same for unstructured objects.
 func TestCopiesOfDocuments(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a := &unstructured.Unstructured{Object: map[string]any{"content": document(4).Draw(t, "a")}}
+	draw.Check(t, func(t *draw.T) {
+		a := &unstructured.Unstructured{Object: map[string]any{"content": document(t, 4)}}
 		b := a.DeepCopy()
 		require.True(t, Objects(a, b))
-		b.Object["content"] = document(4).Draw(t, "b")
+		b.Object["content"] = document(t, 4)
 		require.Equal(t, reflect.DeepEqual(a, b), Objects(a, b))
 	})
 }
 
-// document returns a generator of values that are nested to the depth.
-func document(depth int) *rapid.Generator[any] {
-	leaf := rapid.SampledFrom([]any{nil, false, true, int64(0), int64(1), int64(2), 0.0, 0.5, 1.0, "", "a", "b"})
-	if depth == 0 {
-		return leaf
+// document returns a value that is nested at most to the depth.
+func document(t *draw.T, depth int) any {
+	switch kind := draw.Int(t, 0, 2); {
+	case kind == 1 && depth > 0:
+		return draw.Slice(t, 0, 3, func() any { return document(t, depth-1) })
+	case kind == 2 && depth > 0:
+		entries := map[string]any{}
+		for range draw.Int(t, 0, 3) {
+			entries[draw.Of(t, "k0", "k1", "k2")] = document(t, depth-1)
+		}
+		return entries
 	}
-	value := document(depth - 1)
-	entries := rapid.MapOfN(rapid.SampledFrom([]string{"k0", "k1", "k2"}), value, 0, 3)
-	return rapid.OneOf(leaf, rapid.SliceOfN(value, 0, 3).AsAny(), entries.AsAny())
+	return draw.Of[any](t, nil, false, true, int64(0), int64(1), int64(2), 0.0, 0.5, 1.0, "", "a", "b")
 }
 
 // change changes the values for which now returns true. It calls now for each value that it can

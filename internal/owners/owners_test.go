@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // sharedRig is a store of several sources, with a map for each of them as the model, and a handler
@@ -268,19 +268,19 @@ func (r *sharedRig) hear(c *event.Change) {
 // TestSharedModel compares the store and the handler with the model, for any records of several
 // sources in any batches. When an object is lost by one of its sources, the other is found.
 func TestSharedModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		r := newSharedRig(t, rapid.IntRange(1, 4).Draw(t, "sources"))
-		overlap := rapid.Bool().Draw(t, "overlap")
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			n := rapid.IntRange(0, len(r.sources)-1).Draw(t, "source")
+	draw.Check(t, func(t *draw.T) {
+		r := newSharedRig(t, draw.Int(t, 1, 4))
+		overlap := t.Bool()
+		for range draw.Int(t, 1, 60) {
+			n := draw.Int(t, 0, len(r.sources)-1)
 			r.step(t, r.sources[n], func() string {
-				key := strconv.Itoa(rapid.IntRange(0, 5).Draw(t, "key"))
+				key := strconv.Itoa(draw.Int(t, 0, 5))
 				if !overlap {
 					key = fmt.Sprint(n, "-", key)
 				}
 				return key
 			})
-			if rapid.IntRange(0, 2).Draw(t, "apply") == 0 {
+			if draw.Int(t, 0, 2) == 0 {
 				r.apply()
 			}
 		}
@@ -295,13 +295,13 @@ func TestSharedModel(t *testing.T) {
 }
 
 // step makes a source queue a record.
-func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
-	key := draw()
+func (r *sharedRig) step(t *draw.T, s *modelSource, drawKey func() string) {
+	key := drawKey()
 	newer := func(key string) int { // newer than the source's version, but perhaps not than that of others
 		r.version++
-		return rapid.IntRange(s.has[key]+1, r.version+1).Draw(t, "version")
+		return draw.Int(t, s.has[key]+1, r.version+1)
 	}
-	what := rapid.SampledFrom([]string{"event", "event", "event", "delete", "state", "replacement", "remove", "retired", "bookmark"}).Draw(t, "what")
+	what := draw.Of(t, "event", "event", "event", "delete", "state", "replacement", "remove", "retired", "bookmark")
 	if s.Number == 0 {
 		what = "state"
 	}
@@ -313,9 +313,9 @@ func (r *sharedRig) step(t *rapid.T, s *modelSource, draw func() string) {
 		r.deleted(s, key, r.version+1)
 	case "state", "replacement":
 		has := map[string]int{}
-		for range rapid.IntRange(0, 5).Draw(t, "objects") {
-			key := draw()
-			has[key] = rapid.IntRange(max(1, s.has[key]), r.version+1).Draw(t, "listed")
+		for range draw.Int(t, 0, 5) {
+			key := drawKey()
+			has[key] = draw.Int(t, max(1, s.has[key]), r.version+1)
 		}
 		r.version++
 		r.state(s, has, what == "replacement")

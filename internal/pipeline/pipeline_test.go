@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
@@ -25,6 +24,7 @@ import (
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -42,15 +42,15 @@ func openPipeline(o queue.Options) *Pipeline {
 // TestStageModel: each kind of stage ends with the last state of each key, whatever is put in
 // whatever order.
 func TestStageModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		p := openPipeline(queue.Options{})
 		ours := p.Stage(0, true)
 		store := &testkit.StoreLog{}
 		theirs := reflector.Foreign(store).Stage(0, true)
 		want := map[string]string{}
-		for i := range rapid.IntRange(0, 60).Draw(t, "steps") {
-			pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(i))
-			if kind := rapid.SampledFrom([]watch.EventType{watch.Added, watch.Modified, watch.Added, watch.Deleted}).Draw(t, "kind"); kind == watch.Deleted {
+		for i := range draw.Int(t, 0, 60) {
+			pod := testkit.PodAt(draw.Of(t, "a", "b", "c", "d", "e", "f"), fmt.Sprint(i))
+			if kind := draw.Of(t, watch.Added, watch.Modified, watch.Added, watch.Deleted); kind == watch.Deleted {
 				delete(want, pod.Name)
 				require.NoError(t, ours.Remove(pod))
 				require.NoError(t, theirs.Remove(pod))
@@ -116,12 +116,12 @@ func forgetful(obj any) (any, error) {
 // TestReceivedVersionsDecideWhateverTheQueue: a pipeline that knows of each record whether it was
 // transformed finds the same changes and resyncs as one that assumes that every object was.
 func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		var outlined [2][]string
 		var both [2]*Pipeline
 		options := queue.Options{}
-		options.KeepCached = rapid.Bool().Draw(t, "keepCached")
-		transforms := rapid.IntRange(0, 3).Draw(t, "transforms") > 0
+		options.KeepCached = t.Bool()
+		transforms := draw.Int(t, 0, 3) > 0
 		for i := range both {
 			switch options.Transform = forgetful; {
 			case !transforms && i == 0:
@@ -132,9 +132,9 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 			both[i] = openPipeline(options)
 			both[i].Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
 		}
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+		for range draw.Int(t, 1, 30) {
 			feedBoth(t, both)
-			if rapid.Bool().Draw(t, "pop") && both[0].Queue.Waiting.Len() > 0 {
+			if t.Bool() && both[0].Queue.Waiting.Len() > 0 {
 				for _, p := range both {
 					require.NoError(t, p.Queue.PopAll(p.Handle))
 				}
@@ -147,16 +147,16 @@ func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
 }
 
 // feedBoth gives both pipelines the same input; objects that cannot be transformed are refused.
-func feedBoth(t *rapid.T, both [2]*Pipeline) {
-	draw := func() *corev1.Pod {
-		p := testkit.Pod(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"", "4", "5", "6"}).Draw(t, "version"))
+func feedBoth(t *draw.T, both [2]*Pipeline) {
+	pod := func() *corev1.Pod {
+		p := testkit.Pod(draw.Of(t, "a", "b"), draw.Of(t, "", "4", "5", "6"))
 		p.UID = "uid"
-		p.Labels = map[string]string{"do": rapid.SampledFrom([]string{"keep", "drop", "alter", "nameless", "fail"}).Draw(t, "do")}
+		p.Labels = map[string]string{"do": draw.Of(t, "keep", "drop", "alter", "nameless", "fail")}
 		return p
 	}
-	switch rapid.IntRange(0, 3).Draw(t, "op") {
+	switch draw.Int(t, 0, 3) {
 	case 0:
-		listed := []*corev1.Pod{draw(), draw()}[:rapid.IntRange(0, 2).Draw(t, "listed")]
+		listed := []*corev1.Pod{pod(), pod()}[:draw.Int(t, 0, 2)]
 		for _, p := range both {
 			next, err := p.Stage(0, false), error(nil)
 			for _, obj := range listed {
@@ -171,8 +171,8 @@ func feedBoth(t *rapid.T, both [2]*Pipeline) {
 	default:
 		records := make([]event.Record, 3)
 		for i := range records {
-			obj := draw()
-			records[i] = event.Record{Type: rapid.SampledFrom([]clientgo.DeltaType{clientgo.Added, clientgo.Updated, clientgo.Deleted}).Draw(t, "typ"), Version: obj.ResourceVersion, Object: obj}
+			obj := pod()
+			records[i] = event.Record{Type: draw.Of(t, clientgo.Added, clientgo.Updated, clientgo.Deleted), Version: obj.ResourceVersion, Object: obj}
 		}
 		for _, p := range both {
 			copied := slices.Clone(records)

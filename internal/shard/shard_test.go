@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -25,9 +25,9 @@ func TestMain(m *testing.M) { testkit.RunTests(m) }
 // TestRanges checks that each object is in exactly one of n shards, the same as in apimachinery,
 // and that a server can parse the selector.
 func TestRanges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.OneOf(rapid.IntRange(2, 9), rapid.IntRange(10, min(1<<40, math.MaxInt))).Draw(t, "n")
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(rapid.String().Draw(t, "uid"))}}
+	draw.Check(t, func(t *draw.T) {
+		n := draw.Int(t, 2, draw.Of(t, 9, min(1<<40, math.MaxInt)))
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(draw.Slice(t, 0, 40, func() byte { return draw.Int[byte](t, 0, 255) }))}}
 		hash := Hash(pod.UID)
 		require.Equal(t, sharding.HashField(string(pod.UID)), fmt.Sprintf("%016x", hash))
 		require.Equal(t, hash, Hash([]byte(pod.UID)))

@@ -13,11 +13,11 @@ import (
 	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // stateRig applies full lists to a store, and knows the notifications to expect.
@@ -53,20 +53,20 @@ var rigTransforms = map[string]clientgo.TransformFunc{
 	},
 }
 
-func newStateRig(t *rapid.T) *stateRig {
+func newStateRig(t *draw.T) *stateRig {
 	var options table.Options
-	if rapid.Bool().Draw(t, "usual") {
+	if t.Bool() {
 		options.SingleValued = func(table.IndexFunc) func(any) (string, error) {
 			return func(obj any) (string, error) { return obj.(*v1.Pod).Name, nil }
 		}
 	}
 	r := &stateRig{
 		storeRig: newStoreRig(map[string]table.IndexFunc{"name": byName}, options),
-		reuse:    rapid.Bool().Draw(t, "reuse"),
+		reuse:    t.Bool(),
 		stored:   map[string]stagedObject{},
 	}
-	transform := rigTransforms[rapid.SampledFrom([]string{"none", "blanks versions", "blanks UIDs", "blanks some"}).Draw(t, "transform")]
-	if rapid.Bool().Draw(t, "fails") {
+	transform := rigTransforms[draw.Of(t, "none", "blanks versions", "blanks UIDs", "blanks some")]
+	if t.Bool() {
 		r.reader.Transform.KeepCached = true
 		next := transform
 		transform = func(obj any) (any, error) {
@@ -84,24 +84,24 @@ func newStateRig(t *rapid.T) *stateRig {
 	return r
 }
 
-func (r *stateRig) pod(t *rapid.T) *v1.Pod {
-	pod := testkit.PodAt(rapid.StringMatching("[a-f]").Draw(t, "name"), fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "version")))
-	if rapid.IntRange(0, 3).Draw(t, "cluster-wide") == 0 {
+func (r *stateRig) pod(t *draw.T) *v1.Pod {
+	pod := testkit.PodAt(draw.Of(t, "a", "b", "c", "d", "e", "f"), fmt.Sprint(draw.Int(t, 0, 3)))
+	if draw.Int(t, 0, 3) == 0 {
 		pod.Namespace = ""
 	}
 	pod.UID = "uid-of-" + types.UID(pod.Name)
-	pod.Labels = map[string]string{rapid.SampledFrom([]string{"some", "other", "other", "other", "bad"}).Draw(t, "label"): "yes"}
+	pod.Labels = map[string]string{draw.Of(t, "some", "other", "other", "other", "bad"): "yes"}
 	return pod
 }
 
 // fill fills a stage. It returns the expected content of the store, in which a nil object stands for
 // the cached one, and the keys of the objects that are behind.
-func (r *stateRig) fill(t *rapid.T, into *stage) (want map[string]*stagedObject, behind map[string]struct{}) {
+func (r *stateRig) fill(t *draw.T, into *stage) (want map[string]*stagedObject, behind map[string]struct{}) {
 	want, behind = map[string]*stagedObject{}, map[string]struct{}{}
-	for range rapid.IntRange(0, 12).Draw(t, "steps") {
-		pods, kind := []*v1.Pod{r.pod(t)}, rapid.IntRange(0, 11).Draw(t, "kind")
+	for range draw.Int(t, 0, 12) {
+		pods, kind := []*v1.Pod{r.pod(t)}, draw.Int(t, 0, 11)
 		if kind == 0 { // about a block of others
-			for i := range table.BlockLen + rapid.IntRange(-1, 1).Draw(t, "more") {
+			for i := range table.BlockLen + draw.Int(t, -1, 1) {
 				other := testkit.PodAt(fmt.Sprint("other", i), "1")
 				other.UID = "uid-of-" + types.UID(other.Name)
 				pods = append(pods, other)
@@ -145,7 +145,7 @@ func (r *stateRig) heard(initial bool) (heard []event.Change) {
 }
 
 // meanwhile applies an event of the watch after a stage was begun.
-func (r *stateRig) meanwhile(t *rapid.T) {
+func (r *stateRig) meanwhile(t *draw.T) {
 	pod := r.pod(t)
 	delete(pod.Labels, "bad")
 	key, _ := clientgo.MetaNamespaceKeyFunc(pod)
@@ -156,7 +156,7 @@ func (r *stateRig) meanwhile(t *rapid.T) {
 }
 
 // require compares the notifications of a list with the expected ones.
-func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []event.Change) {
+func (r *stateRig) require(t *draw.T, want map[string]*stagedObject, heard []event.Change) {
 	seen, deletions := map[string]bool{}, true
 	for _, c := range heard {
 		require.False(t, seen[c.Key], "%s is reported twice", c.Key)
@@ -202,7 +202,7 @@ func (r *stateRig) require(t *rapid.T, want map[string]*stagedObject, heard []ev
 }
 
 // requireStored compares objects, or only their contents if identical objects are reused.
-func (r *stateRig) requireStored(t *rapid.T, want, got any) {
+func (r *stateRig) requireStored(t *draw.T, want, got any) {
 	if r.reuse {
 		require.Equal(t, want, got)
 	} else {
@@ -228,17 +228,17 @@ func altered(objects map[string]stagedObject) Received {
 // it in the list can be transformed or it was deleted.
 func TestWholeStates(t *testing.T) {
 	testkit.Reports(t)
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		r := newStateRig(t)
-		for range rapid.IntRange(1, 5).Draw(t, "states") {
-			into := r.stage(rapid.IntRange(0, 20).Draw(t, "size"), r.reuse)
+		for range draw.Int(t, 1, 5) {
+			into := r.stage(draw.Int(t, 0, 20), r.reuse)
 			want, behind := r.fill(t, into)
-			if rapid.IntRange(0, 3).Draw(t, "meanwhile") == 0 {
+			if draw.Int(t, 0, 3) == 0 {
 				r.meanwhile(t)
 			}
 			require.NoError(t, into.Publish("9"))
 			require.True(t, maps.Equal(behind, r.reader.Transform.Behind()), "%v are behind", behind)
-			r.require(t, want, r.heard(rapid.Bool().Draw(t, "initial")))
+			r.require(t, want, r.heard(t.Bool()))
 		}
 	})
 }

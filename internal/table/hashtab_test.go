@@ -14,7 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 type entry struct {
@@ -35,45 +36,49 @@ func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
 // overflow, tags collide and searches wrap around the end of the array. An emptied table is as good
 // as a new one: removals never require a rebuild.
 func TestHashtabs(t *testing.T) {
-	t.Run("hashtab", rapid.MakeCheck(func(t *rapid.T) {
-		var tab hashtab[entry]
-		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-		sameAsMap(t, tableOf[entry]{
-			seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
-			add: func(hash uint64, key int, _ func(int) uint64) *entry {
-				e := &entry{key, hash}
-				tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
-				return e
-			},
-			remove: tab.remove,
-			live:   func() int { return tab.live },
-			check:  func() error { return nil },
-		})
-		for i := range *tab.groups.Load() {
-			require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
-		}
-	}))
-	t.Run("keytab", rapid.MakeCheck(func(t *rapid.T) {
-		var tab keytab
-		tab.reserve(rapid.IntRange(0, 30).Draw(t, "room"))
-		sameAsMap(t, tableOf[record]{
-			seek: func(hash uint64, key int) *record {
-				return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
-			},
-			add: func(hash uint64, key int, hashOf func(int) uint64) *record {
-				r := keyRecord(strconv.Itoa(key))
-				tab.insert(hash, r, func(r *record) uint64 {
-					key, err := strconv.Atoi(r.key())
-					require.NoError(t, err)
-					return hashOf(key)
-				})
-				return r
-			},
-			remove: tab.remove,
-			live:   func() int { return tab.live },
-			check:  tab.verify,
-		})
-	}))
+	t.Run("hashtab", func(t *testing.T) { draw.Check(t, hashtabModel) })
+	t.Run("keytab", func(t *testing.T) { draw.Check(t, keytabModel) })
+}
+
+func hashtabModel(t *draw.T) {
+	var tab hashtab[entry]
+	tab.reserve(draw.Int(t, 0, 30))
+	sameAsMap(t, tableOf[entry]{
+		seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
+		add: func(hash uint64, key int, _ func(int) uint64) *entry {
+			e := &entry{key, hash}
+			tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
+			return e
+		},
+		remove: tab.remove,
+		live:   func() int { return tab.live },
+		check:  func() error { return nil },
+	})
+	for i := range *tab.groups.Load() {
+		require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
+	}
+}
+
+func keytabModel(t *draw.T) {
+	var tab keytab
+	tab.reserve(draw.Int(t, 0, 30))
+	sameAsMap(t, tableOf[record]{
+		seek: func(hash uint64, key int) *record {
+			return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
+		},
+		add: func(hash uint64, key int, hashOf func(int) uint64) *record {
+			r := keyRecord(strconv.Itoa(key))
+			tab.insert(hash, r, func(r *record) uint64 {
+				key, err := strconv.Atoi(r.key())
+				require.NoError(t, err)
+				return hashOf(key)
+			})
+			return r
+		},
+		remove: tab.remove,
+		live:   func() int { return tab.live },
+		check:  tab.verify,
+	})
 }
 
 // tableOf is a hash table of entries whose keys are numbers.
@@ -86,12 +91,12 @@ type tableOf[T any] struct {
 }
 
 // sameAsMap adds and removes random entries, and finally removes all.
-func sameAsMap[T any](t *rapid.T, tab tableOf[T]) {
+func sameAsMap[T any](t *draw.T, tab tableOf[T]) {
 	model := map[int]*T{}
-	spread := rapid.SampledFrom([]uint64{1, 3, 1 << 20}).Draw(t, "spread")
+	spread := draw.Of[uint64](t, 1, 3, 1<<20)
 	hashOf := func(key int) uint64 { return (^uint64(0) - uint64(key)%spread<<34) ^ uint64(key)%3 }
-	for range rapid.IntRange(1, 300).Draw(t, "steps") {
-		key := rapid.IntRange(0, 120).Draw(t, "key")
+	for range draw.Int(t, 1, 300) {
+		key := draw.Int(t, 0, 120)
 		found := tab.seek(hashOf(key), key)
 		require.Same(t, model[key], found)
 		if found == nil {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 const modelKeys = 300
@@ -79,13 +80,13 @@ type heldSnapshot struct {
 	model    *state
 }
 
-func (x *machine) item(t *rapid.T, key string) *item {
+func (x *machine) item(t *draw.T, key string) *item {
 	x.serial++
 	it := newItem(key, x.serial)
 	for _, index := range modelIndexes {
-		it.values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 3).Draw(t, index)
-		if rapid.IntRange(0, 9).Draw(t, "break "+index) == 0 {
-			it.broken[index] = rapid.SampledFrom([]string{"error", "panic"}).Draw(t, "how")
+		it.values[index] = draw.Slice(t, 0, 3, func() string { return draw.Of(t, modelValues...) })
+		if draw.Int(t, 0, 9) == 0 {
+			it.broken[index] = draw.Of(t, "error", "panic")
 		}
 	}
 	return it
@@ -100,9 +101,9 @@ func (x *machine) expect(it *item, indexes []string) {
 	}
 }
 
-func (x *machine) op(t *rapid.T, keys int) Op {
-	key := modelKey(rapid.IntRange(0, keys).Draw(t, "key"))
-	if rapid.IntRange(0, 2).Draw(t, "kind") == 0 {
+func (x *machine) op(t *draw.T, keys int) Op {
+	key := modelKey(draw.Int(t, 0, keys))
+	if draw.Int(t, 0, 2) == 0 {
 		delete(x.model.items, key)
 		return Op{Key: key, Delete: true}
 	}
@@ -113,18 +114,18 @@ func (x *machine) op(t *rapid.T, keys int) Op {
 }
 
 // Transaction applies a few operations, some of them on the same key.
-func (x *machine) Transaction(t *rapid.T) {
+func (x *machine) Transaction(t *draw.T) {
 	before := maps.Clone(x.model.items)
-	ops := make([]Op, rapid.IntRange(0, 5).Draw(t, "ops"))
+	ops := make([]Op, draw.Int(t, 0, 5))
 	for i := range ops {
 		ops[i] = x.op(t, 8)
 	}
 	x.apply(t, ops, before)
 }
 
-func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
+func (x *machine) apply(t *draw.T, ops []Op, before map[string]*item) {
 	var stamp Stamp
-	if rapid.Bool().Draw(t, "stamped") {
+	if t.Bool() {
 		old := x.model.rv
 		x.model.rv = strconv.Itoa(x.serial)
 		stamp = func(current string) string {
@@ -138,14 +139,14 @@ func (x *machine) apply(t *rapid.T, ops []Op, before map[string]*item) {
 
 // Bulk puts or deletes a long run of keys, so that postings have many leaves, and then changes some
 // of them again in the same batch.
-func (x *machine) Bulk(t *rapid.T) {
+func (x *machine) Bulk(t *draw.T) {
 	before := maps.Clone(x.model.items)
-	from := rapid.IntRange(0, modelKeys).Draw(t, "from")
-	to := rapid.IntRange(from, modelKeys).Draw(t, "to")
-	drop := rapid.Bool().Draw(t, "delete")
+	from := draw.Int(t, 0, modelKeys)
+	to := draw.Int(t, from, modelKeys)
+	drop := t.Bool()
 	values := map[string][]string{}
 	for _, index := range modelIndexes {
-		values[index] = rapid.SliceOfN(rapid.SampledFrom(modelValues), 0, 2).Draw(t, index)
+		values[index] = draw.Slice(t, 0, 2, func() string { return draw.Of(t, modelValues...) })
 	}
 	ops := []Op{}
 	for i := from; i < to; i++ {
@@ -161,21 +162,21 @@ func (x *machine) Bulk(t *rapid.T) {
 		x.model.items[key] = it
 		ops = append(ops, Op{Key: key, Object: it})
 	}
-	for range rapid.IntRange(0, 5).Draw(t, "again") {
+	for range draw.Int(t, 0, 5) {
 		ops = append(ops, x.op(t, modelKeys-1))
 	}
 	x.apply(t, ops, before)
 }
 
 // Replace replaces all objects. One key occurs twice.
-func (x *machine) Replace(t *rapid.T) {
-	n := rapid.IntRange(0, 20).Draw(t, "n")
+func (x *machine) Replace(t *draw.T) {
+	n := draw.Int(t, 0, 20)
 	x.serial++
 	x.model.rv = strconv.Itoa(x.serial)
 	x.model.items = map[string]*item{}
 	var ops []Op
 	for range n {
-		key := modelKey(rapid.IntRange(0, modelKeys-1).Draw(t, "key"))
+		key := modelKey(draw.Int(t, 0, modelKeys-1))
 		it := x.item(t, key)
 		x.expect(it, x.model.indexes)
 		x.model.items[key] = it
@@ -185,8 +186,8 @@ func (x *machine) Replace(t *rapid.T) {
 }
 
 // AddIndexers adds an index, or fails because it exists.
-func (x *machine) AddIndexers(t *rapid.T) {
-	name := rapid.SampledFrom(modelIndexes).Draw(t, "index")
+func (x *machine) AddIndexers(t *draw.T) {
+	name := draw.Of(t, modelIndexes...)
 	err := x.table.AddIndexers(map[string]IndexFunc{name: itemIndex(name)})
 	if slices.Contains(x.model.indexes, name) {
 		require.ErrorIs(t, err, ErrIndexExists)
@@ -200,26 +201,26 @@ func (x *machine) AddIndexers(t *rapid.T) {
 }
 
 // Hold takes a snapshot and keeps it across writes.
-func (x *machine) Hold(t *rapid.T) {
+func (x *machine) Hold(t *draw.T) {
 	if len(x.held) < 4 {
 		x.held = append(x.held, heldSnapshot{x.table.Snapshot(), x.model.clone().sum()})
 	}
 }
 
 // Release closes one of the snapshots.
-func (x *machine) Release(t *rapid.T) {
+func (x *machine) Release(t *draw.T) {
 	if len(x.held) == 0 {
 		return
 	}
-	i := rapid.IntRange(0, len(x.held)-1).Draw(t, "which")
+	i := draw.Int(t, 0, len(x.held)-1)
 	x.held[i].snapshot.Close()
 	x.held = slices.Delete(x.held, i, i+1)
 }
 
 // Union calls Index, which unites postings.
-func (x *machine) Union(t *rapid.T) {
+func (x *machine) Union(t *draw.T) {
 	it := x.item(t, "probe")
-	index := rapid.SampledFrom(modelIndexes).Draw(t, "index")
+	index := draw.Of(t, modelIndexes...)
 	switch {
 	case it.broken[index] == "":
 		require.NoError(t, differs(x.model.sum(), x.table, []query{unionOf(index, it, it.values[index]...)}))
@@ -229,7 +230,7 @@ func (x *machine) Union(t *rapid.T) {
 	}
 }
 
-func (x *machine) Check(t *rapid.T) {
+func (x *machine) Check(t *draw.T) {
 	x.table.w.Lock()
 	err := x.table.verify()
 	x.table.w.Unlock()
@@ -252,7 +253,7 @@ func (x *machine) Check(t *rapid.T) {
 	}
 }
 
-func newMachine(t *rapid.T, indexes int) *machine {
+func newMachine(t *draw.T, indexes int) *machine {
 	x := &machine{model: newState()}
 	indexers := map[string]IndexFunc{}
 	for _, name := range modelIndexes[:indexes] {
@@ -269,15 +270,15 @@ func newMachine(t *rapid.T, indexes int) *machine {
 }
 
 // Draft fills a draft in blocks, with removals, while the table may be written, and installs it.
-func (x *machine) Draft(t *rapid.T) {
-	d := x.table.Draft(rapid.IntRange(0, 30).Draw(t, "size"))
+func (x *machine) Draft(t *draw.T) {
+	d := x.table.Draft(draw.Int(t, 0, 30))
 	began, indexes := x.model.clone(), slices.Clone(x.model.indexes)
 	want, later, block := map[string]*item{}, map[string]*item{}, &Block{}
-	for range rapid.IntRange(0, 4).Draw(t, "blocks") {
+	for range draw.Int(t, 0, 4) {
 		block.Reset()
-		for range rapid.IntRange(0, 8).Draw(t, "objects") {
-			it := x.item(t, modelKey(rapid.IntRange(0, 40).Draw(t, "key")))
-			if block.Objects[block.N] = it; rapid.Bool().Draw(t, "as text") {
+		for range draw.Int(t, 0, 8) {
+			it := x.item(t, modelKey(draw.Int(t, 0, 40)))
+			if block.Objects[block.N] = it; t.Bool() {
 				block.Text[block.N] = []byte(it.key)
 			} else {
 				block.Keys[block.N] = it.key
@@ -299,15 +300,15 @@ func (x *machine) Draft(t *rapid.T) {
 				later[it.key] = it
 			}
 		}
-		for range rapid.IntRange(0, 3).Draw(t, "removals") {
-			key := modelKey(rapid.IntRange(0, 40).Draw(t, "removed"))
+		for range draw.Int(t, 0, 3) {
+			key := modelKey(draw.Int(t, 0, 40))
 			_, had := want[key]
 			place, ok := d.Remove(key)
 			require.Equal(t, had, ok, "place %d", place)
 			delete(want, key)
 			delete(later, key)
 		}
-		if rapid.IntRange(0, 19).Draw(t, "meanwhile") == 0 {
+		if draw.Int(t, 0, 19) == 0 {
 			x.Transaction(t)
 			x.AddIndexers(t)
 		}
@@ -321,26 +322,26 @@ func (x *machine) Draft(t *rapid.T) {
 	for _, it := range later {
 		x.expect(it, indexes)
 	}
-	if rapid.Bool().Draw(t, "completed") {
+	if t.Bool() {
 		require.Equal(t, len(later), d.Complete())
 	}
 	x.finish(t, d, want, began, indexes)
 }
 
 // put puts a block in the draft, which runs the index functions now or later.
-func (x *machine) put(t *rapid.T, d *Draft, block *Block) (filed bool) {
-	if rapid.IntRange(0, 3).Draw(t, "others run index functions") == 0 {
+func (x *machine) put(t *draw.T, d *Draft, block *Block) (filed bool) {
+	if draw.Int(t, 0, 3) == 0 {
 		x.table.functions.Lock()
 		defer x.table.functions.Unlock()
 	}
-	if rapid.IntRange(0, 9).Draw(t, "postpone") == 0 {
+	if draw.Int(t, 0, 9) == 0 {
 		d.Postpone()
 	}
 	return d.Put(block)
 }
 
 // finish checks the content of the draft, and installs it.
-func (x *machine) finish(t *rapid.T, d *Draft, want map[string]*item, began *state, indexes []string) {
+func (x *machine) finish(t *draw.T, d *Draft, want map[string]*item, began *state, indexes []string) {
 	require.Equal(t, len(want), d.Len())
 	seen := map[string]bool{}
 	for place, got := range d.All {
@@ -372,9 +373,9 @@ func (x *machine) finish(t *rapid.T, d *Draft, want map[string]*item, began *sta
 }
 
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := newMachine(t, rapid.IntRange(0, 3).Draw(t, "indexes"))
-		t.Repeat(map[string]func(*rapid.T){
+	draw.Check(t, func(t *draw.T) {
+		x := newMachine(t, draw.Int(t, 0, 3))
+		t.Repeat(map[string]func(*draw.T){
 			"transaction":  x.Transaction,
 			"transaction2": x.Transaction,
 			"transaction3": x.Transaction,

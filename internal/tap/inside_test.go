@@ -30,11 +30,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 var podForm = form{of: reflect.TypeFor[*v1.Pod]()}
@@ -122,36 +122,34 @@ func TestRowsModel(t *testing.T) {
 		data, _ := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(n)), GenerateName: strings.Repeat("x", leastRow)}}).Marshal()
 		return data
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		r := newRows(nil)
 		type place struct{ form, n int }
 		alive, last := map[place]kruntime.Object{}, map[place]string{}
 		n := 0
-		at := rapid.Custom(func(t *rapid.T) place {
-			return place{rapid.IntRange(0, len(forms)-1).Draw(t, "form"), rapid.IntRange(0, 8).Draw(t, "n")}
-		})
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				p := at.Draw(t, "at")
+		at := func() place { return place{draw.Int(t, 0, len(forms)-1), draw.Int(t, 0, 8)} }
+		t.Repeat(map[string]func(*draw.T){
+			"add": func(t *draw.T) {
+				p := at()
 				n++
 				alive[p], last[p] = r.entered(forms[p.form], dataOf(p.form, p.n)), fmt.Sprint(n)
 				alive[p].(metav1.Object).SetName(last[p])
 			},
-			"drop": func(t *rapid.T) { delete(alive, at.Draw(t, "at")) },
-			"collect": func(t *rapid.T) {
-				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
+			"drop": func(t *draw.T) { delete(alive, at()) },
+			"collect": func(t *draw.T) {
+				if draw.Int(t, 0, 9) == 0 {
 					runtime.GC()
 				}
 			},
-			"forget": func(t *rapid.T) {
-				if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
+			"forget": func(t *draw.T) {
+				if draw.Int(t, 0, 9) == 0 {
 					r.forget()
 					clear(alive)
 					clear(last)
 				}
 			},
-			"": func(t *rapid.T) {
-				p := at.Draw(t, "at")
+			"": func(t *draw.T) {
+				p := at()
 				obj := r.seen(forms[p.form], dataOf(p.form, p.n))
 				if kept := alive[p]; kept != nil {
 					require.Same(t, kept, obj)
@@ -390,12 +388,12 @@ func TestDeletionsMakeRoom(t *testing.T) {
 // TestAheadReadsAll checks that Read returns the whole body, or the beginning of it and its error.
 func TestAheadReadsAll(t *testing.T) {
 	broken := errors.New("broken")
-	rapid.Check(t, func(t *rapid.T) {
-		data := bytes.Repeat([]byte("0123456789abcdef"), rapid.IntRange(0, 40000).Draw(t, "size"))
-		fails := rapid.SampledFrom([]error{nil, broken}).Draw(t, "fails")
+	draw.Check(t, func(t *draw.T) {
+		data := bytes.Repeat([]byte("0123456789abcdef"), draw.Int(t, 0, 40000))
+		fails := draw.Of[error](t, nil, broken)
 		body := io.MultiReader(append(cut(t, data), iotest.ErrReader(cmp.Or(fails, io.EOF)))...)
-		limited := rapid.SampledFrom([]time.Duration{0, longList}).Draw(t, "limited")
-		a := readAhead(body, rapid.Int64Range(1, 300000).Draw(t, "limit"), limited)
+		limited := draw.Of[time.Duration](t, 0, longList)
+		a := readAhead(body, draw.Int[int64](t, 1, 300000), limited)
 		defer a.close()
 		got, err := io.ReadAll(a)
 		assert.Equal(t, fails, err)
@@ -498,9 +496,9 @@ func TestAheadDoesNotWaitTwice(t *testing.T) {
 }
 
 // cut returns readers of random pieces of data.
-func cut(t *rapid.T, data []byte) (pieces []io.Reader) {
+func cut(t *draw.T, data []byte) (pieces []io.Reader) {
 	for len(data) > 0 {
-		n := rapid.IntRange(1, len(data)).Draw(t, "piece")
+		n := draw.Int(t, 1, len(data))
 		pieces = append(pieces, bytes.NewReader(data[:n]))
 		data = data[n:]
 	}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -112,16 +112,16 @@ func (m *cacheModel) check(t require.TestingT) {
 // only entries added since it was last emptied, each with its last value, and that its counters are
 // correct.
 func TestTableModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.SampledFrom([]int64{0, 1<<20 - 1, 1 << 20, 3 << 20}).Draw(t, "limit")
+	draw.Check(t, func(t *draw.T) {
+		limit := draw.Of[int64](t, 0, 1<<20-1, 1<<20, 3<<20)
 		m := newCacheModel(limit)
-		m.table.mask = rapid.SampledFrom([]uint64{0, 1, 3, 0xFF, ^uint64(0)}).Draw(t, "mask")
-		step := rapid.SampledFrom([]int{1, 10, 100}).Draw(t, "at a time")
+		m.table.mask = draw.Of[uint64](t, 0, 1, 3, 0xFF, ^uint64(0))
+		step := draw.Of(t, 1, 10, 100)
 		next := 0
-		t.Repeat(map[string]func(*rapid.T){
-			"": func(t *rapid.T) { m.check(t) },
-			"ask": func(t *rapid.T) {
-				of, raw := rapid.IntRange(0, 1).Draw(t, "of"), fmt.Sprintf("%016d", rapid.IntRange(0, 300).Draw(t, "raw"))
+		t.Repeat(map[string]func(*draw.T){
+			"": func(t *draw.T) { m.check(t) },
+			"ask": func(t *draw.T) {
+				of, raw := draw.Int(t, 0, 1), fmt.Sprintf("%016d", draw.Int(t, 0, 300))
 				emptied := m.table.emptied.Load()
 				hash, found := m.table.find(sites[of], []byte(raw))
 				if found != nil {
@@ -130,21 +130,21 @@ func TestTableModel(t *testing.T) {
 					m.add(m.part(of, raw, 0), emptied)
 				}
 			},
-			"enter many": func(t *rapid.T) {
+			"enter many": func(t *draw.T) {
 				for range step {
-					m.add(m.part(1, fmt.Sprintf("%020d", next), rapid.Int64Range(0, 1000).Draw(t, "size")), m.table.emptied.Load())
+					m.add(m.part(1, fmt.Sprintf("%020d", next), draw.Int[int64](t, 0, 1000)), m.table.emptied.Load())
 					next++
 				}
 			},
-			"enter a large one": func(t *rapid.T) {
-				size := m.table.limit.Load()/largestShare + rapid.Int64Range(-1, 1).Draw(t, "more")
-				raw := fmt.Sprintf("%016d", rapid.IntRange(0, 20).Draw(t, "raw"))
+			"enter a large one": func(t *draw.T) {
+				size := m.table.limit.Load()/largestShare + draw.Int[int64](t, -1, 1)
+				raw := fmt.Sprintf("%016d", draw.Int(t, 0, 20))
 				m.add(m.part(1, raw, size), m.table.emptied.Load())
 			},
-			"set the limit": func(t *rapid.T) {
-				m.table.SetLimit(rapid.SampledFrom([]int64{0, 1 << 20, 3 << 20, 4 << 20}).Draw(t, "limit"))
+			"set the limit": func(t *draw.T) {
+				m.table.SetLimit(draw.Of[int64](t, 0, 1<<20, 3<<20, 4<<20))
 			},
-			"empty": func(t *rapid.T) {
+			"empty": func(t *draw.T) {
 				emptied := m.table.emptied.Load()
 				m.table.empty()
 				clear(m.entered)

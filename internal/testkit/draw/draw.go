@@ -10,6 +10,7 @@
 package draw
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -24,13 +25,11 @@ import (
 	"testing"
 )
 
-// seed is the seed of the first run of each Check. Repeated reports whether KINFORMER_SEED is set.
-var seed, repeated = func() (uint64, bool) {
-	if n, err := strconv.ParseUint(os.Getenv("KINFORMER_SEED"), 10, 64); err == nil {
-		return n, true
-	}
-	return rand.Uint64(), false
-}()
+// chosen is the seed of the only run of each Check, or empty. Else seed is that of the first run.
+var chosen = os.Getenv("KINFORMER_SEED")
+var seed, _ = strconv.ParseUint(cmp.Or(chosen, fmt.Sprint(rand.Uint64())), 10, 64)
+
+const skipped = "Skip outside of the steps of Repeat"
 
 // T is the test of one run, whose values are drawn from the bytes of its input: once these are used
 // up, each value is the least, and Repeat returns. A T is for one goroutine at a time.
@@ -43,7 +42,7 @@ type T struct {
 func Check(t *testing.T, property func(*T)) {
 	for i := range uint64(100) {
 		run := func(t *testing.T) { property(&T{t, random(seed + i)}) }
-		if !t.Run(fmt.Sprint("KINFORMER_SEED=", seed+i), run) || repeated {
+		if !t.Run(fmt.Sprint("KINFORMER_SEED=", seed+i), run) || chosen != "" {
 			return
 		}
 	}
@@ -76,17 +75,18 @@ func (t *T) upTo(most uint64) uint64 {
 	return binary.LittleEndian.Uint64(bytes[:]) % max(most, most+1)
 }
 
-// Int returns a number from lo to hi: in a quarter of the draws lo or hi, in another quarter a
-// number that is near lo.
-func Int[N ~int | ~int64 | ~uint8 | ~uint64](t *T, lo, hi N) N {
-	most := uint64(hi) - uint64(lo)
-	switch kind := t.upTo(7); {
+// Int returns a number from lo to hi. If these are more than 32 numbers, a quarter of the draws
+// returns lo or hi, and another quarter a number near lo.
+func Int[N ~int | ~int32 | ~int64 | ~uint8 | ~uint64](t *T, lo, hi N) N {
+	most, kind := uint64(hi)-uint64(lo), uint64(4)
+	if most >= 32 {
+		kind = t.upTo(7)
+	}
+	switch {
 	case lo > hi:
 		panic(fmt.Sprintf("no number from %d to %d", lo, hi))
-	case kind == 0:
-		return drawn(t, lo)
-	case kind == 1:
-		return drawn(t, hi)
+	case kind < 2:
+		return drawn(t, []N{lo, hi}[kind])
 	case kind < 4:
 		most >>= t.upTo(uint64(bits.Len64(most)))
 	}
@@ -99,6 +99,9 @@ func Of[V any](t *T, values ...V) V { return drawn(t, values[t.upTo(uint64(len(v
 // Bool returns false or true.
 func (t *T) Bool() bool { return drawn(t, t.upTo(1) > 0) }
 
+// Uint64 returns any number, each as probable as the others: a seed.
+func (t *T) Uint64() uint64 { return t.upTo(1<<64 - 1) }
+
 // Slice returns lo to hi results of one.
 func Slice[V any](t *T, lo, hi int, one func() V) []V {
 	values := make([]V, Int(t, lo, hi))
@@ -110,7 +113,7 @@ func Slice[V any](t *T, lo, hi int, one func() V) []V {
 
 // drawn returns value. In a repeated run, it logs the value and its line in the test.
 func drawn[V any](t *T, value V) V {
-	if repeated {
+	if chosen != "" {
 		_, file, line, _ := runtime.Caller(2)
 		t.Logf("%s:%d draws %v", filepath.Base(file), line, value)
 	}
@@ -132,15 +135,13 @@ func (t *T) Repeat(steps map[string]func(*T)) {
 	}
 }
 
-type skipped struct{}
-
 // Skip ends a step of Repeat, which then calls another one.
-func (t *T) Skip(...any) { panic(skipped{}) }
+func (t *T) Skip(...any) { panic(skipped) }
 
 // try reports whether the step did not skip.
 func (t *T) try(step func(*T)) (done bool) {
 	defer func() {
-		if r := recover(); r != nil && r != any(skipped{}) {
+		if r := recover(); r != nil && r != skipped {
 			panic(r)
 		}
 	}()
