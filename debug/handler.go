@@ -5,6 +5,7 @@ package debug
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -45,7 +46,7 @@ type handler struct {
 type answer struct {
 	code int
 	data any                 // for JSON
-	html string              // the name of a template for data
+	html func(*page)         // the content of the page for browsers
 	text func(*bytes.Buffer) // nil means data as JSON
 }
 
@@ -74,7 +75,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	send(w, req, a.code, contentType, body.Bytes())
+	send(w, req, a.code, contentType, body)
 }
 
 // send writes an answer.
@@ -106,7 +107,7 @@ var securityHeaders = map[string]string{
 // answer returns the answer to a query.
 func (h *handler) answer(query url.Values) answer {
 	if !query.Has("id") {
-		return h.table(query.Get("from"))
+		return h.table(query)
 	}
 	id, _ := strconv.ParseUint(query.Get("id"), 10, 64)
 	informer, inspection := find(id)
@@ -143,26 +144,52 @@ func find(id uint64) (informer cache.Controller, inspection inspect.Inspection) 
 }
 
 // table returns the answer with all informers from an offset on.
-func (h *handler) table(from string) answer {
+func (h *handler) table(query url.Values) answer {
 	all := slices.Collect(inspect.All())
-	first, _ := strconv.Atoi(from)
+	first, _ := strconv.Atoi(query.Get("from"))
 	first = min(max(first, 0), len(all))
 	last := min(first+mostRows, len(all))
-	view := tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
-	for _, informer := range all[first:last] {
-		if one, err := inspect.Of(informer); err == nil {
-			view.Informers = append(view.Informers, h.row(&one))
-		}
+	view := &tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
+	var shown []*inspect.Inspection
+	switch query.Get("sort") {
+	case "":
+		shown = inspected(all[first:last])
+	case "memory":
+		view.ByMemory = true
+		shown = byMemory(inspected(all))
+		shown = shown[min(first, len(shown)):min(last, len(shown))]
+	default:
+		return problem(http.StatusBadRequest, "sort: use memory, or leave it out")
+	}
+	for _, one := range shown {
+		view.Informers = append(view.Informers, h.row(one))
 	}
 	h.rates.forget(all)
-	return answer{http.StatusOK, view, "table", view.text}
+	return answer{http.StatusOK, view, view.html, view.text}
+}
+
+// inspected describes informers, without those that have just ended.
+func inspected(informers []cache.Controller) (all []*inspect.Inspection) {
+	for _, informer := range informers {
+		if one, err := inspect.Of(informer); err == nil {
+			all = append(all, &one)
+		}
+	}
+	return all
+}
+
+// byMemory sorts informers by their memory, the largest first. Those with equal memory stay in the
+// order of their start.
+func byMemory(all []*inspect.Inspection) []*inspect.Inspection {
+	slices.SortStableFunc(all, func(a, b *inspect.Inspection) int { return cmp.Compare(memoryOf(&b.Memory), memoryOf(&a.Memory)) })
+	return all
 }
 
 // one returns the answer about one informer.
 func (h *handler) one(inspection inspect.Inspection) answer {
 	view := h.view(&inspection)
 	view.Samples = h.samples.add(inspection.ID, sampleOf(&inspection, view.Lag))
-	return answer{http.StatusOK, view, "informer", view.text}
+	return answer{http.StatusOK, view, view.html, view.text}
 }
 
 // problem returns an answer that explains why there is no content.
@@ -170,24 +197,25 @@ func problem(code int, why string) answer {
 	view := struct {
 		Problem string `json:"problem"`
 	}{why}
-	return answer{code, view, "problem", func(b *bytes.Buffer) { b.WriteString(why + "\n") }}
+	show := func(p *page) {
+		p.home()
+		p.put("<p>{}</p>", why)
+	}
+	return answer{code, view, show, func(b *bytes.Buffer) { b.WriteString(why + "\n") }}
 }
 
 // as returns the body of the answer in a format.
-func (a answer) as(format string, query url.Values) (body *bytes.Buffer, contentType string, err error) {
-	body = &bytes.Buffer{}
+func (a *answer) as(format string, query url.Values) (body []byte, contentType string, err error) {
 	switch {
 	case format == "" || format == "html":
-		err = pages.ExecuteTemplate(body, a.html, page{a.data, linkTo(query)})
-		return body, "text/html; charset=utf-8", err
+		return a.page(query), "text/html; charset=utf-8", nil
 	case format == "text" && a.text != nil:
-		a.text(body)
-		return body, "text/plain; charset=utf-8", nil
+		var text bytes.Buffer
+		a.text(&text)
+		return text.Bytes(), "text/plain; charset=utf-8", nil
 	case format == "json" || format == "text":
 		text, err := json.MarshalIndent(a.data, "", "  ")
-		body.Write(printable(text))
-		body.WriteByte('\n')
-		return body, "application/json", err
+		return append(printable(text), '\n'), "application/json", err
 	default:
 		return nil, "", errFormat
 	}

@@ -52,7 +52,7 @@ func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) a
 		return problem(http.StatusNotFound, "The store of this controller is not known.")
 	}
 	defer snapshot.Close()
-	view := keysView{ID: of.ID, Name: clean(of.Name)}
+	view := &keysView{ID: of.ID, Name: clean(of.Name)}
 	found := snapshot.All()
 	if query.Has("index") {
 		view.Index, view.Value = clean(query.Get("index")), clean(query.Get("value"))
@@ -61,7 +61,7 @@ func keys(informer cache.Controller, of *inspect.Inspection, query url.Values) a
 		}
 	}
 	view.Keys, view.More = firstKeys(found)
-	return answer{http.StatusOK, view, "keys", func(b *bytes.Buffer) {
+	return answer{http.StatusOK, view, view.html, func(b *bytes.Buffer) {
 		for _, key := range view.Keys {
 			fmt.Fprintln(b, clean(key))
 		}
@@ -94,13 +94,13 @@ func object(informer cache.Controller, of *inspect.Inspection, key string) answe
 	if !exists {
 		return problem(http.StatusNotFound, "The store has no object under this key.")
 	}
-	view := objectView{ID: of.ID, Name: clean(of.Name), Key: clean(key)}
+	view := &objectView{ID: of.ID, Name: clean(of.Name), Key: clean(key)}
 	if accessor, err := meta.Accessor(obj); err == nil {
 		view.ResourceVersion = clean(accessor.GetResourceVersion())
 	}
 	if isSecret(obj, of) {
 		view.Withheld = "The content of Secrets is not shown."
-		return answer{http.StatusOK, view, "object", nil}
+		return answer{http.StatusOK, view, view.html, nil}
 	}
 	switch text, err := contentOf(obj); {
 	case err != nil:
@@ -110,7 +110,7 @@ func object(informer cache.Controller, of *inspect.Inspection, key string) answe
 	default:
 		view.Object, view.Text = text, string(printable(text))
 	}
-	return answer{http.StatusOK, view, "object", nil}
+	return answer{http.StatusOK, view, view.html, nil}
 }
 
 // isSecret reports whether an object is, or may be, a Secret, judging by its type, its kind, and

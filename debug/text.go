@@ -14,7 +14,7 @@ import (
 )
 
 // text writes the table for a terminal.
-func (v tableView) text(b *bytes.Buffer) {
+func (v *tableView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s\n\n", v.Head())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSERVER\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
@@ -29,7 +29,7 @@ func (v tableView) text(b *bytes.Buffer) {
 }
 
 // text writes the informer for a terminal.
-func (v informerView) text(b *bytes.Buffer) {
+func (v *informerView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s (%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
 		v.Name, v.Type, v.ID, v.State, v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
 	for _, reason := range v.Degraded {

@@ -25,6 +25,7 @@ const (
 	mostInRow    = 3   // problems in a row of the table
 	mostKeys     = 200
 	mostText     = 300 // characters of a text
+	mostError    = 120 // characters of an error in a row
 	mostObject   = 256 << 10
 )
 
@@ -37,11 +38,12 @@ type tableView struct {
 	From      int       `json:"from"`
 	Omitted   int       `json:"omitted"` // the number after the last one
 	Next      int       `json:"-"`       // the offset of these
+	ByMemory  bool      `json:"-"`       // whether the informers are in the order of their memory
 	Informers []row     `json:"informers"`
 }
 
 // Head returns the heading, with the number of informers.
-func (v tableView) Head() string { return beside.Counted(int64(v.Running), "informer") + " running" }
+func (v *tableView) Head() string { return beside.Counted(int64(v.Running), "informer") + " running" }
 
 // row is the content of an informer's row in the table. Durations are in seconds.
 type row struct {
@@ -56,6 +58,8 @@ type row struct {
 	Phase        string   `json:"phase"`
 	PhaseSeconds float64  `json:"phaseSeconds"`
 	Synced       bool     `json:"synced"`
+	Reason       string   `json:"reason,omitempty"`    // a word for the last error, while requests fail
+	Error        string   `json:"lastError,omitempty"` // its beginning
 	Degraded     []string `json:"degraded,omitempty"`
 	Objects      int      `json:"objects"`
 	EventRate    float64  `json:"eventsPerSecond"` // since the last request for the page
@@ -179,21 +183,37 @@ type requestsView struct {
 
 // row returns the row of an informer.
 func (h *handler) row(i *inspect.Inspection) row {
-	s, m := &i.Status, &i.Memory
+	s := &i.Status
 	r := row{
 		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
 		Resource: clean(resourceOf(s)), Namespace: clean(s.Namespace), Server: clean(s.Server),
 		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
-		Memory:   m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers,
-		Decoding: decodingOf(s),
+		Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
+	}
+	if n := len(i.Errors); n > 0 && s.Attempts > 0 {
+		r.Error = shortened(clean(h.ownWords(i.Errors[n-1].Text)), mostError)
 	}
 	for at := range i.Handlers {
 		r.Pending = max(r.Pending, i.Handlers[at].Pending)
 		r.Lag = max(r.Lag, i.Handlers[at].Oldest.Seconds())
 	}
 	return r
+}
+
+// memoryOf returns the sum of the parts.
+func memoryOf(m *inspect.Memory) int64 {
+	return m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers
+}
+
+// why returns what follows the state: the reason of a failure and the first problem.
+func (r *row) why() string {
+	why := r.Reason
+	if len(r.Degraded) > 0 {
+		why = strings.TrimPrefix(why+": "+r.Degraded[0], ": ")
+	}
+	return why
 }
 
 // resourceOf returns resource.version.group, or "" if it is not known.
@@ -237,11 +257,13 @@ func stateOf(i *inspect.Inspection) string {
 	}
 }
 
-func decodingOf(s *inspect.Status) string {
-	words := "by the client"
+func decodingOf(i *inspect.Inspection) string {
+	s, words := &i.Status, "by the client"
 	switch {
 	case s.Decoding.On:
 		words = "direct, " + s.Decoding.Encoding
+	case !s.Synced && s.ResourceVersion == "" && i.Events == 0:
+		words = "nothing received yet"
 	case s.Decoding.Transport && s.Decoding.Why != "":
 		words += ": " + clean(s.Decoding.Why)
 	}
@@ -271,8 +293,8 @@ func (h *handler) degraded(problems []inspect.Problem, most int) (shown []string
 }
 
 // view returns the content of an informer's page.
-func (h *handler) view(i *inspect.Inspection) informerView {
-	v := informerView{
+func (h *handler) view(i *inspect.Inspection) *informerView {
+	v := &informerView{
 		At: time.Now(), row: h.row(i), ResourceVersion: clean(i.Status.ResourceVersion), MaySeeObjects: h.options.Objects,
 		Disconnected: i.Disconnected, MemoryParts: memoryView(i.Memory), QueueStats: h.queue(&i.Queue), Events: i.Events,
 		ListBytes: i.ListBytes, WatchBytes: i.WatchBytes,
@@ -322,13 +344,12 @@ func (h *handler) ownWords(text string) string {
 // handlers returns the rows of the handlers, stuck and late ones first, and the number of omitted
 // ones.
 func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted int) {
-	order := slices.Clone(all)
-	slices.SortStableFunc(order, func(a, b inspect.Handler) int {
-		stuckA, stuckB := a.State == inspect.HandlerStuck, b.State == inspect.HandlerStuck
-		if stuckA != stuckB {
-			return cmp.Compare(btoi(stuckB), btoi(stuckA))
-		}
-		return cmp.Compare(b.Pending, a.Pending)
+	order := make([]*inspect.Handler, len(all))
+	for at := range all {
+		order[at] = &all[at]
+	}
+	slices.SortStableFunc(order, func(a, b *inspect.Handler) int {
+		return cmp.Or(cmp.Compare(urgency(b), urgency(a)), cmp.Compare(b.Pending, a.Pending))
 	})
 	for _, s := range order[:min(len(order), mostHandlers)] {
 		view := handlerView{
@@ -346,8 +367,9 @@ func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted 
 	return shown, len(all) - len(shown)
 }
 
-func btoi(b bool) int {
-	if b {
+// urgency is higher for stuck handlers.
+func urgency(h *inspect.Handler) int {
+	if h.State == inspect.HandlerStuck {
 		return 1
 	}
 	return 0
@@ -394,10 +416,15 @@ func clean(text string) string {
 			characters[i] = '\uFFFD'
 		}
 	}
-	if len(characters) > mostText {
-		characters = append(characters[:mostText], '…')
+	return shortened(string(characters), mostText)
+}
+
+// shortened returns the beginning of a text of more than n characters.
+func shortened(text string, n int) string {
+	if characters := []rune(text); len(characters) > n {
+		return string(characters[:n]) + "…"
 	}
-	return string(characters)
+	return text
 }
 
 // shortly formats a duration with a readable precision.

@@ -1,0 +1,96 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package debug
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// markup is HTML that is written as it is. It consists of constants of this package: a string does
+// not become markup without a conversion, and no file has one.
+type markup string
+
+// page writes a page for browsers. Its methods escape everything but markup.
+//
+// This package does not use html/template, nor text/template, which call methods by their names: a
+// program that links one of them keeps every exported method of all its types, which are many
+// megabytes with the clients of Kubernetes.
+type page struct {
+	out bytes.Buffer // used in this file only
+	links
+}
+
+// put writes markup, in which each {} is replaced by the next value, escaped. A {} may be in a text
+// or in a quoted attribute without a URL, and not in a tag, a script or a style.
+func (p *page) put(m markup, values ...any) {
+	for _, value := range values {
+		before, after, _ := strings.Cut(string(m), "{}")
+		p.out.WriteString(before)
+		_, _ = escaper.WriteString(&p.out, fmt.Sprint(value))
+		m = markup(after)
+	}
+	p.out.WriteString(string(m))
+}
+
+// escaper escapes a text, or the value of a quoted attribute.
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD")
+
+// link writes a link to a query of this handler, whatever its path.
+func (p *page) link(to url.Values, text string) {
+	p.put(`<a href="{}">{}</a>`, "?"+to.Encode(), text)
+}
+
+// to returns a query of names and values.
+func to(pairs ...string) url.Values {
+	query := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	return query
+}
+
+// maybe writes markup with a value, unless the value is empty.
+func (p *page) maybe(m markup, value string) {
+	if value != "" {
+		p.put(m, value)
+	}
+}
+
+// columns begins a table with names of columns. Those of numbers begin with a #.
+func (p *page) columns(names ...string) {
+	p.begins()
+	p.heads(names...)
+	p.rows()
+}
+
+// begins begins a table, heads writes names of columns, and rows begins the rows.
+func (p *page) begins() { p.put(`<div class="scroll"><table><thead><tr>`) }
+
+func (p *page) rows() { p.put("</tr></thead><tbody>\n") }
+
+func (p *page) heads(names ...string) {
+	for _, name := range names {
+		if number, ok := strings.CutPrefix(name, "#"); ok {
+			p.put(`<th class="n">{}</th>`, number)
+		} else {
+			p.put(`<th>{}</th>`, name)
+		}
+	}
+}
+
+// ends ends a table.
+func (p *page) ends() { p.put("</tbody></table></div>\n") }
+
+// cell writes a cell with a text.
+func (p *page) cell(text string) { p.put(`<td>{}</td>`, text) }
+
+// numbers writes cells with numbers.
+func (p *page) numbers(values ...any) {
+	for _, value := range values {
+		p.put(`<td class="n">{}</td>`, value)
+	}
+}
