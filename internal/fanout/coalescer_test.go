@@ -124,60 +124,62 @@ func checkCoalescer(t require.TestingT, q *coalescer) {
 }
 
 // TestCoalescedHandlerEndsWithTheStore has a coalescer between a store and a handler.
-func TestCoalescedHandlerEndsWithTheStore(t *testing.T) {
-	draw.Check(t, func(t *draw.T) {
-		q, handler, store, version := newCoalescer(), testkit.NewMirror(), map[string]*corev1.Pod{}, 0
-		handler.SameUID = true
-		name := func(t *draw.T) string { return draw.Of(t, "a", "b", "c") }
-		uid := func(t *draw.T) string { return draw.Of(t, "", "x", "y") }
-		t.Repeat(map[string]func(*draw.T){
-			"put": func(t *draw.T) {
-				key := name(t)
-				version++
-				obj := testkit.PodOf(key, fmt.Sprint(version), uid(t))
-				if old := store[key]; old != nil {
-					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: old, New: obj})
-				} else {
-					q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: t.Bool()})
-				}
-				store[key] = obj
-			},
-			"delete": func(t *draw.T) {
-				key := name(t)
-				old := store[key]
-				if old == nil {
-					t.Skip("not there")
-				}
-				delete(store, key)
-				var last any = old
-				if t.Bool() {
-					last = clientgo.DeletedFinalStateUnknown{Key: key, Obj: old}
-				}
-				q.add(event.Change{Kind: event.ChangeDelete, Key: key, Old: last})
-			},
-			"resync": func(*draw.T) {
-				for _, key := range slices.Sorted(maps.Keys(store)) {
-					obj := store[key]
-					q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: obj, New: obj, Resync: true})
-				}
-			},
-			"deliver": func(*draw.T) {
-				if c, ok := q.pop(); ok {
-					call(&c, handler)
-				}
-			},
-			"": func(t *draw.T) {
-				checkCoalescer(t, q)
-				require.LessOrEqual(t, q.len(), 2*3)
-			},
-		})
-		for c, ok := q.pop(); ok; c, ok = q.pop() {
-			call(&c, handler)
-		}
-		known, problems, _ := handler.State()
-		require.Empty(t, problems)
-		require.Equal(t, testkit.StateOfPods(maps.Values(store)), known)
+func TestCoalescedHandlerEndsWithTheStore(t *testing.T) { draw.Check(t, playCoalescer) }
+
+func FuzzCoalescer(f *testing.F) { draw.Fuzz(f, playCoalescer) }
+
+func playCoalescer(t *draw.T) {
+	q, handler, store, version := newCoalescer(), testkit.NewMirror(), map[string]*corev1.Pod{}, 0
+	handler.SameUID = true
+	name := func(t *draw.T) string { return draw.Of(t, "a", "b", "c") }
+	uid := func(t *draw.T) string { return draw.Of(t, "", "x", "y") }
+	t.Repeat(map[string]func(*draw.T){
+		"put": func(t *draw.T) {
+			key := name(t)
+			version++
+			obj := testkit.PodOf(key, fmt.Sprint(version), uid(t))
+			if old := store[key]; old != nil {
+				q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: old, New: obj})
+			} else {
+				q.add(event.Change{Kind: event.ChangeAdd, Key: key, New: obj, Initial: t.Bool()})
+			}
+			store[key] = obj
+		},
+		"delete": func(t *draw.T) {
+			key := name(t)
+			old := store[key]
+			if old == nil {
+				t.Skip("not there")
+			}
+			delete(store, key)
+			var last any = old
+			if t.Bool() {
+				last = clientgo.DeletedFinalStateUnknown{Key: key, Obj: old}
+			}
+			q.add(event.Change{Kind: event.ChangeDelete, Key: key, Old: last})
+		},
+		"resync": func(*draw.T) {
+			for _, key := range slices.Sorted(maps.Keys(store)) {
+				obj := store[key]
+				q.add(event.Change{Kind: event.ChangeUpdate, Key: key, Old: obj, New: obj, Resync: true})
+			}
+		},
+		"deliver": func(*draw.T) {
+			if c, ok := q.pop(); ok {
+				call(&c, handler)
+			}
+		},
+		"": func(t *draw.T) {
+			checkCoalescer(t, q)
+			require.LessOrEqual(t, q.len(), 2*3)
+		},
 	})
+	for c, ok := q.pop(); ok; c, ok = q.pop() {
+		call(&c, handler)
+	}
+	known, problems, _ := handler.State()
+	require.Empty(t, problems)
+	require.Equal(t, testkit.StateOfPods(maps.Values(store)), known)
 }
 
 // TestCoalescedSource checks the source of merged changes: of an initial Add and an Update, that of

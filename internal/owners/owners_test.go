@@ -267,31 +267,33 @@ func (r *sharedRig) hear(c *event.Change) {
 
 // TestSharedModel compares the store and the handler with the model, for any records of several
 // sources in any batches. When an object is lost by one of its sources, the other is found.
-func TestSharedModel(t *testing.T) {
-	draw.Check(t, func(t *draw.T) {
-		r := newSharedRig(t, draw.Int(t, 1, 4))
-		overlap := t.Bool()
-		for range draw.Int(t, 1, 60) {
-			n := draw.Int(t, 0, len(r.sources)-1)
-			r.step(t, r.sources[n], func() string {
-				key := strconv.Itoa(draw.Int(t, 0, 5))
-				if !overlap {
-					key = fmt.Sprint(n, "-", key)
-				}
-				return key
-			})
-			if draw.Int(t, 0, 2) == 0 {
-				r.apply()
+func TestSharedModel(t *testing.T) { draw.Check(t, playShared) }
+
+func FuzzSharedModel(f *testing.F) { draw.Fuzz(f, playShared) }
+
+func playShared(t *draw.T) {
+	r := newSharedRig(t, draw.Int(t, 1, 4))
+	overlap := t.Bool()
+	for range draw.Int(t, 1, 60) {
+		n := draw.Int(t, 0, len(r.sources)-1)
+		r.step(t, r.sources[n], func() string {
+			key := strconv.Itoa(draw.Int(t, 0, 5))
+			if !overlap {
+				key = fmt.Sprint(n, "-", key)
 			}
+			return key
+		})
+		if draw.Int(t, 0, 2) == 0 {
+			r.apply()
 		}
-		r.apply()
-		for _, s := range r.sources {
-			r.remove(s)
-		}
-		r.apply()
-		assert.Empty(t, r.heard)
-		assert.Empty(t, r.applier.Sharing.(*owners).sources)
-	})
+	}
+	r.apply()
+	for _, s := range r.sources {
+		r.remove(s)
+	}
+	r.apply()
+	assert.Empty(t, r.heard)
+	assert.Empty(t, r.applier.Sharing.(*owners).sources)
 }
 
 // step makes a source queue a record.

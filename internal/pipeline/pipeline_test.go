@@ -115,35 +115,37 @@ func forgetful(obj any) (any, error) {
 
 // TestReceivedVersionsDecideWhateverTheQueue: a pipeline that knows of each record whether it was
 // transformed finds the same changes and resyncs as one that assumes that every object was.
-func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) {
-	draw.Check(t, func(t *draw.T) {
-		var outlined [2][]string
-		var both [2]*Pipeline
-		options := queue.Options{}
-		options.KeepCached = t.Bool()
-		transforms := draw.Int(t, 0, 3) > 0
-		for i := range both {
-			switch options.Transform = forgetful; {
-			case !transforms && i == 0:
-				options.Transform = nil
-			case !transforms:
-				options.Transform = func(obj any) (any, error) { return obj, nil } // so that every object counts as transformed
-			}
-			both[i] = openPipeline(options)
-			both[i].Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
+func TestReceivedVersionsDecideWhateverTheQueue(t *testing.T) { draw.Check(t, playReceivedVersions) }
+
+func FuzzReceivedVersions(f *testing.F) { draw.Fuzz(f, playReceivedVersions) }
+
+func playReceivedVersions(t *draw.T) {
+	var outlined [2][]string
+	var both [2]*Pipeline
+	options := queue.Options{}
+	options.KeepCached = t.Bool()
+	transforms := draw.Int(t, 0, 3) > 0
+	for i := range both {
+		switch options.Transform = forgetful; {
+		case !transforms && i == 0:
+			options.Transform = nil
+		case !transforms:
+			options.Transform = func(obj any) (any, error) { return obj, nil } // so that every object counts as transformed
 		}
-		for range draw.Int(t, 1, 30) {
-			feedBoth(t, both)
-			if t.Bool() && both[0].Queue.Waiting.Len() > 0 {
-				for _, p := range both {
-					require.NoError(t, p.Queue.PopAll(p.Handle))
-				}
-				require.Equal(t, outlined[1], outlined[0])
+		both[i] = openPipeline(options)
+		both[i].Deliver = func(changes []event.Change) { outlined[i] = outlines(changes) }
+	}
+	for range draw.Int(t, 1, 30) {
+		feedBoth(t, both)
+		if t.Bool() && both[0].Queue.Waiting.Len() > 0 {
+			for _, p := range both {
+				require.NoError(t, p.Queue.PopAll(p.Handle))
 			}
-			require.Equal(t, both[1].Applier.Received, both[0].Applier.Received)
-			require.Equal(t, both[1].Contents.Table.RV(), both[0].Contents.Table.RV())
+			require.Equal(t, outlined[1], outlined[0])
 		}
-	})
+		require.Equal(t, both[1].Applier.Received, both[0].Applier.Received)
+		require.Equal(t, both[1].Contents.Table.RV(), both[0].Contents.Table.RV())
+	}
 }
 
 // feedBoth gives both pipelines the same input; objects that cannot be transformed are refused.

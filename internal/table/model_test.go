@@ -372,28 +372,30 @@ func (x *machine) finish(t *draw.T, d *Draft, want map[string]*item, began *stat
 	x.table.Install(d, x.model.rv)
 }
 
-func TestModel(t *testing.T) {
-	draw.Check(t, func(t *draw.T) {
-		x := newMachine(t, draw.Int(t, 0, 3))
-		t.Repeat(map[string]func(*draw.T){
-			"transaction":  x.Transaction,
-			"transaction2": x.Transaction,
-			"transaction3": x.Transaction,
-			"bulk":         x.Bulk,
-			"replace":      x.Replace,
-			"draft":        x.Draft,
-			"draft2":       x.Draft,
-			"addIndexers":  x.AddIndexers,
-			"hold":         x.Hold,
-			"release":      x.Release,
-			"union":        x.Union,
-			"":             x.Check,
-		})
-		for _, h := range x.held {
-			h.snapshot.Close()
-		}
-		requireNothingKept(t, x.table)
+func TestModel(t *testing.T) { draw.Check(t, playModel) }
+
+func FuzzModel(f *testing.F) { draw.Fuzz(f, playModel) }
+
+func playModel(t *draw.T) {
+	x := newMachine(t, draw.Int(t, 0, 3))
+	t.Repeat(map[string]func(*draw.T){
+		"transaction":  x.Transaction,
+		"transaction2": x.Transaction,
+		"transaction3": x.Transaction,
+		"bulk":         x.Bulk,
+		"replace":      x.Replace,
+		"draft":        x.Draft,
+		"draft2":       x.Draft,
+		"addIndexers":  x.AddIndexers,
+		"hold":         x.Hold,
+		"release":      x.Release,
+		"union":        x.Union,
+		"":             x.Check,
 	})
+	for _, h := range x.held {
+		h.snapshot.Close()
+	}
+	requireNothingKept(t, x.table)
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
