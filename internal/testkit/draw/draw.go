@@ -11,6 +11,7 @@ package draw
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -21,15 +22,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 )
 
-// chosen is the seed of the only run of each Check, or empty. Else seed is that of the first run.
-var chosen = os.Getenv("KINFORMER_SEED")
-var seed, _ = strconv.ParseUint(cmp.Or(chosen, fmt.Sprint(rand.Uint64())), 10, 64)
-
 const skipped = "Skip outside of the steps of Repeat"
+
+// chosen is the seed of the only run of each Check, or empty. newSeed returns it, or a random seed.
+var chosen = os.Getenv("KINFORMER_SEED")
+var newSeed = func() string { return cmp.Or(chosen, fmt.Sprint(rand.Uint64())) }
 
 // T is the test of one run, whose values are drawn from the bytes of its input: once these are used
 // up, each value is the least, and Repeat returns. A T is for one goroutine at a time.
@@ -40,9 +40,9 @@ type T struct {
 
 // Check calls property with 100 random inputs, each in a subtest, until one fails.
 func Check(t *testing.T, property func(*T)) {
-	for i := range uint64(100) {
-		run := func(t *testing.T) { property(&T{t, random(seed + i)}) }
-		if !t.Run(fmt.Sprint("KINFORMER_SEED=", seed+i), run) || chosen != "" {
+	for range 100 {
+		seed := newSeed()
+		if !t.Run("KINFORMER_SEED="+seed, func(t *testing.T) { property(&T{t, random(seed)}) }) || chosen != "" {
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func Check(t *testing.T, property func(*T)) {
 func Fuzz(f *testing.F, property func(*T)) {
 	f.Add([]byte{}) // the fuzzer shortens a failing input of its cache, but none that Add gets
 	if cache := flag.Lookup("test.fuzzcachedir").Value.String(); cache != "" {
-		input := fmt.Appendf(nil, "go test fuzz v1\n[]byte(%q)\n", random(seed))
+		input := fmt.Appendf(nil, "go test fuzz v1\n[]byte(%q)\n", random(newSeed()))
 		_ = os.MkdirAll(filepath.Join(cache, f.Name()), 0o777)
 		if err := os.WriteFile(filepath.Join(cache, f.Name(), "seed"), input, 0o666); err != nil {
 			f.Fatal(err)
@@ -62,9 +62,9 @@ func Fuzz(f *testing.F, property func(*T)) {
 }
 
 // random returns more bytes than a run needs.
-func random(seed uint64) []byte {
+func random(seed string) []byte {
 	input := make([]byte, 1<<16)
-	_, _ = rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(make([]byte, 24), seed))).Read(input)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(seed))).Read(input)
 	return input
 }
 

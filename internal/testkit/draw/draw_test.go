@@ -4,8 +4,10 @@
 package draw
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,8 +19,8 @@ import (
 func TestDraws(t *testing.T) {
 	small, large, signed := map[int]bool{}, map[uint64]bool{}, map[int64]bool{}
 	bools, words, lengths := map[bool]bool{}, map[string]bool{}, map[int]bool{}
-	for seed := range uint64(300) {
-		r := &T{t, random(seed)}
+	for seed := range 300 {
+		r := &T{t, random(fmt.Sprint(seed))}
 		small[Int(r, -3, 28)] = true
 		large[Int[uint64](r, 5, math.MaxUint64)] = true
 		signed[Int[int64](r, math.MinInt64, math.MaxInt64)] = true
@@ -38,7 +40,7 @@ func TestDraws(t *testing.T) {
 	assert.True(t, signed[math.MinInt64] && signed[math.MaxInt64])
 	assert.Equal(t, []int{2, 3}, []int{len(bools), len(words)})
 	assert.Equal(t, map[int]bool{1: true, 2: true, 3: true}, lengths)
-	assert.Panics(t, func() { Int(&T{t, random(1)}, 1, 0) })
+	assert.Panics(t, func() { Int(&T{t, random("1")}, 1, 0) })
 }
 
 // TestUsedUpInput checks that a run ends, with the least values, when its bytes are used up.
@@ -49,17 +51,17 @@ func TestUsedUpInput(t *testing.T) {
 	steps := 0
 	r.Repeat(map[string]func(*T){"step": func(*T) { steps++ }})
 	assert.Zero(t, steps)
-	(&T{t, random(1)}).Repeat(map[string]func(*T){"skips": func(t *T) { t.Skip("always") }})
+	(&T{t, random("1")}).Repeat(map[string]func(*T){"skips": func(t *T) { t.Skip("always") }})
 }
 
 // TestRepeat checks the steps that Repeat calls, and that the invariant is called around each that
 // does not skip.
 func TestRepeat(t *testing.T) {
 	total, kinds := 0, map[string]bool{}
-	for seed := range uint64(100) {
+	for seed := range 100 {
 		var calls []string
 		step := func(name string) func(*T) { return func(*T) { calls = append(calls, name) } }
-		(&T{t, random(seed)}).Repeat(map[string]func(*T){
+		(&T{t, random(fmt.Sprint(seed))}).Repeat(map[string]func(*T){
 			"": step("check"), "a": step("a"), "b": step("b"), "skips": func(t *T) { t.Skip() },
 		})
 		for i, name := range calls {
@@ -72,22 +74,23 @@ func TestRepeat(t *testing.T) {
 	assert.Len(t, kinds, 3)
 	assert.InDelta(t, 3100, total, 1000)
 	assert.PanicsWithValue(t, "broken", func() {
-		(&T{t, random(1)}).Repeat(map[string]func(*T){"breaks": func(*T) { panic("broken") }})
+		(&T{t, random("1")}).Repeat(map[string]func(*T){"breaks": func(*T) { panic("broken") }})
 	})
 }
 
 // TestCheck checks that each run has a seed of its own, which determines its values.
 func TestCheck(t *testing.T) {
 	var drawn []uint64
-	Check(t, func(t *T) { drawn = append(drawn, t.Uint64()) })
+	Check(t, func(t *T) {
+		drawn = append(drawn, t.Uint64())
+		_, seed, _ := strings.Cut(t.Name(), "=")
+		assert.Equal(t, (&T{t.T, random(seed)}).Uint64(), drawn[len(drawn)-1])
+	})
 	want := 100
 	if chosen != "" {
 		want = 1
 	}
 	assert.Len(t, drawn, want)
-	for i, n := range drawn {
-		assert.Equal(t, (&T{t, random(seed + uint64(i))}).Uint64(), n)
-	}
 	slices.Sort(drawn)
 	assert.Len(t, slices.Compact(drawn), want)
 }
