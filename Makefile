@@ -51,7 +51,7 @@ REAL = $(filter real,$(SERVER))
 WATCHED = $$([ -t 2 ] && echo -v)
 
 demo: $(if $(REAL),apiserver) ## client-go's informers beside ours on a simulated API server, as a table, in a minute (SERVER=real: on the embedded one; DEMO_FLAGS=-keep keeps the page)
-	@echo "building the demo$(if $(REAL),, and its simulated API server) (the first build takes MINUTES of processor time, later ones seconds)" >&2
+	@echo "building the demo$(if $(REAL),, and its simulated API server) (the first build downloads its modules and takes up to three minutes of processor time, later ones seconds)" >&2
 	@mkdir -p $(BIN) && cd test/bench && $(GO) build $(WATCHED) -o $(BIN)/demo ./demo
 	@$(BIN)/demo $(if $(REAL),-apiserver $(APISERVER)) $(DEMO_FLAGS)
 

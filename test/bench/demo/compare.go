@@ -190,7 +190,7 @@ func (c *comparison) start(ctx context.Context, encoding string) error {
 // outage cuts off the server and restores it. The server then has no history, so all informers have to
 // list again.
 func (c *comparison) outage(ctx context.Context, away time.Duration) error {
-	c.say("cutting off the server for %s; it comes back with its objects, but no history (client-go takes up to half a minute)", away)
+	c.say("cutting off the server for %s; then it has no history, so all list again (up to half a minute)", away)
 	defer c.cluster.startChanging(ctx)()
 	_, err := c.ask(ctx, "read", nil)
 	err2 := c.cluster.cut(ctx)

@@ -93,13 +93,8 @@ func follow(ctx context.Context, c config) (*follower, error) {
 	for _, key := range c.Keys[1:] {
 		add(world.Leases, fields.OneTermEqualSelector("metadata.name", path.Base(key)), nil)
 	}
-	prompt := func(any) {}
-	slow := func(any) { time.Sleep(slowness) }
-	for _, handle := range []func(any){prompt, slow} {
-		handler := cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, obj any) { handle(obj) }, DeleteFunc: handle}
-		if _, err := f.informers[0].AddEventHandler(handler); err != nil {
-			return nil, err
-		}
+	if err := f.handle(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -108,6 +103,19 @@ func follow(ctx context.Context, c config) (*follower, error) {
 	}
 	f.stop = func() { cancel(); running.Wait() }
 	return f, nil
+}
+
+// handle adds the handlers of pods: a prompt one and a slow one.
+func (f *follower) handle() error {
+	prompt := func(any) {}
+	slow := func(any) { time.Sleep(slowness) }
+	for _, handle := range []func(any){prompt, slow} {
+		handler := cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, obj any) { handle(obj) }, DeleteFunc: handle}
+		if _, err := f.informers[0].AddEventHandler(handler); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // indexers are the indexers of pods in a controller manager.

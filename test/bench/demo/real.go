@@ -96,25 +96,27 @@ func (s *real) fill(ctx context.Context, pods int) (err error) {
 	}
 	failed := make(chan error)
 	for first := range workers {
-		go func() {
-			var err error
-			for i := first; i < pods && err == nil; i += workers {
-				pod := workload.Pod(workload.Config{N: pods}, i)
-				pod.ResourceVersion = ""
-				err = s.create(ctx, world.Pods, pod)
-			}
-			for i := first; i < leases && err == nil; i += workers {
-				lease := &coordinationv1.Lease{}
-				lease.Namespace, lease.Name = blank.LeaseNamespace, blank.LeaseName(uint32(i))
-				err = s.create(ctx, world.Leases, lease)
-			}
-			failed <- err
-		}()
+		go func() { failed <- s.fillFrom(ctx, first, pods) }()
 	}
 	for range workers {
 		err = errors.Join(err, <-failed)
 	}
 	return errors.Join(err, s.list(ctx))
+}
+
+// fillFrom creates the objects of a worker, whose first one has the given number.
+func (s *real) fillFrom(ctx context.Context, first, pods int) (err error) {
+	for i := first; i < pods && err == nil; i += workers {
+		pod := workload.Pod(workload.Config{N: pods}, i)
+		pod.ResourceVersion = ""
+		err = s.create(ctx, world.Pods, pod)
+	}
+	for i := first; i < leases && err == nil; i += workers {
+		lease := &coordinationv1.Lease{}
+		lease.Namespace, lease.Name = blank.LeaseNamespace, blank.LeaseName(uint32(i))
+		err = s.create(ctx, world.Leases, lease)
+	}
+	return err
 }
 
 // create creates an object.

@@ -121,10 +121,10 @@ func startCluster(ctx context.Context, o options, out io.Writer) (*cluster, erro
 	c := &cluster{pods: o.pods}
 	var err error
 	if o.apiserver == "" {
-		fmt.Fprintf(out, "a simulated API server, which is no kube-apiserver and has no etcd, serves %d pods like those of Deployments\n", o.pods)
+		fmt.Fprintf(out, "a simulated API server (no kube-apiserver, no etcd) with %d pods like those of Deployments\n", o.pods)
 		c.server, err = startSimulated(ctx, o.pods)
 	} else {
-		fmt.Fprintf(out, "an API server of k8s.io/apiserver, with an etcd in its process, creates %d pods like those of Deployments\n", o.pods)
+		fmt.Fprintf(out, "an API server of k8s.io/apiserver with etcd creates %d pods like those of Deployments\n", o.pods)
 		c.server, err = startReal(ctx, o.apiserver, o.pods)
 	}
 	if err != nil {
