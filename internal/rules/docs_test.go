@@ -36,7 +36,7 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 		for _, name := range found(text, namesOfOurs) {
 			assert.Contains(t, names, name, "in %s", file)
 		}
-		for _, test := range found(text, "`(Test[A-Z]\\w+)`") {
+		for _, test := range found(text, "`((?:Test|Fuzz)[A-Z]\\w+)`") {
 			assert.Contains(t, tests, test, "in %s", file)
 		}
 	}
@@ -121,7 +121,7 @@ func found(text []byte, expression string) (groups []string) {
 	return groups
 }
 
-// allTests returns the names of the tests of all modules.
+// allTests returns the names of the tests and fuzz targets of all modules.
 func allTests(t *testing.T) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry os.DirEntry, err error) error {
@@ -129,7 +129,7 @@ func allTests(t *testing.T) (names []string) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		names = append(names, found(text, `(?m)^func (Test[A-Z]\w+)\(`)...)
+		names = append(names, found(text, `(?m)^func ((?:Test|Fuzz)[A-Z]\w+)\(`)...)
 		return err
 	}))
 	return names
