@@ -26,7 +26,7 @@ var (
 	// instant and quick match the commands that are run, at each test and at night. They take less than
 	// a minute, use no network, and write nothing.
 	instant = regexp.MustCompile(`^(go doc \S+|make help)$`)
-	quick   = regexp.MustCompile(`^(go test .* \./[a-z/]+|cd (examples|adapters/\w+|test/bench|test/conformance) && go (test|run \S+ -h).*)$`)
+	quick   = regexp.MustCompile(`^(cd (examples|adapters/\w+|test/bench|test/conformance) && )?go (test -.*|run \S+ -h)$`)
 	// programFlag matches the definition of a flag, setFlag a word that sets one.
 	programFlag = regexp.MustCompile(`\b(?:Bool|Int|Uint|Float64|String|Duration|Func)\w*\((?:&[^",\n]+, )?"([\w.-]+)",`)
 	setFlag     = regexp.MustCompile(`^--?([a-zA-Z][\w.-]*)`)
