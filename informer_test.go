@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -31,6 +30,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -234,26 +234,23 @@ func TestStopWhileStaging(t *testing.T) {
 //     as in client-go),
 //   - every version in a request was sent by the server before.
 //
-// A failure shrinks to the shortest sequence of actions.
-func TestReflectorModel(t *testing.T) {
-	testkit.Reports(t)
-	rapid.Check(t, func(r *rapid.T) {
-		steps := rapid.SliceOfN(anyStep(), 0, 40).Draw(r, "steps")
-		source := cachetest.Options{
-			Example: &v1.Pod{}, NewList: func() runtime.Object { return &v1.PodList{} },
-			WatchList: rapid.SampledFrom([]cachetest.WatchListMode{
-				cachetest.WatchListServed, cachetest.WatchListServed, cachetest.WatchListUnsupported, cachetest.WatchListRefused, cachetest.WatchListIgnored,
-			}).Draw(r, "watch-list"),
-			NoWatchCache: rapid.Bool().Draw(r, "no watch cache"),
-			FailAtStart:  rapid.Bool().Draw(r, "fail at start"),
-		}
-		pageSize := rapid.Int64Range(0, 3).Draw(r, "page size")
-		var faults []string
-		synctest.Test(t, func(t *testing.T) { faults = playModel(t, source, pageSize, steps) })
-		if len(faults) > 0 {
-			r.Fatal(faults)
-		}
-	})
+// FuzzReflectorModel shortens the sequence of actions of a failure.
+func TestReflectorModel(t *testing.T) { draw.Check(t, playReflector) }
+
+func FuzzReflectorModel(f *testing.F) { draw.Fuzz(f, playReflector) }
+
+func playReflector(d *draw.T) {
+	testkit.Reports(d.T)
+	steps := draw.Slice(d, 0, 40, func() modelStep { return anyStep(d) })
+	source := cachetest.Options{
+		Example: &v1.Pod{}, NewList: func() runtime.Object { return &v1.PodList{} },
+		WatchList: draw.Of(d, cachetest.WatchListServed, cachetest.WatchListServed, cachetest.WatchListUnsupported,
+			cachetest.WatchListRefused, cachetest.WatchListIgnored),
+		NoWatchCache: d.Bool(),
+		FailAtStart:  d.Bool(),
+	}
+	pageSize := draw.Int[int64](d, 0, 3)
+	synctest.Test(d.T, func(t *testing.T) { playModel(t, source, pageSize, steps) })
 }
 
 // modelStep is one action of the server. Few names and versions are drawn, so that they coincide.
@@ -264,22 +261,20 @@ type modelStep struct {
 	verb cachetest.Verb
 }
 
-func anyStep() *rapid.Generator[modelStep] {
-	return rapid.Custom(func(r *rapid.T) modelStep {
-		return modelStep{
-			op: rapid.SampledFrom([]string{
-				"put", "put", "put", "put", "delete", "delete", "tick", "bookmark", "cut", "break", "compact", "resend", "fail", "fail", "cut short",
-				"error", "garbage", "forget", "pause", "pass",
-			}).Draw(r, "op"),
-			name: rapid.StringMatching("[a-e]").Draw(r, "name"),
-			err:  rapid.SampledFrom([]string{"429", "410", "500", "refused", "403", "404", "timeout"}).Draw(r, "error"),
-			verb: rapid.SampledFrom([]cachetest.Verb{cachetest.VerbList, cachetest.VerbWatch, cachetest.VerbWatchList}).Draw(r, "verb"),
-		}
-	})
+func anyStep(d *draw.T) modelStep {
+	return modelStep{
+		op: draw.Of(d,
+			"put", "put", "put", "put", "delete", "delete", "tick", "bookmark", "cut", "break", "compact", "resend", "fail", "fail", "cut short",
+			"error", "garbage", "forget", "pause", "pass",
+		),
+		name: draw.Of(d, "a", "b", "c", "d", "e"),
+		err:  draw.Of(d, "429", "410", "500", "refused", "403", "404", "timeout"),
+		verb: draw.Of(d, cachetest.VerbList, cachetest.VerbWatch, cachetest.VerbWatchList),
+	}
 }
 
-// playModel performs the steps and returns the faults at the end.
-func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) []string {
+// playModel performs the steps and reports the faults at the end.
+func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []modelStep) {
 	server := &modelServer{Source: cachetest.New(options)}
 	server.mu.given = map[string]bool{"": true, "0": true}
 	informer := kinformer.New(server, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Backoff: *testkit.Second(), PageSize: pageSize}})
@@ -299,17 +294,12 @@ func playModel(t *testing.T, options cachetest.Options, pageSize int64, steps []
 
 	known, problems, _ := view.State()
 	problems = slices.DeleteFunc(slices.Clone(problems), func(p string) bool { return strings.HasPrefix(p, "delete of unknown") })
-	faults := append(server.faults(), problems...)
+	assert.Empty(t, append(server.faults(), problems...))
 	status, err := inspect.StatusOf(informer)
 	require.NoError(t, err)
-	if stored := informers.Versions(informer.GetStore().List()); !maps.Equal(stored, server.Versions()) {
-		faults = append(faults, fmt.Sprintf("the store has %v, the server %v, %v", stored, server.Versions(), status))
-	}
-	if heard := informers.Versions(slices.Collect(maps.Values(view.Objects))); !maps.Equal(heard, server.Versions()) {
-		faults = append(faults, fmt.Sprintf("the handler knows %v, the server has %v", known, server.Versions()))
-	}
+	assert.Equal(t, server.Versions(), informers.Versions(informer.GetStore().List()), "the store, %v", status)
+	assert.Equal(t, server.Versions(), informers.Versions(slices.Collect(maps.Values(view.Objects))), "the handler knows %v", known)
 	stop()
-	return faults
 }
 
 // modelServer records the versions that it has sent and the requests for other versions.

@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -32,6 +31,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
@@ -614,21 +614,21 @@ func TestRefusedAtRandom(t *testing.T) {
 		"cached": {Queue: kinformer.Queue{KeepCached: true}}, "limited, cached": {Queue: kinformer.Queue{Limit: 2, KeepCached: true}},
 	} {
 		t.Run(kind, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) {
-				synctest.Test(t, func(t *testing.T) { refusedAtRandom(t, rt, strings.Contains(kind, "cached"), options) })
+			draw.Check(t, func(d *draw.T) {
+				synctest.Test(d.T, func(t *testing.T) { refusedAtRandom(t, d, strings.Contains(kind, "cached"), options) })
 			})
 		})
 	}
 }
 
-func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.Options) {
+func refusedAtRandom(t *testing.T, d *draw.T, relists bool, options kinformer.Options) {
 	source, mirror := cachetest.Of(), testkit.NewMirror()
 	slow := func(obj any) ([]string, error) { // so that changes wait in the queue
 		time.Sleep(time.Millisecond)
 		return byLabelV(obj)
 	}
 	informer := kinformer.Constructor(options)(source, &corev1.Pod{}, 0, cache.Indexers{"v": slow})
-	refused := rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "refused")
+	refused := draw.Slice(d, 1, 40, d.Bool)
 	require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 		if version, _ := strconv.Atoi(obj.(*corev1.Pod).ResourceVersion); refused[version%len(refused)] {
 			return nil, errTransform
@@ -638,16 +638,16 @@ func refusedAtRandom(t *testing.T, rt *rapid.T, relists bool, options kinformer.
 	informers.Handle(t, informer, mirror)
 	defer informers.Run(t, informer)()
 	synctest.Wait()
-	for range rapid.IntRange(1, 8).Draw(rt, "bursts") {
-		for range rapid.IntRange(1, 8).Draw(rt, "changes") {
-			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "name")
-			if deleted := rapid.IntRange(0, 2).Draw(rt, "deleted") == 0; !deleted {
+	for range draw.Int(d, 1, 8) {
+		for range draw.Int(d, 1, 8) {
+			name := draw.Of(d, "a", "b", "c")
+			if deleted := draw.Int(d, 0, 2) == 0; !deleted {
 				source.Put(testkit.Pod(name, fmt.Sprint(source.ResourceVersion())))
 			} else if source.Get("ns", name) != nil {
 				source.Delete("ns", name)
 			}
 		}
-		if relists && rapid.IntRange(0, 3).Draw(rt, "relist") == 0 {
+		if relists && draw.Int(d, 0, 3) == 0 {
 			require.NoError(t, kinformer.Relist(informer))
 		}
 		time.Sleep(time.Minute)

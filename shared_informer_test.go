@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/beside"
@@ -37,6 +36,7 @@ import (
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // TestRefusedHandlerLeavesTheResyncPeriod: a handler that is refused does not shorten the resync period
@@ -208,29 +208,28 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 	require.NotNil(t, singleValued(indexers["ours"]))
 	require.NotNil(t, singleValued(indexers["client-go's"]))
 
-	object := rapid.Custom(func(t *rapid.T) any {
-		name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
+	object := func(t *draw.T) any {
+		name := draw.Of(t, "a", "b", "c", "d")
 		if name == "d" {
 			return struct{ Name string }{name} // without metadata
 		}
-		namespace := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "namespace")
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
-	})
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: draw.Of(t, "", "x", "y")}}
+	}
 	name := func(obj any) (string, error) {
 		if pod, ok := obj.(*corev1.Pod); ok {
 			return pod.Name, nil // the same in all namespaces, so that objects move
 		}
 		return "d", nil
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		store := newStore(name, indexers, func(s *keyedStore) { s.onFailure = func(table.IndexFailure) {} })
-		t.Repeat(map[string]func(*rapid.T){
-			"add":    func(t *rapid.T) { require.NoError(t, store.Add(object.Draw(t, "object"))) },
-			"delete": func(t *rapid.T) { require.NoError(t, store.Delete(object.Draw(t, "object"))) },
-			"replace": func(t *rapid.T) {
-				require.NoError(t, store.Replace(rapid.SliceOfN(object, 0, 6).Draw(t, "objects"), ""))
+		t.Repeat(map[string]func(*draw.T){
+			"add":    func(t *draw.T) { require.NoError(t, store.Add(object(t))) },
+			"delete": func(t *draw.T) { require.NoError(t, store.Delete(object(t))) },
+			"replace": func(t *draw.T) {
+				require.NoError(t, store.Replace(draw.Slice(t, 0, 6, func() any { return object(t) }), ""))
 			},
-			"": func(t *rapid.T) {
+			"": func(t *draw.T) {
 				for _, index := range []string{"ours", "client-go's"} {
 					assert.ElementsMatch(t, store.ListIndexFuncValues("unknown"), store.ListIndexFuncValues(index))
 					for _, namespace := range []string{"", "x", "y"} {

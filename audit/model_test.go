@@ -17,67 +17,58 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
 )
 
 type step struct{ What, Name string }
 
-var anyStep = rapid.Custom(func(t *rapid.T) step {
+func anyStep(t *draw.T) step {
 	return step{
-		rapid.SampledFrom([]string{
+		draw.Of(t,
 			"write", "write", "write", "delete", "lose write", "lose write", "lose delete", "make up", "alter", "repeat",
 			"hold back", "release", "break", "relist", "bookmark", "audit",
-		}).Draw(t, "what"),
-		rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "name"),
+		),
+		draw.Of(t, "a", "b", "c", "d", "e"),
 	}
-})
+}
 
 // world is a server of pods, each version of which has its own label "v", and an informer with a
 // manipulated watch.
 type world struct {
 	*rig
-	t       require.TestingT
+	t       *testing.T
 	assert  *assert.Assertions
 	mirror  *testkit.Mirror
 	writes  int
 	release func() // releases held events; nil if there are none
 }
 
-// faults are the errors that a model found, in a form that rapid can shrink.
-type faults []string
-
-func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
-
-func (*faults) FailNow() { panic("the model cannot go on") }
-
 // TestModel: after any history of lost, invented, changed, repeated and late events, an audit finds
 // exactly the differences of a full comparison, and a relist repairs them and notifies handlers.
-func TestModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		steps := rapid.SliceOfN(anyStep, 0, 30).Draw(r, "steps")
-		options := kinformer.Options{Requests: kinformer.Requests{Mode: rapid.SampledFrom([]kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}).Draw(r, "mode")}}
-		transform := transforms[rapid.SampledFrom([]string{"none", "blank", "harmless"}).Draw(r, "transform")]
-		var found faults
-		synctest.Test(t, func(t *testing.T) {
-			src := cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
-			w := &world{t: &found, assert: assert.New(&found), mirror: testkit.NewMirror()}
-			w.rig = follow(t, src, src, transform, options)
-			_, err := w.AddEventHandler(w.mirror)
-			require.NoError(t, err)
-			for _, step := range steps {
-				w.play(step)
-			}
-			w.repaired()
-		})
-		if len(found) > 0 {
-			r.Fatal(found)
+func TestModel(t *testing.T) { draw.Check(t, playModel) }
+
+func FuzzModel(f *testing.F) { draw.Fuzz(f, playModel) }
+
+func playModel(d *draw.T) {
+	steps := draw.Slice(d, 0, 30, func() step { return anyStep(d) })
+	options := kinformer.Options{Requests: kinformer.Requests{Mode: draw.Of(d, kinformer.ListModeList, kinformer.ListModeWatchList)}}
+	transform := transforms[draw.Of(d, "none", "blank", "harmless")]
+	synctest.Test(d.T, func(t *testing.T) {
+		src := cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
+		w := &world{t: t, assert: assert.New(t), mirror: testkit.NewMirror()}
+		w.rig = follow(t, src, src, transform, options)
+		_, err := w.AddEventHandler(w.mirror)
+		require.NoError(t, err)
+		for _, step := range steps {
+			w.play(step)
 		}
+		w.repaired()
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"pgregory.net/rapid"
+
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // check walks the log and returns the first broken invariant.
@@ -32,30 +33,30 @@ func (l *eventLog) check() error {
 // TestLogAgainstHistory does random writes, compactions and rewinds, and compares every state that the
 // log can still restore with the recorded one.
 func TestLogAgainstHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		s := New(Options{})
 		past := map[uint64]map[string]runtime.Object{1: {}} // the complete state after each write
-		t.Repeat(map[string]func(*rapid.T){
-			"write": func(t *rapid.T) {
-				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
-				if s.Get("", name) != nil && rapid.Bool().Draw(t, "delete") {
+		t.Repeat(map[string]func(*draw.T){
+			"write": func(t *draw.T) {
+				name := draw.Of(t, "a", "b", "c")
+				if s.Get("", name) != nil && t.Bool() {
 					s.Delete("", name)
 				} else {
 					s.Put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: int64(s.mu.rv)}})
 				}
 				past[s.mu.rv] = stateOf(s)
 			},
-			"tick": func(*rapid.T) { past[s.Tick()] = stateOf(s) },
-			"mark": func(*rapid.T) { s.Cut() },
-			"compact": func(t *rapid.T) {
-				s.Compact(rapid.Uint64Range(0, s.mu.rv+1).Draw(t, "rv"))
+			"tick": func(*draw.T) { past[s.Tick()] = stateOf(s) },
+			"mark": func(*draw.T) { s.Cut() },
+			"compact": func(t *draw.T) {
+				s.Compact(draw.Int(t, 0, s.mu.rv+1))
 			},
-			"rewind": func(t *rapid.T) {
-				rv := rapid.Uint64Range(s.mu.log.compacted, s.mu.rv).Draw(t, "rv")
+			"rewind": func(t *draw.T) {
+				rv := draw.Int(t, s.mu.log.compacted, s.mu.rv)
 				s.Rewind(rv)
 				maps.DeleteFunc(past, func(then uint64, _ map[string]runtime.Object) bool { return then > rv })
 			},
-			"": func(t *rapid.T) {
+			"": func(t *draw.T) {
 				require.NoError(t, s.mu.log.check())
 				require.Equal(t, past[s.mu.rv], stateOf(s))
 				for rv := s.mu.log.compacted; rv <= s.mu.rv; rv++ {

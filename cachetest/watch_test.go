@@ -21,10 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 func TestWatchBeginsWithTheState(t *testing.T) {
@@ -240,18 +240,18 @@ type watchModel struct {
 }
 
 // compact removes a part of the past, as far as the streams allow.
-func (m *watchModel) compact(t *rapid.T) {
-	rv := rapid.Uint64Range(1, m.src.ResourceVersion()).Draw(t, "rv")
+func (m *watchModel) compact(t *draw.T) {
+	rv := draw.Int(t, 1, m.src.ResourceVersion())
 	m.src.Compact(rv)
 	m.compacted = max(m.compacted, rv)
 }
 
 // write does a random write, and adds it to the expected events of the open streams.
-func (m *watchModel) write(t *rapid.T) {
-	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+func (m *watchModel) write(t *draw.T) {
+	name := draw.Of(t, "a", "b", "c")
 	event := watch.Event{Type: watch.Added}
 	switch exists := m.src.Get("default", name) != nil; {
-	case exists && rapid.Bool().Draw(t, "delete"):
+	case exists && t.Bool():
 		event = watch.Event{Type: watch.Deleted, Object: m.src.Delete("default", name)}
 	default:
 		if exists {
@@ -270,8 +270,8 @@ func (m *watchModel) write(t *rapid.T) {
 }
 
 // watch opens a stream from any version after 0.
-func (m *watchModel) watch(t *rapid.T) {
-	from := rapid.Uint64Range(1, m.src.ResourceVersion()).Draw(t, "from")
+func (m *watchModel) watch(t *draw.T) {
+	from := draw.Int(t, 1, m.src.ResourceVersion())
 	opened, err := m.src.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: fmt.Sprint(from)})
 	require.NoError(t, err)
 	w := &watched{Interface: opened}
@@ -283,11 +283,11 @@ func (m *watchModel) watch(t *rapid.T) {
 	m.open = append(m.open, w)
 }
 
-func (m *watchModel) read(t *rapid.T) {
+func (m *watchModel) read(t *draw.T) {
 	if len(m.open) == 0 {
 		t.Skip("nothing is open")
 	}
-	i := rapid.IntRange(0, len(m.open)-1).Draw(t, "stream")
+	i := draw.Int(t, 0, len(m.open)-1)
 	w := m.open[i]
 	if len(w.due) == 0 {
 		m.stop(i)
@@ -311,14 +311,14 @@ func (m *watchModel) stop(i int) {
 // TestStreamsAgainstHistory: with concurrent compactions and slow readers, each stream delivers the
 // writes after its beginning, or reports once that it cannot, and no writer fails.
 func TestStreamsAgainstHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		m := &watchModel{src: cachetest.Of(), compacted: 1}
 		defer func() {
 			for len(m.open) > 0 {
 				m.stop(0)
 			}
 		}()
-		t.Repeat(map[string]func(*rapid.T){"write": m.write, "watch": m.watch, "read": m.read, "compact": m.compact})
+		t.Repeat(map[string]func(*draw.T){"write": m.write, "watch": m.watch, "read": m.read, "compact": m.compact})
 	})
 }
 

@@ -6,7 +6,6 @@ package factory_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -19,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 var someResources = []schema.GroupVersionResource{podsResource, nodesResource, corev1.SchemeGroupVersion.WithResource("services")}
@@ -33,13 +32,13 @@ type modelStep struct {
 	which    int                         // the start whose context ends, counted back from the last
 }
 
-var anyModelStep = rapid.Custom(func(t *rapid.T) modelStep {
+func anyModelStep(t *draw.T) modelStep {
 	return modelStep{
-		op:       rapid.SampledFrom([]string{"for", "for", "start", "start", "end", "stop", "wait", "wait", "shutdown"}).Draw(t, "op"),
-		resource: rapid.SampledFrom(someResources).Draw(t, "resource"),
-		which:    rapid.IntRange(0, 2).Draw(t, "which"),
+		op:       draw.Of(t, "for", "for", "start", "start", "end", "stop", "wait", "wait", "shutdown"),
+		resource: draw.Of(t, someResources...),
+		which:    draw.Int(t, 0, 2),
 	}
-})
+}
 
 type modeled struct {
 	informer cache.SharedIndexInformer
@@ -149,27 +148,21 @@ func (m *model) check() {
 	}
 }
 
-type faults []string
-
-func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
-
 // TestResourceFactoryAgainstModel makes random calls.
-func TestResourceFactoryAgainstModel(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		steps := rapid.SliceOfN(anyModelStep, 0, 20).Draw(r, "steps")
-		var found faults
-		synctest.Test(t, func(t *testing.T) {
-			client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-			refusePods(&client.Fake)
-			m := &model{assert.New(&found), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modeled{}, nil, false}
-			for _, step := range steps {
-				m.play(step)
-			}
-			m.shutDown()
-		})
-		if len(found) > 0 {
-			r.Fatal(found)
+func TestResourceFactoryAgainstModel(t *testing.T) { draw.Check(t, playResourceFactory) }
+
+func FuzzResourceFactory(f *testing.F) { draw.Fuzz(f, playResourceFactory) }
+
+func playResourceFactory(d *draw.T) {
+	steps := draw.Slice(d, 0, 20, func() modelStep { return anyModelStep(d) })
+	synctest.Test(d.T, func(t *testing.T) {
+		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+		refusePods(&client.Fake)
+		m := &model{assert.New(t), factory.Dynamic(client, 0), map[schema.GroupVersionResource]*modeled{}, nil, false}
+		for _, step := range steps {
+			m.play(step)
 		}
+		m.shutDown()
 	})
 }
 

@@ -30,7 +30,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -41,6 +40,7 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/trim"
@@ -761,27 +761,27 @@ func TestRelistReplacesWhatWasWritten(t *testing.T) {
 // history draws sessions: pods are added, changed and deleted, events are repeated, and some changes
 // are missed.
 type history struct {
-	t       *rapid.T
+	t       *draw.T
 	version int
 	pods    map[string]v1.Pod
 }
 
 func (h *history) sessions() (all []session) {
 	h.version, h.pods = 100, map[string]v1.Pod{}
-	for range rapid.IntRange(9, 25).Draw(h.t, "pods") {
+	for range draw.Int(h.t, 9, 25) {
 		h.happens()
 	}
-	for range rapid.IntRange(1, 6).Draw(h.t, "sessions") {
+	for range draw.Int(h.t, 1, 6) {
 		s := session{version: fmt.Sprint(h.version), state: slices.Collect(maps.Values(h.pods))}
-		s.lost = rapid.IntRange(0, 2).Draw(h.t, "lost") > 0
+		s.lost = draw.Int(h.t, 0, 2) > 0
 		slices.SortFunc(s.state, func(a, b v1.Pod) int { return strings.Compare(a.Name, b.Name) })
-		for range rapid.IntRange(0, 8).Draw(h.t, "events") {
+		for range draw.Int(h.t, 0, 8) {
 			s.events = append(s.events, h.happens())
-			if n := rapid.IntRange(0, len(s.events)*4).Draw(h.t, "again"); n < len(s.events) && s.events[n].Type != watch.Deleted {
+			if n := draw.Int(h.t, 0, len(s.events)*4); n < len(s.events) && s.events[n].Type != watch.Deleted {
 				s.events = append(s.events, s.events[len(s.events)-1])
 			}
 		}
-		for range rapid.IntRange(0, 4).Draw(h.t, "missed") {
+		for range draw.Int(h.t, 0, 4) {
 			if s.lost {
 				h.happens()
 			}
@@ -794,16 +794,16 @@ func (h *history) sessions() (all []session) {
 // happens draws one change and returns its event.
 func (h *history) happens() watch.Event {
 	h.version++
-	name := fmt.Sprint("p", rapid.IntRange(0, 30).Draw(h.t, "name"))
+	name := fmt.Sprint("p", draw.Int(h.t, 0, 30))
 	before, exists := h.pods[name]
-	if exists && rapid.IntRange(0, 3).Draw(h.t, "deleted") == 0 {
+	if exists && draw.Int(h.t, 0, 3) == 0 {
 		delete(h.pods, name)
 		before.ResourceVersion = fmt.Sprint(h.version)
 		return watch.Event{Type: watch.Deleted, Object: &before}
 	}
 	pod := *informers.EqualPod(h.version%3, fmt.Sprint(h.version))
 	pod.Name, pod.UID = name, "uid"
-	pod.Annotations = map[string]string{"large": strings.Repeat("x", rapid.SampledFrom([]int{0, 1000}).Draw(h.t, "size")), "dropped": "value"}
+	pod.Annotations = map[string]string{"large": strings.Repeat("x", draw.Of(h.t, 0, 1000)), "dropped": "value"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}
 	h.pods[name] = pod
 	if exists {
@@ -938,31 +938,31 @@ func (f follower) follow(t *testing.T, all []session, options kinformer.Options,
 // objects of a relist are new.
 func TestReuseIsUnheard(t *testing.T) {
 	reused := map[string]int64{}
-	rapid.Check(t, func(rt *rapid.T) {
-		f := rapid.SampledFrom(followers).Draw(rt, "follower")
-		all := (&history{t: rt}).sessions()
-		options := kinformer.Options{Requests: kinformer.Requests{Mode: rapid.SampledFrom([]kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList}).Draw(rt, "mode")}}
+	draw.Check(t, func(t *draw.T) {
+		f := draw.Of(t, followers...)
+		all := (&history{t: t}).sessions()
+		options := kinformer.Options{Requests: kinformer.Requests{Mode: draw.Of(t, kinformer.ListModeList, kinformer.ListModeWatchList)}}
 		options.Decoding.Drop = []string{"metadata.managedFields", "metadata.annotations[dropped]"}
-		want := f.follow(t, all, options)
+		want := f.follow(t.T, all, options)
 		options.Decoding.ShareParts = true
-		got := f.follow(t, all, options)
+		got := f.follow(t.T, all, options)
 		options.Decoding.TransformCopies = true
-		transformed := f.follow(t, all, options, func(obj any) (any, error) {
+		transformed := f.follow(t.T, all, options, func(obj any) (any, error) {
 			obj.(metav1.Object).SetLabels(map[string]string{"transformed": "yes"})
 			return obj, nil
 		})
-		assert.Zero(rt, transformed.status.Decoding.Reused, "the transform may write to the topmost struct, which readers of the cached ones must not see")
-		assert.Equal(rt, slices.Sorted(maps.Keys(want.store)), slices.Sorted(maps.Keys(transformed.store)))
+		assert.Zero(t, transformed.status.Decoding.Reused, "the transform may write to the topmost struct, which readers of the cached ones must not see")
+		assert.Equal(t, slices.Sorted(maps.Keys(want.store)), slices.Sorted(maps.Keys(transformed.store)))
 		for _, obj := range transformed.store {
-			assert.Equal(rt, map[string]string{"transformed": "yes"}, obj.(metav1.Object).GetLabels())
+			assert.Equal(t, map[string]string{"transformed": "yes"}, obj.(metav1.Object).GetLabels())
 		}
-		require.Zero(rt, want.status.Decoding.Reused)
-		require.Zero(rt, got.status.Decoding.Verified.Differences)
-		require.True(rt, got.status.Decoding.On, got.status.Decoding.Why)
-		assert.Equal(rt, ordered(want.events), ordered(got.events))
-		assert.Equal(rt, want.store, got.store)
-		assert.Equal(rt, want.merged, got.merged)
-		assert.Equal(rt, want.late, got.late)
+		require.Zero(t, want.status.Decoding.Reused)
+		require.Zero(t, got.status.Decoding.Verified.Differences)
+		require.True(t, got.status.Decoding.On, got.status.Decoding.Why)
+		assert.Equal(t, ordered(want.events), ordered(got.events))
+		assert.Equal(t, want.store, got.store)
+		assert.Equal(t, want.merged, got.merged)
+		assert.Equal(t, want.late, got.late)
 		reused[f.name] += got.status.Decoding.Reused
 	})
 	assert.Len(t, reused, len(followers))

@@ -27,7 +27,6 @@ import (
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
@@ -36,6 +35,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/view"
@@ -224,21 +224,15 @@ func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 // deliveryStep is one step of a schedule.
 type deliveryStep struct{ op, name, uid string }
 
-func drawSchedule(t *rapid.T) []deliveryStep {
-	step := rapid.Custom(func(t *rapid.T) deliveryStep {
+func drawSchedule(t *draw.T) []deliveryStep {
+	return draw.Slice(t, 1, 40, func() deliveryStep {
 		return deliveryStep{
-			op:   rapid.SampledFrom([]string{"put", "put", "put", "put", "delete", "settle", "call", "call", "call", "resync", "relist", "join", "leave"}).Draw(t, "op"),
-			name: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name"),
-			uid:  rapid.SampledFrom([]string{"x", "x", "y"}).Draw(t, "uid"),
+			op:   draw.Of(t, "put", "put", "put", "put", "delete", "settle", "call", "call", "call", "resync", "relist", "join", "leave"),
+			name: draw.Of(t, "a", "b", "c"),
+			uid:  draw.Of(t, "x", "x", "y"),
 		}
 	})
-	return rapid.SliceOfN(step, 1, 40).Draw(t, "schedule")
 }
-
-// faults collects the failures of assertions.
-type faults []string
-
-func (f *faults) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
 // deliveryModel plays a schedule against an informer in a synctest bubble. A call of a handler returns
 // when it receives a token; handlers that join during the schedule are like the first.
@@ -306,6 +300,7 @@ func (m *deliveryModel) play(step deliveryStep) {
 // run plays the schedule in a bubble.
 func (m *deliveryModel) run(t *testing.T, schedule []deliveryStep) {
 	synctest.Test(t, func(t *testing.T) {
+		m.Assertions = assert.New(t)
 		m.source, m.tokens = testkit.NewPods(), make(chan struct{})
 		m.informer = kinformer.New(m.source, &corev1.Pod{}, kinformer.Options{
 			ResyncPeriod: time.Minute, Queue: kinformer.Queue{Limit: m.limit},
@@ -352,15 +347,12 @@ func TestEveryScheduleOfEveryDelivery(t *testing.T) {
 		for _, parallel := range []int{1, 3} {
 			t.Run(fmt.Sprintf("overflow %q, parallel %d", overflow, parallel), func(t *testing.T) {
 				t.Parallel()
-				rapid.Check(t, func(rt *rapid.T) {
-					var found faults
+				draw.Check(t, func(t *draw.T) {
 					m := &deliveryModel{
-						Assertions: assert.New(&found), limit: rapid.IntRange(0, 2).Draw(rt, "limit"),
+						limit:    draw.Int(t, 0, 2),
 						delivery: kinformer.Delivery{Overflow: overflow, Max: most, Parallel: parallel},
 					}
-					if m.run(t, drawSchedule(rt)); len(found) > 0 {
-						rt.Fatal(found)
-					}
+					m.run(t.T, drawSchedule(t))
 				})
 			})
 		}

@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/retry"
 )
 
@@ -269,20 +269,20 @@ func TestPanicInARetry(t *testing.T) {
 // TestRetryAgainstModel: if the function fails occasionally but not forever, each key ends at its
 // newest item, and never returns to an older one.
 func TestRetryAgainstModel(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	draw.Check(t, func(d *draw.T) {
 		type step struct {
 			key   string
 			fails int
 			pause time.Duration
 		}
-		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+		steps := draw.Slice(d, 1, 30, func() step {
 			return step{
-				key:   rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(t, "key"),
-				fails: rapid.IntRange(0, 2).Draw(t, "fails"),
-				pause: time.Duration(rapid.IntRange(0, 1500).Draw(t, "pause")) * time.Millisecond,
+				key:   draw.Of(d, "a", "b", "c", ""),
+				fails: draw.Int(d, 0, 2),
+				pause: draw.Int(d, 0, 1500*time.Millisecond),
 			}
-		}), 1, 30).Draw(rt, "steps")
-		synctest.Test(t, func(t *testing.T) {
+		})
+		synctest.Test(d.T, func(t *testing.T) {
 			fails, state, newest := map[int]int{}, map[string]int{}, map[string]int{}
 			process := retry.Process(retry.Policy{KeyFunc: itemKey, MaxAttempts: 3, Backoff: wait.Backoff{Duration: time.Second, Factor: 1}}, func(obj any, _ bool) error {
 				d := obj.(cache.Deltas).Newest()

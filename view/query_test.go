@@ -18,10 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/view"
 )
 
@@ -101,13 +101,13 @@ var terms = []view.Term{
 }
 
 // drawQuery draws a query of Any, terms, labels and Match.
-func drawQuery(rt *rapid.T, depth int) asked {
+func drawQuery(d *draw.T, depth int) asked {
 	a := asked{meets: func(*corev1.Pod) bool { return true }}
-	if depth > 0 && rapid.IntRange(0, 2).Draw(rt, "any") == 0 {
+	if depth > 0 && draw.Int(d, 0, 2) == 0 {
 		var queries []view.Query
 		var each []asked
-		for range rapid.IntRange(0, 3).Draw(rt, "queries") {
-			one := drawQuery(rt, depth-1)
+		for range draw.Int(d, 0, 3) {
+			one := drawQuery(d, depth-1)
 			each, queries = append(each, one), append(queries, one.Query)
 		}
 		a.Query = view.Any(queries...)
@@ -115,18 +115,18 @@ func drawQuery(rt *rapid.T, depth int) asked {
 			return slices.ContainsFunc(each, func(one asked) bool { return one.meets(p) })
 		})
 	}
-	for range rapid.IntRange(0, 3).Draw(rt, "terms") {
-		t := rapid.SampledFrom(terms).Draw(rt, "term")
+	for range draw.Int(d, 0, 3) {
+		t := draw.Of(d, terms...)
 		a = a.term(t.Index, t.Value)
 	}
-	switch rapid.IntRange(0, 3).Draw(rt, "labels") {
+	switch draw.Int(d, 0, 3) {
 	case 0:
 		a.Labels = labels.Everything()
 	case 1:
 		a.Labels = labels.SelectorFromSet(labels.Set{"app": "a1"})
 		a = a.and(func(p *corev1.Pod) bool { return p.Labels["app"] == "a1" })
 	}
-	if rapid.IntRange(0, 3).Draw(rt, "match") == 0 {
+	if draw.Int(d, 0, 3) == 0 {
 		a.Match = func(obj any) bool { return obj.(*corev1.Pod).Generation > 1 }
 		a = a.and(func(p *corev1.Pod) bool { return p.Generation > 1 })
 	}
@@ -149,35 +149,35 @@ func (a asked) byBruteForce(s *view.Snapshot) (keys []string) {
 func TestQueriesModel(t *testing.T) {
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
 	writeBeside(t, store)
-	rapid.Check(t, func(rt *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		snapshot, err := view.Of(store)
-		require.NoError(rt, err)
+		require.NoError(t, err)
 		defer snapshot.Close()
-		a := drawQuery(rt, 2)
+		a := drawQuery(t, 2)
 		want := a.byBruteForce(snapshot)
 
 		pods, err := view.Select[*corev1.Pod](snapshot, a.Query)
-		require.NoError(rt, err)
+		require.NoError(t, err)
 		var got []string
 		for key := range pods {
 			got = append(got, key)
 		}
 		slices.Sort(got)
-		require.Equal(rt, want, got, "each once")
+		require.Equal(t, want, got, "each once")
 		n, err := view.CountOf(snapshot, a.Query)
-		require.NoError(rt, err)
-		require.Equal(rt, len(want), n)
+		require.NoError(t, err)
+		require.Equal(t, len(want), n)
 		plan, err := view.Explain(snapshot, a.Query)
-		require.NoError(rt, err)
-		require.Equal(rt, len(want), plan.Found, plan)
-		require.GreaterOrEqual(rt, plan.Looked, plan.Found)
+		require.NoError(t, err)
+		require.Equal(t, len(want), plan.Found, plan)
+		require.GreaterOrEqual(t, plan.Looked, plan.Found)
 
-		size := rapid.IntRange(1, 9).Draw(rt, "size")
+		size := draw.Int(t, 1, 9)
 		same := func() *view.Snapshot { return snapshot }
-		require.Equal(rt, want, keysOf(pagesOf(rt, same, a.Query, view.ByKey, size)))
-		byGeneration := pagesOf(rt, same, a.Query, olderGeneration, size)
-		require.True(rt, slices.IsSortedFunc(byGeneration, func(a, b entry) int { return cmp.Compare(a.Object.Generation, b.Object.Generation) }))
-		require.Equal(rt, want, slices.Sorted(slices.Values(keysOf(byGeneration))))
+		require.Equal(t, want, keysOf(pagesOf(t, same, a.Query, view.ByKey, size)))
+		byGeneration := pagesOf(t, same, a.Query, olderGeneration, size)
+		require.True(t, slices.IsSortedFunc(byGeneration, func(a, b entry) int { return cmp.Compare(a.Object.Generation, b.Object.Generation) }))
+		require.Equal(t, want, slices.Sorted(slices.Values(keysOf(byGeneration))))
 	})
 }
 
@@ -231,9 +231,9 @@ func keysOf(entries []entry) (keys []string) {
 // TestPagesOfLaterSnapshots: an object that keeps its place is on exactly one page, whatever is
 // added, deleted and moved between two pages, including the last object of the page before.
 func TestPagesOfLaterSnapshots(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	draw.Check(t, func(t *draw.T) {
 		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		random := rand.New(rand.NewPCG(t.Uint64(), 0))
 		stays := map[string]*corev1.Pod{}
 		for range 80 {
 			p := pod(random)
@@ -251,17 +251,17 @@ func TestPagesOfLaterSnapshots(t *testing.T) {
 				}
 			}
 			s, err := view.Of(store)
-			require.NoError(rt, err)
-			rt.Cleanup(s.Close)
+			require.NoError(t, err)
+			t.Cleanup(s.Close)
 			return s
 		}
-		less := rapid.SampledFrom([]func(a, b entry) bool{view.ByKey[*corev1.Pod], olderGeneration}).Draw(rt, "less")
+		less := draw.Of(t, view.ByKey[*corev1.Pod], olderGeneration)
 		times := map[string]int{}
-		for _, e := range pagesOf(rt, between, view.Query{}, less, rapid.IntRange(1, 20).Draw(rt, "size")) {
+		for _, e := range pagesOf(t, between, view.Query{}, less, draw.Int(t, 1, 20)) {
 			times[e.Key]++
 		}
 		for key := range stays {
-			require.Equal(rt, 1, times[key], key)
+			require.Equal(t, 1, times[key], key)
 		}
 	})
 }

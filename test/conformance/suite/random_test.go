@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"pgregory.net/rapid"
 
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
 // The random tests play one script on client-go's implementation and on kinformer's, and compare the
@@ -41,9 +41,9 @@ func (v *versions) next() string {
 }
 
 // drawPod draws a pod with one of a few names and labels. The pod d has no namespace.
-func (v *versions) drawPod(t *rapid.T) any {
-	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "name")
-	p := labelled(name, v.next(), "app", rapid.SampledFrom([]string{"", "x", "y", "x,y,x", "y,z"}).Draw(t, "app"))
+func (v *versions) drawPod(t *draw.T) any {
+	name := draw.Of(t, "a", "b", "c", "d")
+	p := labelled(name, v.next(), "app", draw.Of(t, "", "x", "y", "x,y,x", "y,z"))
 	if name == "d" {
 		p.Namespace = ""
 	}
@@ -53,24 +53,22 @@ func (v *versions) drawPod(t *rapid.T) any {
 // drawAny draws an argument of a queue: mostly pods, but also objects with another key, without a key,
 // or rejected by refuse. Deltas instead of an object are drawn if wrapped is set: client-go's RealFIFO
 // accepts them but then loses their keys.
-func (v *versions) drawAny(t *rapid.T, wrapped bool) any {
+func (v *versions) drawAny(t *draw.T, wrapped bool) any {
 	p := v.drawPod(t)
 	key, _ := keyOrRefuse(p)
-	switch rapid.SampledFrom([]string{"pod", "pod", "pod", "pod", "tombstone", "deltas", "odd"}).Draw(t, "kind") {
+	switch draw.Of(t, "pod", "pod", "pod", "pod", "tombstone", "deltas", "odd") {
 	case "tombstone":
-		return rapid.SampledFrom([]any{
-			cache.DeletedFinalStateUnknown{Key: key, Obj: p}, cache.DeletedFinalStateUnknown{Key: key},
-		}).Draw(t, "tombstone")
+		return draw.Of(t, cache.DeletedFinalStateUnknown{Key: key, Obj: p}, cache.DeletedFinalStateUnknown{Key: key})
 	case "deltas":
 		if !wrapped {
 			return cache.Deltas{}
 		}
-		return rapid.SampledFrom([]any{
+		return draw.Of[any](t,
 			cache.Deltas{{Type: cache.Added, Object: p}}, cache.Deltas{}, cache.Delta{Type: cache.Updated, Object: p},
 			cache.Deltas{{Type: cache.Deleted, Object: cache.DeletedFinalStateUnknown{Key: key, Obj: p}}},
-		}).Draw(t, "deltas")
+		)
 	case "odd":
-		return rapid.SampledFrom([]any{"junk", cache.ExplicitKey(key), pod("bad", v.next())}).Draw(t, "odd")
+		return draw.Of[any](t, "junk", cache.ExplicitKey(key), pod("bad", v.next()))
 	}
 	return p
 }
@@ -183,9 +181,8 @@ type queueCall struct {
 }
 
 // drawQueueCall draws the next step.
-func drawQueueCall(t *rapid.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
-	switch name := rapid.SampledFrom([]string{"add", "update", "delete", "replace", "resync", "pop", "fail", "batch", "bookmark", "key"}).
-		Draw(t, "call"); name {
+func drawQueueCall(t *draw.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
+	switch name := draw.Of(t, "add", "update", "delete", "replace", "resync", "pop", "fail", "batch", "bookmark", "key"); name {
 	case "add", "update", "delete":
 		obj := v.drawAny(t, kind.early || !kind.deltas)
 		return queueCall{name: name, run: func(q *playedQueue) string {
@@ -235,12 +232,12 @@ func keyOfQueue(q *playedQueue, obj any) string {
 // drawReplace draws a list. If a queue must refuse it, kinformer queues nothing; client-go queues the
 // objects before the invalid one, or refuses the list when it is popped. Client-go's FIFO returns a list
 // in any order, so its lists have at most one object.
-func drawReplace(t *rapid.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
+func drawReplace(t *draw.T, v *versions, kind queueKind, key cache.KeyFunc, refuses bool) queueCall {
 	most := 4
 	if !kind.deltas {
 		most = 1
 	}
-	list := make([]any, rapid.IntRange(0, most).Draw(t, "objects"))
+	list := make([]any, draw.Int(t, 0, most))
 	harmless := false
 	for i := range list {
 		list[i] = v.drawAny(t, kind.early || !kind.deltas)
@@ -280,14 +277,14 @@ func TestRandomQueues(t *testing.T) {
 	for _, kind := range queueKinds {
 		for name, key := range keyFuncs {
 			t.Run(kind.name+"/"+name, func(t *testing.T) {
-				rapid.Check(t, func(t *rapid.T) { playQueues(t, reference, ours, kind, key) })
+				draw.Check(t, func(t *draw.T) { playQueues(t, reference, ours, kind, key) })
 			})
 		}
 	}
 }
 
-func playQueues(t *rapid.T, reference, ours implementation, kind queueKind, key cache.KeyFunc) {
-	refuses, knows := rapid.Bool().Draw(t, "transform"), rapid.Bool().Draw(t, "known")
+func playQueues(t *draw.T, reference, ours implementation, kind queueKind, key cache.KeyFunc) {
+	refuses, knows := t.Bool(), t.Bool()
 	sides := make([]*playedQueue, 2)
 	for i, impl := range []implementation{reference, ours} {
 		side := &playedQueue{known: shelf{"ns/d": nil}}
@@ -303,7 +300,7 @@ func playQueues(t *rapid.T, reference, ours implementation, kind queueKind, key 
 		sides[i] = side
 	}
 	var v versions
-	for i := range rapid.IntRange(0, 20).Draw(t, "calls") {
+	for i := range draw.Int(t, 0, 20) {
 		call := drawQueueCall(t, &v, kind, key, refuses)
 		want, got := play(t, sides[0], sides[1], call)
 		require.Equal(t, want, got, "call %d: %s", i, call.name)
@@ -315,7 +312,7 @@ func playQueues(t *rapid.T, reference, ours implementation, kind queueKind, key 
 }
 
 // play makes the call on both sides and returns their visible states.
-func play(t *rapid.T, reference, ours *playedQueue, call queueCall) (want, got []string) {
+func play(t *draw.T, reference, ours *playedQueue, call queueCall) (want, got []string) {
 	if call.harmless {
 		require.NotEqual(t, "ok", call.run(ours))
 		return state(reference), state(ours)
@@ -343,11 +340,11 @@ func answer[T any](items []T, err error) string {
 }
 
 // drawStoreCall draws the next write. Other tests cover failing index functions: client-go panics.
-func drawStoreCall(t *rapid.T, v *versions, indexNames []string) storeCall {
-	name := rapid.SampledFrom([]string{"add", "update", "delete", "replace", "transaction", "index", "bookmark"}).Draw(t, "call")
+func drawStoreCall(t *draw.T, v *versions, indexNames []string) storeCall {
+	name := draw.Of(t, "add", "update", "delete", "replace", "transaction", "index", "bookmark")
 	switch name {
 	case "replace":
-		list, rv := drawList(t, v), rapid.SampledFrom([]string{v.next(), ""}).Draw(t, "version")
+		list, rv := drawList(t, v), draw.Of(t, v.next(), "")
 		return storeCall{name, func(s cache.Indexer) string { return told(s.Replace(slices.Clone(list), rv)) }}
 	case "transaction":
 		return drawTransaction(t, v)
@@ -356,7 +353,7 @@ func drawStoreCall(t *rapid.T, v *versions, indexNames []string) storeCall {
 		return storeCall{name, func(s cache.Indexer) string { s.Bookmark(rv); return "ok" }}
 	case "index":
 		added := cache.Indexers{}
-		for _, name := range rapid.SliceOfN(rapid.SampledFrom(indexNames), 0, 2).Draw(t, "names") {
+		for _, name := range draw.Slice(t, 0, 2, func() string { return draw.Of(t, indexNames...) }) {
 			added[name] = byLabel("app")
 		}
 		return storeCall{name, func(s cache.Indexer) string { return told(s.AddIndexers(added)) }}
@@ -367,21 +364,17 @@ func drawStoreCall(t *rapid.T, v *versions, indexNames []string) storeCall {
 	}}
 }
 
-func drawList(t *rapid.T, v *versions) []any {
-	list := make([]any, rapid.IntRange(0, 4).Draw(t, "objects"))
-	for i := range list {
-		list[i] = v.drawAny(t, false)
-	}
-	return list
+func drawList(t *draw.T, v *versions) []any {
+	return draw.Slice(t, 0, 4, func() any { return v.drawAny(t, false) })
 }
 
 // drawTransaction draws a transaction whose last object is stored: the implementations treat the version
 // of another last object differently.
-func drawTransaction(t *rapid.T, v *versions) storeCall {
+func drawTransaction(t *draw.T, v *versions) storeCall {
 	types := []cache.TransactionType{cache.TransactionTypeAdd, cache.TransactionTypeUpdate, cache.TransactionTypeDelete}
 	var txns []cache.Transaction
 	for _, obj := range append(drawList(t, v), v.drawPod(t)) {
-		txns = append(txns, cache.Transaction{Type: rapid.SampledFrom(types).Draw(t, "type"), Object: obj})
+		txns = append(txns, cache.Transaction{Type: draw.Of(t, types...), Object: obj})
 	}
 	return storeCall{"transaction", func(s cache.Indexer) string {
 		err := s.(cache.TransactionStore).Transaction(txns...)
@@ -425,9 +418,9 @@ func TestRandomStores(t *testing.T) {
 	indexNames := []string{"app", "second", "third", "missing"}
 	for name, key := range keyFuncs {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			draw.Check(t, func(t *draw.T) {
 				var features storeFeatures
-				if rapid.Bool().Draw(t, "transform") {
+				if t.Bool() {
 					features.transformer = loud
 				}
 				var sides []cache.Indexer
@@ -435,7 +428,7 @@ func TestRandomStores(t *testing.T) {
 					sides = append(sides, impl.stores.indexer(key, cache.Indexers{"app": byApp}, features))
 				}
 				var v versions
-				for i := range rapid.IntRange(0, 12).Draw(t, "calls") {
+				for i := range draw.Int(t, 0, 12) {
 					call := drawStoreCall(t, &v, indexNames[:3])
 					require.Equal(t, call.run(sides[0]), call.run(sides[1]), "call %d: %s", i, call.name)
 					require.Equal(t, readAll(sides[0], indexNames), readAll(sides[1], indexNames), "after call %d: %s", i, call.name)

@@ -25,7 +25,6 @@ import (
 	_ "k8s.io/klog/v2/ktesting"
 	_ "k8s.io/klog/v2/textlogger"
 	_ "k8s.io/utils/clock/testing"
-	_ "pgregory.net/rapid"
 	_ "sigs.k8s.io/randfill"
 
 	"github.com/kinformer/cache/internal/testkit"
