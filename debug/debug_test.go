@@ -17,6 +17,7 @@ import (
 	"regexp"
 	goruntime "runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -122,6 +124,81 @@ func TestForms(t *testing.T) {
 			assert.Equal(t, http.StatusNotFound, get(h, id).Code, id)
 			assert.Equal(t, http.StatusNotFound, get(h, id+"&format=json").Code, id)
 		}
+	})
+}
+
+// TestSort: the table has the largest informers first if the query says so, in each form, and on its
+// further pages. Informers of one size stay in the order of their start.
+func TestSort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := map[string]int{"none": 0, "some": 10, "many": 100, "empty": 0}
+		for _, name := range []string{"none", "some", "many", "empty"} {
+			var pods []runtime.Object
+			for i := range names[name] {
+				pods = append(pods, testkit.PodAt(fmt.Sprint(i), "1"))
+			}
+			follow(t, serving(pods...), &corev1.Pod{}, nil, kinformer.Options{ObjectDescription: "pods-" + name})
+		}
+		h := Handler(Options{})
+		order := func(query string) []string {
+			return regexp.MustCompile("pods-[a-z]+").FindAllString(get(h, query).Body.String(), -1)
+		}
+		for _, format := range []string{"", "&format=json", "&format=text"} {
+			assert.Equal(t, []string{"pods-none", "pods-some", "pods-many", "pods-empty"}, order("refresh=off"+format))
+			assert.Equal(t, []string{"pods-many", "pods-some", "pods-none", "pods-empty"}, order("sort=memory"+format))
+			assert.Equal(t, []string{"pods-none", "pods-empty"}, order("sort=memory&from=2"+format))
+		}
+		assert.Contains(t, get(h, "from=2&refresh=off").Body.String(), `<th class="n"><a href="?refresh=off&amp;sort=memory">Memory ≈</a></th>`)
+		sorted := get(h, "sort=memory&refresh=off").Body.String()
+		assert.Contains(t, sorted, `<th class="n" aria-sort="descending"><a href="?refresh=off">Memory ≈</a></th>`)
+		assert.Contains(t, sorted, `<a href="?refresh=on&amp;sort=memory">refresh</a>`)
+		assert.Equal(t, http.StatusBadRequest, get(h, "sort=name").Code)
+	})
+}
+
+// TestReason: beside a failure is the word of the log for it, and the beginning of the error. They
+// go when requests succeed again.
+func TestReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := cachetest.Of(testkit.Pod("a", "1"))
+		end := source.Outage(apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New(strings.Repeat("long ", 100))))
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
+		synctest.Wait()
+		h := Handler(Options{})
+		page := get(h, "").Body.String()
+		assert.Regexp(t, `<td><span class="state failing">failing</span> <span title="[^"]*forbidden: long [^"]*…">forbidden: 1 error since the last success</span></td>`, page)
+		assert.Contains(t, page, "<td>nothing received yet</td>")
+		row := decoded[tableView](t, get(h, "format=json")).Informers[0]
+		assert.Equal(t, "forbidden", row.Reason)
+		assert.Len(t, []rune(row.Error), mostError+1)
+		assert.Regexp(t, ` failing, forbidden +backing off .* nothing received yet\n`, get(h, "format=text").Body.String())
+		end()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		page = get(h, "").Body.String()
+		assert.Contains(t, page, `<td><span class="state ok">ok</span> </td>`)
+		assert.Contains(t, page, "<td>by the client</td>")
+		assert.NotContains(t, page, "orbidden")
+	})
+}
+
+// TestReasons: the words for failures are those of the log.
+func TestReasons(t *testing.T) {
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		panicking := serving()
+		panicking.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic("no") }
+		servers := []*testkit.Server{panicking, refusing(testkit.ErrForbidden), refusing(testkit.ErrTooManyRequests), refusing(syscall.ECONNREFUSED), serving()}
+		for _, server := range servers {
+			follow(t, server, &corev1.Pod{}, nil, kinformer.Options{})
+		}
+		var reasons []string
+		for _, r := range decoded[tableView](t, get(Handler(Options{}), "format=json")).Informers {
+			reasons = append(reasons, r.Reason)
+		}
+		assert.Equal(t, []string{"panic", "forbidden", "throttled", "connection", ""}, reasons)
 	})
 }
 

@@ -19,19 +19,31 @@ func (v *tableView) text(b *bytes.Buffer) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tSERVER\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
 	for _, r := range v.Informers {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s for %s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%s\t%s\n", r.ID, r.Name, r.Server, r.State, r.Phase, seconds(r.PhaseSeconds),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s for %s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%s\t%s\n", r.ID, r.Name, r.Server, r.stateWords(), r.Phase, seconds(r.PhaseSeconds),
 			r.Objects, r.EventRate, r.Handlers, r.Pending, seconds(r.Lag), r.Queue, size(r.Memory), r.Decoding)
 	}
 	_ = w.Flush()
 	if v.Omitted > 0 {
-		fmt.Fprintf(b, "\n%d more: ?format=text&from=%d\n", v.Omitted, v.Next)
+		sorted := ""
+		if v.ByMemory {
+			sorted = "&sort=memory"
+		}
+		fmt.Fprintf(b, "\n%d more: ?format=text%s&from=%d\n", v.Omitted, sorted, v.Next)
 	}
+}
+
+// stateWords returns the state, and the reason of a failure.
+func (r *row) stateWords() string {
+	if r.Reason == "" {
+		return r.State
+	}
+	return r.State + ", " + r.Reason
 }
 
 // text writes the informer for a terminal.
 func (v *informerView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s (%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
-		v.Name, v.Type, v.ID, v.State, v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
+		v.Name, v.Type, v.ID, v.stateWords(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
 	for _, reason := range v.Degraded {
 		fmt.Fprintf(b, "degraded: %s\n", reason)
 	}

@@ -31,6 +31,8 @@ var (
 	errClosed = errors.New("watch closed")
 	// errAsked means that a watch was ended for a relist.
 	errAsked = errors.New("a relist was requested")
+	// errPanic means that a function of the user's panicked.
+	errPanic = errors.New("panic")
 	// errSilent means that a watch-list stream sent nothing for too long.
 	errSilent = errors.New("watch-list stream is silent")
 	// errIdle means that a watch sent nothing for too long.
@@ -178,6 +180,7 @@ type cause struct {
 
 // causes lists every cause. The first one whose is matches an error is its cause.
 var causes = []cause{
+	{word: againPanic, is: isErr(errPanic), detail: true},
 	{word: "stopped", is: isErr(errStopped), ordinary: true},
 	{word: "closed", is: isErr(errClosed), ordinary: true},
 	{word: "idle", is: isErr(errIdle), ordinary: true},
@@ -204,6 +207,9 @@ func isErr(target error) func(error) bool {
 func causeOf(err error) cause {
 	return causes[slices.IndexFunc(causes, func(c cause) bool { return c.is(err) })]
 }
+
+// Reason returns the word for the cause of a failure, as in the log.
+func Reason(err error) string { return causeOf(err).word }
 
 // againAfter returns the reason for the relist, if there is one, after a watch that ended with err
 // or could not be opened.

@@ -126,7 +126,7 @@ func (m *machine) panicked(ctx context.Context, p any) {
 		err = fmt.Errorf("%v", p)
 	}
 	m.round.state.again = againPanic
-	m.round.options.Journal.failed(fmt.Errorf("panic while %s: %w", m.phase, err))
+	m.round.options.Journal.failed(fmt.Errorf("%w while %s: %w", errPanic, m.phase, err))
 	m.round.state.degraded(ctx, againPanic)
 }
 
