@@ -4,15 +4,17 @@ go 1.26.0
 
 replace (
 	github.com/kinformer/cache => ../
-	github.com/kinformer/cache/test/e2e => ../test/e2e
+	github.com/kinformer/cache/adapters/client => ../adapters/client
 	github.com/kinformer/cache/adapters/prom => ../adapters/prom
+	github.com/kinformer/cache/test/e2e => ../test/e2e
 )
 
 require (
 	github.com/go-logr/logr v1.4.4
 	github.com/kinformer/cache v0.37.0
-	github.com/kinformer/cache/test/e2e v0.37.0
+	github.com/kinformer/cache/adapters/client v0.37.0
 	github.com/kinformer/cache/adapters/prom v0.37.0
+	github.com/kinformer/cache/test/e2e v0.37.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/contrib/bridges/prometheus v0.72.0
