@@ -103,6 +103,7 @@ var mayUse = map[string][]string{
 	"internal/minor":            {},
 	"internal/shard":            {},
 	"internal/testkit/cputime":  {},
+	"internal/testkit/draw":     {},
 	"internal/testkit/workload": {},
 	"internal/decode": {"internal/decode/document", "internal/decode/json", "internal/decode/mem", "internal/decode/proto",
 		"internal/decode/scan", "internal/decode/share", "internal/decode/stream"},
