@@ -74,9 +74,9 @@ var given = map[string]string{
 	"urgent":         "workqueue.TypedRateLimitingInterface[string]",
 }
 
-// elsewhere are parts of snippets that this module cannot compile. A copy of the test of the suite
-// and tests of the reader for controller-runtime cover them.
-var elsewhere = []string{"impl implementation", "kinformerclient."}
+// elsewhere are parts of snippets that this test does not compile. A copy of the test of the suite and
+// tests of the module adapters/client cover them.
+var elsewhere = []string{"impl implementation", "kinformerclient.", "clienttest."}
 
 // TestSnippets checks that the Go code in README.md and in docs/ compiles. A snippet may have unused
 // variables.
