@@ -51,9 +51,9 @@ func TestRefusedHandlerLeavesTheResyncPeriod(t *testing.T) {
 	assert.Equal(t, time.Minute, informer.life.resyncCheckPeriod)
 }
 
-// TestStopNamesWhatThePolicyWaitsFor: a stopping informer names the function that it waits for, also if
+// TestStopByPolicyNamesTheRunningFunction: a stopping informer names the function that it waits for, also if
 // its policy stops it.
-func TestStopNamesWhatThePolicyWaitsFor(t *testing.T) {
+func TestStopByPolicyNamesTheRunningFunction(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches(testkit.ErrForbidden)}

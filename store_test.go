@@ -249,9 +249,9 @@ func sortedKeys[V any](seq iter.Seq2[string, V]) []string {
 	return slices.Sorted(maps.Keys(maps.Collect(seq)))
 }
 
-// TestTypedReadOfWhatIsStoredByPointerSaysSo: the compiler refuses most types that are not pointers;
+// TestTypedReadsOfPointersReportTheType: the compiler refuses most types that are not pointers;
 // for the others each read reports once why it finds nothing.
-func TestTypedReadOfWhatIsStoredByPointerSaysSo(t *testing.T) {
+func TestTypedReadsOfPointersReportTheType(t *testing.T) {
 	itemPointerKey := func(obj any) (string, error) { return obj.(*item).key, nil }
 	byAll := cache.Indexers{"all": func(any) ([]string, error) { return []string{""}, nil }}
 	for name, s := range map[string]cache.Indexer{"ours": cache.NewIndexer(itemPointerKey, byAll), "client-go's": clientgo.NewIndexer(itemPointerKey, byAll)} {

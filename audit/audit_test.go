@@ -171,8 +171,8 @@ func TestFindings(t *testing.T) {
 	})
 }
 
-// TestPassing: a passing difference is reported, is not confirmed, and is counted separately.
-func TestPassing(t *testing.T) {
+// TestPassingDifferences: a passing difference is reported, is not confirmed, and is counted separately.
+func TestPassingDifferences(t *testing.T) {
 	withRig(t, []string{"a", "b"}, func(t *testing.T, r *rig) {
 		require.NoError(t, r.GetStore().Delete(r.stored("a")))
 		go func() {
@@ -746,8 +746,8 @@ func TestSeveralInformers(t *testing.T) {
 	})
 }
 
-// TestUnvouched: a version from events of any order is not compared.
-func TestUnvouched(t *testing.T) {
+// TestUnorderedVersionIsNotCompared: a version from events of any order is not compared.
+func TestUnorderedVersionIsNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		added := watch.Event{Type: watch.Added, Object: testkit.PodAt("a", "5")}
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("")), OnWatch: testkit.Watches(testkit.Sent(added))}

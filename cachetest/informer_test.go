@@ -212,9 +212,9 @@ func TestSettleWaitsForTheLastHandler(t *testing.T) {
 	})
 }
 
-// TestSettleTellsAGivenVersionFromTheSameGivenAgain: after a Rewind the next writes get versions that
+// TestSettleAfterRewindDistinguishesReusedVersions: after a Rewind the next writes get versions that
 // handlers have received with other content.
-func TestSettleTellsAGivenVersionFromTheSameGivenAgain(t *testing.T) {
+func TestSettleAfterRewindDistinguishesReusedVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
 		handler := src.Track(nil)

@@ -77,8 +77,8 @@ func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 	})
 }
 
-// TestWhatIsGivenStays: a UID and a creation time that the test sets take precedence over the source's.
-func TestWhatIsGivenStays(t *testing.T) {
+// TestCreateKeepsGivenIdentity: a UID and a creation time that the test sets take precedence over the source's.
+func TestCreateKeepsGivenIdentity(t *testing.T) {
 	given := pod("a")
 	given.UID, given.CreationTimestamp = "mine", metav1.Unix(1e9, 0)
 	src := cachetest.Of(given)
@@ -112,7 +112,7 @@ func TestWritesThatTheServerWouldRefusePanic(t *testing.T) {
 	require.EqualValues(t, 2, src.ResourceVersion())
 }
 
-func TestWhatIsHandedOverIsCopied(t *testing.T) {
+func TestObjectsAreCopied(t *testing.T) {
 	src := cachetest.New(cachetest.Options{NewList: podList})
 	mine := pod("a")
 	returned := src.Create(mine).(*corev1.Pod)

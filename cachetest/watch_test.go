@@ -141,7 +141,7 @@ func TestBookmarksAreObjectsOfTheKindServed(t *testing.T) {
 	}
 }
 
-func TestBookmarkReachesWhoAskedForIt(t *testing.T) {
+func TestBookmarksAreSentOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
 		with, without := open(t, src, bookmarksFrom("2")), open(t, src, metav1.ListOptions{ResourceVersion: "2"})
@@ -322,7 +322,7 @@ func TestStreamsAgainstHistory(t *testing.T) {
 	})
 }
 
-func TestErrorsAreTheOnesClientsLookFor(t *testing.T) {
+func TestErrorsAreRecognizedByClients(t *testing.T) {
 	busy := cachetest.TooManyRequests(1500 * time.Millisecond)
 	require.True(t, apierrors.IsTooManyRequests(busy))
 	seconds, ok := apierrors.SuggestsClientDelay(busy)

@@ -109,8 +109,8 @@ func misplaced(file, m string) string {
 	}
 }
 
-// TestMisplaced: the places of {} that are refused.
-func TestMisplaced(t *testing.T) {
+// TestMisplacedPlaceholders: the places of {} that are refused.
+func TestMisplacedPlaceholders(t *testing.T) {
 	for m, allowed := range map[string]bool{
 		"{}": true, "<b>{}</b>": true, `<b title="{}, {}">`: true, `<i class="n {}" title="{}"/>`: true,
 		`<b title={}>`: false, `<b {}>`: false, `<{}>`: false, `<b title="{}`: false, `{}">`: false, `<b title='{}'>`: false,

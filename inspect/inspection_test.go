@@ -86,9 +86,9 @@ func TestInformersUntilRunReturns(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftOfWhatWasInspected: an informer that was inspected is not retained after Run,
+// TestInspectionDoesNotRetainInformer: an informer that was inspected is not retained after Run,
 // neither in All nor by its inspection.
-func TestNothingIsLeftOfWhatWasInspected(t *testing.T) {
+func TestInspectionDoesNotRetainInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		look := func() (all inspect.Inspection, handlers []inspect.Handler, of []weak.Pointer[v1.Pod]) {
 			informer := informers.Of(informers.Quiet(testkit.PodAt("a", "1"), testkit.PodAt("b", "2")), kinformer.Options{})
@@ -254,9 +254,9 @@ func TestInspectCountsTheDisconnected(t *testing.T) {
 	})
 }
 
-// TestInspectWhat: wrappers of an informer are inspected as the informer; foreign values are
+// TestInspectWrappersAndForeignValues: wrappers of an informer are inspected as the informer; foreign values are
 // refused.
-func TestInspectWhat(t *testing.T) {
+func TestInspectWrappersAndForeignValues(t *testing.T) {
 	name, err := cache.NewInformerName("inspect-what")
 	require.NoError(t, err)
 	defer name.Release()

@@ -128,9 +128,9 @@ func TestReadyOfAll(t *testing.T) {
 	})
 }
 
-// TestReadyOfWhat: other values with HasSyncedChecker count as ready when they have synced, and the
+// TestReadyOfOtherSyncers: other values with HasSyncedChecker count as ready when they have synced, and the
 // error describes invalid ones.
-func TestReadyOfWhat(t *testing.T) {
+func TestReadyOfOtherSyncers(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})

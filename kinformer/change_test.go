@@ -123,9 +123,9 @@ func TestCausesWithoutAFanOut(t *testing.T) {
 	})
 }
 
-// TestCausesOfWhatIsMerged: a merged change has the cause of the last change with new content, except
+// TestCausesOfMergedChanges: a merged change has the cause of the last change with new content, except
 // that an object which the handler has not seen yet keeps the cause of the first list.
-func TestCausesOfWhatIsMerged(t *testing.T) {
+func TestCausesOfMergedChanges(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var handler changeRecorder
 		blocked, release := make(chan struct{}), make(chan struct{})

@@ -14,8 +14,8 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// TestEverythingIsKnownOfTypedInformersOfFactories: those that generated factories hand out.
-func TestEverythingIsKnownOfTypedInformersOfFactories(t *testing.T) {
+// TestTypedInformersOfFactoriesAreSupported: those that generated factories hand out.
+func TestTypedInformersOfFactoriesAreSupported(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		pods := generatedPods(e.Source)
 		go pods.Informer().RunWithContext(e.Context())

@@ -61,10 +61,10 @@ func TestRelistRepairs(t *testing.T) {
 	}
 }
 
-// TestRelistOfWhatIsRight: several calls lead to one request, which begins after the last of them. No
+// TestRelistOfUnchangedObjects: several calls lead to one request, which begins after the last of them. No
 // handler is called for an unchanged object, not even one with a resync period. Objects with other
 // content or without a version count as changed.
-func TestRelistOfWhatIsRight(t *testing.T) {
+func TestRelistOfUnchangedObjects(t *testing.T) {
 	informers.InRelisting(t, func(t *testing.T, r *informers.Relisting) {
 		var resynced cachetest.Recorder
 		_, err := r.AddEventHandlerWithResyncPeriod(&resynced, time.Hour)

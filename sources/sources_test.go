@@ -359,9 +359,9 @@ func TestBadOptions(t *testing.T) {
 	})
 }
 
-// TestGone: functions that are called for a source that does not exist, cannot run or was removed return
+// TestRemovedSources: functions that are called for a source that does not exist, cannot run or was removed return
 // an error.
-func TestGone(t *testing.T) {
+func TestRemovedSources(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 		defer cancel()
@@ -390,9 +390,9 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestStopsBehindOthers: a source that its policy stops has ended only when its objects are in the
+// TestStoppedSourceEndsAfterStoring: a source that its policy stops has ended only when its objects are in the
 // store, which other sources may delay.
-func TestStopsBehindOthers(t *testing.T) {
+func TestStoppedSourceEndsAfterStoring(t *testing.T) {
 	testkit.Reports(t)
 	stop := func(context.Context, kinformer.Failure) kinformer.ErrorDecision {
 		return kinformer.ErrorDecision{Stop: true}
@@ -592,9 +592,9 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestSameTwice: two sources, of any names, may have the same ListerWatcher, and it may be put again.
+// TestSameListerWatcherTwice: two sources, of any names, may have the same ListerWatcher, and it may be put again.
 // Indices that are added later have the objects of all sources.
-func TestSameTwice(t *testing.T) {
+func TestSameListerWatcherTwice(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		same := r.asks("", "")
@@ -643,8 +643,8 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestDeaf: no call waits for a ListerWatcher that ignores the end of its context.
-func TestDeaf(t *testing.T) {
+// TestListerWatcherThatIgnoresItsContext: no call waits for a ListerWatcher that ignores the end of its context.
+func TestListerWatcherThatIgnoresItsContext(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		r.write("a", "1", "x")
 		answer := make(chan struct{})

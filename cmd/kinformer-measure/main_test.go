@@ -68,8 +68,8 @@ func TestMeasuresEachResource(t *testing.T) {
 	assert.ElementsMatch(t, []string{"pods 25", "secrets 25"}, c.lists()[5:])
 }
 
-// TestSaysWhatIsLeftToClientGo: the notes have the share of objects that are left to client-go.
-func TestSaysWhatIsLeftToClientGo(t *testing.T) {
+// TestNotesReportObjectsLeftToClientGo: the notes have the share of objects that are left to client-go.
+func TestNotesReportObjectsLeftToClientGo(t *testing.T) {
 	c := newCluster(t)
 	plain := `{"metadata":{"name":"` + testkit.Secret + `"},"spec":{"podCIDR":"c"}}`
 	odd := `{"metadata":{"name":"` + testkit.Secret + `"},"spec":{"podCIDR":"a","podCIDR":"b"}}`
@@ -79,8 +79,8 @@ func TestSaysWhatIsLeftToClientGo(t *testing.T) {
 	assert.Equal(t, "left to client-go, 3.3 % of the objects", strings.Join(row[9:], " "))
 }
 
-// TestEndsWhenItIsTold: if the context ends, the program prints its complete rows.
-func TestEndsWhenItIsTold(t *testing.T) {
+// TestEndsWithItsContext: if the context ends, the program prints its complete rows.
+func TestEndsWithItsContext(t *testing.T) {
 	c := newCluster(t)
 	told := errors.New("told")
 	ctx, cancel := context.WithCancelCause(t.Context())

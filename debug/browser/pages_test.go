@@ -175,8 +175,8 @@ func TestWithoutJavaScript(t *testing.T) {
 	tt.assertClean(address)
 }
 
-// TestTheTabSees: the tab detects the faults that other tests look for.
-func TestTheTabSees(t *testing.T) {
+// TestTabDetectsFaults: the tab detects the faults that other tests look for.
+func TestTabDetectsFaults(t *testing.T) {
 	tt := open(t)
 	for name, tc := range map[string]struct{ policy, page, fault string }{
 		"script":      {"", "<script>alert('it runs')</script>", "dialog: it runs"},

@@ -80,9 +80,9 @@ func TestTrimLeavesParts(t *testing.T) {
 	}
 }
 
-// TestTrimOfOthers checks that Trim ignores values without metadata, and does not modify an object
+// TestTrimIgnoresOtherValues checks that Trim ignores values without metadata, and does not modify an object
 // that has none of the dropped metadata.
-func TestTrimOfOthers(t *testing.T) {
+func TestTrimIgnoresOtherValues(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "1"}, ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
 	for _, obj := range []any{
 		nil, 7, "text", (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), &unstructured.Unstructured{}, &corev1.PodList{Items: []corev1.Pod{*pod}},

@@ -83,10 +83,10 @@ func heapOf[T any](build func() T) (bytes int64, built T) {
 	return int64(after.HeapAlloc) - int64(before.HeapAlloc), built
 }
 
-// TestPartsTakeWhatTheySay checks, for each population, that the size of a table is at least the
+// TestPartSizesMatchTheHeap checks, for each population, that the size of a table is at least the
 // heap that it keeps alive, and is within the limit. Nested parts, which are counted several times,
 // are the main difference.
-func TestPartsTakeWhatTheySay(t *testing.T) {
+func TestPartSizesMatchTheHeap(t *testing.T) {
 	testkit.AtNight(t)
 	const limit = 4 << 20
 	for _, p := range populations(t) {

@@ -452,8 +452,8 @@ func TestChecksFindWriters(t *testing.T) {
 	}
 }
 
-// TestFewAreChecked checks that about one part in oftenChecked is checked.
-func TestFewAreChecked(t *testing.T) {
+// TestSampleOfCheckedParts checks that about one part in oftenChecked is checked.
+func TestSampleOfCheckedParts(t *testing.T) {
 	w := newWatched()
 	o := Options{Share: w.sharing()}
 	data := []byte(`{"kind":"A","apiVersion":"a/v1","spec":{"some":"longer text"},"status":{"another":"longer text"}}`)
@@ -496,9 +496,9 @@ func commandOf(t *testing.T, d format, name string, o Options) []string {
 	return d.decoded(t, podType, data, o).(*corev1.Pod).Spec.Containers[0].Command
 }
 
-// TestWrittenStaysAwayFromOthers checks that, after a modified part was found, no new object has the
+// TestModifiedPartsAreNotShared checks that, after a modified part was found, no new object has the
 // modification, also not those in which the part is in a larger part.
-func TestWrittenStaysAwayFromOthers(t *testing.T) {
+func TestModifiedPartsAreNotShared(t *testing.T) {
 	for _, d := range []format{inJSON, inProtobuf} {
 		for !writtenStaysAway(t, d) {
 			require.NoError(t, t.Context().Err())

@@ -294,9 +294,9 @@ func TestUpdateOfDropped(t *testing.T) {
 	}
 }
 
-// TestUpdatesShareWhatHasChanged checks that an update looks up changed parts only, and that
+// TestUpdatesShareChangedParts checks that an update looks up changed parts only, and that
 // objects which changed in the same way share them.
-func TestUpdatesShareWhatHasChanged(t *testing.T) {
+func TestUpdatesShareChangedParts(t *testing.T) {
 	first, second := updatedPod()
 	second.Spec.Containers[0].Args = []string{"another argument", "and one more"}
 	o := Options{Intern: NewIntern(1 << 20), Share: newWatched().sharing()}
@@ -385,9 +385,9 @@ func TestUpdateBehindWritten(t *testing.T) {
 	assert.Fail(t, "nothing was checked")
 }
 
-// TestUpdateOfOthers checks that an object of another type is not used as a former version, and
+// TestUpdateOfOtherTypes checks that an object of another type is not used as a former version, and
 // that the fields of one message are not used for another.
-func TestUpdateOfOthers(t *testing.T) {
+func TestUpdateOfOtherTypes(t *testing.T) {
 	first, second := updatedPod()
 	_, former := update(t, first, Former{}, Options{})
 	for _, other := range []any{&corev1.Node{}, (*corev1.Pod)(nil), "", nil} {

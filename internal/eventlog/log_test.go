@@ -121,7 +121,7 @@ func assertFreed(t *testing.T, objects ...weak.Pointer[[64]byte]) {
 	}
 }
 
-func TestNobodyReadsNothingIsKept(t *testing.T) {
+func TestLogWithoutCursorsKeepsNothing(t *testing.T) {
 	for name, spare := range map[string]*sync.Pool{"alone": nil, "pooled": {}} {
 		t.Run(name, func(t *testing.T) {
 			log := &Log[*[64]byte]{Spare: spare}

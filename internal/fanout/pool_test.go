@@ -392,9 +392,9 @@ func TestBlockHandsOutEveryPlace(t *testing.T) {
 	}
 }
 
-// TestRoomSeesWhatIsDistributedMeanwhile checks that notifications distributed between the two
+// TestRoomCountsConcurrentNotifications checks that notifications distributed between the two
 // counts of Room, of outstanding and of in-flight events, are not missed by both.
-func TestRoomSeesWhatIsDistributedMeanwhile(t *testing.T) {
+func TestRoomCountsConcurrentNotifications(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
 		defer close(release)

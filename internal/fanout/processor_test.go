@@ -83,9 +83,9 @@ func countAlive(objects [][2]weak.Pointer[corev1.Pod]) (alive int) {
 // nothing is a handler without functions.
 var nothing = clientgo.ResourceEventHandlerFuncs{}
 
-// TestStuckHandlerKeepsWhatItHasToHear checks that only undelivered objects are kept, of a stuck
+// TestStuckHandlerKeepsOnlyUndeliveredObjects checks that only undelivered objects are kept, of a stuck
 // handler beside idle ones. Removed handlers keep none, even if their registrations are kept.
-func TestStuckHandlerKeepsWhatItHasToHear(t *testing.T) {
+func TestStuckHandlerKeepsOnlyUndeliveredObjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
 		pending int // number of updates kept alive, of 1000

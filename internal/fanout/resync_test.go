@@ -291,7 +291,7 @@ func TestParkedHandlersIgnoreResyncsThatAreNotForThem(t *testing.T) {
 	})
 }
 
-func TestResyncIsForWhoWasDueWhenItCame(t *testing.T) {
+func TestResyncReachesOnlyDueHandlers(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		release := make(chan struct{})
 		seen := &testkit.Journal{On: func(string) { <-release }}

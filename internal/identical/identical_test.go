@@ -241,8 +241,8 @@ func change(v reflect.Value, now func() bool) {
 	}
 }
 
-// TestWhileRead checks that a comparison only reads, including the first one of a type.
-func TestWhileRead(t *testing.T) {
+// TestEqualOnlyReads checks that a comparison only reads, including the first one of a type.
+func TestEqualOnlyReads(t *testing.T) {
 	type first struct{ A, B []*padded }
 	a, b := &first{A: []*padded{{}}}, &first{A: []*padded{{}}}
 	var readers sync.WaitGroup

@@ -303,9 +303,9 @@ func TestAwait(t *testing.T) {
 	require.Equal(t, map[int]bool{1: true, 2: true, 3: true}, after)
 }
 
-// TestAwaitAsksAgain checks that the condition is evaluated again when the waiting thread is
+// TestAwaitEvaluatesAgain checks that the condition is evaluated again when the waiting thread is
 // chosen.
-func TestAwaitAsksAgain(t *testing.T) {
+func TestAwaitEvaluatesAgain(t *testing.T) {
 	report := interleave.Explore(2, func() interleave.Program {
 		n := 0
 		return interleave.Program{Threads: two(

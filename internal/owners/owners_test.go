@@ -498,9 +498,9 @@ func TestSharedKeepsCached(t *testing.T) {
 	assert.Equal(t, 3, behind)
 }
 
-// TestSharedDistrust checks that a list requested because the cache is in doubt reports other
+// TestSharedDistrustedLists checks that a list requested because the cache is in doubt reports other
 // contents under the cached version, and nothing else, also if another source has the object.
-func TestSharedDistrust(t *testing.T) {
+func TestSharedDistrustedLists(t *testing.T) {
 	for _, sources := range []int{1, 2} {
 		r := newSharedRig(t, sources)
 		for _, s := range r.sources {

@@ -57,7 +57,7 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	saidOnce(t, lines, "no provider is set")
 }
 
-func TestNobodyIsWarnedWhoAskedForNoMetrics(t *testing.T) {
+func TestNoWarningWithoutMetricsName(t *testing.T) {
 	id, provider, lines := nameInformers(t)("a"), &testkit.Gauges{}, testkit.CaptureLog(t)
 	assert.Nil(t, OfStore(clientgo.InformerNameAndResource{}, nil))
 	depth, latency := OfQueue(clientgo.InformerNameAndResource{}, nil)

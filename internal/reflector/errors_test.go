@@ -105,8 +105,8 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
-// TestWhatMayBeSaid: errors that do not quote an object are returned unchanged.
-func TestWhatMayBeSaid(t *testing.T) {
+// TestErrorsWithoutObjectsAreUnchanged: errors that do not quote an object are returned unchanged.
+func TestErrorsWithoutObjectsAreUnchanged(t *testing.T) {
 	for _, err := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrTooManyRequests, testkit.ErrRefused,
 		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(`User "eve" cannot list resource "pods" in API group "" at the cluster scope`)),

@@ -17,9 +17,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestBecause: a relist request is the reason for the end of a watch, except for ends that must be
+// TestRelistIsTheCauseOfAWatchEnd: a relist request is the reason for the end of a watch, except for ends that must be
 // reported.
-func TestBecause(t *testing.T) {
+func TestRelistIsTheCauseOfAWatchEnd(t *testing.T) {
 	ctx, relister := t.Context(), &Relister{}
 	assert.Equal(t, errStopped, relister.because(ctx, errStopped))
 	relister.Relist()
@@ -80,10 +80,10 @@ func (s *waryStage) Publish(version string) error {
 	return s.Stage.Publish(version)
 }
 
-// TestDoubts: neither a watch that cannot be trusted, wherever that is detected, nor a relist
+// TestDoubtedWatches: neither a watch that cannot be trusted, wherever that is detected, nor a relist
 // request is a failure. The next list, and only that one, is taken without trust in the sink's
 // objects.
-func TestDoubts(t *testing.T) {
+func TestDoubtedWatches(t *testing.T) {
 	testkit.Reports(t)
 	doubt := &tap.Doubt{Why: "as the test wants"}
 	doubted := watch.Event{Type: watch.Error, Object: doubt}

@@ -207,10 +207,10 @@ func TestAnAnswerAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestOneThatIsBackWakesTheOthers: an answer wakes all reflectors, whose backoffs would last up to
+// TestReturningServerWakesAllReflectors: an answer wakes all reflectors, whose backoffs would last up to
 // a minute and a half. All are up to date within two seconds of the first answer, which arrives
 // within two paces of the server's return. None sends more requests than with client-go.
-func TestOneThatIsBackWakesTheOthers(t *testing.T) {
+func TestReturningServerWakesAllReflectors(t *testing.T) {
 	for _, away := range []time.Duration{12 * time.Second, time.Minute, 4 * time.Minute} {
 		for name, back := range map[string]error{"the version is gone": testkit.ErrExpired, "the version is there": nil} {
 			t.Run(fmt.Sprint(name, " after ", away), func(t *testing.T) {

@@ -42,10 +42,10 @@ func TestForeignStoreThatPanics(t *testing.T) {
 	})
 }
 
-// TestForeignStoreHearsWhereTheReflectorIs: during the call for an event, LastSyncResourceVersion
+// TestForeignStoreReadsTheReflectorsVersion: during the call for an event, LastSyncResourceVersion
 // is the version of the event before. After the stop at most a few events that were read already
 // follow.
-func TestForeignStoreHearsWhereTheReflectorIs(t *testing.T) {
+func TestForeignStoreReadsTheReflectorsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Reflector
 		var at []string

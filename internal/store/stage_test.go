@@ -20,8 +20,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// TestReuseLetsGo checks that the objects of a relist that equal cached ones become garbage.
-func TestReuseLetsGo(t *testing.T) {
+// TestReuseFreesReceivedObjects checks that the objects of a relist that equal cached ones become garbage.
+func TestReuseFreesReceivedObjects(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	const n = 4 * table.BlockLen
 	var received []weak.Pointer[v1.Pod]
@@ -46,10 +46,10 @@ func TestReuseLetsGo(t *testing.T) {
 	assert.Equal(t, n, r.contents.Table.Len())
 }
 
-// TestDistrust checks a list that is to repair the cache. An object that is not identical to the
+// TestDistrustedLists checks a list that is to repair the cache. An object that is not identical to the
 // cached one is an update although it has the same version. An identical one is not reported, not
 // even as a resync, unless it has no version.
-func TestDistrust(t *testing.T) {
+func TestDistrustedLists(t *testing.T) {
 	for _, distrusts := range []bool{false, true} {
 		r := newStoreRig(nil, table.Options{})
 		wrong := testkit.PodAt("wrong", "1")

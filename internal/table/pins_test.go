@@ -252,10 +252,10 @@ func TestJanitorIsNotCalledForNothing(t *testing.T) {
 	require.Zero(t, janitors())
 }
 
-// TestCrowdIsCounted checks that a reader that passes many pins starts the janitor although no
+// TestReaderOfManyPinsStartsTheJanitor checks that a reader that passes many pins starts the janitor although no
 // write follows, and that the janitor removes them from the list. A reader that passes fewer does
 // not start it.
-func TestCrowdIsCounted(t *testing.T) {
+func TestReaderOfManyPinsStartsTheJanitor(t *testing.T) {
 	noJanitor()
 	table := newValueTable()
 	put(table, "k", &half{value: "v"})

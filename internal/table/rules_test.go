@@ -58,9 +58,9 @@ func TestFailureHookMayPanic(t *testing.T) {
 	}
 }
 
-// TestUserCodeThatNeverReturns checks that the table is unchanged and writable after an index
+// TestUserFunctionsThatExit checks that the table is unchanged and writable after an index
 // function, a stamp or the sequence of a Replace has exited its goroutine, or a Fill has failed.
-func TestUserCodeThatNeverReturns(t *testing.T) {
+func TestUserFunctionsThatExit(t *testing.T) {
 	table := New(map[string]IndexFunc{"first": func(obj any) ([]string, error) {
 		if obj == 2 {
 			runtime.Goexit()

@@ -24,8 +24,8 @@ func newValueTable() *Table {
 	}}, Options{})
 }
 
-// TestSnapshotKeepsWhatItSeesAndNothingMore counts the versions kept.
-func TestSnapshotKeepsWhatItSeesAndNothingMore(t *testing.T) {
+// TestSnapshotKeepsOnlyItsVersions counts the versions kept.
+func TestSnapshotKeepsOnlyItsVersions(t *testing.T) {
 	table := newValueTable()
 	for i := range 10 {
 		put(table, strconv.Itoa(i), &half{value: "v"})

@@ -476,8 +476,8 @@ func TestLateRequest(t *testing.T) {
 	}
 }
 
-// TestReadLater checks that a body read after the call has returned is complete.
-func TestReadLater(t *testing.T) {
+// TestBodyReadAfterTheCall checks that a body read after the call has returned is complete.
+func TestBodyReadAfterTheCall(t *testing.T) {
 	set := clients(t, newServer(t, false, served{}).config(transport)).RESTClient()
 	var body io.ReadCloser
 	source := tappedOf(altered{list: func(ctx context.Context, _ clientgo.ListerWithContext, o metav1.ListOptions) (_ runtime.Object, err error) {
@@ -518,9 +518,9 @@ func TestAlteredLists(t *testing.T) {
 	}
 }
 
-// TestAnotherRequestBefore checks that another request in the same call is not touched, and that
+// TestOtherRequestInTheSameCall checks that another request in the same call is not touched, and that
 // the requested list is still taken.
-func TestAnotherRequestBefore(t *testing.T) {
+func TestOtherRequestInTheSameCall(t *testing.T) {
 	before := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
 		first, err := plain.ListWithContext(ctx, metav1.ListOptions{})
 		require.NoError(t, err)
@@ -612,8 +612,8 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonedDoubt checks that Stop closes a watch whose events are no longer received after its Doubt.
-func TestAbandonedDoubt(t *testing.T) {
+// TestStopAfterDoubt checks that Stop closes a watch whose events are no longer received after its Doubt.
+func TestStopAfterDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := wire(protobufType, true, watchPieces(protobufType)...)
 		source := watchOver(t, server, damage("p2"))
@@ -647,8 +647,8 @@ func TestListEnded(t *testing.T) {
 	}
 }
 
-// TestReadBeforeReturned checks that a WatchFunc which waits for an event before it returns gets the event.
-func TestReadBeforeReturned(t *testing.T) {
+// TestWatchFuncThatReadsAnEvent checks that a WatchFunc which waits for an event before it returns gets the event.
+func TestWatchFuncThatReadsAnEvent(t *testing.T) {
 	reads := func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {
 		w, err := plain.WatchWithContext(ctx, o)
 		if err == nil {
@@ -695,9 +695,9 @@ func lateBody(late <-chan error) io.ReadCloser {
 	}}
 }
 
-// TestReceivedNoMore checks that a read of a list that ends after its body was closed does not
+// TestLateReadDoesNotChangeReceivingState checks that a read of a list that ends after its body was closed does not
 // change the receiving state, neither to none nor of the next list.
-func TestReceivedNoMore(t *testing.T) {
+func TestLateReadDoesNotChangeReceivingState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := wire(runtime.ContentTypeJSON, false, []byte(jsonOf(podList("5"))))
 		late, sent, answers := make(chan error), make(chan struct{}), make(chan struct{})

@@ -465,10 +465,10 @@ func asked(t *testing.T, source tapped, times int) string {
 	return strings.Join(how, " ")
 }
 
-// TestOddAnswers checks that, after an odd response and a list that the client decodes, lists are decoded directly
+// TestDirectAgainAfterOddResponses checks that, after an odd response and a list that the client decodes, lists are decoded directly
 // again. Responses that the client does not understand either never turn the tap off. A list that expires between two
 // pages does not end a suspension, and the client also decodes the list that the pager requests instead.
-func TestOddAnswers(t *testing.T) {
+func TestDirectAgainAfterOddResponses(t *testing.T) {
 	const once = "suspended: client direct direct"
 	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},` +
 		`"items":[{"metadata":{"name":"a"}},null]}`)
@@ -499,9 +499,9 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// TestThirdOddAnswer checks that the third response that only the client understands turns the tap
+// TestThirdOddResponseTurnsTheTapOff checks that the third response that only the client understands turns the tap
 // off for good. Responses that the client does not understand do not count.
-func TestThirdOddAnswer(t *testing.T) {
+func TestThirdOddResponseTurnsTheTapOff(t *testing.T) {
 	answers := []answer{nullItem, nullItem, badItem, badItem, nullItem, goodList, goodList, badItem, goodList}
 	source := generatedJSON.tapped(t, served{lists: answers}, usesOwn)
 	assert.Equal(t, "suspended: client suspended: failed suspended: client direct suspended:", asked(t, source, 8))

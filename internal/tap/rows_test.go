@@ -245,8 +245,8 @@ func TestChecksDecode(t *testing.T) {
 	}
 }
 
-// TestRemembersIfAsked checks that no former object is returned without Share and Remember, or if objects are small.
-func TestRemembersIfAsked(t *testing.T) {
+// TestNoFormerObjectWithoutRemember checks that no former object is returned without Share and Remember, or if objects are small.
+func TestNoFormerObjectWithoutRemember(t *testing.T) {
 	for name, c := range map[string]struct {
 		items  []v1.Pod
 		change func(*tap.Options)
@@ -263,9 +263,9 @@ func TestRemembersIfAsked(t *testing.T) {
 	}
 }
 
-// TestRemembersNobodysObjects checks that rows do not keep objects alive, and that no former object
+// TestRowsDoNotRetainObjects checks that rows do not keep objects alive, and that no former object
 // is returned after the end of the informer.
-func TestRemembersNobodysObjects(t *testing.T) {
+func TestRowsDoNotRetainObjects(t *testing.T) {
 	source := kinds[0].tapped(t, serving(largePods(20, "4")), remembers)
 	ask(t, source, firstList)
 	runtime.GC()
@@ -278,10 +278,10 @@ func TestRemembersNobodysObjects(t *testing.T) {
 	assert.Zero(t, same(before.Items, ask(t, source, firstList).Items))
 }
 
-// TestWrittenNeverComesBack checks that, after a list with Check, objects that were modified before are not returned
+// TestModifiedObjectsAreNotReused checks that, after a list with Check, objects that were modified before are not returned
 // later, although the test still references them: not if the client made the new objects, as for the first frame of
 // each watch, and not if the new objects have another form, as items of a list.
-func TestWrittenNeverComesBack(t *testing.T) {
+func TestModifiedObjectsAreNotReused(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
 		behind := append(slices.Clone(items[10:]), items[:10]...) // so that no object is first in both
@@ -353,9 +353,9 @@ func TestItemsOfOtherLists(t *testing.T) {
 	assert.Equal(t, 20-bothWays-1, same(kept[0].Items, kept[2].Items))
 }
 
-// TestWrittenIsNoFault checks that an item which both decode is decoded again even if it has a row,
+// TestModifiedObjectIsNoDecoderFault checks that an item which both decode is decoded again even if it has a row,
 // so that a modification of the former object is not taken for a fault of the decoder.
-func TestWrittenIsNoFault(t *testing.T) {
+func TestModifiedObjectIsNoDecoderFault(t *testing.T) {
 	for _, k := range kinds {
 		items := largePods(20, "4")
 		behind := append(slices.Clone(items[15:]), items[:15]...)
@@ -431,9 +431,9 @@ func breakDown(t testing.TB) (all []tapped) {
 	return all
 }
 
-// TestTablesAreGarbage checks that both tables are freed when the last informer that uses them ends, and no sooner,
+// TestTablesAreFreed checks that both tables are freed when the last informer that uses them ends, and no sooner,
 // although the informers are still referenced, after any failures, and each time they begin again.
-func TestTablesAreGarbage(t *testing.T) {
+func TestTablesAreFreed(t *testing.T) {
 	noTable(t)
 	first, second := failing(t, kinds[0]), failing(t, kinds[1])
 	var kept []tapped

@@ -168,7 +168,7 @@ func filesIn(dir string) (names []string, err error) {
 	return names, err
 }
 
-func TestWhatIsNoPort(t *testing.T) {
+func TestInvalidPortArguments(t *testing.T) {
 	complains(t, (&port{minor: "v0.35", to: "x"}).run(t.Context()), "only v0.36 can be made")
 	complains(t, (&port{minor: "v0.36"}).run(t.Context()), "-o is needed")
 }

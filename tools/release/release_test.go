@@ -108,7 +108,7 @@ func TestTreeAndTags(t *testing.T) {
 	complains(t, r.checkTree(t.Context()), "not clean")
 }
 
-func TestWhatIsNoVersion(t *testing.T) {
+func TestInvalidVersions(t *testing.T) {
 	for _, version := range []string{"", "0.37.0", "v0.37", "v0.37.0+x", "Unreleased"} {
 		complains(t, (&release{version: version}).check(t.Context()), "a version is like v0.37.0")
 	}

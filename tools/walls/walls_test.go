@@ -27,9 +27,9 @@ var withoutCircles = []string{
 	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/sources", "internal/owners",
 }
 
-// TestNoCircles checks that the files of a package have an order in which each uses only those before
+// TestNoFileCycles checks that the files of a package have an order in which each uses only those before
 // it.
-func TestNoCircles(t *testing.T) {
+func TestNoFileCycles(t *testing.T) {
 	all := 0
 	for _, name := range withoutCircles {
 		pkg := loaded(t)[name]

@@ -159,8 +159,8 @@ func TestIdentityInJSON(t *testing.T) {
 	}
 }
 
-// TestBare: a value without an identity is returned unchanged.
-func TestBare(t *testing.T) {
+// TestObjectWithoutIdentityIsUnchanged: a value without an identity is returned unchanged.
+func TestObjectWithoutIdentityIsUnchanged(t *testing.T) {
 	pod := somePod("a", "b", "c", "d")
 	want := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", UID: "c", ResourceVersion: "d"}}
 	assert.Equal(t, want, bare(pod))

@@ -188,8 +188,8 @@ func TestSetLimit(t *testing.T) {
 	assert.Zero(t, m.table.entries.Load())
 }
 
-// TestFirstIsNotAgain checks that the first miss of a hash is not taken for a second one.
-func TestFirstIsNotAgain(t *testing.T) {
+// TestFirstMissIsNotASecond checks that the first miss of a hash is not taken for a second one.
+func TestFirstMissIsNotASecond(t *testing.T) {
 	for _, high := range []uint64{0, 1, 2, 3, 1<<32 - 1} {
 		table := NewParts(0)
 		assert.False(t, table.again(high<<32|5), "%x", high)

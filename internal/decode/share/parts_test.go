@@ -116,9 +116,9 @@ func TestWidensBesideUsers(t *testing.T) {
 	}
 }
 
-// TestPartsCountWhatTheyHave checks that the size of a part includes nested parts, which it keeps
+// TestPartSizeIncludesNestedParts checks that the size of a part includes nested parts, which it keeps
 // alive after they are evicted.
-func TestPartsCountWhatTheyHave(t *testing.T) {
+func TestPartSizeIncludesNestedParts(t *testing.T) {
 	inner := make([]any, 100)
 	for i := range inner {
 		inner[i] = map[string]any{}

@@ -29,7 +29,7 @@ func TestACaseIsRunAndCounted(t *testing.T) {
 	require.Contains(t, table([]result{r}), "| points | 1 | 4 | 4 | 8 | 0.0 |\n| all 1 | | 4 | | 8 | 0.0 |\n")
 }
 
-func TestWhatIsCutIsSaid(t *testing.T) {
+func TestTableReportsCutCases(t *testing.T) {
 	c := Case{Name: "points", Start: points, Preemptions: 1, Deep: 2}
 	r := c.run()
 	require.Equal(t, 1, r.preemptions)

@@ -91,9 +91,9 @@ func TestReplicaNotices(t *testing.T) {
 	}
 }
 
-// TestReplicaKnowsWhatWasLost checks that acknowledged versions count as lost if they were neither
+// TestReplicaReportsLostVersions checks that acknowledged versions count as lost if they were neither
 // received nor skipped by a list.
-func TestReplicaKnowsWhatWasLost(t *testing.T) {
+func TestReplicaReportsLostVersions(t *testing.T) {
 	l := ledgerOf()
 	r := checker.NewReplica(func(string, string) {})
 	r.Ledger = l
@@ -161,9 +161,9 @@ func stateOf(t *testing.T, at string, objects []any) state {
 	return s
 }
 
-// TestReadsNoticeStatesThatNeverWere checks snapshots, which have an exact version, and lists,
+// TestReadsDetectImpossibleStates checks snapshots, which have an exact version, and lists,
 // which may be newer.
-func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
+func TestReadsDetectImpossibleStates(t *testing.T) {
 	for name, c := range map[string]struct {
 		objects          []any
 		at               string
@@ -199,8 +199,8 @@ func TestReadsNoticeStatesThatNeverWere(t *testing.T) {
 	}
 }
 
-// TestReadsNoticeWhatGoesBack checks reads that are older than earlier ones.
-func TestReadsNoticeWhatGoesBack(t *testing.T) {
+// TestReadsDetectOlderStates checks reads that are older than earlier ones.
+func TestReadsDetectOlderStates(t *testing.T) {
 	for name, read := range map[string]func(*checker.Reads){
 		"an older state":      func(r *checker.Reads) { r.Whole([]any{pod("a", 3), pod("b", 7)}, 0) },
 		"a missing object":    func(r *checker.Reads) { r.Whole([]any{pod("b", 7)}, 0); r.Whole([]any{pod("a", 5), pod("b", 7)}, 0) },

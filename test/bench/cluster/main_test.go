@@ -92,8 +92,8 @@ func TestStoredResults(t *testing.T) {
 	assert.ErrorContains(t, err, "x.json")
 }
 
-// TestPageOfTheResults checks that the page of docs is that of the results beside it.
-func TestPageOfTheResults(t *testing.T) {
+// TestPageMatchesResults checks that the page of docs is that of the results beside it.
+func TestPageMatchesResults(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/benchmarks/cluster.md")
 	require.NoError(t, err)
 	all, err := stored("../../../docs/benchmarks/cluster", spec{Speed: 10, Churn: 1, Seed: 1, Steady: 2 * time.Minute})
@@ -131,8 +131,8 @@ func TestBadCommandLines(t *testing.T) {
 	}
 }
 
-// TestHowASideDecodes checks that a run in which an informer did not decode as its side does is an error.
-func TestHowASideDecodes(t *testing.T) {
+// TestWrongDecodingIsAnError checks that a run in which an informer did not decode as its side does is an error.
+func TestWrongDecodingIsAnError(t *testing.T) {
 	right := inspect.Decoding{On: true, Direct: 1}
 	short, differs, gaveUp := right, right, right
 	short.Direct = 0
@@ -192,7 +192,7 @@ func newTestHandler() *handler {
 	return newHandler(world.Pods, prompt, p)
 }
 
-func TestWhatIsToldInOrderAddsUp(t *testing.T) {
+func TestHandlerCountsEvents(t *testing.T) {
 	h := newTestHandler()
 	h.OnAdd(a("x", 1, 0), true)
 	h.OnAdd(a("y", 2, 0), true)

@@ -56,7 +56,7 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestStopIsQuickWithOpenWatches(t *testing.T) {
+func TestStopClosesOpenWatches(t *testing.T) {
 	ctx, srv := start(t, apiserver.Options{})
 	pods := clientFor(t, srv.Config()).CoreV1().Pods("")
 	for range 10 {

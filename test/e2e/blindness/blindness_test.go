@@ -185,9 +185,9 @@ func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
 	return srv
 }
 
-// TestBack checks that after an outage each informer continues at its version if the server knows it,
+// TestInformersContinueAfterOutage checks that after an outage each informer continues at its version if the server knows it,
 // otherwise requests the full list once, and that its status shows the outage.
-func TestBack(t *testing.T) {
+func TestInformersContinueAfterOutage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	srv := startServer(t, ctx)

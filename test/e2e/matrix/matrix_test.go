@@ -37,8 +37,8 @@ func TestMatrix(t *testing.T) {
 	Compare(t, ctx, clients()...)
 }
 
-// TestChosen checks that a small subset contains every pair of values of all combinations.
-func TestChosen(t *testing.T) {
+// TestChosenSubsetCoversAllPairs checks that a small subset contains every pair of values of all combinations.
+func TestChosenSubsetCoversAllPairs(t *testing.T) {
 	t.Setenv(wholeEnv, "")
 	all := all(clients())
 	some := chosen(all)

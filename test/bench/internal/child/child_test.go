@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 	assert.NoError(t, p.Stop())
 }
 
-func TestOneThatEndsIsNoticed(t *testing.T) {
+func TestEndOfChildIsNoticed(t *testing.T) {
 	var complaints bytes.Buffer
 	p, err := Start(t.Context(), "adder", nil, nil, &complaints)
 	require.NoError(t, err)

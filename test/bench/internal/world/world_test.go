@@ -67,8 +67,8 @@ func TestChangesLeadToTheState(t *testing.T) {
 	}
 }
 
-// TestHowOftenThingsHappen checks the rates of changes and the numbers of objects of 1,000 nodes.
-func TestHowOftenThingsHappen(t *testing.T) {
+// TestRatesOfChanges checks the rates of changes and the numbers of objects of 1,000 nodes.
+func TestRatesOfChanges(t *testing.T) {
 	const nodes, seconds = 1000, 600
 	w := New(Config{Nodes: nodes, Seed: 1})
 	w.Advance(seconds * time.Second)
@@ -105,8 +105,8 @@ func TestWhereToFollowFrom(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// TestStillWorldsBeginAnew checks that Rewind and Feed make the same versions again.
-func TestStillWorldsBeginAnew(t *testing.T) {
+// TestStillWorldsRepeatVersions checks that Rewind and Feed make the same versions again.
+func TestStillWorldsRepeatVersions(t *testing.T) {
 	w := NewStill(Pods, 70, 30)
 	assert.Equal(t, 3, w.Deployments())
 	s := w.Shelf(Pods)
