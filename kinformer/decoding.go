@@ -11,7 +11,8 @@ import "github.com/kinformer/cache/internal/door"
 // KINFORMER_DIRECT=off in the environment turns direct decoding off for the process.
 // inspect.Status.Decoding states whether direct decoding is on, and if not, why.
 type Decoding struct {
-	// Off leaves all decoding to the client.
+	// Off leaves all decoding to the client. Only Drop may be set beside it: the other fields would have
+	// no effect, and are refused.
 	Off bool
 	// ReadAhead is the maximum number of bytes of a list that wait to be decoded during the first 20 s,
 	// unless the request of the list has a deadline: see docs/direct.md. 0 means 32 MiB.
@@ -59,7 +60,23 @@ func (d *Decoding) set(c *door.Config) {
 	c.TransformCopies = d.TransformCopies
 	refuseNegative(bad, "Decoding.ReadAhead", d.ReadAhead, "the default")
 	refuseNegative(bad, "Decoding.Verify", d.Verify, "the default")
+	d.refuseBesideOff(bad)
 	for _, path := range o.DropOf(d.Drop) {
 		bad.Add(`Decoding.Drop: %q cannot be left out: use "metadata.managedFields", or "metadata.annotations[KEY]" for a KEY other than k8s.io/initial-events-end`, path)
+	}
+}
+
+// refuseBesideOff adds a fault for each field that has no effect because the client decodes.
+func (d *Decoding) refuseBesideOff(bad *door.Faults) {
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"ReadAhead", d.ReadAhead > 0}, {"Verify", d.Verify > 0},
+		{"ShareParts", d.ShareParts}, {"TransformCopies", d.TransformCopies},
+	} {
+		if d.Off && field.set {
+			bad.Add("Decoding.%s is for objects that the informer decodes, and with Decoding.Off the client decodes all: leave out one of them", field.name)
+		}
 	}
 }

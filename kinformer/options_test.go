@@ -152,6 +152,8 @@ func TestOptionsAreRefused(t *testing.T) {
 		"start jitter":       {kinformer.Options{Requests: kinformer.Requests{StartJitter: -time.Minute}}, nil, []string{"Requests.StartJitter is -1m0s"}},
 		"read-ahead":         {kinformer.Options{Decoding: kinformer.Decoding{ReadAhead: -1}}, nil, []string{"Decoding.ReadAhead is -1"}},
 		"verify":             {kinformer.Options{Decoding: kinformer.Decoding{Verify: -3}}, nil, []string{"Decoding.Verify is -3"}},
+		"decoding beside off": {kinformer.Options{Decoding: kinformer.Decoding{Off: true, ReadAhead: 1, Verify: 1, ShareParts: true, TransformCopies: true}}, nil,
+			[]string{"Decoding.ReadAhead is for", "Decoding.Verify is for", "Decoding.ShareParts is for", "Decoding.TransformCopies is for", "Decoding.Off the client decodes all: leave out one"}},
 		"drop": {kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields", "spec", "metadata.annotations[k8s.io/initial-events-end]"}}}, nil,
 			[]string{`Decoding.Drop: "spec" cannot be left out`, `Drop: "metadata.annotations[k8s.io/initial-events-end]"`}},
 		"backoff without a delay": {kinformer.Options{Requests: kinformer.Requests{Backoff: wait.Backoff{Steps: 5}}}, nil,
@@ -171,7 +173,8 @@ func TestOptionsAreRefused(t *testing.T) {
 		"all at once":                  {kinformer.Options{Queue: kinformer.Queue{Limit: -2}, Requests: kinformer.Requests{PageSize: -1}}, indexless, []string{"Queue.Limit is -2", "Requests.PageSize is -1", `Indexers["bad"]`}},
 		"indices of both":              {kinformer.Options{Indexers: cache.Indexers{"good": cache.MetaNamespaceIndexFunc}}, cache.Indexers{"good": cache.MetaNamespaceIndexFunc}, []string{`"good" is an index of the constructor's caller as well`}},
 
-		"slots of zero": {kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(0)}}, nil, nil},
+		"drop beside off": {kinformer.Options{Decoding: kinformer.Decoding{Off: true, Drop: []string{"metadata.managedFields"}}}, nil, nil},
+		"slots of zero":   {kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(0)}}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			informer := kinformer.Constructor(tc.options)(testkit.NewPods(), &v1.Pod{}, 0, tc.indexers)

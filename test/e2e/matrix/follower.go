@@ -123,7 +123,7 @@ func (f *follower) newInformer(options kinformer.Options) NewInformer {
 const pageSize = population / 2
 
 func (c Case) options(directly bool) kinformer.Options {
-	options := kinformer.Options{Decoding: kinformer.Decoding{Off: !directly, ShareParts: c.Share}}
+	options := kinformer.Options{Decoding: kinformer.Decoding{Off: !directly, ShareParts: directly && c.Share}}
 	switch c.Mode {
 	case Pages:
 		options.Requests = kinformer.Requests{Mode: kinformer.ListModeList, PageSize: pageSize}
