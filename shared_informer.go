@@ -233,7 +233,7 @@ func (s *sharedIndexInformer) look() *door.Informer {
 	}
 	known.SetStore(s.store.table, s.pipeline.Applier, &s.pipeline.Delivery)
 	if s.config.Follower != nil {
-		known.Parts = s.config.Follower.Parts
+		known.Follower, known.Parts = s.config.Follower, s.config.Follower.Parts
 	}
 	if c := s.started(); c != nil {
 		known.Requests = c.reflectorOptions

@@ -14,16 +14,17 @@ import (
 )
 
 // statusOfAll returns the status of an informer of several sources: the sums over the sources, and
-// their problems, each with the name of its source. The phase is that of a source that does not
-// watch, if there is one, else of the source that has watched for the longest time. The last error
-// is the latest.
+// their problems, each with the name of its source. Resource and server are those that all sources of
+// its life have in common, and it has no namespace, so that labels do not change when sources come
+// and go. The phase is that of a source that does not watch, if there is one, else of the source that
+// has watched for the longest time. The last error is the latest.
 func statusOfAll(i *door.Informer) Status {
 	s := statusOfOne(i)
+	s.Namespace = ""
 	status, parts := i.Report.Status(), i.Parts()
 	runs := status.Unfit == nil && status.Phase != reflector.Stopped
 	for n, name := range slices.Sorted(maps.Keys(parts)) {
 		part := statusOf(parts[name])
-		s.addTarget(&part, n == 0)
 		if s.add(&part); !runs {
 			continue
 		}
@@ -65,21 +66,6 @@ func isLessFar(a, b *Status) bool {
 		return !watching
 	}
 	return a.PhaseSince.Before(b.PhaseSince)
-}
-
-// addTarget clears the fields in which a source differs from those before it.
-func (s *Status) addTarget(part *Status, first bool) {
-	s.Resource = cmp.Or(s.Resource, part.Resource)
-	for _, of := range [...]struct{ all, part *string }{
-		{&s.Namespace, &part.Namespace}, {&s.Server, &part.Server},
-		{&s.LabelSelector, &part.LabelSelector}, {&s.FieldSelector, &part.FieldSelector},
-	} {
-		if first {
-			*of.all = *of.part
-		} else if *of.all != *of.part {
-			*of.all = ""
-		}
-	}
 }
 
 // add adds the counts of a source.

@@ -22,8 +22,9 @@ type Status struct {
 	// They are those of the first request if it went through a transport of package direct, and in
 	// part also without one if the ListerWatcher is direct.NewListWatch's. Otherwise Resource is
 	// that of kinformer.Options.Identifier or of package factory, Namespace that of
-	// Requests.ExpectedNamespace or of package factory, and the rest is empty. For an informer of
-	// several sources, a field in which they differ is empty.
+	// Requests.ExpectedNamespace or of package factory, and the rest is empty. An informer of
+	// package sources has no namespace and no selectors here, even with a single source, and its
+	// Server is empty once two of its sources have asked different servers.
 	Resource                     schema.GroupVersionResource
 	Namespace, Server            string
 	LabelSelector, FieldSelector string

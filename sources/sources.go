@@ -12,6 +12,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/sources"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -46,9 +47,24 @@ func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 }
 
 // Set is the set of sources of an informer. It may be used by any number of goroutines. No method waits
-// for a request, for a handler or for the store, so handlers may call all of them. Only New returns a usable
-// Set.
+// for a request, for a handler or for the store, so handlers may call all of them. Only New and Of return
+// a usable Set.
 type Set struct{ group *sources.Group }
+
+// Of returns the Set of an informer, and whether the informer has one: an informer of New, or one
+// that follows a factory.Namespaces, whose sources have the names of the namespaces. Wrappers are as for
+// inspect.StatusOf. The sources of a factory.Namespaces are put and removed by its own methods.
+func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (set *Set, ok bool) {
+	own := door.Of(informer)
+	if own == nil {
+		return nil, false
+	}
+	group, ok := own.Follower.(*sources.Group)
+	if !ok {
+		return nil, false
+	}
+	return &Set{group}, true
+}
 
 // Put adds a source that lists and watches with lw, before the informer runs or while it does. If there
 // is a source with this name, Put replaces it: the requests of the old source end, and its objects stay
@@ -70,7 +86,9 @@ func (s *Set) Source(name string) *Source {
 	if of := s.group.Source(name); of != nil {
 		return newSource(name, of)
 	}
-	absent := sources.NewGroup(&door.Informer{Resource: "objects"})
+	report := reflector.NewJournal()
+	(&reflector.Options{TypeDescription: "objects"}).Describe(report)
+	absent := sources.NewGroup(&door.Informer{Report: report})
 	absent.Refuse(fmt.Errorf("%w: %q", ErrUnknown, name))
 	absent.Put(name, nil)
 	return newSource(name, absent.Source(name))

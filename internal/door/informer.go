@@ -49,8 +49,10 @@ type Informer struct {
 	// have it. It is nil for a controller.
 	Configure func(change func(*Config))
 
-	// Parts returns the sources of an informer by name. It is nil if the informer has one source.
-	Parts func() map[string]*Informer
+	// Follower follows the sources of an informer, and Parts returns these by name. Both are nil if
+	// the informer has one source.
+	Follower Follower
+	Parts    func() map[string]*Informer
 
 	// The progress and size of the store; nil with a queue of the user's.
 	Progress *store.Progress

@@ -76,10 +76,28 @@ func (j *Journal) Name() string {
 	return j.mu.configured.name(target)
 }
 
+// OfSource returns an empty journal for the reflector of one of several sources. j is the journal of
+// their informer; its target is what the requests of all sources have in common.
+func (j *Journal) OfSource(name string) *Journal {
+	part := NewJournal()
+	part.decoding.BeSource(&j.decoding)
+	part.mu.configured = j.configured()
+	part.mu.configured.source = name
+	return part
+}
+
+func (j *Journal) configured() configured {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.configured
+}
+
 // Successor returns an empty journal for a reflector that replaces this one's. Both share Ended,
 // unless it is closed already; only the successor may be ended afterwards.
 func (j *Journal) Successor() *Journal {
 	next := NewJournal()
+	next.decoding.BeSource(j.decoding.Whole())
+	next.mu.configured = j.configured()
 	if !j.HasEnded() {
 		next.Ended = j.Ended
 	}

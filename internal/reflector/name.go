@@ -18,11 +18,18 @@ type configured struct {
 	description string // the user's
 	target      tap.Target
 	example     any
+	source      string // the name of the source among several; "" if there is one
 }
 
 // name returns the name of the objects for logs and errors: the target if it is known, else the
-// type. A description takes precedence if no resource was given.
+// type. A description takes precedence if no resource was given. The name of one of several sources
+// has its source in the place of namespace and selectors, from its start on.
 func (g *configured) name(target tap.Target) string {
+	if g.source != "" {
+		one := *g
+		one.source = ""
+		return one.name(tap.Target{Resource: target.Resource}) + " of source " + g.source
+	}
 	switch {
 	case g.description != "" && g.target.IsZero():
 		return g.description

@@ -61,6 +61,8 @@ type Options struct {
 	Name string
 	// TypeDescription names the objects in logs; by default Journal.Name chooses the name.
 	TypeDescription string
+	// Source is the name of the source, if it is one of several; "" otherwise.
+	Source string
 	// Resource is the requested resource, if it is known before the first request.
 	Resource schema.GroupVersionResource
 	// ListerWatcher must be the user's, not a wrapper: it is checked for the ability to stream
@@ -193,7 +195,7 @@ func (o *Options) watchTimeout() *int64 {
 
 // Describe records in j the properties of the requests that are known before the first one.
 func (o *Options) Describe(j *Journal) {
-	j.setConfigured(configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType})
+	j.setConfigured(configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType, o.Source})
 }
 
 // Transformed returns the options for objects that a transform function may modify. The results of

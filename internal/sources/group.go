@@ -160,7 +160,7 @@ func (g *Group) Parts() map[string]*door.Informer {
 // HasSyncedChecker reports when the sources that existed at Follow, without removed ones, have
 // synced.
 func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
-	return checker{"Sources of " + g.whole.Resource, g.synced}
+	return checker{"Sources of ", g.whole.Report, g.synced}
 }
 
 // Version returns the version of the only source, or "" if there are several.
@@ -234,7 +234,7 @@ func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 			continue
 		}
 		if err := o.Sink.Resync(); err != nil {
-			event.Report(ctx, err, "Resync failed", "type", g.whole.Resource)
+			event.Report(ctx, err, "Resync failed", "type", g.whole.Report.Name())
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (g *Group) startLocked(s *Source) {
 	s.transform = &reader.Transform
 	o := f.options
 	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
-	o.Name, o.TypeDescription = o.Name+" source "+s.name, s.label()
+	o.Name, o.Source = o.Name+" source "+s.name, s.name
 	o.Sink = &sink{&owners.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
 	s.requests = func() reflector.Options { return o }
 	f.running.Go(func() {

@@ -69,7 +69,7 @@ func (s session) next(lw clientgo.ListerWatcher) session {
 
 func newSource(name string, of *kind, mu sync.Locker) *Source {
 	s := &Source{of: of, name: name, mu: mu, part: &owners.Source{Name: name}, synced: make(chan struct{})}
-	s.session = session{report: reflector.NewJournal(), relister: &reflector.Relister{}, stop: func() {}}
+	s.session = session{report: of.whole.Report.OfSource(name), relister: &reflector.Relister{}, stop: func() {}}
 	s.Holder = door.NewHolder(door.Look(s.Look))
 	return s
 }
@@ -98,16 +98,13 @@ func (s *Source) Look() *door.Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &door.Informer{
-		Controller: s, Resource: s.label(), Example: s.of.whole.Example,
+		Controller: s, Resource: s.report.Name(), Example: s.of.whole.Example,
 		Applier: s.of.whole.Applier, Delivery: s.of.whole.Delivery, Part: &owners.Session{Source: s.part, Number: s.number},
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Transform: s.transform, Requests: s.requests,
 		Progress: &s.part.Progress, Applied: s.part.Version, Len: s.part.Len,
 		ProcessErrors: func() (uint64, error) { return 0, nil },
 	}
 }
-
-// label returns the name of the source for logs and errors.
-func (s *Source) label() string { return s.of.whole.Resource + " of source " + s.name }
 
 // Run does nothing: the Group runs the source.
 func (*Source) Run(<-chan struct{}) {}
@@ -116,11 +113,13 @@ func (*Source) Run(<-chan struct{}) {}
 func (*Source) RunWithContext(context.Context) {}
 
 // HasSynced reports whether the first state of the source is in the store.
-func (s *Source) HasSynced() bool { return clientgo.IsDone(s.HasSyncedChecker()) }
+func (s *Source) HasSynced() bool { return clientgo.IsDone(checker{done: s.synced}) }
 
 // HasSyncedChecker returns a checker for HasSynced.
 func (s *Source) HasSyncedChecker() clientgo.DoneChecker {
-	return checker{"Source " + s.label(), s.synced}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return checker{"Source ", s.report, s.synced}
 }
 
 // LastSyncResourceVersion returns the version of the source that the store has reached.
@@ -128,10 +127,11 @@ func (s *Source) LastSyncResourceVersion() string { return s.part.Version() }
 
 // checker is the DoneChecker of a source or a group. It does not keep either alive.
 type checker struct {
-	name string
-	done <-chan struct{}
+	of     string // the words before the name of the objects
+	report *reflector.Journal
+	done   <-chan struct{}
 }
 
-func (c checker) Name() string { return c.name }
+func (c checker) Name() string { return c.of + c.report.Name() }
 
 func (c checker) Done() <-chan struct{} { return c.done }

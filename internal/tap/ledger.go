@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
 )
@@ -57,7 +59,8 @@ type Ledger struct {
 
 	listBytes, watchBytes atomic.Int64
 	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
-	target                atomic.Pointer[Target] // of the first request; nil: not known
+	target                atomic.Pointer[Target] // of the first request; for several sources what is common to theirs; nil: not known
+	whole                 *Ledger                // of the informer whose source this ledger is of; nil: not one of several
 
 	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never
 	receiving atomic.Pointer[received] // the list that a transport of package direct receives; nil: none
@@ -128,12 +131,48 @@ func (l *Ledger) Host() string {
 }
 
 // Target returns the target of the first request, if a transport or a ListerWatcher of package
-// direct has reported it.
+// direct has reported it. Before that, a source has the resource of the other sources. The Target of
+// several sources has their resource and their server, each unless sources have differed in it.
 func (l *Ledger) Target() Target {
-	if target := l.target.Load(); target != nil {
+	switch target := l.target.Load(); {
+	case target != nil:
 		return *target
+	case l.whole != nil:
+		return Target{Resource: l.whole.Target().Resource}
+	default:
+		return Target{}
 	}
-	return Target{}
+}
+
+// BeSource makes the ledger that of one of several sources, whose common target whole records. It
+// must be called before the ledger is used.
+func (l *Ledger) BeSource(whole *Ledger) { l.whole = whole }
+
+// Whole returns the argument of BeSource, or nil.
+func (l *Ledger) Whole() *Ledger { return l.whole }
+
+// ask records the target of the first request.
+func (l *Ledger) ask(first Target) {
+	if l.target.CompareAndSwap(nil, &first) && l.whole != nil {
+		l.whole.include(first)
+	}
+}
+
+// include records the target of a source. A field in which sources have differed stays empty, so
+// that names and labels made of the target do not go back and forth.
+func (l *Ledger) include(source Target) {
+	for {
+		common, before := Target{Server: source.Server, Resource: source.Resource}, l.target.Load()
+		if before != nil && before.Server != common.Server {
+			common.Server = ""
+		}
+		if before != nil && before.Resource != common.Resource {
+			common.Resource = schema.GroupVersionResource{}
+		}
+		if before != nil && *before == common || l.target.CompareAndSwap(before, &common) {
+			return
+		}
+	}
 }
 
 // processBegan is the origin of the times in a Ledger. It has a monotonic clock reading, since the

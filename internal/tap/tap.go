@@ -59,7 +59,7 @@ func (t *Tap) Ask(u *url.URL) {
 		return
 	}
 	if target := TargetOf(u); !target.IsZero() {
-		t.asks.target.CompareAndSwap(nil, &target)
+		t.asks.ask(target)
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *Tap) receives(resp *http.Response) {
 func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Response) {
 	decoder, known := t.decoder(encoding)
 	if !known {
-		t.mu.why = "there is no decoder for the type in " + string(encoding)
+		t.mu.why = noDecoder + " " + string(encoding)
 		return
 	}
 	t.mu.encoding = encoding
@@ -142,18 +142,18 @@ func (t *Tap) asksFor(req *http.Request) bool {
 // encodingOf returns the encoding of a body, or the reason why it cannot be decoded here.
 func encodingOf(resp *http.Response) (e Encoding, why string) {
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
-		return "", "content encoding " + strconv.Quote(coding)
+		return "", contentEncoding + " " + strconv.Quote(coding)
 	}
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case err != nil:
-		return "", "the content type cannot be read"
+		return "", badContentType
 	case media == runtime.ContentTypeJSON:
 		return JSON, ""
 	case media == runtime.ContentTypeProtobuf:
 		return Protobuf, ""
 	default:
-		return "", "content type " + strconv.Quote(media)
+		return "", contentType + " " + strconv.Quote(media)
 	}
 }
 

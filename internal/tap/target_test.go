@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestTargetOf(t *testing.T) {
@@ -30,4 +31,32 @@ func TestTargetOf(t *testing.T) {
 		assert.Equal(t, want, got.Server+": "+got.String(), address)
 		assert.Equal(t, got.String() == "", got.IsZero())
 	}
+}
+
+// TestCommonTarget: several sources have the resource and the server that all of them have asked for,
+// and never a namespace or a selector. A difference stays a difference. A source that has not asked has
+// the resource of the others.
+func TestCommonTarget(t *testing.T) {
+	pods, nodes := schema.GroupVersionResource{Version: "v1", Resource: "pods"}, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	var whole Ledger
+	source := func() *Ledger {
+		l := &Ledger{}
+		l.BeSource(&whole)
+		return l
+	}
+	silent := source()
+	assert.Zero(t, silent.Target())
+	first := Target{Server: "one", Resource: pods, Namespace: "a", LabelSelector: "app=web"}
+	source().ask(first)
+	assert.Equal(t, Target{Server: "one", Resource: pods}, whole.Target())
+	assert.Equal(t, Target{Resource: pods}, silent.Target())
+	silent.ask(Target{Server: "two", Resource: pods, Namespace: "b"})
+	assert.Equal(t, Target{Resource: pods}, whole.Target())
+	assert.Equal(t, "b", silent.Target().Namespace)
+	silent.ask(first)
+	assert.Equal(t, "b", silent.Target().Namespace, "its first request counts")
+	source().ask(Target{Server: "two", Resource: pods})
+	assert.Equal(t, Target{Resource: pods}, whole.Target(), "not the server of the last one")
+	source().ask(Target{Server: "two", Resource: nodes})
+	assert.Zero(t, whole.Target())
 }
