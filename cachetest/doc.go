@@ -72,8 +72,9 @@
 // differences make tests short or repeatable:
 //
 //   - Writers ignore the resourceVersion of the object, so there are no
-//     conflicts. They accept a UID that the test sets, also to replace another
-//     one. They do not generate names from generateName.
+//     conflicts, except through the client of adapters/client/clienttest. They
+//     accept a UID that the test sets, also to replace another one. They do not
+//     generate names from generateName.
 //   - Deletions take effect at once: finalizers and grace periods are ignored.
 //     Neither generation nor managedFields are maintained, no defaults are set,
 //     and an object needs only a name.
