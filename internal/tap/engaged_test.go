@@ -112,24 +112,26 @@ var elsewhere = altered{
 func TestNotEngaged(t *testing.T) {
 	for name, c := range map[string]struct {
 		why     string
+		reason  string
 		wraps   []wrapper
 		change  altered
 		options []func(*tap.Options)
 		kill    string
 	}{
-		"no transport":  {why: "no transport of package direct has seen the request", wraps: []wrapper{}},
-		"no context":    {why: "no transport of package direct has seen the request", change: forgets},
-		"other options": {why: "the request is not the one that was asked for", change: elsewhere},
-		"option":        {why: "Decoding.Off says so", options: []func(*tap.Options){func(o *tap.Options) { o.Off = true }}},
-		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", kill: "off"},
-		"no decoder":    {why: "there is no decoder for the type in protobuf", options: []func(*tap.Options){noDecoders}},
-		"compressed":    {why: `content encoding "gzip"`, wraps: []wrapper{encoded}},
+		"no transport":  {why: "no transport of package direct has seen the request", reason: "no-transport", wraps: []wrapper{}},
+		"no context":    {why: "no transport of package direct has seen the request", reason: "no-transport", change: forgets},
+		"other options": {why: "the request is not the one that was asked for", reason: "lister-watcher", change: elsewhere},
+		"option":        {why: "Decoding.Off says so", reason: "switched-off", options: []func(*tap.Options){func(o *tap.Options) { o.Off = true }}},
+		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", reason: "switched-off", kill: "off"},
+		"no decoder":    {why: "there is no decoder for the type in protobuf", reason: "no-decoder", options: []func(*tap.Options){noDecoders}},
+		"compressed":    {why: `content encoding "gzip"`, reason: "encoding", wraps: []wrapper{encoded}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(tap.KillSwitch, c.kill)
 			source := kinds[0].altering(c.change.list, c.change.watch).tapped(t, served{wraps: c.wraps}, c.options...)
 			assert.Len(t, ask(t, source, firstList).Items, 20)
 			assert.Equal(t, tap.State{Why: c.why}, source.ledger.State())
+			assert.Equal(t, c.reason, source.ledger.State().Reason())
 			assert.Len(t, watched(t, source).Events, len(manyEvents()))
 			assert.False(t, source.ledger.State().On)
 			assert.Zero(t, source.ledger.State().Decoded)
@@ -162,8 +164,10 @@ func TestLoggedBodies(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Len(t, got.(*v1.PodList).Items, 20)
 	assert.Equal(t, tap.State{Why: "klog writes bodies"}, source.ledger.State())
+	assert.Equal(t, "log-level", source.ledger.State().Reason())
 	ask(t, source, firstList)
 	assert.Equal(t, tap.State{On: true, Encoding: tap.Protobuf, Decoded: 11, Verified: 9}, source.ledger.State())
+	assert.Empty(t, source.ledger.State().Reason())
 }
 
 // TestWrappedTwice checks that, of two transports of package direct, one takes the body, whatever is between them.

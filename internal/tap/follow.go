@@ -207,7 +207,7 @@ func (f *following) passOn(frame []byte, why error) bool {
 	case errors.Is(why, errNoKind):
 		f.trust.options.Ledger.turnedOff(why.Error())
 	case f.givenUp > manyGivenUp && f.givenUp > f.decoded:
-		f.trust.turnOff("most objects cannot be decoded directly")
+		f.trust.turnOff(manyGivenBack)
 	default:
 		return true
 	}
@@ -281,7 +281,7 @@ func (f *following) decoderOf(theirs runtime.Object) (safeDecoder, error) {
 	}
 	decoder, known := f.trust.decoder(t, f.coding)
 	if !known {
-		return safeDecoder{}, fmt.Errorf("there is no decoder for the type in %s", f.coding)
+		return safeDecoder{}, fmt.Errorf(noDecoder+" %s", f.coding)
 	}
 	return decoder, nil
 }

@@ -21,15 +21,6 @@ import (
 )
 
 const (
-	// KillSwitch is the environment variable that turns off all taps of a process if its value is
-	// "off".
-	KillSwitch = "KINFORMER_DIRECT"
-
-	// The reasons that are the choice of the user.
-	offByOption   = "Decoding.Off says so"
-	offByVariable = KillSwitch + " is off in the environment"
-	offForLog     = "klog writes bodies"
-
 	// defaultAhead is four times the size, in bytes, of a list of 1000 large pods, so nearly all
 	// lists fit.
 	defaultAhead = 32 << 20
@@ -47,8 +38,12 @@ var InUse atomic.Bool
 // IsUnexpected reports whether the client decodes, for a reason that is not the choice of the user,
 // in a program that has made a transport of package direct.
 func (s State) IsUnexpected() bool {
-	chosen := s.Why == offByOption || s.Why == offByVariable || s.Why == offForLog
-	return InUse.Load() && s.Why != "" && !chosen
+	switch s.Reason() {
+	case "", switchedOff, logLevel:
+		return false
+	default:
+		return InUse.Load()
+	}
 }
 
 // Source is a ListerWatcher with a tap in each of its requests. It returns the results of the
@@ -241,11 +236,11 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	case err != nil || event.IsNil(w):
 		return w, err
 	case got.several:
-		why = "several watches were asked for in one call"
+		why = severalWatches
 	case !plain:
-		why = fmt.Sprintf("the watch is no plain stream, but a %T", w)
+		why = fmt.Sprintf(noStream+", but a %T", w)
 	case !body.claim():
-		why = "the watch was read before it was returned"
+		why = readEarly
 	default:
 		return follow(&s.trust, client, body, got.encoding), nil
 	}
@@ -291,9 +286,9 @@ func (s *Source) notTaken(got taken, err error) {
 	case err != nil || got.silent:
 		return
 	case !got.seen:
-		why = "no transport of package direct has seen the request"
+		why = noTransport
 	case why == "":
-		why = "the request is not the one that was asked for"
+		why = otherRequest
 	}
 	s.options.Ledger.turnedOff(why)
 }

@@ -1,0 +1,66 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tap
+
+import "strings"
+
+// KillSwitch is the environment variable that turns off all taps of a process if its value is "off".
+const KillSwitch = "KINFORMER_DIRECT"
+
+// The beginnings of State.Why, in addition to those in doubt.go. docs/direct.md lists them.
+const (
+	offByOption   = "Decoding.Off says so"
+	offByVariable = KillSwitch + " is off in the environment"
+	offForLog     = "klog writes bodies"
+
+	noTransport     = "no transport of package direct has seen the request"
+	otherRequest    = "the request is not the one that was asked for"
+	noStream        = "the watch is no plain stream"
+	severalWatches  = "several watches were asked for in one call"
+	readEarly       = "the watch was read before it was returned"
+	noDecoder       = "there is no decoder for the type in"
+	contentEncoding = "content encoding"
+	contentType     = "content type"
+	badContentType  = "the content type cannot be read"
+	manyGivenBack   = "most objects cannot be decoded directly"
+)
+
+// The words for the choices of the user.
+const (
+	switchedOff = "switched-off"
+	logLevel    = "log-level"
+)
+
+// reasons has the word for each beginning of State.Why.
+var reasons = []struct{ begins, word string }{
+	{offByOption, switchedOff},
+	{offByVariable, switchedOff},
+	{offForLog, logLevel},
+	{noTransport, "no-transport"},
+	{suspended, "suspended"},
+	{forGood, "off-for-good"},
+	{manyGivenBack, "gave-up"},
+	{noDecoder, "no-decoder"},
+	{errNoKind.Error(), "no-kind"},
+	{contentEncoding, "encoding"},
+	{contentType, "encoding"},
+	{badContentType, "encoding"},
+	{otherRequest, "lister-watcher"},
+	{noStream, "lister-watcher"},
+	{severalWatches, "lister-watcher"},
+	{readEarly, "lister-watcher"},
+}
+
+// Reason returns a word for Why, which is one of a few, or "" if Why is empty.
+func (s State) Reason() string {
+	if s.Why == "" {
+		return ""
+	}
+	for _, reason := range reasons {
+		if strings.HasPrefix(s.Why, reason.begins) {
+			return reason.word
+		}
+	}
+	return "other"
+}
