@@ -85,7 +85,7 @@ func (x *machine) item(t *draw.T, key string) *item {
 	it := newItem(key, x.serial)
 	for _, index := range modelIndexes {
 		it.values[index] = draw.Slice(t, 0, 3, func() string { return draw.Of(t, modelValues...) })
-		if draw.Int(t, 0, 9) == 0 {
+		if draw.Int(t, 0, 7) == 0 {
 			it.broken[index] = draw.Of(t, "error", "panic")
 		}
 	}
@@ -308,7 +308,7 @@ func (x *machine) Draft(t *draw.T) {
 			delete(want, key)
 			delete(later, key)
 		}
-		if draw.Int(t, 0, 19) == 0 {
+		if draw.Int(t, 0, 7) == 0 {
 			x.Transaction(t)
 			x.AddIndexers(t)
 		}
@@ -334,7 +334,7 @@ func (x *machine) put(t *draw.T, d *Draft, block *Block) (filed bool) {
 		x.table.functions.Lock()
 		defer x.table.functions.Unlock()
 	}
-	if draw.Int(t, 0, 9) == 0 {
+	if draw.Int(t, 0, 7) == 0 {
 		d.Postpone()
 	}
 	return d.Put(block)

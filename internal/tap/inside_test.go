@@ -137,12 +137,12 @@ func TestRowsModel(t *testing.T) {
 			},
 			"drop": func(t *draw.T) { delete(alive, at()) },
 			"collect": func(t *draw.T) {
-				if draw.Int(t, 0, 9) == 0 {
+				if draw.Int(t, 0, 7) == 0 {
 					runtime.GC()
 				}
 			},
 			"forget": func(t *draw.T) {
-				if draw.Int(t, 0, 9) == 0 {
+				if draw.Int(t, 0, 7) == 0 {
 					r.forget()
 					clear(alive)
 					clear(last)

@@ -75,11 +75,11 @@ func (t *T) upTo(most uint64) uint64 {
 	return binary.LittleEndian.Uint64(bytes[:]) % max(most, most+1)
 }
 
-// Int returns a number from lo to hi. If these are more than 32 numbers, a quarter of the draws
+// Int returns a number from lo to hi. If these are more than 8 numbers, a quarter of the draws
 // returns lo or hi, and another quarter a number near lo.
 func Int[N ~int | ~int32 | ~int64 | ~uint8 | ~uint64](t *T, lo, hi N) N {
 	most, kind := uint64(hi)-uint64(lo), uint64(4)
-	if most >= 32 {
+	if most >= 8 {
 		kind = t.upTo(7)
 	}
 	switch {
