@@ -206,7 +206,7 @@ func (c *controller) nameSlowStop(ctx context.Context, done <-chan struct{}) {
 	select {
 	case <-done:
 	case <-patience.C:
-		klog.FromContext(ctx).Info("Warning: the informer has stopped, and Run waits until a call returns",
+		event.Warn(klog.FromContext(ctx), 0, "The informer has stopped, and Run waits until a call returns",
 			"type", c.report.Name(), "of", c.calls)
 	}
 }

@@ -62,9 +62,10 @@ func (s *sharedIndexInformer) newListenerLocked(handler ResourceEventHandler, op
 	if err != nil {
 		return nil, err
 	}
-	served.Logger = ptr.Deref(options.Logger, klog.Background())
-	fanout.WarnOfTypedNil(served.Logger, handler)
-	served.Resync = s.resyncPeriodLocked(served.Logger, ptr.Deref(options.ResyncPeriod, s.options.ResyncPeriod))
+	served.Logger = options.Logger
+	logger := s.processor.LoggerOr(options.Logger)
+	fanout.WarnOfTypedNil(logger, handler)
+	served.Resync = s.resyncPeriodLocked(logger, ptr.Deref(options.ResyncPeriod, s.options.ResyncPeriod))
 	served.Check = s.life.resyncCheckPeriod
 	return s.processor.NewListener(handler, served), nil
 }
@@ -76,7 +77,7 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 		return requested
 	}
 	if requested < minimumResyncPeriod {
-		logger.Info("Warning: resync period raised to the minimum",
+		event.Warn(logger, 0, "Resync period raised to the minimum",
 			"requested", requested, "minimum", minimumResyncPeriod)
 		requested = minimumResyncPeriod
 	}
@@ -85,7 +86,7 @@ func (s *sharedIndexInformer) resyncPeriodLocked(logger klog.Logger, requested t
 		return requested
 	}
 	if s.life.phase != phaseNew {
-		logger.Info("Warning: the informer runs already: resync period raised to its check period",
+		event.Warn(logger, 0, "The informer runs already: resync period raised to its check period",
 			"requested", requested, "checkPeriod", check)
 		return check
 	}

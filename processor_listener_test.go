@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -96,6 +97,47 @@ func TestLaggingHandler(t *testing.T) {
 		assert.Contains(t, said[0], fallsBehind)
 		assert.Regexp(t, `"oldest"="1\d[.\d]*s"$`, said[0])
 		assert.Contains(t, said[1], caughtUp)
+	})
+}
+
+// TestLoggerOfHandlers: lines about a handler go to its own logger, else to that of the context in
+// which the informer runs, and to klog's before.
+func TestLoggerOfHandlers(t *testing.T) {
+	klogs := testkit.CaptureLog(t)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, lines := testkit.Loud(t, 0)
+		own, release := &testkit.Logged{}, make(chan struct{})
+		logger := funcr.New(own.Write, funcr.Options{})
+		source := testkit.NewPods()
+		source.Put(testkit.Pod("a", "1"))
+		informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
+		add := func(name string, options cache.HandlerOptions) {
+			options.ResyncPeriod = new(time.Millisecond)
+			stuck := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }}
+			_, err := informer.AddEventHandlerWithOptions(kinformer.Deliver(stuck, kinformer.Delivery{Name: name}), options)
+			require.NoError(t, err)
+		}
+		add("early", cache.HandlerOptions{})
+		add("loud", cache.HandlerOptions{Logger: &logger})
+		assert.Len(t, testkit.About("Resync period raised", klogs.Take()), 1)
+		stop := testkit.InBackground(t, func(c context.Context) {
+			informer.RunWithContext(klog.NewContext(c, klog.FromContext(ctx)))
+		})
+		synctest.Wait()
+		add("late", cache.HandlerOptions{})
+		assert.Len(t, testkit.About("Resync period raised", lines.Take()), 1)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var names []string
+		for _, line := range testkit.About(isStuck, lines.Take()) {
+			assert.Contains(t, line, `"severity"="warning"`)
+			names = append(names, regexp.MustCompile(`"handler"="(\w+)"`).FindStringSubmatch(line)[1])
+		}
+		assert.ElementsMatch(t, []string{"early", "late"}, names)
+		assert.Equal(t, 1, own.Count(`"handler"="loud"`))
+		close(release)
+		stop()
+		assert.Empty(t, klogs.Take())
 	})
 }
 
@@ -386,7 +428,7 @@ func TestStopNamesTheHandlerItWaitsFor(t *testing.T) {
 				assert.Empty(t, early)
 				require.Len(t, late, tc.want)
 				for _, line := range late {
-					assert.Contains(t, line, `Run waits until a call of an event handler returns" "handler"="sloth" "call"="6s"`)
+					assert.Contains(t, line, `Run waits until a call of an event handler returns" "severity"="warning" "handler"="sloth" "call"="6s"`)
 				}
 			})
 		})
@@ -438,7 +480,7 @@ func TestStopNamesWhatRunCalls(t *testing.T) {
 			informer := cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, nil)
 			require.NoError(t, informer.SetTransform(func(obj any) (any, error) { <-release; return obj, nil }))
 			return informer
-		}, `Run waits until a call returns" "type"="*v1.Pod" "of"="the transform or an index function"`},
+		}, `Run waits until a call returns" "severity"="warning" "type"="*v1.Pod" "of"="the transform or an index function"`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			source, release, lines := testkit.NewPods(), make(chan struct{}), &testkit.Logged{}
@@ -733,7 +775,7 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			require.Equal(t, "idle", informers.Stats(handle).State)
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
-			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
+			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "severity"="warning" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
 			assert.Regexp(t, `"call"="200ms" "pendingNotifications"=(1800|1799) "oldest"="200ms"$`, said[0])
 			assert.Regexp(t, `has caught up" "handler"="sloth" "informer"="SharedIndexInformer \*v1.Pod" "after"="(6m0s|5m59.8s)"$`, said[1])
 		}

@@ -145,7 +145,7 @@ func (s *sharedIndexInformer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	controller := s.start(ctx)
 	if controller == nil {
-		klog.FromContext(ctx).Info("Warning: an informer runs only once; this call does nothing")
+		event.Warn(klog.FromContext(ctx), 0, "An informer runs only once; this call does nothing")
 		return
 	}
 	defer s.observed.Enter(s)()
@@ -178,6 +178,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		s.life.transform = s.config.Transform
 	}
 	logger := klog.FromContext(ctx)
+	s.processor.SetLogger(logger)
 	s.pipeline.Open(s.report.Name(), s.options.InformerMetricsProvider, queue.Options{
 		Logger: &logger, Transform: s.life.transform, Identifier: s.options.Identifier, KeepCached: s.config.KeepCached,
 	})

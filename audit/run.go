@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/event"
 )
 
 // Run audits an informer repeatedly. It returns the cause of ctx's end when ctx ends, and a wrapped
@@ -60,11 +61,11 @@ func log(ctx context.Context, r Report, err error) {
 	case err != nil && len(r.Found) == 0:
 		logger.V(2).Info("The audit of an informer has failed", "type", r.Informer, "err", err)
 	case err != nil:
-		logger.Info("Warning: an audit has found something, and could not be finished", "audit", r.String(), "err", err)
+		event.Warn(logger, 1, "An audit has found something, and could not be finished", "audit", r.String(), "err", err)
 	case r.Repaired:
-		logger.Info("Warning: the cache was not what its server has, and was repaired", "audit", r.String())
+		event.Warn(logger, 1, "The cache was not what its server has, and was repaired", "audit", r.String())
 	case !r.Equal():
-		logger.Info("Warning: the cache is not what its server has", "audit", r.String())
+		event.Warn(logger, 1, "The cache is not what its server has", "audit", r.String())
 	default:
 		logger.V(2).Info("Audited an informer", "audit", r.String())
 	}

@@ -135,7 +135,7 @@ func TestRunLogs(t *testing.T) {
 		lines := testkit.About("audit", log.Take())
 		require.NotEmpty(t, lines)
 		for _, line := range lines {
-			assert.Contains(t, line, "Warning: the cache is not what its server has")
+			assert.Contains(t, line, "The cache is not what its server has")
 			assert.Contains(t, line, "confirmed 1 missing (missing ns/a)")
 		}
 
@@ -145,7 +145,7 @@ func TestRunLogs(t *testing.T) {
 		assert.ErrorIs(t, audit.Run(short, r, audit.RunOptions{}), context.DeadlineExceeded)
 		lines = testkit.About("audit", log.Take())
 		require.NotEmpty(t, lines)
-		assert.Contains(t, lines[0], "Warning: an audit has found something, and could not be finished")
+		assert.Contains(t, lines[0], "An audit has found something, and could not be finished")
 		assert.Contains(t, lines[0], "1 missing, not confirmed (missing ns/a)")
 		assert.Contains(t, lines[0], "not confirmed: ")
 		assert.ErrorContains(t, audit.Run(t.Context(), r, audit.RunOptions{Options: audit.Options{Content: true, Source: src}}), "Options.Source")

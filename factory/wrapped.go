@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 )
 
 // adopt takes over settings of the wrapped factory that no option has set, and logs those that it
@@ -32,10 +33,10 @@ func (c *config) adopt(f informers.SharedInformerFactory) {
 	}
 	switch {
 	case !known && !(c.given.namespace && c.given.tweak):
-		klog.Background().Info("Warning: factory.Wrap cannot tell to which namespace, and by which list options, the wrapped factory is "+
+		event.Warn(klog.Background(), 0, "factory.Wrap cannot tell to which namespace, and by which list options, the wrapped factory is "+
 			"limited. Give it factory.WithNamespace and factory.WithTweakListOptions, \"\" and nil for none", "namespace", c.namespace)
 	case tweaks && !c.given.tweak:
-		klog.Background().Info("Warning: the wrapped factory changes list options, and factory.Wrap cannot take that over: its informers "+
+		event.Warn(klog.Background(), 0, "The wrapped factory changes list options, and factory.Wrap cannot take that over: its informers "+
 			"also receive objects that the function excludes. Pass factory.WithTweakListOptions as well, nil if that is intended", "namespace", c.namespace)
 	}
 }
@@ -74,7 +75,7 @@ func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example run
 		return
 	}
 	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {
-		klog.Background().Info("Warning: the wrapped factory already had an informer of this type, which is of another package, and keeps "+
+		event.Warn(klog.Background(), 0, "The wrapped factory already had an informer of this type, which is of another package, and keeps "+
 			"it. Wrap the factory earlier, or use factory.Take where that informer is made", "type", fmt.Sprintf("%T", example))
 	}
 }

@@ -239,7 +239,7 @@ func TestLogOfAHang(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		said := lines.Take()
 		require.Len(t, said, 1)
-		for _, part := range []string{"Warning: a request hangs, and the cache gets old", `"reason"="the watch"`, `"hangs"="5m0s"`, `"type"="test pods"`, `"linesOfOthers"=0`} {
+		for _, part := range []string{"A request hangs, and the cache gets old", `"reason"="the watch"`, `"hangs"="5m0s"`, `"type"="test pods"`, `"linesOfOthers"=0`} {
 			assert.Contains(t, said[0], part)
 		}
 		server.Bookmark()
@@ -275,10 +275,10 @@ func TestLinesOfHangs(t *testing.T) {
 			defer runningIn(ctx, informers.OnServers(turns, called("pods", server, kinformer.Options{})))()
 		}
 		time.Sleep(time.Minute + 500*time.Millisecond)
-		assert.Equal(t, 1, lines.Count("Warning: a request hangs"))
+		assert.Equal(t, 1, lines.Count("A request hangs, and the cache gets old"))
 		time.Sleep(time.Hour)
 		said := lines.Take()
-		assert.Len(t, testkit.About("Warning: a request hangs", said), 2)
+		assert.Len(t, testkit.About("A request hangs, and the cache gets old", said), 2)
 		assert.Len(t, testkit.About(`"linesOfOthers"=8`, said), 1)
 		assert.Len(t, testkit.About(`"level"=2 "msg"="A request hangs" "state"="hangs"`, said), 10)
 	})
@@ -387,9 +387,9 @@ func TestOpeningsOfAWatch(t *testing.T) {
 	})
 }
 
-// TestNobodyReadsTheWatch: a watch that a slow handler blocks does not hang, even while a requested
+// TestBlockedWatchIsNoHang: a watch that a slow handler blocks does not hang, even while a requested
 // relist waits for its slot, nor in the five minutes after the handler has returned.
-func TestNobodyReadsTheWatch(t *testing.T) {
+func TestBlockedWatchIsNoHang(t *testing.T) {
 	for _, relists := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			server, hush := bookmarked(t)

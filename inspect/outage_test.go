@@ -59,7 +59,7 @@ func TestOutage(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		said := lines.Take()
 		require.Len(t, said, 1, "once")
-		for _, part := range []string{"Warning: the server is out of reach", `"outage"="5s"`, "connection refused", `"informers"=1`, `"names"=["test pods`} {
+		for _, part := range []string{"The server is out of reach, and caches get old", `"outage"="5s"`, "connection refused", `"informers"=1`, `"names"=["test pods`} {
 			assert.Contains(t, said[0], part)
 		}
 		time.Sleep(20 * time.Second)
@@ -108,7 +108,7 @@ func TestOutageFromTheStart(t *testing.T) {
 		server := testkit.NewPods(testkit.PodAt("a", ""))
 		server.Outage(testkit.ErrRefused)
 		informer, lines := aMinute(t, server, nothing)
-		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.Count("The server is out of reach, and caches get old"))
 		assert.Zero(t, lines.Count("in reach again"))
 		time.Sleep(time.Hour)
 		s := informers.Status(t, informer)
@@ -153,7 +153,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 			assert.NotZero(t, s.Attempts)
 		})
 		informer.RunWithContext(ctx)
-		assert.Equal(t, 1, lines.Count("Warning: the server is out of reach"))
+		assert.Equal(t, 1, lines.Count("The server is out of reach, and caches get old"))
 		assert.Equal(t, 1, lines.Count("in reach again"))
 		s := informers.Status(t, informer)
 		assert.Equal(t, began.Add(40*time.Second), s.LastOutageAt)
@@ -220,7 +220,7 @@ func TestLinesOfARestart(t *testing.T) {
 				synctest.Wait()
 				said := lines.Take()
 				require.Len(t, said, 2)
-				for _, part := range []string{`"level"=0`, "Warning: the server is out of reach", `"server"="10.0.0.1:6443"`, `"informers"=61`, `"test pods (`} {
+				for _, part := range []string{`"level"=0`, "The server is out of reach, and caches get old", `"server"="10.0.0.1:6443"`, `"informers"=61`, `"test pods (`} {
 					assert.Contains(t, said[0], part)
 				}
 				for _, part := range []string{`"level"=0`, "in reach again", `"server"="10.0.0.1:6443"`, `"informers"=61 "missing"=0 "shortest"="1`, `"longest"="1`} {

@@ -254,17 +254,17 @@ func TestDecodingOff(t *testing.T) {
 	assert.Zero(t, got.status.Decoding.Direct)
 }
 
-// TestUnexpectedlyOff: the log states once why the client decodes, unless the user has chosen it.
-func TestUnexpectedlyOff(t *testing.T) {
+// TestUnexpectedClientDecodingIsLogged: the log states once why the client decodes, unless the user has chosen it.
+func TestUnexpectedClientDecodingIsLogged(t *testing.T) {
 	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
 		logged := testkit.CaptureLog(t)
 		direct.Transport(nil)
 		runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20), options)
-		assert.Equal(t, want, logged.Count("the client decodes, although the program uses direct.Transport"))
+		assert.Equal(t, want, logged.Count("The client decodes, although the program uses direct.Transport"))
 	}
 	logged := testkit.CaptureLog(t)
 	runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
-	assert.Zero(t, logged.Count("the client decodes"))
+	assert.Zero(t, logged.Count("The client decodes"))
 }
 
 // TestDifferenceIsCorrected: when a sample differs, objects that were decoded wrongly before are

@@ -437,7 +437,7 @@ func TestTypedNilHandler(t *testing.T) {
 	lines := &testkit.Logged{}
 	logger := funcr.New(lines.Write, funcr.Options{})
 	warnings := func() int {
-		return lines.Count(`an event handler is a nil pointer: its calls panic, unless its methods accept that" "type"="*kinformer_test.quietHandler"`)
+		return lines.Count(`An event handler is a nil pointer: its calls panic, unless its methods accept that" "severity"="warning" "type"="*kinformer_test.quietHandler"`)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		source := testkit.NewPods()

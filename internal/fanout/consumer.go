@@ -327,7 +327,7 @@ func (c *consumer) runLimitLocked() int {
 // deliver makes the calls of run and reports whether all have returned. After a panic the rest of
 // run remains.
 func (c *consumer) deliver() (returned bool) {
-	defer utilruntime.HandleCrashWithLogger(c.target.logger)
+	defer utilruntime.HandleCrashWithLogger(c.target.logger())
 	own := &c.share
 	if c.target.coalesces {
 		own = nil // pending has only changes for this consumer

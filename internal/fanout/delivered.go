@@ -15,6 +15,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/minor"
 )
 
@@ -211,7 +212,7 @@ func WarnOfTypedNil(logger klog.Logger, handler clientgo.ResourceEventHandler) {
 	switch v := insideOf(reflect.ValueOf(handler)); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
 		if v.IsNil() {
-			logger.Info("Warning: an event handler is a nil pointer: its calls panic, unless its methods accept that",
+			event.Warn(logger, 0, "An event handler is a nil pointer: its calls panic, unless its methods accept that",
 				"type", v.Type().String())
 		}
 	}

@@ -4,10 +4,12 @@
 package fanout
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
 	clientgo "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/eventlog"
@@ -24,6 +26,8 @@ type feed struct {
 	syncedAt atomic.Int64 // end of the initial list; unknownPosition until all of it is written
 
 	freed atomic.Pointer[chan struct{}] // closed by madeRoom; nil if Room does not wait
+
+	logger atomic.Pointer[klog.Logger] // of the lines about handlers; nil before the informer runs
 
 	// mu guards the writer's end of the log, the pool and the registrations.
 	mu struct {
@@ -42,6 +46,15 @@ func (f *feed) init(upstream clientgo.DoneChecker) {
 	f.stopwatch, f.upstream = startStopwatch(), upstream
 	f.syncedAt.Store(unknownPosition)
 	f.mu.log.Spare = &spareSegments
+}
+
+// loggerOr returns own or, if it is nil, the logger of the informer, which is klog's before the
+// informer runs.
+func (f *feed) loggerOr(own *klog.Logger) klog.Logger {
+	if own = cmp.Or(own, f.logger.Load()); own != nil {
+		return *own
+	}
+	return klog.Background()
 }
 
 // madeRoom closes freed. It takes no lock.

@@ -28,7 +28,7 @@ type Listener struct {
 func newListener(f *feed, now time.Time, handler clientgo.ResourceEventHandler, o Options) *Listener {
 	l := &Listener{max: o.Max, onDisconnect: o.OnDisconnect}
 	l.target.init(f, handler, &o)
-	l.resync.init(o.Logger, o.Resync, o.Check, now)
+	l.resync.init(l.logger(), o.Resync, o.Check, now)
 	for number := range l.parallel {
 		l.consumers = append(l.consumers, newConsumer(&l.target, number))
 	}

@@ -46,6 +46,13 @@ func (p *Processor) NewListener(handler clientgo.ResourceEventHandler, o Options
 	return newListener(&p.feed, p.clock.Now(), handler, o)
 }
 
+// SetLogger sets the logger of the lines about handlers that have none of their own: that of the
+// context in which the informer runs.
+func (p *Processor) SetLogger(logger klog.Logger) { p.feed.logger.Store(&logger) }
+
+// LoggerOr returns own or, if it is nil, the logger of SetLogger, or klog's before SetLogger.
+func (p *Processor) LoggerOr(own *klog.Logger) klog.Logger { return p.feed.loggerOr(own) }
+
 // Distribute publishes the changes to the listeners, in order. It does not wait for a handler. It
 // writes to the changes, and keeps a copy of them. It must be called by one goroutine at a time.
 func (p *Processor) Distribute(changes []event.Change) {
@@ -205,7 +212,7 @@ func (p *Processor) UpstreamSynced() {
 // ResyncCheckPeriodChanged adjusts the listeners' periods to a new check period.
 func (p *Processor) ResyncCheckPeriodChanged(check time.Duration) {
 	for _, listener := range p.registered() {
-		listener.resync.fit(listener.logger, check)
+		listener.resync.fit(listener.logger(), check)
 	}
 }
 
@@ -288,11 +295,11 @@ func (p *Processor) nameLeaving() {
 		longest[c.target] = max(longest[c.target], c.call(now))
 	}
 	for t, call := range longest {
-		t.logger.Info("Warning: the informer has stopped, and Run waits until a call of an event handler returns",
+		event.Warn(t.logger(), 0, "The informer has stopped, and Run waits until a call of an event handler returns",
 			"handler", t.name, "call", call)
 	}
 	if len(leaving) == 0 {
-		klog.Background().Info("Warning: the informer has stopped, and Run waits until an OnDisconnect function returns")
+		event.Warn(p.LoggerOr(nil), 0, "The informer has stopped, and Run waits until an OnDisconnect function returns")
 	}
 }
 

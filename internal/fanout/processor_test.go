@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/kinformer/cache/internal/event"
@@ -39,7 +38,7 @@ func newTestListener(t testing.TB, p *Processor, handler clientgo.ResourceEventH
 	if len(options) > 0 {
 		o = options[0]
 	}
-	o.Name, o.Logger = t.Name(), klog.Background()
+	o.Name = t.Name()
 	return p.NewListener(handler, o)
 }
 

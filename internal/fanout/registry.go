@@ -157,8 +157,8 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	r.removeLocked(listener)
 	err := fmt.Errorf("%w: %s: %d notifications are outstanding, and the limit is %d", ErrDisconnected, listener.name, behind, listener.max)
 	r.pool.running.Go(func() {
-		defer utilruntime.HandleCrashWithLogger(listener.logger)
-		listener.logger.Info("Warning: event handler removed", "err", err)
+		defer utilruntime.HandleCrashWithLogger(listener.logger())
+		event.Warn(listener.logger(), 0, "An event handler was removed", "err", err)
 		if listener.onDisconnect != nil {
 			listener.onDisconnect(err)
 		}

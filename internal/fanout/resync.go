@@ -55,7 +55,7 @@ func effectiveResyncPeriod(logger klog.Logger, requested, check time.Duration) t
 	case requested == 0:
 		return 0
 	case check == 0:
-		logger.Info("Warning: the handler gets no resyncs, because its informer does not resync", "requested", requested)
+		event.Warn(logger, 0, "The handler gets no resyncs, because its informer does not resync", "requested", requested)
 		return 0
 	default:
 		return max(requested, check)

@@ -366,7 +366,8 @@ func (s *rig) given(words string) {
 // handler returns a handler that is not yet added.
 func (s *rig) handler(o Options, does ...act) *recorder {
 	h := &recorder{rig: s, does: does, objects: map[string]thing{}, owed: map[string]int{}, rounds: map[string]int{}}
-	o.Name, o.Logger = strconv.Itoa(len(s.recorders)), klog.Logger(logr.Discard())
+	discard := logr.Discard()
+	o.Name, o.Logger = strconv.Itoa(len(s.recorders)), &discard
 	o.OnDisconnect = h.disconnected
 	h.Listener = s.NewListener(h, o)
 	s.recorders = append(s.recorders, h)

@@ -11,6 +11,8 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // Overflow is the treatment of a handler that is slower than the changes arrive.
@@ -33,15 +35,15 @@ type Options struct {
 	OnDisconnect func(error)
 	Resync       time.Duration // period of resyncs requested by the handler; 0 means never
 	Check        time.Duration // interval between calls of ShouldResync; 0 means never
-	Logger       klog.Logger
+	Logger       *klog.Logger  // of the lines about the handler; nil means the informer's
 }
 
 // target is a handler, with the state shared by its consumers.
 type target struct {
 	feed     *feed
 	handler  clientgo.ResourceEventHandler
-	logger   klog.Logger
-	name     string // what logs call the handler
+	own      *klog.Logger // the logger of the handler's lines; nil: the feed's
+	name     string       // what logs call the handler
 	overflow Overflow
 	parallel int   // number of consumers
 	live     int   // number of consumers that have not ended; guarded by the feed's lock
@@ -63,13 +65,16 @@ type target struct {
 }
 
 func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options) {
-	t.feed, t.handler, t.logger, t.name, t.overflow = f, handler, o.Logger, o.Name, o.Overflow
+	t.feed, t.handler, t.own, t.name, t.overflow = f, handler, o.Logger, o.Name, o.Overflow
 	t.parallel = max(1, o.Parallel)
 	t.live = t.parallel
 	t.coalesces, t.bounded = o.Overflow == Coalesce, o.Overflow == Block || o.Overflow == Disconnect
 	t.unsynced.Store(int64(t.parallel))
 	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
 }
+
+// logger returns the logger of the lines about the handler.
+func (t *target) logger() klog.Logger { return t.feed.loggerOr(t.own) }
 
 // needsKeys reports whether the handler needs the key of each object: to merge changes, to
 // distribute them among consumers, or to pass it on.
@@ -150,7 +155,7 @@ func (t *target) failSync(reason error) {
 	first := t.failSyncLocked(reason)
 	t.feed.mu.Unlock()
 	if first {
-		t.logger.Error(reason, "An event handler will never count as synced", "handler", t.name)
+		t.logger().Error(reason, "An event handler will never count as synced", "handler", t.name)
 	}
 }
 
@@ -268,11 +273,11 @@ func logAll(remarks []remark) {
 // too, because that line must come second.
 func (t *target) logLag(l lag) {
 	t.lags.warned.Store(t.feed.now())
-	message := "Warning: an event handler is slow and falls behind; this is logged once until it has caught up"
+	message := "An event handler is slow and falls behind; this is logged once until it has caught up"
 	if l.isStuck() {
-		message = "Warning: an event handler does not return from a call; this is logged once until it has caught up"
+		message = "An event handler does not return from a call; this is logged once until it has caught up"
 	}
-	t.logger.Info(message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
+	event.Warn(t.logger(), 0, message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
 		"pendingNotifications", l.backlog, "oldest", l.oldest)
 	t.lags.logged.Store(true)
 	if t.lags.count.Load() == 0 {
@@ -283,7 +288,7 @@ func (t *target) logLag(l lag) {
 // logCaughtUp logs, once after logLag, that the handler no longer lags.
 func (t *target) logCaughtUp() {
 	if t.lags.logged.Swap(false) {
-		t.logger.Info("The event handler has caught up", "handler", t.name, "informer", t.feed.upstream.Name(),
+		t.logger().Info("The event handler has caught up", "handler", t.name, "informer", t.feed.upstream.Name(),
 			"after", time.Duration(t.feed.now()-t.lags.warned.Load()))
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // shared is the provider of the process.
@@ -122,10 +124,10 @@ func clientGoMetric[M any](id clientgo.InformerNameAndResource, owner any, path 
 	metric, ok := hiddenField[M](owner, path...)
 	switch {
 	case !ok:
-		warnOnce("Warning: informers publish no metrics: where client-go keeps its own is not known for this version of it. Give "+
+		warnOnce("Informers publish no metrics: where client-go keeps its own is not known for this version of it. Give "+
 			"a provider to SetInformerMetricsProvider of this package, before informers are made", id)
 	case reflect.TypeOf(metric) == clientGoNoMetric():
-		warnOnce("Warning: informers publish no metrics: they have a name for them, but no provider is set. Call "+
+		warnOnce("Informers publish no metrics: they have a name for them, but no provider is set. Call "+
 			"SetInformerMetricsProvider, or import a package that does, before informers are made", id)
 	default:
 		return metric
@@ -167,6 +169,6 @@ var warned sync.Map
 // the other informers, too.
 func warnOnce(warning string, id clientgo.InformerNameAndResource) {
 	if _, given := warned.LoadOrStore(warning, true); !given {
-		klog.Background().Info(warning, "informer", id.Name(), "resource", id.GroupVersionResource())
+		event.Warn(klog.Background(), 1, warning, "informer", id.Name(), "resource", id.GroupVersionResource())
 	}
 }

@@ -267,7 +267,7 @@ func (r *round) doubted(ctx context.Context, err error) bool {
 		return false
 	}
 	r.state.distrust(true)
-	r.options.log(ctx, 0, "Warning: listing again, with objects decoded by the client", "err", doubt)
+	r.options.warn(ctx, "Listing again, with objects decoded by the client", "err", doubt)
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -213,7 +214,7 @@ func (o Options) Transformed(copies bool) Options {
 // WarnOfUnshared logs why equal parts of objects are not shared, if sharing was requested.
 func (o *Options) WarnOfUnshared(logger klog.Logger, name string) {
 	if why := o.Decoding.Unshared; why != "" {
-		logger.Info("Warning: objects do not share equal parts, although ShareParts is set", "type", name, "reason", why)
+		event.Warn(logger, 0, "Objects do not share equal parts, although ShareParts is set", "type", name, "reason", why)
 	}
 }
 
@@ -258,6 +259,11 @@ func (o *Options) logStateAt(ctx context.Context, level int, s state, keysAndVal
 // log logs another message with a given verbosity.
 func (o *Options) log(ctx context.Context, level int, message string, keysAndValues ...any) {
 	klog.FromContext(ctx).V(level).WithCallDepth(1).Info(message, append(o.about(), keysAndValues...)...)
+}
+
+// warn logs a warning.
+func (o *Options) warn(ctx context.Context, message string, keysAndValues ...any) {
+	event.Warn(klog.FromContext(ctx), 1, message, append(o.about(), keysAndValues...)...)
 }
 
 // about returns the keys and values that identify the reflector in a log line.

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 const (
@@ -215,7 +217,7 @@ func (o *outage) logLost(ctx context.Context) {
 	if len(names) == 0 {
 		return
 	}
-	klog.FromContext(ctx).Info("Warning: the server is out of reach, and caches get old", "server", o.server.host, "informers", len(names),
+	event.Warn(klog.FromContext(ctx), 0, "The server is out of reach, and caches get old", "server", o.server.host, "informers", len(names),
 		"names", names[:min(len(names), maxNamed)], "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
 }
 

@@ -178,9 +178,9 @@ func TestLongOutage(t *testing.T) {
 	})
 }
 
-// TestGoneAgain: a server that answers and then is lost again gets a request at once after its next
+// TestServerLostAgain: a server that answers and then is lost again gets a request at once after its next
 // answer.
-func TestGoneAgain(t *testing.T) {
+func TestServerLostAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
 		answers := []error{refusedBy("a:6443"), testkit.ErrExpired, refusedBy("a:6443"), testkit.ErrForbidden, nil}
@@ -401,7 +401,7 @@ func TestWatchIsCutOff(t *testing.T) {
 // TestLinesOfReturn: the log lines are written even if the reflectors that are due to write them
 // lose the server again, or another one.
 func TestLinesOfReturn(t *testing.T) {
-	const lost, found = "Warning: the server is out of reach", "The server is in reach again"
+	const lost, found = "The server is out of reach, and caches get old", "The server is in reach again"
 	gone := func(from, to time.Duration) func(time.Duration) error {
 		return between(from, to, refusedBy("a:6443"))
 	}

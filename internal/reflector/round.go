@@ -131,7 +131,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 func (r *round) warnOfClient(ctx context.Context) {
 	if d := r.options.Journal.Status().Decoding; d.IsUnexpected() && !r.state.indirect {
 		r.state.indirect = true
-		r.options.log(ctx, 0, "Warning: the client decodes, although the program uses direct.Transport", "reason", d.Why)
+		r.options.warn(ctx, "The client decodes, although the program uses direct.Transport", "reason", d.Why)
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *round) interrupted(ctx context.Context, err error) outcome {
 	if errors.Is(err, errStopped) {
 		return goOn(Stopped)
 	}
-	r.options.log(ctx, 0, "Warning: watching given up", "err", err)
+	r.options.warn(ctx, "Watching given up", "err", err)
 	return endRound(nil)
 }
 

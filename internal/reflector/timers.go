@@ -163,7 +163,7 @@ func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Durat
 	}
 	wait, others, mine := h.options.Servers.hangs.turn(&h.ticket, time.Now())
 	if h.warned = h.warned || mine; mine {
-		h.options.log(ctx, 0, "Warning: a request hangs, and the cache gets old", "reason", hang.what,
+		h.options.warn(ctx, "A request hangs, and the cache gets old", "reason", hang.what,
 			"hangs", h.options.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
 	}
 	return cmp.Or(wait, hangLook)

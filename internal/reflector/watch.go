@@ -119,7 +119,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case errors.Is(err, errClosed):
 		return goOn(Watching)
 	case errors.Is(err, errIdle):
-		r.options.log(ctx, 0, "Warning: the watch is silent, opening another one")
+		r.options.warn(ctx, "The watch is silent, opening another one")
 		r.options.Journal.write(func(p *journalState) { p.Silent = true })
 		return goOn(Watching)
 	case errors.Is(err, errAsked), r.doubted(ctx, err):
@@ -142,7 +142,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 			return again
 		}
 	default:
-		r.options.log(ctx, 0, "Warning: watch ended with an error", "err", err)
+		r.options.warn(ctx, "Watch ended with an error", "err", err)
 	}
 	return endRound(nil)
 }

@@ -148,7 +148,7 @@ func (r *round) streamWatchdog() *silence {
 	}
 	s := &silence{clock: r.options.Clock, step: min(streamSilenceStep, limit), limit: limit, err: errSilent}
 	s.still = func(ctx context.Context, received int, quiet time.Duration) {
-		r.options.log(ctx, 0, "Warning: still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
+		r.options.warn(ctx, "Still waiting for the bookmark at the end of the initial events", "events", received, "silentFor", quiet)
 	}
 	s.begin()
 	return s
@@ -185,7 +185,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		if r.options.Mode == ByChoice { // else the user has asked for watch-lists
 			r.options.Journal.write(func(p *journalState) { p.ListUntil = p.clock.Now().Add(listPreference) })
 		}
-		r.options.log(ctx, 0, "Warning: watch-list never comes to its end, falling back to LIST", "err", err)
+		r.options.warn(ctx, "Watch-list never comes to its end, falling back to LIST", "err", err)
 	} else {
 		r.options.log(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}

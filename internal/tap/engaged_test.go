@@ -516,6 +516,7 @@ func TestAlteredLists(t *testing.T) {
 				assert.ErrorContains(t, source.doubts(t), whys[name])
 				assert.Equal(t, listed(t, k.plain(t, lists)), listed(t, source))
 				assert.NotEmpty(t, source.ledger.State().Why)
+				assert.NotEqual(t, "other", source.ledger.State().Reason())
 				assert.False(t, source.ledger.State().On)
 			}
 		})

@@ -304,6 +304,7 @@ func TestMostlyGivenUp(t *testing.T) {
 		assert.Len(t, watched(t, source).Events, 200)
 		state := source.ledger.State()
 		assert.Equal(t, "most objects cannot be decoded directly", state.Why)
+		assert.Equal(t, "gave-up", state.Reason())
 		assert.EqualValues(t, 65, state.GivenUp["refused"])
 	}
 }
@@ -460,6 +461,7 @@ func asked(t *testing.T, source tapped, times int) string {
 		} else if doubt, is := err.(*tap.Doubt); is {
 			how[i] = strings.Fields(doubt.Why)[0]
 			assert.Equal(t, doubt.Why, source.ledger.State().Why)
+			assert.Equal(t, map[string]string{"suspended:": "suspended", "off": "off-for-good"}[how[i]], source.ledger.State().Reason())
 		}
 	}
 	return strings.Join(how, " ")
@@ -645,6 +647,7 @@ func TestOddKinds(t *testing.T) {
 			assert.Equal(t, plain, direct)
 			assert.Zero(t, state.Decoded)
 			assert.Equal(t, "objects of this type carry no kind", state.Why)
+			assert.Equal(t, "no-kind", state.Reason())
 			assert.Equal(t, map[string]int64{state.Why: 1}, state.GivenUp)
 		}
 		items += gadgetOf("Widget", "example.com/v2", "other")
