@@ -40,8 +40,8 @@ var errNoAnswer = errors.New("the state is not stored yet")
 
 // Once compares an informer's store with the server's list at the same version. The informer is one of
 // package cache that has a store, with or without wrappers (see inspect.StatusOf), or a source of package
-// sources. Differences are
-// compared again with a second snapshot and, if Options.Repair is set, repaired: Once then waits
+// sources. Of an informer of several sources Once audits each, up to eight at a time, and returns the sum
+// of their reports. Differences are compared again with a second snapshot and, if Options.Repair is set, repaired: Once then waits
 // until the result of the relist is stored, for five minutes at most, and compares a third time. A
 // report with findings is not an error.
 //
@@ -53,20 +53,34 @@ var errNoAnswer = errors.New("the state is not stored yet")
 //
 // The errors are inspect.ErrForeign for a foreign informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
-// that of ctx. With an error, Report.Equal is false. If the error occurs after the first
+// that of ctx. The error for several sources wraps those of all of them, and names eight. With an error, Report.Equal is false. If the error occurs after the first
 // comparison, the report has its findings, and says how far they were confirmed and repaired.
 //
-// Once works in the calling goroutine. Any number of goroutines may audit the same informer. Once
-// must not be called by a transform, an index function, or a handler of NewInformer, because it
+// Once works in the calling goroutine, and for several sources in others, which have ended when it
+// returns. Any number of goroutines may audit the same informer. Once must not be called by a transform, an index function, or a handler of NewInformer, because it
 // would wait for its caller.
 func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, error) {
+	report := Report{Informer: nameOf(informer), Content: o.Content}
 	own, err := informerOf(informer)
+	if err == nil {
+		err = o.check()
+	}
+	switch {
+	case err != nil:
+		return report, err
+	case own.Parts != nil:
+		err = report.auditSources(ctx, own, o)
+	default:
+		report, err = once(ctx, own, o)
+	}
 	if err != nil {
-		return Report{}, err
+		err = fmt.Errorf("audit of %s: %w", report.Informer, err)
 	}
-	if err := o.check(); err != nil {
-		return Report{}, err
-	}
+	return report, err
+}
+
+// once is Once for an informer with one source, or for a source. Its errors do not name the informer.
+func once(ctx context.Context, own *door.Informer, o Options) (Report, error) {
 	a := &auditor{Informer: own, options: o, began: time.Now()}
 	if own.Requests != nil { // else there is no state to compare with a list
 		a.lists = exact.New(own.Requests())
@@ -74,7 +88,7 @@ func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, erro
 	a.report = Report{Informer: beside.Named(own, own.Resource), Content: o.Content}
 	running, cancel := whileRunning(ctx, own)
 	defer cancel()
-	err = a.audit(running)
+	err := a.audit(running)
 	if ctx.Err() == nil {
 		a.note(err)
 	}
@@ -82,22 +96,25 @@ func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, erro
 		err = a.repair(running)
 	}
 	a.report.Took = time.Since(a.began)
-	if err != nil {
-		err = fmt.Errorf("audit of %s: %w", a.report.Informer, err)
-	}
 	return a.report, err
 }
 
+// nameOf returns the name of an informer for reports.
+func nameOf(informer inspect.Syncer) string {
+	if own := door.Of(informer); own != nil {
+		return beside.Named(own, own.Resource)
+	}
+	return fmt.Sprintf("%T", informer)
+}
+
 // informerOf returns the door.Informer of an informer. The error is ErrForeign, also if the store is the
-// user's, and ErrUnvouched for an informer of package sources.
+// user's.
 func informerOf(informer inspect.Syncer) (*door.Informer, error) {
 	switch own := door.Of(informer); {
 	case own == nil:
 		return nil, fmt.Errorf("audit: %w", door.ErrForeign)
 	case own.Applier == nil:
-		return nil, fmt.Errorf("audit: %w", cmp.Or(own.Report.Status().Unfit, door.ErrForeign))
-	case own.Parts != nil:
-		return nil, fmt.Errorf("audit of %s: %w: audit each of its sources", own.Resource, ErrUnvouched)
+		return nil, fmt.Errorf("audit of %s, whose queue is the program's: %w", own.Resource, cmp.Or(own.Report.Status().Unfit, door.ErrForeign))
 	default:
 		return own, nil
 	}

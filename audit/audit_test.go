@@ -296,7 +296,7 @@ func TestErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := pods("a")
 		_, err := audit.Once(t.Context(), cache.NewSharedIndexInformer(src, &corev1.Pod{}, 0, nil), audit.Options{})
-		assert.EqualError(t, err, "audit of *v1.Pod: the informer has not synced")
+		assert.EqualError(t, err, "audit of *v1.Pod: the informer has not synced: never run")
 		assert.ErrorIs(t, err, audit.ErrUnsynced)
 		r := follow(t, src, src, nil, kinformer.Options{})
 		_, err = audit.Once(t.Context(), r, audit.Options{Content: true, Source: src})

@@ -8,6 +8,8 @@
 //
 //	go audit.Run(ctx, informer, audit.RunOptions{Options: audit.Options{Repair: true}}) // each half an hour
 //
+//	go audit.RunAll(ctx, audit.RunOptions{}) // all informers of the process
+//
 // An audit takes a snapshot of the store, at a resourceVersion that the server has confirmed by a
 // list, an event or a bookmark. It then requests the collection at exactly that version. Writes
 // need not pause: later ones, to the server and to the store, are in neither.
@@ -31,6 +33,8 @@
 //     selectors; it leaves out the objects that Requests.ExpectedNamespace excludes; it decodes
 //     directly if the informer does; and it takes a slot of Requests.Slots. A page that takes more than
 //     a minute ends the audit. The end of the informer also ends the audit, at once.
+//  7. Of an informer of package sources each source is audited, at its own version. The report has the
+//     sums, and is Equal only if all of them are.
 //
 // The repair of a cache that is ahead moves the versions of its store back, and its objects to the
 // state of the backup, in one step for each reader. Earlier versions are meaningless from then on:

@@ -21,7 +21,7 @@ type Options struct {
 	Content bool
 	// Source lists instead of the informer's ListerWatcher; it excludes Content. A metadata client
 	// receives a third of the bytes or less. Source must list the same namespace, by the same
-	// selectors, as the informer.
+	// selectors, as the informer. It is refused for an informer of several sources, and by RunAll.
 	Source cache.ListerWithContext
 	// Repair makes the informer relist, as kinformer.Relist does, if findings are confirmed. The
 	// informer lists the most recent state, even if that is older than the cached one. There is at
@@ -30,17 +30,17 @@ type Options struct {
 	Repair bool
 }
 
-// RunOptions configures Run. With the zero value Run audits each half an hour, with the zero
-// Options, and logs differences.
+// RunOptions configures Run and RunAll. With the zero value they audit each half an hour, with the
+// zero Options, and log differences.
 type RunOptions struct {
 	Options
 	// Every is the mean time between two audits; each wait is between half of it and one and a half
 	// times that. 0 means 30 minutes; the minimum is a minute. For an audit, a server decodes each
 	// object, as for a relist.
 	Every time.Duration
-	// OnReport, if not nil, is called after each audit, in the goroutine of Run, with the results
-	// of Once. If it is nil, Run logs differences, confirmed or not, and, at V(2), audits that fail
-	// before they find any.
+	// OnReport, if not nil, is called after each audit with the results of Once: by Run in its own
+	// goroutine, by RunAll in several, perhaps at the same time. If it is nil, differences are logged,
+	// confirmed or not, and, at V(2), audits that fail before they find any.
 	OnReport func(Report, error)
 }
 
@@ -65,14 +65,16 @@ var ErrExpired = errors.New("no version of the cache could be compared")
 var (
 	// ErrUnvouched means that the cache has no version that the server has confirmed: lists may
 	// have none, until the watch sends one. It is also returned if a source of an informer was
-	// replaced during its audit. An informer of package sources never has a common version, and is
-	// refused at once; its sources can be audited.
+	// replaced during its audit.
 	ErrUnvouched = errors.New("the server does not vouch for the version of what is stored")
 	// ErrUnsynced means that the informer has not synced, so that there is nothing to audit.
 	ErrUnsynced = errors.New("the informer has not synced")
 	// ErrEnded means that the informer has stopped, so that the cache is no longer kept up to date.
 	ErrEnded = errors.New("the informer has stopped")
 )
+
+// errSourceOfSeveral is the error for Options.Source where several collections are audited.
+var errSourceOfSeveral = errors.New("audit: Options.Source lists one collection: leave it out, or audit each source or informer with its own")
 
 var errSourceContent = errors.New("audit: Options.Source and Options.Content exclude each other: what the informer's ListerWatcher lists has the content")
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kinformer/cache/internal/beside"
 )
 
 // Kind is the way in which an object of the cache differs from the server's.
@@ -30,6 +32,8 @@ var kinds = [...]Kind{Missing, Extra, Stale, Different, Ahead}
 type Finding struct {
 	Key  string // the store's key, namespace/name; "" for Ahead
 	Kind Kind
+	// Source is the name of the source that differs, of an informer of several sources; "" else.
+	Source string
 	// Cached and Listed are the resourceVersions that the server gave; "" if there is no object.
 	Cached, Listed string
 	// Confirmed reports whether the object also differed, in any way, in a second snapshot.
@@ -39,7 +43,9 @@ type Finding struct {
 // maxFindings bounds Report.Findings: 100 KB, and more than a reader needs.
 const maxFindings = 1000
 
-// Report is the result of an audit. The zero value is that of an audit that could not compare.
+// Report is the result of an audit. The zero value is that of an audit that could not compare. The
+// report of an informer of several sources has the sums of their reports, in which an object counts
+// once for each source that has it, and no ResourceVersion.
 type Report struct {
 	Informer string // the name of its objects in logs, and the server
 	Content  bool   // whether the content was compared, too
@@ -48,8 +54,8 @@ type Report struct {
 	// Digest is the digest of the compared snapshot, with its ResourceVersion and number of
 	// Objects.
 	Digest Digest
-	// Findings has the differences of the first snapshot, sorted by key, at most 1000. Found counts
-	// all of them by kind, and is empty if there are none.
+	// Findings has the differences of the first snapshot, sorted by source and key, at most 1000.
+	// Found counts all of them by kind, and is empty if there are none.
 	Findings []Finding
 	Found    map[Kind]int
 	// Confirmed counts, by kind, the objects that also differed in a second snapshot. An event has
@@ -69,14 +75,15 @@ type Report struct {
 	Tries int
 	Took  time.Duration
 
-	looks int // the number of comparisons: 0, 1, or 2 after the second one succeeded
+	looks int   // the number of comparisons: 0, 1, or 2 after the second one succeeded
+	parts parts // of an informer of several sources
 }
 
 // Equal reports whether the cache had the server's state, apart from findings that a second
 // snapshot did not confirm. It is false for an audit that could not compare, or could not confirm
 // its findings.
 func (r Report) Equal() bool {
-	return r.looks > 0 && len(r.Found) == 0 || r.looks > 1 && len(r.Confirmed) == 0
+	return r.parts.failed == 0 && (r.looks > 0 && len(r.Found) == 0 || r.looks > 1 && len(r.Confirmed) == 0)
 }
 
 // shownFindings is the largest number of findings in a text.
@@ -95,8 +102,19 @@ func (r Report) String() string {
 	if r.looks == 0 {
 		return fmt.Sprintf("%s, by %s: not compared", r.Informer, r.by())
 	}
-	return fmt.Sprintf("%s: %s at version %q, by %s: %s%s", r.Informer, objects(r.Digest.Objects), r.Digest.ResourceVersion, r.by(),
-		r.result(), r.repair())
+	return fmt.Sprintf("%s: %s %s, by %s: %s%s", r.Informer, beside.Counted(int64(r.Digest.Objects), "object"), r.of(), r.by(), r.result(), r.repair())
+}
+
+// of describes the compared state: its version, or its sources.
+func (r *Report) of() string {
+	switch {
+	case !r.parts.several:
+		return fmt.Sprintf("at version %q", r.Digest.ResourceVersion)
+	case r.parts.failed > 0:
+		return fmt.Sprintf("of %d of %s", r.parts.compared, beside.Counted(int64(r.parts.compared+r.parts.failed), "source"))
+	default:
+		return "of " + beside.Counted(int64(r.parts.compared), "source")
+	}
 }
 
 // result describes the findings.
@@ -104,11 +122,11 @@ func (r *Report) result() string {
 	switch {
 	case len(r.Found) == 0:
 		return "as on the server"
-	case r.Found[Ahead] > 0:
+	case r.Found[Ahead] > 0 && !r.parts.several:
 		return "ahead of the server, which does not know that version"
-	case r.looks == 1:
+	case r.looks == 1 && len(r.Confirmed) == 0:
 		return counts(r.Found) + ", not confirmed" + r.examples()
-	case r.Equal():
+	case len(r.Confirmed) == 0:
 		return counts(r.Found) + ", gone at a second look" + r.examples()
 	default:
 		return counts(r.Found) + ", confirmed " + counts(r.Confirmed) + r.examples()
@@ -119,7 +137,7 @@ func (r *Report) result() string {
 func (r *Report) examples() string {
 	var named []string
 	for _, f := range r.Findings[:min(len(r.Findings), shownFindings)] {
-		named = append(named, fmt.Sprintf("%s %s", f.Kind, f.Key))
+		named = append(named, f.String())
 	}
 	if len(r.Findings) > shownFindings {
 		named = append(named, "...")
@@ -151,10 +169,11 @@ func counts(of map[Kind]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// objects formats a number of objects.
-func objects(n int) string {
-	if n == 1 {
-		return "1 object"
+// String returns the finding in words.
+func (f Finding) String() string {
+	text := strings.TrimRight(fmt.Sprintf("%s %s", f.Kind, f.Key), " ")
+	if f.Source != "" {
+		text += fmt.Sprintf(" of source %s", f.Source)
 	}
-	return fmt.Sprintf("%d objects", n)
+	return text
 }

@@ -29,10 +29,7 @@ func Run(ctx context.Context, informer inspect.Syncer, o RunOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	onReport := o.OnReport
-	if onReport == nil {
-		onReport = func(r Report, err error) { log(ctx, r, err) }
-	}
+	onReport := o.reporter(ctx)
 	for {
 		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
 		select {
@@ -49,6 +46,14 @@ func Run(ctx context.Context, informer inspect.Syncer, o RunOptions) error {
 			onReport(report, err)
 		}
 	}
+}
+
+// reporter returns OnReport, or a function that logs.
+func (o *RunOptions) reporter(ctx context.Context) func(Report, error) {
+	if o.OnReport != nil {
+		return o.OnReport
+	}
+	return func(r Report, err error) { log(ctx, r, err) }
 }
 
 // jittered returns a random wait with the given mean.

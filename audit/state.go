@@ -6,6 +6,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kinformer/cache/internal/beside"
@@ -38,10 +39,11 @@ func stateOf(ctx context.Context, own *door.Informer) (*beside.State, error) {
 // tryState returns the state of the store. It does not block: the error is errBusy, ErrUnvouched,
 // ErrEnded, or ErrUnsynced, also if the informer did not run when it was looked up.
 func tryState(own *door.Informer) (*beside.State, error) {
+	if err := unready(own); err != nil {
+		return nil, err
+	}
 	switch {
-	case own.Report.HasEnded():
-		return nil, ErrEnded
-	case own.Requests == nil, !own.HasSynced():
+	case !own.HasSynced():
 		return nil, ErrUnsynced
 	case own.Part != nil && own.Report.Status().Phase == reflector.Stopped:
 		return nil, ErrUnvouched // the source was replaced: its objects are those of the previous ListerWatcher
@@ -53,4 +55,17 @@ func tryState(own *door.Informer) (*beside.State, error) {
 		return stored, nil
 	}
 	return nil, ErrUnvouched // as after a write to the store
+}
+
+// unready returns the reason why nothing of an informer can be audited, or nil. An informer of several
+// sources is ready if some of them may be.
+func unready(own *door.Informer) error {
+	switch {
+	case own.Report.HasEnded():
+		return ErrEnded
+	case own.Requests == nil:
+		return fmt.Errorf("%w: never run", ErrUnsynced)
+	default:
+		return nil
+	}
 }

@@ -20,7 +20,8 @@ import (
 // Namespaces is a set of namespaces that informers follow. Each of the informers has one store with the
 // objects of all of them. Namespaces may be added and removed at any time, by any number of goroutines,
 // also by handlers: see package sources, where each namespace is a source with the namespace as its
-// name. The zero value is an empty set. A Namespaces must not be copied.
+// name. sources.Of returns the Set of an informer, for the status or an audit of one namespace. The zero
+// value is an empty set. A Namespaces must not be copied.
 type Namespaces struct {
 	mu struct {
 		sync.Mutex

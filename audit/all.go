@@ -1,0 +1,64 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
+)
+
+// lookEvery is the time between two looks for new informers: the first audit of one begins no sooner
+// after its start with the shortest RunOptions.Every.
+const lookEvery = leastEvery / 2
+
+// RunAll is Run for all informers and controllers of the process that inspect.All yields, for programs
+// that have no variables of them, as with controller-runtime. Informers that start later are included
+// within half a minute, and those that stop are left out. Each informer has a time of its own for its
+// audits, which are random, so that they do not all happen at the same time.
+//
+// RunAll returns the cause of ctx's end when ctx ends, and leaves no goroutine behind. An informer that
+// cannot be audited, for instance because its store is the user's, is skipped: OnReport is called once
+// with the reason and a report that names the informer. Options.Source is refused.
+//
+// A program should call RunAll once: two calls audit everything twice. Informers for which Run was
+// called are audited by RunAll, too.
+func RunAll(ctx context.Context, o RunOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.Source != nil {
+		return errSourceOfSeveral
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for known := map[cache.Controller]bool{}; ; {
+		current := map[cache.Controller]bool{}
+		for informer := range inspect.All() {
+			if current[informer] = true; !known[informer] {
+				running.Go(func() { runOne(ctx, informer, o) })
+			}
+		}
+		known = current
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-look.C:
+		}
+	}
+}
+
+// runOne is Run for RunAll: it reports the error for an informer that cannot be audited.
+func runOne(ctx context.Context, informer cache.Controller, o RunOptions) {
+	err := Run(ctx, informer, o)
+	if ctx.Err() == nil && !errors.Is(err, ErrEnded) {
+		o.reporter(ctx)(Report{Informer: nameOf(informer), Content: o.Content}, err)
+	}
+}
