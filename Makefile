@@ -4,7 +4,7 @@ GO ?= go
 BIN := $(CURDIR)/bin
 APISERVER := $(BIN)/apiserver
 GOVULNCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod govulncheck
-FUZZED := . internal/decode test/e2e/wire
+FUZZED := . audit internal/decode internal/fanout internal/owners internal/pipeline internal/table test/e2e/wire
 DURATION ?= 10m
 INPUTS ?= 10000000
 TIME ?= 1m

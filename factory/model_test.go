@@ -151,8 +151,6 @@ func (m *model) check() {
 // TestResourceFactoryAgainstModel makes random calls.
 func TestResourceFactoryAgainstModel(t *testing.T) { draw.Check(t, playResourceFactory) }
 
-func FuzzResourceFactory(f *testing.F) { draw.Fuzz(f, playResourceFactory) }
-
 func playResourceFactory(d *draw.T) {
 	steps := draw.Slice(d, 0, 20, func() modelStep { return anyModelStep(d) })
 	synctest.Test(d.T, func(t *testing.T) {
