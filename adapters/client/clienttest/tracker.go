@@ -173,18 +173,20 @@ func (t *tracker) Delete(gvr schema.GroupVersionResource, ns, name string, _ ...
 }
 
 // write calls a function that writes an object, and returns a refusal of the source, which is a panic, as an
-// error.
+// error about the resource.
 func (t *tracker) write(gvr schema.GroupVersionResource, name string, by func(*cachetest.Source) error) (err error) {
 	source, err := t.source(gvr)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		switch refusal := recover().(type) {
-		case nil:
-		case *apierrors.StatusError:
-			refusal.ErrStatus.Details.Kind = gvr.Resource
-			err = refusal
+		refusal := recover()
+		switch cause, _ := refusal.(error); {
+		case refusal == nil:
+		case apierrors.IsNotFound(cause):
+			err = apierrors.NewNotFound(gvr.GroupResource(), name)
+		case apierrors.IsAlreadyExists(cause):
+			err = apierrors.NewAlreadyExists(gvr.GroupResource(), name)
 		default:
 			panic(refusal)
 		}
@@ -205,7 +207,7 @@ func (t *tracker) Get(gvr schema.GroupVersionResource, ns, name string, _ ...met
 }
 
 // List returns the objects of a namespace, or all if ns is empty, ordered by key, at one version.
-func (t *tracker) List(gvr schema.GroupVersionResource, gvk schema.GroupVersionKind, ns string, _ ...metav1.ListOptions) (runtime.Object, error) {
+func (t *tracker) List(gvr schema.GroupVersionResource, _ schema.GroupVersionKind, ns string, _ ...metav1.ListOptions) (runtime.Object, error) {
 	source, err := t.source(gvr)
 	if err != nil {
 		return nil, err
@@ -218,7 +220,6 @@ func (t *tracker) List(gvr schema.GroupVersionResource, gvk schema.GroupVersionK
 				return nil, err
 			}
 			if obj := source.Get(name.Namespace, name.Name); obj != nil && (ns == "" || ns == name.Namespace) {
-				obj.GetObjectKind().SetGroupVersionKind(gvk)
 				list.Items = append(list.Items, runtime.RawExtension{Object: obj})
 			}
 		}

@@ -181,11 +181,15 @@ func TestInformersReceiveWrites(t *testing.T) {
 		require.NoError(t, c.Create(ctx, p))
 		require.Equal(t, "4", p.ResourceVersion)
 		require.NotEmpty(t, p.UID)
+		require.False(t, p.CreationTimestamp.IsZero())
 		p.Status.Phase = corev1.PodRunning
 		require.NoError(t, c.Status().Update(ctx, p))
 		require.Equal(t, "5", p.ResourceVersion)
 		require.NoError(t, c.Status().Update(ctx, p), "with the version of the write before")
 		require.Equal(t, "5", p.ResourceVersion, "nothing has changed")
+		p.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+		require.NoError(t, c.Update(ctx, p))
+		require.Equal(t, "5", p.ResourceVersion, "stored pods have no kind")
 		require.NoError(t, c.Delete(ctx, p))
 		require.NoError(t, pods.Settle(ctx))
 		synctest.Wait()
@@ -247,8 +251,29 @@ func update(ctx context.Context, c client.Client, change func(*corev1.Pod)) erro
 	}
 }
 
-// TestWatchAndOtherTypes: a watch begins after the write before it; types without a source are not installed.
-func TestWatchAndOtherTypes(t *testing.T) {
+// TestListsHaveOneVersion: a list beside a writer has no pod that is older than the version of another.
+func TestListsHaveOneVersion(t *testing.T) {
+	c, pods, _ := newClient(pod("a"), pod("b"))
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() {
+		for range 2000 { // b is never ahead of a
+			for _, name := range []string{"a", "b"} {
+				cachetest.PatchAs(pods, "ns", name, func(p *corev1.Pod) { p.Generation++ })
+			}
+		}
+	})
+	for generation := int64(0); generation < 2000; {
+		var listed corev1.PodList
+		require.NoError(t, c.List(t.Context(), &listed))
+		generation = listed.Items[1].Generation
+		require.LessOrEqual(t, generation, listed.Items[0].Generation)
+	}
+}
+
+// TestNamespacesAndOtherTypes: lists and watches are of their namespace, errors name the resource, and types
+// without a source are not installed.
+func TestNamespacesAndOtherTypes(t *testing.T) {
 	c, pods, _ := newClient(pod("a"))
 	w, err := c.Watch(t.Context(), &corev1.PodList{}, client.InNamespace("ns"))
 	require.NoError(t, err)
@@ -257,9 +282,24 @@ func TestWatchAndOtherTypes(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), pod("c")))
 	event := <-w.ResultChan()
 	require.Equal(t, "c", event.Object.(*corev1.Pod).Name)
+	var listed corev1.PodList
+	require.NoError(t, c.List(t.Context(), &listed, client.InNamespace("ns")))
+	require.Len(t, listed.Items, 2)
+	untyped := &unstructured.UnstructuredList{}
+	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	require.NoError(t, c.List(t.Context(), untyped))
+	require.Len(t, untyped.Items, 3)
 
+	require.ErrorContains(t, c.Delete(t.Context(), pod("none")), `pods "none" not found`)
+	require.ErrorContains(t, c.Create(t.Context(), pod("c")), `pods "c" already exists`)
 	require.True(t, meta.IsNoMatchError(c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c"}})))
 	require.True(t, meta.IsNoMatchError(c.List(t.Context(), &corev1.ConfigMapList{})))
+	mistyped := widget("w")
+	mistyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
+	c = fake.NewClientBuilder().WithObjectTracker(clienttest.NewTracker(scheme.Scheme, map[client.Object]*cachetest.Source{
+		&corev1.Pod{}: cachetest.Of(mistyped),
+	})).Build()
+	require.ErrorContains(t, c.Update(t.Context(), pod("w")), "the source has objects of type *unstructured.Unstructured")
 	require.Panics(t, func() {
 		clienttest.NewTracker(scheme.Scheme, map[client.Object]*cachetest.Source{&unstructured.Unstructured{}: pods})
 	})
