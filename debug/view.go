@@ -193,7 +193,7 @@ func (h *handler) row(i *inspect.Inspection) row {
 		Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
 	}
 	if n := len(i.Errors); n > 0 && s.Attempts > 0 {
-		r.Reason = beside.Reason(s.LastError)
+		r.Reason = s.LastErrorReason
 		r.Error = shortened(clean(h.ownWords(i.Errors[n-1].Text)), mostError)
 	}
 	for at := range i.Handlers {

@@ -73,7 +73,7 @@ func (s *Status) add(part *Status) {
 	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
 	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
 	if part.LastErrorAt.After(s.LastErrorAt) {
-		s.LastError, s.LastErrorAt = part.LastError, part.LastErrorAt
+		s.LastError, s.LastErrorReason, s.LastErrorAt = part.LastError, part.LastErrorReason, part.LastErrorAt
 	}
 	if part.LastOutageAt.After(s.LastOutageAt) {
 		s.LastOutage, s.LastOutageAt = part.LastOutage, part.LastOutageAt
@@ -88,7 +88,8 @@ func (s *Status) add(part *Status) {
 // kept.
 func (d *Decoding) add(part *Decoding) {
 	if !d.On {
-		d.On, d.Encoding, d.Why = part.On, part.Encoding, cmp.Or(d.Why, part.Why)
+		d.On, d.Encoding = part.On, part.Encoding
+		d.Why, d.Reason = cmp.Or(d.Why, part.Why), cmp.Or(d.Reason, part.Reason)
 	}
 	d.Transport = d.Transport || part.Transport
 	d.Direct, d.Reused = d.Direct+part.Direct, d.Reused+part.Reused

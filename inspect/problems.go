@@ -64,14 +64,14 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 func statusFrom(r *reflector.Status) Status {
 	s := Status{
 		At: time.Now(), Phase: string(r.Phase), PhaseSince: r.Since, Mode: string(r.Mode),
-		LastError: r.Err, LastErrorAt: r.ErrAt, Attempts: r.Failures,
+		LastError: r.Err, LastErrorReason: reflector.Reason(r.Err), LastErrorAt: r.ErrAt, Attempts: r.Failures,
 		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
 		LastEvent: r.HeardAt,
 		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left,
 	}
 	d := &r.Decoding
 	s.Decoding = Decoding{
-		On: d.On, Encoding: string(d.Encoding), Why: d.Why, Transport: r.Transport, Direct: d.Decoded, Reused: d.Reused, GivenUp: d.GivenUp,
+		On: d.On, Encoding: string(d.Encoding), Why: d.Why, Reason: d.Reason(), Transport: r.Transport, Direct: d.Decoded, Reused: d.Reused, GivenUp: d.GivenUp,
 		Verified: Verification{d.Verified, d.Differences},
 		Texts:    Table{Count: d.Texts.Count, Bytes: d.Texts.Bytes, Limit: d.Texts.Limit},
 		Shared:   Sharing{d.Shares, d.Unshared, Table(d.Parts), d.Checked, d.WrittenTo, d.Written},

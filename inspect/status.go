@@ -48,6 +48,10 @@ type Status struct {
 	// the end of a watch, do not count. It is the original error without the parts that hold an
 	// object or are larger than 4 KiB; errors.Is and errors.As find the rest.
 	LastError error
+	// LastErrorReason is the word of the log for LastError, or "": "unauthorized", "forbidden",
+	// "not-found", "refused" (the server does not know the version yet), "silent" (a watch-list),
+	// "panic", or a key of Inspection.WatchEnds.
+	LastErrorReason string
 	// LastErrorAt is when LastError occurred; zero if there was none.
 	LastErrorAt time.Time
 	// Attempts is the number of errors since a watch, or a watch-list up to its end mark, last
@@ -112,6 +116,12 @@ type Decoding struct {
 	// fault in a decoded object or in a list.
 	On            bool
 	Encoding, Why string
+	// Reason is a word for Why, and "" if Why is: "no-transport" (no transport of package direct
+	// has seen the request), "switched-off" (by the option Off or by KINFORMER_DIRECT), "log-level"
+	// (klog writes bodies), "suspended", "off-for-good", "gave-up" (most objects could not be
+	// decoded), "no-decoder" (for the type), "no-kind" (in objects of the type), "encoding",
+	// "lister-watcher" (it changes requests or watches) or "other".
+	Reason string
 	// Transport reports whether a transport of package direct has sent a request, which shows that
 	// the program wants direct decoding.
 	Transport bool

@@ -49,7 +49,8 @@ func TestStatusOf(t *testing.T) {
 		informer := informers.Of(server, kinformer.Options{})
 		status := func() inspect.Status {
 			s := informers.Status(t, informer)
-			s.Decoding.Why = "" // tested in kinformer/decoding_test.go
+			assert.Equal(t, s.Decoding.Why == "", s.Decoding.Reason == "")
+			s.Decoding.Why, s.Decoding.Reason = "", "" // tested in kinformer/decoding_test.go
 			return s
 		}
 		assert.Equal(t, inspect.Status{At: time.Now(), Phase: "new"}, status())
@@ -58,7 +59,7 @@ func TestStatusOf(t *testing.T) {
 		stop := informers.Run(t, informer)
 		failed := status()
 		assert.Equal(t, inspect.Status{
-			At: began, Phase: "backing off", PhaseSince: began, Mode: "list", LastError: failed.LastError, LastErrorAt: began,
+			At: began, Phase: "backing off", PhaseSince: began, Mode: "list", LastError: failed.LastError, LastErrorReason: "forbidden", LastErrorAt: began,
 			Attempts: 1, Lists: 1, Problems: []inspect.Problem{{Cause: "errors", Text: "1 error since the last success"}},
 		}, failed)
 		assert.True(t, apierrors.IsForbidden(failed.LastError))
@@ -69,7 +70,7 @@ func TestStatusOf(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Equal(t, inspect.Status{
 			At: time.Now(), Phase: inspect.PhaseWatching, PhaseSince: began.Add(2 * time.Second), Mode: "list", ResourceVersion: "5", Synced: true,
-			LastError: status().LastError, LastErrorAt: began.Add(time.Second), Objects: 1, Lists: 3, Watches: 1,
+			LastError: status().LastError, LastErrorReason: "internal-error", LastErrorAt: began.Add(time.Second), Objects: 1, Lists: 3, Watches: 1,
 			Reconnects: 1, LastOutageAt: began.Add(time.Second), LastOutage: time.Second, // the internal error
 		}, status())
 

@@ -228,6 +228,7 @@ func TestDecodesDirectly(t *testing.T) {
 			assert.Equal(t, plain.stored, got.stored)
 			assert.Equal(t, plain.asked, got.asked)
 			assert.Equal(t, "no transport of package direct has seen the request", plain.status.Decoding.Why)
+			assert.Equal(t, "no-transport", plain.status.Decoding.Reason)
 			d := got.status.Decoding
 			assert.True(t, d.On)
 			assert.True(t, strings.HasSuffix(media, d.Encoding) && d.Encoding != "", "%q", d.Encoding)

@@ -44,9 +44,6 @@ func Hanging(r *reflector.Status) string {
 	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, Shortly(r.HangsFor))
 }
 
-// Reason returns the word for the cause of an informer's error, as in the log.
-func Reason(err error) string { return reflector.Reason(err) }
-
 // Counted returns a number with a noun, in the plural if necessary.
 func Counted(n int64, noun string) string {
 	switch {

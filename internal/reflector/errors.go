@@ -208,8 +208,13 @@ func causeOf(err error) cause {
 	return causes[slices.IndexFunc(causes, func(c cause) bool { return c.is(err) })]
 }
 
-// Reason returns the word for the cause of a failure, as in the log.
-func Reason(err error) string { return causeOf(err).word }
+// Reason returns the word for the cause of a failure, as in the log, or "" for nil.
+func Reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return causeOf(err).word
+}
 
 // againAfter returns the reason for the relist, if there is one, after a watch that ended with err
 // or could not be opened.
