@@ -177,7 +177,7 @@ func TestReason(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		page = get(h, "").Body.String()
-		assert.Contains(t, page, `<td><span class="state ok">ok</span> </td>`)
+		assert.Contains(t, page, `<td><span class="state ok">ok</span></td>`)
 		assert.Contains(t, page, "<td>by the client</td>")
 		assert.NotContains(t, page, "orbidden")
 	})

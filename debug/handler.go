@@ -5,7 +5,6 @@ package debug
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -150,39 +149,40 @@ func (h *handler) table(query url.Values) answer {
 	first = min(max(first, 0), len(all))
 	last := min(first+mostRows, len(all))
 	view := &tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
-	var shown []*inspect.Inspection
+	var shown []inspect.Inspection
 	switch query.Get("sort") {
 	case "":
 		shown = inspected(all[first:last])
 	case "memory":
-		view.ByMemory = true
-		shown = byMemory(inspected(all))
-		shown = shown[min(first, len(shown)):min(last, len(shown))]
+		view.ByMemory, shown = true, byMemory(inspected(all), first, last)
 	default:
 		return problem(http.StatusBadRequest, "sort: use memory, or leave it out")
 	}
-	for _, one := range shown {
-		view.Informers = append(view.Informers, h.row(one))
+	for at := range shown {
+		view.Informers = append(view.Informers, h.row(&shown[at]))
 	}
 	h.rates.forget(all)
 	return answer{http.StatusOK, view, view.html, view.text}
 }
 
 // inspected describes informers, without those that have just ended.
-func inspected(informers []cache.Controller) (all []*inspect.Inspection) {
+func inspected(informers []cache.Controller) (all []inspect.Inspection) {
 	for _, informer := range informers {
 		if one, err := inspect.Of(informer); err == nil {
-			all = append(all, &one)
+			all = append(all, one)
 		}
 	}
 	return all
 }
 
-// byMemory sorts informers by their memory, the largest first. Those with equal memory stay in the
-// order of their start.
-func byMemory(all []*inspect.Inspection) []*inspect.Inspection {
-	slices.SortStableFunc(all, func(a, b *inspect.Inspection) int { return cmp.Compare(memoryOf(&b.Memory), memoryOf(&a.Memory)) })
-	return all
+// byMemory returns those from first to last in the order of their memory, the largest first. Those
+// with equal memory stay in the order of their start.
+func byMemory(all []inspect.Inspection, first, last int) (shown []inspect.Inspection) {
+	order := sorted(len(all), func(a, b int) bool { return memoryOf(&all[a].Memory) > memoryOf(&all[b].Memory) })
+	for _, at := range order[min(first, len(order)):min(last, len(order))] {
+		shown = append(shown, all[at])
+	}
+	return shown
 }
 
 // one returns the answer about one informer.

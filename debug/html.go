@@ -30,14 +30,33 @@ func (p *page) put(m markup, values ...any) {
 	for _, value := range values {
 		before, after, _ := strings.Cut(string(m), "{}")
 		p.out.WriteString(before)
-		_, _ = escaper.WriteString(&p.out, fmt.Sprint(value))
+		p.escape(fmt.Sprint(value))
 		m = markup(after)
 	}
 	p.out.WriteString(string(m))
 }
 
-// escaper escapes a text, or the value of a quoted attribute.
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;", "\x00", "\uFFFD")
+// escape writes a text, or the value of a quoted attribute.
+func (p *page) escape(text string) {
+	for _, c := range []byte(text) {
+		switch c {
+		case '&':
+			p.out.WriteString("&amp;")
+		case '<':
+			p.out.WriteString("&lt;")
+		case '>':
+			p.out.WriteString("&gt;")
+		case '"':
+			p.out.WriteString("&#34;")
+		case '\'':
+			p.out.WriteString("&#39;")
+		case 0:
+			p.out.WriteString("\uFFFD")
+		default:
+			p.out.WriteByte(c)
+		}
+	}
+}
 
 // link writes a link to a query of this handler, whatever its path.
 func (p *page) link(to url.Values, text string) {
@@ -57,40 +76,5 @@ func to(pairs ...string) url.Values {
 func (p *page) maybe(m markup, value string) {
 	if value != "" {
 		p.put(m, value)
-	}
-}
-
-// columns begins a table with names of columns. Those of numbers begin with a #.
-func (p *page) columns(names ...string) {
-	p.begins()
-	p.heads(names...)
-	p.rows()
-}
-
-// begins begins a table, heads writes names of columns, and rows begins the rows.
-func (p *page) begins() { p.put(`<div class="scroll"><table><thead><tr>`) }
-
-func (p *page) rows() { p.put("</tr></thead><tbody>\n") }
-
-func (p *page) heads(names ...string) {
-	for _, name := range names {
-		if number, ok := strings.CutPrefix(name, "#"); ok {
-			p.put(`<th class="n">{}</th>`, number)
-		} else {
-			p.put(`<th>{}</th>`, name)
-		}
-	}
-}
-
-// ends ends a table.
-func (p *page) ends() { p.put("</tbody></table></div>\n") }
-
-// cell writes a cell with a text.
-func (p *page) cell(text string) { p.put(`<td>{}</td>`, text) }
-
-// numbers writes cells with numbers.
-func (p *page) numbers(values ...any) {
-	for _, value := range values {
-		p.put(`<td class="n">{}</td>`, value)
 	}
 }

@@ -12,8 +12,8 @@ import (
 func (v *informerView) html(p *page) {
 	p.home()
 	v.summary(p)
-	v.errors(p)
-	v.outages(p)
+	v.errors().html(p)
+	v.outages().html(p)
 	if v.MaySeeObjects {
 		p.put("<p>")
 		p.link(to("id", fmt.Sprint(v.ID), "keys", ""), "Keys")
@@ -21,17 +21,27 @@ func (v *informerView) html(p *page) {
 	}
 	drawn := chartsOf(v.Samples)
 	drawn.html(p)
-	v.handlers(p)
-	v.indices(p)
-	v.requests(p)
+	v.handlers().html(p)
+	if v.HandlersOmitted > 0 {
+		p.put("<p>And {} that are less behind.</p>", v.HandlersOmitted)
+	}
+	if v.Disconnected > 0 {
+		p.put("<p>{} were removed because they were too slow.</p>", v.Disconnected)
+	}
+	v.indices().html(p)
+	if v.IndicesOmitted > 0 {
+		p.put("<p>And {} more.</p>", v.IndicesOmitted)
+	}
+	v.requests().html(p)
 	v.counts(p)
-	v.memory(p)
+	v.memory().html(p)
+	p.put("<p>By {} objects.</p>", v.MemoryParts.Sampled)
 }
 
 // summary writes the name, the state and the problems.
 func (v *informerView) summary(p *page) {
 	p.put("<h1>{} ", v.Name)
-	p.state(v.State)
+	p.put(`<span class="state {}">{}</span>`, v.State, v.State)
 	p.put("</h1>\n<p>{}", v.Type)
 	p.maybe(", {}", v.InformerName)
 	p.maybe(" at {}", v.Server)
@@ -50,100 +60,6 @@ func (v *informerView) summary(p *page) {
 		p.put("<li>{}</li>", problem)
 	}
 	p.put("</ul>\n")
-}
-
-func (v *informerView) errors(p *page) {
-	if len(v.Errors) == 0 {
-		return
-	}
-	p.put("<h2>Errors</h2>")
-	p.columns("Text", "#Times", "First", "Last")
-	for _, e := range v.Errors {
-		p.put(`<tr><td>{}</td><td class="n">{}</td><td>{}</td><td>{}</td></tr>`, e.Text, e.Count, e.First.Format(time.RFC3339), e.Last.Format(time.RFC3339))
-	}
-	p.ends()
-}
-
-func (v *informerView) outages(p *page) {
-	if len(v.Outages) == 0 {
-		return
-	}
-	p.put("<h2>Outages</h2><table><tbody>")
-	for _, o := range v.Outages {
-		lasts := "it lasts"
-		if o.Over {
-			lasts = ""
-		}
-		p.put(`<tr><td>{}</td><td class="n">{}</td><td>{}</td></tr>`, o.Began.Format(time.RFC3339), seconds(o.Length), lasts)
-	}
-	p.put("</tbody></table>\n")
-}
-
-func (v *informerView) handlers(p *page) {
-	if len(v.HandlerViews) > 0 {
-		p.put("<h2>Handlers</h2>")
-		p.columns("Name", "State", "#Pending", "#Oldest", "#Calling", "#Delivered", "#Merged", "#Busy", "#Longest",
-			"#≤100 µs", "#≤1 ms", "#≤10 ms", "#≤100 ms", "#≤1 s", "#≤10 s", "#more")
-		for at := range v.HandlerViews {
-			v.HandlerViews[at].html(p)
-		}
-		p.ends()
-	}
-	if v.HandlersOmitted > 0 {
-		p.put("<p>And {} that are less behind.</p>", v.HandlersOmitted)
-	}
-	if v.Disconnected > 0 {
-		p.put("<p>{} were removed because they were too slow.</p>", v.Disconnected)
-	}
-}
-
-// html writes the row of a handler.
-func (h *handlerView) html(p *page) {
-	p.put("<tr><td>{}", h.Name)
-	p.maybe("<br>Will never count as synced: {}", h.Unsynced)
-	p.put("</td><td>")
-	color := stateOK
-	if h.State == stateStuck {
-		color = stateStuck
-	}
-	p.colored(color, h.State)
-	p.put("</td>")
-	p.numbers(h.Pending, seconds(h.Oldest), seconds(h.Calling), h.Delivered, h.Coalesced, seconds(h.Busy), seconds(h.Longest))
-	for _, calls := range h.Histogram {
-		p.numbers(calls)
-	}
-	p.put("</tr>\n")
-}
-
-func (v *informerView) indices(p *page) {
-	if len(v.Indices) > 0 {
-		p.put("<h2>Indices</h2>")
-		p.columns("Name", "#Values", "#Members", "#Lacking", "#Failures", "#Memory ≈")
-		for _, ix := range v.Indices {
-			p.named(ix.Name, ix.Values, ix.Members, ix.Lacking, ix.Failures, size(ix.Bytes))
-		}
-		p.ends()
-	}
-	if v.IndicesOmitted > 0 {
-		p.put("<p>And {} more.</p>", v.IndicesOmitted)
-	}
-}
-
-// named writes a row of a name and numbers.
-func (p *page) named(name string, numbers ...any) {
-	p.put("<tr>")
-	p.cell(name)
-	p.numbers(numbers...)
-	p.put("</tr>\n")
-}
-
-func (v *informerView) requests(p *page) {
-	p.put("<h2>Requests</h2>")
-	p.columns("Kind", "#Ended", "#Failed", "#Mean", "#Longest", "#Last", "#Objects or events")
-	for _, r := range v.Requests {
-		p.named(r.Kind, r.Ended, r.Failed, seconds(r.Mean), seconds(r.Longest), seconds(r.Last), r.Objects)
-	}
-	p.ends()
 }
 
 // counts writes the numbers that are not in a table.
@@ -166,14 +82,6 @@ func (q *queueView) html(p *page) {
 		q.Pauses, seconds(q.Paused), q.TransformErrors, q.Untransformed, q.ProcessErrors)
 	p.maybe("; the last: {}", q.LastError)
 	p.put(".</p>\n")
-}
-
-func (v *informerView) memory(p *page) {
-	p.put("<h2>Memory, estimated</h2><table><tbody>")
-	for _, part := range partsOf(v.MemoryParts) {
-		p.named(part.Name, size(part.Bytes))
-	}
-	p.put("</tbody></table>\n<p>By {} objects.</p>", v.MemoryParts.Sampled)
 }
 
 // html writes the charts.

@@ -121,63 +121,21 @@ func (p *page) up(id uint64, name string) {
 	p.put("</p>")
 }
 
-// state writes a state in its color.
-func (p *page) state(state string) { p.colored(state, state) }
-
-// colored writes a text in the color of a state.
-func (p *page) colored(state, text string) { p.put(`<span class="state {}">{}</span>`, state, text) }
-
 // html writes the table.
 func (v *tableView) html(p *page) {
 	p.put("<h1>{}</h1>\n", v.Head())
-	p.begins()
-	p.heads("Name", "Server", "State", "Phase", "#Objects", "#Events/s", "#Handlers", "#Pending", "#Lag", "#Queue")
-	p.memoryHead(v.ByMemory)
-	p.heads("Decoding")
-	p.rows()
-	for at := range v.Informers {
-		v.Informers[at].html(p)
+	all := v.grid()
+	all.sorts = sorting{head: memoryHead, to: p.with("sort", "memory"), done: v.ByMemory}
+	all.sorts.to.Del("from")
+	if v.ByMemory {
+		all.sorts.to.Del("sort")
 	}
-	p.ends()
+	all.html(p)
 	if v.Omitted > 0 {
 		p.put("<p>")
 		p.link(p.with("from", fmt.Sprint(v.Next)), fmt.Sprintf("%d more", v.Omitted))
 		p.put("</p>")
 	}
-}
-
-// memoryHead writes the head of the column by which the table can be ordered.
-func (p *page) memoryHead(ordered bool) {
-	query := p.with("sort", "memory")
-	query.Del("from")
-	if ordered {
-		query.Del("sort")
-		p.put(`<th class="n" aria-sort="descending">`)
-	} else {
-		p.put(`<th class="n">`)
-	}
-	p.link(query, "Memory ≈")
-	p.put(`</th>`)
-}
-
-// html writes the row of an informer.
-func (r *row) html(p *page) {
-	p.put("<tr><td>")
-	p.link(to("id", fmt.Sprint(r.ID)), r.Name)
-	p.maybe(" ({})", r.InformerName)
-	p.put("</td>")
-	p.cell(r.Server)
-	p.put("<td>")
-	p.state(r.State)
-	if r.Error != "" {
-		p.put(` <span title="{}">{}</span></td>`, r.Error, r.why())
-	} else {
-		p.put(" {}</td>", r.why())
-	}
-	p.put("<td>{} for {}</td>", r.Phase, seconds(r.PhaseSeconds))
-	p.numbers(r.Objects, rateText(r.EventRate), r.Handlers, r.Pending, seconds(r.Lag), r.Queue, size(r.Memory))
-	p.cell(r.Decoding)
-	p.put("</tr>\n")
 }
 
 // html writes the keys.

@@ -9,20 +9,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
 // text writes the table for a terminal.
 func (v *tableView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s\n\n", v.Head())
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tSERVER\tSTATE\tPHASE\tOBJECTS\tEVENTS/S\tHANDLERS\tPENDING\tLAG\tQUEUE\tMEMORY\tDECODING")
-	for _, r := range v.Informers {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s for %s\t%d\t%.1f\t%d\t%d\t%s\t%d\t%s\t%s\n", r.ID, r.Name, r.Server, r.stateWords(), r.Phase, seconds(r.PhaseSeconds),
-			r.Objects, r.EventRate, r.Handlers, r.Pending, seconds(r.Lag), r.Queue, size(r.Memory), r.Decoding)
+	all := v.grid()
+	all.heads = append([]string{"ID"}, all.heads...)
+	for at, row := range all.rows {
+		all.rows[at] = append([]any{v.Informers[at].ID}, row...)
 	}
-	_ = w.Flush()
+	all.text(b)
 	if v.Omitted > 0 {
 		sorted := ""
 		if v.ByMemory {
@@ -32,71 +30,32 @@ func (v *tableView) text(b *bytes.Buffer) {
 	}
 }
 
-// stateWords returns the state, and the reason of a failure.
-func (r *row) stateWords() string {
-	if r.Reason == "" {
-		return r.State
-	}
-	return r.State + ", " + r.Reason
-}
-
 // text writes the informer for a terminal.
 func (v *informerView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s (%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
-		v.Name, v.Type, v.ID, v.stateWords(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
+		v.Name, v.Type, v.ID, v.badge(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
 	for _, reason := range v.Degraded {
 		fmt.Fprintf(b, "degraded: %s\n", reason)
 	}
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	section := func(head string) { _ = w.Flush(); fmt.Fprintf(b, "\n"); fmt.Fprintln(w, head) }
-	section("HANDLER\tSTATE\tPENDING\tOLDEST\tCALLING\tDELIVERED\tBUSY\tLONGEST")
-	for _, h := range v.HandlerViews {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\n", h.Name, h.State, h.Pending, seconds(h.Oldest), seconds(h.Calling), h.Delivered,
-			seconds(h.Busy), seconds(h.Longest))
-	}
+	v.handlers().text(b)
 	if v.HandlersOmitted > 0 {
-		fmt.Fprintf(w, "and %d that are less behind\n", v.HandlersOmitted)
+		fmt.Fprintf(b, "and %d that are less behind\n", v.HandlersOmitted)
 	}
-	section("INDEX\tVALUES\tMEMBERS\tLACKING\tBYTES")
-	for _, ix := range v.Indices {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", ix.Name, ix.Values, ix.Members, ix.Lacking, size(ix.Bytes))
+	for _, one := range []*grid{v.indices(), v.requests(), v.counted(), v.memory(), v.errors(), v.outages()} {
+		one.text(b)
 	}
-	section("REQUESTS\tENDED\tFAILED\tMEAN\tLONGEST\tLAST\tOBJECTS")
-	for _, r := range v.Requests {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t%s\t%d\n", r.Kind, r.Ended, r.Failed, seconds(r.Mean), seconds(r.Longest), seconds(r.Last), r.Objects)
-	}
-	section("COUNTS")
-	for _, row := range []struct {
-		name   string
-		counts map[string]int64
-	}{
-		{"relists", v.Relists}, {"watch ends", v.WatchEnds}, {"drops", v.Drops},
-		{"audits", v.Audits.Ended}, {"audits found", v.Audits.Found},
-	} {
-		fmt.Fprintf(w, "%s\t%s\n", row.name, counted(row.counts))
-	}
-	section("MEMORY, ESTIMATED\t" + size(v.Memory))
-	for _, part := range partsOf(v.MemoryParts) {
-		fmt.Fprintf(w, "%s\t%s\n", part.Name, size(part.Bytes))
-	}
-	section("ERROR\tTIMES\tLAST")
-	for _, e := range v.Errors {
-		fmt.Fprintf(w, "%s\t%d\t%s\n", e.Text, e.Count, e.Last.Format(time.RFC3339))
-	}
-	_ = w.Flush()
 }
 
-// part is the memory of one part of an informer.
-type part struct {
-	Name  string
-	Bytes int64
+// counted returns the counts by reason.
+func (v *informerView) counted() *grid {
+	g := &grid{title: "Counts"}
+	for at, counts := range [...]map[string]int64{v.Relists, v.WatchEnds, v.Drops, v.Audits.Ended, v.Audits.Found} {
+		g.row(countNames[at], counted(counts))
+	}
+	return g
 }
 
-func partsOf(m memoryView) []part {
-	return []part{
-		{"objects", m.Objects}, {"store", m.Store}, {"indices", m.Indices}, {"snapshots", m.Snapshots}, {"queue", m.Queue}, {"handlers", m.Handlers},
-	}
-}
+var countNames = [...]string{"relists", "watch ends", "drops", "audits", "audits found"}
 
 // counted formats counts in the order of their names.
 func counted(counts map[string]int64) string {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode"
@@ -208,15 +209,6 @@ func memoryOf(m *inspect.Memory) int64 {
 	return m.Objects + m.Store + m.Indices + m.Snapshots + m.Queue + m.Handlers
 }
 
-// why returns what follows the state: the reason of a failure and the first problem.
-func (r *row) why() string {
-	why := r.Reason
-	if len(r.Degraded) > 0 {
-		why = strings.TrimPrefix(why+": "+r.Degraded[0], ": ")
-	}
-	return why
-}
-
 // resourceOf returns resource.version.group, or "" if it is not known.
 func resourceOf(s *inspect.Status) string {
 	return strings.Trim(s.Resource.Resource+"."+s.Resource.Version+"."+s.Resource.Group, ".")
@@ -345,14 +337,9 @@ func (h *handler) ownWords(text string) string {
 // handlers returns the rows of the handlers, stuck and late ones first, and the number of omitted
 // ones.
 func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted int) {
-	order := make([]*inspect.Handler, len(all))
-	for at := range all {
-		order[at] = &all[at]
-	}
-	slices.SortStableFunc(order, func(a, b *inspect.Handler) int {
-		return cmp.Or(cmp.Compare(urgency(b), urgency(a)), cmp.Compare(b.Pending, a.Pending))
-	})
-	for _, s := range order[:min(len(order), mostHandlers)] {
+	order := sorted(len(all), func(a, b int) bool { return isMoreUrgent(&all[a], &all[b]) })
+	for _, at := range order[:min(len(order), mostHandlers)] {
+		s := &all[at]
 		view := handlerView{
 			Name: clean(s.Name), State: s.State, Calling: s.Calling.Seconds(), Pending: s.Pending, Oldest: s.Oldest.Seconds(),
 			Delivered: s.Delivered, Coalesced: s.Coalesced, Busy: s.Busy.Seconds(), Longest: s.Longest.Seconds(),
@@ -368,12 +355,23 @@ func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted 
 	return shown, len(all) - len(shown)
 }
 
-// urgency is higher for stuck handlers.
-func urgency(h *inspect.Handler) int {
-	if h.State == inspect.HandlerStuck {
-		return 1
+// sorted returns the numbers below n in an order. Of equal ones, the lower is first. A sort of the
+// described elements themselves would keep all methods of their types in the program.
+func sorted(n int, isLess func(a, b int) bool) []int {
+	order := make([]int, n)
+	for at := range order {
+		order[at] = at
 	}
-	return 0
+	sort.SliceStable(order, func(i, j int) bool { return isLess(order[i], order[j]) })
+	return order
+}
+
+// isMoreUrgent reports whether a is to be shown before b.
+func isMoreUrgent(a, b *inspect.Handler) bool {
+	if stuck := a.State == inspect.HandlerStuck; stuck != (b.State == inspect.HandlerStuck) {
+		return stuck
+	}
+	return a.Pending > b.Pending
 }
 
 func (h *handler) queue(q *inspect.Queue) queueView {

@@ -57,7 +57,7 @@ func TestOutage(t *testing.T) {
 	tt.until(`document.querySelector('h1').innerText.endsWith(' failing')`)
 	assert.Equal(t, "rgb(255, 216, 211)", value[string](tt, color+`.backgroundColor`))
 	tt.until(`document.body.innerText.includes('connection refused')`)
-	const outages = `(Array.from(document.querySelectorAll('h2')).find(h => h.innerText === 'Outages')?.nextElementSibling.rows ?? [])`
+	const outages = `(Array.from(document.querySelectorAll('h2')).find(h => h.innerText === 'Outages')?.nextElementSibling.querySelectorAll('tbody tr') ?? [])`
 	tt.until(outages + `[0]?.innerText.includes('it lasts')`)
 	end()
 	tt.until(`document.querySelector('h1').innerText.endsWith(' ok')`)
