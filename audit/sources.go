@@ -43,36 +43,49 @@ func (r *Report) auditSources(ctx context.Context, whole *door.Informer, o Optio
 		return err
 	}
 	began, sources := time.Now(), whole.Parts()
-	names := slices.Sorted(maps.Keys(sources))
-	reports, failures := make([]Report, len(names)), make([]error, len(names))
-	var running sync.WaitGroup
-	turns := make(chan struct{}, sourcesAtOnce)
-	for i, name := range names {
-		turns <- struct{}{}
-		running.Go(func() {
-			defer func() { <-turns }()
-			// Looked up again, because the source may have been replaced while it waited for its turn.
-			reports[i], failures[i] = once(ctx, door.Of(sources[name].Controller), o)
-		})
-	}
-	running.Wait()
+	audited := eachOf(ctx, sources, o)
 	var failed sourceErrors
 	now := whole.Parts()
 	r.parts.several, r.looks = true, 2
-	for i, name := range names {
-		if err := failures[i]; err != nil {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if err := audited[name].err; err != nil {
 			if is := now[name]; is == nil || is.Controller != sources[name].Controller { // it was removed
 				continue
 			}
 			failed = append(failed, fmt.Errorf("source %s: %w", name, err))
 		}
-		r.add(name, &reports[i])
+		r.add(name, &audited[name].report)
 	}
 	if r.parts.compared == 0 && r.parts.failed > 0 {
 		r.looks = 0
 	}
 	r.Took = time.Since(began)
 	return failed.reason(ctx, whole)
+}
+
+// result is the result of the audit of a source.
+type result struct {
+	report Report
+	err    error
+}
+
+// eachOf audits all sources, a few at a time.
+func eachOf(ctx context.Context, sources map[string]*door.Informer, o Options) map[string]*result {
+	audited := make(map[string]*result, len(sources))
+	turns := make(chan struct{}, sourcesAtOnce)
+	var running sync.WaitGroup
+	for name, source := range sources {
+		of := &result{}
+		audited[name] = of
+		turns <- struct{}{}
+		running.Go(func() {
+			defer func() { <-turns }()
+			// Looked up again, because the source may have been replaced while it waited for its turn.
+			of.report, of.err = once(ctx, door.Of(source.Controller), o)
+		})
+	}
+	running.Wait()
+	return audited
 }
 
 // add adds the report of a source.

@@ -6,6 +6,7 @@ package factory_test
 import (
 	"context"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/metrics"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
@@ -97,6 +99,42 @@ func TestNamesOfNamespaces(t *testing.T) {
 			assert.Equal(t, "pods.v1 at "+host.Host+": 1 object of 1 of 2 sources, by versions: as on the server", report.String())
 		})
 	}
+}
+
+// TestLabelsOfNamespaces: the labels of an informer's metrics have the resource and the server, as the
+// page has, and no namespace, and do not change with the number of namespaces.
+func TestLabelsOfNamespaces(t *testing.T) {
+	server := podServer(t)
+	host, err := url.Parse(server.Host)
+	require.NoError(t, err)
+	var namespaces factory.Namespaces
+	namespaces.Add("web")
+	informer, err := factory.For[*corev1.Pod](t.Context(), server, factory.WithNamespaces(&namespaces),
+		factory.WithInformerOptions(kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}}))
+	require.NoError(t, err)
+	reader := metrics.NewReader(metrics.Options{})
+	labels := func() (found []string) {
+		reader.Read(func(s metrics.Sample) {
+			if s.Metric.Name != "kinformer_sources" {
+				return
+			}
+			for _, l := range s.Series.Labels {
+				if l.Value != "" {
+					found = append(found, l.Name+"="+l.Value)
+				}
+			}
+		})
+		slices.Sort(found)
+		return found
+	}
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
+	require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+	want := []string{"ordinal=0", "resource=pods", "server=" + host.Host, "version=v1"}
+	assert.Equal(t, want, labels())
+	namespaces.Add("other")
+	assert.Equal(t, want, labels())
+	namespaces.Remove("web")
+	assert.Equal(t, want, labels())
 }
 
 // must returns the Set of an informer.

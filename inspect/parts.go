@@ -29,8 +29,9 @@ func statusOfAll(i *door.Informer) Status {
 			continue
 		}
 		if n == 0 || isLessFar(&part, &s) {
-			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, part.Mode
+			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, cmp.Or(part.Mode, s.Mode)
 		}
+		s.Mode = cmp.Or(s.Mode, part.Mode)
 		for _, problem := range part.Problems {
 			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
 			s.Problems = append(s.Problems, problem)

@@ -91,7 +91,7 @@ func (r *Reader) Read(yield func(Sample)) {
 // isUnnamed reports whether the informer has not sent its first request, which determines the
 // labels.
 func isUnnamed(i inspect.Inspection) bool {
-	return i.Status.Mode == "" && i.Sources == 0 && len(i.Status.Problems) == 0
+	return i.Status.Mode == "" && i.Status.Lists+i.Status.Watches == 0 && len(i.Status.Problems) == 0
 }
 
 // inOrder is the order in which informers get their ordinals. It is the same in each run of a
