@@ -30,10 +30,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
@@ -199,6 +203,34 @@ func TestReasons(t *testing.T) {
 			reasons = append(reasons, r.Reason)
 		}
 		assert.Equal(t, []string{"panic", "forbidden", "throttled", "connection", ""}, reasons)
+	})
+}
+
+// TestSources: an informer of several namespaces has the name of its resource, the number of its
+// sources, and the problems of each.
+func TestSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces factory.Namespaces
+		namespaces.Add("ns")
+		namespaces.Add("other")
+		pods := corev1.SchemeGroupVersion.WithResource("pods")
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{pods: "PodList"})
+		client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			return action.GetNamespace() == "other", nil, testkit.ErrForbidden
+		})
+		made := factory.Dynamic(client, 0, factory.WithNamespaces(&namespaces))
+		informer := made.ForResource(pods).Informer()
+		ctx, stop := context.WithCancel(t.Context())
+		made.StartWithContext(ctx)
+		defer func() { stop(); made.Shutdown() }()
+		synctest.Wait()
+		h := Handler(Options{})
+		page := get(h, "").Body.String()
+		assert.Contains(t, page, `">pods.v1</a>, 2 sources, 1 not synced</td>`)
+		assert.Contains(t, page, `>forbidden: source &#34;other&#34;: 1 error since the last success</span></td>`)
+		assert.Contains(t, get(h, idOf(t, informer)).Body.String(), "<li>source &#34;other&#34;: 1 error since the last success</li>")
+		row := decoded[tableView](t, get(h, "format=json")).Informers[0]
+		assert.Equal(t, []int{2, 1}, []int{row.Sources, row.Unsynced})
 	})
 }
 

@@ -42,8 +42,7 @@ func (v *informerView) html(p *page) {
 func (v *informerView) summary(p *page) {
 	p.put("<h1>{} ", v.Name)
 	p.put(`<span class="state {}">{}</span>`, v.State, v.State)
-	p.put("</h1>\n<p>{}", v.Type)
-	p.maybe(", {}", v.InformerName)
+	p.put("</h1>\n<p>{}{}", v.Type, v.more())
 	p.maybe(" at {}", v.Server)
 	p.put(", informer {}: {}", v.ID, v.Status)
 	p.maybe(", at version {}", v.ResourceVersion)

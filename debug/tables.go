@@ -6,6 +6,8 @@ package debug
 import (
 	"fmt"
 	"time"
+
+	"github.com/kinformer/cache/internal/beside"
 )
 
 // memoryHead is the head of the column by which the table of informers can be sorted.
@@ -16,14 +18,24 @@ func (v *tableView) grid() *grid {
 	g := &grid{heads: []string{"Name", "Server", "State", "Phase", "#Objects", "#Events/s", "#Handlers", "#Pending", "#Lag", "#Queue", memoryHead, "Decoding"}}
 	for at := range v.Informers {
 		r := &v.Informers[at]
-		name := anchor{to: to("id", fmt.Sprint(r.ID)), text: r.Name}
-		if r.InformerName != "" {
-			name.more = " (" + r.InformerName + ")"
-		}
-		g.row(name, r.Server, r.badge(), r.Phase+" for "+seconds(r.PhaseSeconds), r.Objects, rateText(r.EventRate),
+		g.row(anchor{to("id", fmt.Sprint(r.ID)), r.Name, r.more()}, r.Server, r.badge(), r.Phase+" for "+seconds(r.PhaseSeconds), r.Objects, rateText(r.EventRate),
 			r.Handlers, r.Pending, seconds(r.Lag), r.Queue, size(r.Memory), r.Decoding)
 	}
 	return g
+}
+
+// more returns what follows the name of an informer.
+func (r *row) more() (words string) {
+	if r.InformerName != "" {
+		words = " (" + r.InformerName + ")"
+	}
+	if r.Sources > 0 {
+		words += ", " + beside.Counted(int64(r.Sources), "source")
+	}
+	if r.Unsynced > 0 {
+		words += fmt.Sprintf(", %d not synced", r.Unsynced)
+	}
+	return words
 }
 
 // badge returns the state of an informer, the reason of a failure and the first problem.

@@ -32,8 +32,8 @@ func (v *tableView) text(b *bytes.Buffer) {
 
 // text writes the informer for a terminal.
 func (v *informerView) text(b *bytes.Buffer) {
-	fmt.Fprintf(b, "%s (%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
-		v.Name, v.Type, v.ID, v.badge(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
+	fmt.Fprintf(b, "%s (%s%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
+		v.Name, v.Type, v.more(), v.ID, v.badge(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
 	for _, reason := range v.Degraded {
 		fmt.Fprintf(b, "degraded: %s\n", reason)
 	}

@@ -55,6 +55,8 @@ type row struct {
 	Resource     string   `json:"resource,omitempty"` // resource.version.group
 	Namespace    string   `json:"namespace,omitempty"`
 	Server       string   `json:"server,omitempty"`
+	Sources      int      `json:"sources,omitempty"` // of an informer that has several
+	Unsynced     int      `json:"unsyncedSources,omitempty"`
 	State        string   `json:"state"`
 	Phase        string   `json:"phase"`
 	PhaseSeconds float64  `json:"phaseSeconds"`
@@ -191,7 +193,7 @@ func (h *handler) row(i *inspect.Inspection) row {
 		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
-		Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
+		Sources: i.Sources, Unsynced: i.UnsyncedSources, Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
 	}
 	if n := len(i.Errors); n > 0 && s.Attempts > 0 {
 		r.Reason = s.LastErrorReason
@@ -255,7 +257,7 @@ func decodingOf(i *inspect.Inspection) string {
 	switch {
 	case s.Decoding.On:
 		words = "direct, " + s.Decoding.Encoding
-	case !s.Synced && s.ResourceVersion == "" && i.Events == 0:
+	case !s.Synced && s.ResourceVersion == "" && s.Objects == 0 && i.Events == 0:
 		words = "nothing received yet"
 	case s.Decoding.Transport && s.Decoding.Why != "":
 		words += ": " + clean(s.Decoding.Why)
@@ -269,20 +271,29 @@ func decodingOf(i *inspect.Inspection) string {
 	return words
 }
 
-// degraded returns the texts of the first problems, and the number of further ones. Without
-// Options.Objects it omits everything after a colon, which may be about an object.
+// degraded returns the texts of the first problems, and the number of further ones.
 func (h *handler) degraded(problems []inspect.Problem, most int) (shown []string) {
 	for _, problem := range problems[:min(len(problems), most)] {
-		reason := problem.Text
-		if !h.options.Objects {
-			reason, _, _ = strings.Cut(reason, ": ")
-		}
-		shown = append(shown, clean(reason))
+		shown = append(shown, clean(h.problem(problem.Text)))
 	}
 	if omitted := len(problems) - len(shown); omitted > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", omitted))
 	}
 	return shown
+}
+
+// problem returns the text of a problem. Without Options.Objects it omits everything after a colon,
+// which may be about an object, except for the colon after the name of a source.
+func (h *handler) problem(text string) string {
+	if h.options.Objects {
+		return text
+	}
+	first, rest, _ := strings.Cut(text, ": ")
+	if strings.HasPrefix(first, `source "`) {
+		second, _, _ := strings.Cut(rest, ": ")
+		first += ": " + second
+	}
+	return first
 }
 
 // view returns the content of an informer's page.

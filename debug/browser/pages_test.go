@@ -127,6 +127,24 @@ func TestRefresh(t *testing.T) {
 	assert.Empty(t, tt.texts("#live"))
 }
 
+// TestSort: a click on the head of the memory's column puts the largest informer first, also after
+// refreshes, and another click takes that back.
+func TestSort(t *testing.T) {
+	tt := open(t)
+	address := serve(t, debug.Options{})
+	synced(t, follow(t, source(), "small", kinformer.Options{}))
+	synced(t, follow(t, source("a", "b", "c"), "large", kinformer.Options{}))
+	tt.visit(address)
+	assert.Equal(t, []string{"small", "large"}, tt.texts("tbody a"))
+	value[bool](tt, `document.querySelector('th a').click(), true`)
+	tt.until(`document.querySelector('tbody a')?.innerText === 'large'`)
+	tt.refreshes(2)
+	assert.Equal(t, []string{"large", "small"}, tt.texts("tbody a"))
+	value[bool](tt, `document.querySelector('th a').click(), true`)
+	tt.until(`document.querySelector('tbody a')?.innerText === 'small'`)
+	tt.assertClean(address)
+}
+
 // TestNoAnswer: a page says that its content is old, and that the informer has stopped.
 func TestNoAnswer(t *testing.T) {
 	tt := open(t)
