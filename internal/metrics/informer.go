@@ -14,7 +14,7 @@ type informer struct {
 	identity identity
 	ordinal  int
 	labels   *Series
-	derived  map[[3]string]*Series // by first label and values
+	derived  map[derivation]*Series
 
 	handlers groups[handlerGroup]
 	indices  groups[indexGroup]
@@ -22,15 +22,22 @@ type informer struct {
 
 func newInformer(o Options, id identity, ordinal int) *informer {
 	return &informer{
-		identity: id, ordinal: ordinal, labels: id.series(ordinal), derived: map[[3]string]*Series{},
+		identity: id, ordinal: ordinal, labels: id.series(ordinal), derived: map[derivation]*Series{},
 		handlers: groups[handlerGroup]{most: o.MaxHandlers}, indices: groups[indexGroup]{most: o.MaxIndices},
 	}
 }
 
-// series returns the informer's labels with one or two of m's.
+// derivation identifies labels in addition to those of the informer.
+type derivation struct {
+	first  string // the name of the first label, which implies those of as many others
+	n      int
+	values [4]string
+}
+
+// series returns the informer's labels with those of m.
 func (inf *informer) series(m *Metric, values ...string) *Series {
-	key := [3]string{m.Labels[0]}
-	copy(key[1:], values)
+	key := derivation{first: m.Labels[0], n: len(values)}
+	copy(key.values[:], values)
 	s := inf.derived[key]
 	if s == nil {
 		var pairs []string
@@ -121,11 +128,11 @@ func (v visit) health(i *inspect.Inspection, inf *informer) {
 	if !i.Status.LastEvent.IsZero() {
 		v.put(eventAge, inf.labels, age(i, i.Status.LastEvent))
 	}
-	failed := 0.0
+	failed, why := 0.0, ""
 	if !i.FailingSince.IsZero() {
-		failed = max(0, time.Since(i.FailingSince).Seconds())
+		failed, why = max(0, time.Since(i.FailingSince).Seconds()), i.Status.LastErrorReason
 	}
-	v.put(failing, inf.labels, failed)
+	v.put(failing, inf.series(failing, why), failed)
 	v.put(outage, inf.labels, lasting(i.Outages).Seconds())
 	v.put(blind, inf.labels, i.Status.LastOutage.Seconds())
 	v.put(reconnect, inf.labels, float64(i.Status.Reconnects))
@@ -199,12 +206,31 @@ func (v visit) received(i *inspect.Inspection, inf *informer) {
 	v.put(decoded, inf.series(decoded, "direct"), float64(d.Direct))
 	v.put(decoded, inf.series(decoded, "reused"), float64(d.Reused))
 	v.put(decoded, inf.series(decoded, "client"), float64(left))
-	v.put(decodeOff, inf.series(decodeOff, "direct"), one(d.Transport && !d.On && d.Why != ""))
-	v.put(decodeOff, inf.series(decodeOff, "shared"), one(d.Shared.Why != ""))
+	v.decodes(i, inf)
 	v.put(verified, inf.labels, float64(d.Verified.Objects))
 	v.put(differences, inf.labels, float64(d.Verified.Differences))
 	v.put(partsChecked, inf.labels, float64(d.Shared.Checked))
 	v.put(partsWritten, inf.labels, float64(d.Shared.Mutations))
+}
+
+// decodes yields who decodes, if anything was received.
+func (v visit) decodes(i *inspect.Inspection, inf *informer) {
+	d, way, reason, sharing := &i.Status.Decoding, "client", "", ""
+	switch {
+	case d.On:
+		way = "direct"
+	case d.Reason == "" || !i.Status.Synced && i.Status.ResourceVersion == "" && i.Events == 0:
+		return
+	default:
+		reason = d.Reason
+	}
+	switch {
+	case d.Shared.Why != "":
+		sharing = "off"
+	case d.Shared.On && d.On:
+		sharing = "on"
+	}
+	v.put(decodes, inf.series(decodes, way, d.Encoding, reason, sharing), 1)
 }
 
 // contents yields the queue and the memory.

@@ -165,15 +165,16 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// TestDecodeOff: if sharing was requested and is off, the log says so once, and so does a metric.
-func TestDecodeOff(t *testing.T) {
+// TestSharingOff: if sharing was requested and is off, the log says so once, and so does a metric.
+func TestSharingOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := testkit.CaptureLog(t)
 		for want, transform := range []cache.TransformFunc{trim.ManagedFields, func(obj any) (any, error) { return obj, nil }} {
 			informer := informerOf(nil, kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
 			require.NoError(t, informer.SetTransform(transform))
 			stop := run(t, informer)
-			assert.Equal(t, float64(want), values(t, NewReader(Options{}))["decode_off 0 shared"])
+			sharing := []string{"", "off"}[want]
+			assert.Equal(t, 1.0, values(t, NewReader(Options{}))["decode_info  0 no-transport "+sharing+" client"])
 			assert.Equal(t, want, logged.Count("do not share equal parts"))
 			stop()
 		}
