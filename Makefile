@@ -58,10 +58,10 @@ demo: $(if $(REAL),apiserver) ## client-go's informers beside ours on a simulate
 test: ## what every change has to pass; a red suite does not keep the others from running, and a summary comes at the end
 	@tools/suites $(GATE) $(if $(THEN),+ $(THEN))
 
-nightly: ## everything: all tests with -race, load and bounds, the tests of others, random input, bench's floors, all beside load
+nightly: ## everything: all tests with -race, load and bounds, the tests of others, random input, bench's floors, all beside load: two hours
 	@KINFORMER_NIGHT=1 RACE=-race tools/suites $(NIGHT)
 
-flaky: apiserver ## all suites of ours N times beside BUSY busy loops
+flaky: apiserver ## all suites of ours N times beside BUSY busy loops: half an hour each; logs are in bin/flaky
 	@trap 'kill $$(jobs -p)' EXIT; for i in $$(seq $(BUSY)); do while :; do :; done & done; rc=0; \
 	for i in $$(seq $(N)); do TESTFLAGS=-count=1 BEGAN= LOGS=bin/flaky/$$i tools/suites $(OURS) || rc=1; done; exit $$rc
 
@@ -128,7 +128,7 @@ e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all 
 	cd test/e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
 	cd test/conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 
-outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask
+outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask; 7 minutes a round of 12s, 15 of 60s (OUTAGE_FLAGS=-kill)
 	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -count=1 -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
 
 embedded: ## what informers take, without -race
@@ -190,12 +190,12 @@ charts: ## take the figures of README.md over from docs/benchmarks, and draw the
 	@$(GO) test -count=1 -run '^TestFiguresInReadme$$' ./internal/rules -figures.update
 	@cd test/bench && $(GO) run ./chart $(CURDIR)
 
-soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one)
+soak: apiserver ## faults around informers for DURATION (SEED=n replays a plan, SOAK_FLAGS=-library=client-go for that one, -tapped=100 if all decode directly)
 	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(GO) test -vet=off -count=1 -timeout 0 -v -run '^TestNothingLostNothingInvented$$' ./soak \
 		-duration $(DURATION) -seed $(or $(SEED),$(shell date +%s)) -names 300 -pause 4ms $(SOAK_FLAGS)
 
 # A target may fail without an input when its time is over, until Go 1.27 (golang/go#75804): it runs again.
-fuzz: ## every fuzz target for TIME (the first build of each module takes minutes)
+fuzz: ## every fuzz target for TIME, 1m if nobody says (the first build of each module takes minutes)
 	@for dir in $(FUZZED); do (cd $$dir && for target in $$($(GO) test -list '^Fuzz' . | grep '^Fuzz'); do \
 		echo "fuzz $$dir $$target"; \
 		before=$$(ls testdata/fuzz/$$target 2>/dev/null); \
@@ -218,10 +218,10 @@ BY_SCHEDULES = (cd tools && $(GO) run ./interleave -C .. -o $(POINTS) $(SCHEDULE
 schedules: ## the lock-free parts and the delivery by all schedules with one preemption, or two: about a minute of processor time
 	@$(call BY_SCHEDULES)
 
-interleave: ## the same with one preemption more; ends with a table of configurations
+interleave: ## the same with one preemption more; ends with a table of configurations; an hour
 	@$(call BY_SCHEDULES,-schedules.all)
 
-mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong
+mutants: ## show that schedules or tests of these parts notice each line of their protocols that is wrong: an hour (MUTANTS=internal/table for one)
 	@GO=$(GO) tools/mutants/run '$(MUTANTS)'
 
 api: ## the exported names beside those of version BASELINE: in a patch none may be gone or have changed
@@ -239,7 +239,7 @@ ported: ## the tree of MINOR=v0.36, made by tools/port, in bin/_port
 	@rm -rf $(PORT) && cd tools && $(GO) run ./port -minor $(MINOR) -o $(PORT)
 	@cd $(PORT) && git init --quiet && git add --all
 
-port: ported ## its tests, those of its client-go and controller-runtime included
+port: ported ## its tests, those of its client-go and controller-runtime included: half an hour
 	@cd $(PORT) && unset KINFORMER_NIGHT RACE BEGAN && LOGS=bin/test tools/suites $(PORTED)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
