@@ -196,8 +196,8 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 	})
 }
 
-// TestRemovedHandlerSaysNothing: a removed handler is not logged, even if it lagged.
-func TestRemovedHandlerSaysNothing(t *testing.T) {
+// TestRemovedHandlerIsNotLogged: a removed handler is not logged, even if it lagged.
+func TestRemovedHandlerIsNotLogged(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
 		handle, lines := addLoud(e, handler, kinformer.Delivery{})
@@ -460,9 +460,9 @@ func TestStopNamesOnDisconnect(t *testing.T) {
 	})
 }
 
-// TestStopNamesWhatRunCalls: Run logs which of the user's functions it waits for: the handler of
+// TestStopNamesTheRunningFunction: Run logs which of the user's functions it waits for: the handler of
 // NewInformer*, a process function, a transform.
-func TestStopNamesWhatRunCalls(t *testing.T) {
+func TestStopNamesTheRunningFunction(t *testing.T) {
 	for name, tc := range map[string]struct {
 		controller func(source cache.ListerWatcher, release chan struct{}) cache.Controller
 		says       string

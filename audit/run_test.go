@@ -489,10 +489,10 @@ func disturbed(t *testing.T, d disturbance, moment int) (r *rig, report audit.Re
 	return r, report, err, ctx.Err() != nil
 }
 
-// TestDisturbed: whatever happens to an informer at any moment of an audit, the audit reports only
+// TestDisturbedAudits: whatever happens to an informer at any moment of an audit, the audit reports only
 // differences of its two snapshots, requests no unnecessary relist, and does not change the
 // informer.
-func TestDisturbed(t *testing.T) {
+func TestDisturbedAudits(t *testing.T) {
 	for _, d := range disturbances(t) {
 		for _, moment := range []int{firstBegins, firstGoesOn, between, secondBegins, secondGoesOn} {
 			t.Run(fmt.Sprint(d.name, " ", moment), func(t *testing.T) {

@@ -933,11 +933,11 @@ func (f follower) follow(t *testing.T, all []session, options kinformer.Options,
 	return a
 }
 
-// TestReuseIsUnheard: for any history of the server, handlers of any kind are called for the same
+// TestReuseDoesNotChangeNotifications: for any history of the server, handlers of any kind are called for the same
 // changes, and the store has the same objects, with and without ShareParts, while a goroutine reads all
 // objects. Without ShareParts, and with a transform function, even one that promises to copy, all
 // objects of a relist are new.
-func TestReuseIsUnheard(t *testing.T) {
+func TestReuseDoesNotChangeNotifications(t *testing.T) {
 	reused := map[string]int64{}
 	draw.Check(t, func(t *draw.T) {
 		f := draw.Of(t, followers...)

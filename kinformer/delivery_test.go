@@ -167,7 +167,7 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 	})
 }
 
-func TestCoalesceTellsTheLastState(t *testing.T) {
+func TestCoalesceDeliversTheLastState(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
 		handle := e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
@@ -536,9 +536,9 @@ func generatedPods(source cache.ListerWatcher) coreinformers.PodInformer {
 	return factory.Core().V1().Pods()
 }
 
-// TestEverythingIsKnownOfWhatFactoriesHandOut: the functions of this module accept informers of
+// TestInformersOfFactoriesAreSupported: the functions of this module accept informers of
 // factories without a type assertion by the user.
-func TestEverythingIsKnownOfWhatFactoriesHandOut(t *testing.T) {
+func TestInformersOfFactoriesAreSupported(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		pods := generatedPods(e.Source)
 		go pods.Informer().RunWithContext(e.Context())
@@ -590,9 +590,9 @@ type wrapsItself struct{ cache.SharedIndexInformer }
 
 func (w wrapsItself) GetController() cache.Controller { return w }
 
-// TestWhatIsNotOursIsNotSupported: neither foreign informers nor wrappers of stores, which may have
+// TestForeignInformersAreRefused: neither foreign informers nor wrappers of stores, which may have
 // other content than the wrapped store, are supported.
-func TestWhatIsNotOursIsNotSupported(t *testing.T) {
+func TestForeignInformersAreRefused(t *testing.T) {
 	foreign := clientgo.NewSharedIndexInformer(testkit.NewPods(), &corev1.Pod{}, 0, nil)
 	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](foreign)
 	for _, informer := range []inspect.Syncer{foreign, typed, wrapsItself{foreign}} {
