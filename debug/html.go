@@ -11,7 +11,7 @@ import (
 )
 
 // markup is HTML that is written as it is. It consists of constants of this package: a string does
-// not become markup without a conversion, and no file has one.
+// not become markup without a conversion, and no other file has one (TestMarkup).
 type markup string
 
 // page writes a page for browsers. Its methods escape everything but markup.
@@ -20,7 +20,7 @@ type markup string
 // program that links one of them keeps every exported method of all its types, which are many
 // megabytes with the clients of Kubernetes.
 type page struct {
-	out bytes.Buffer // used in this file only
+	out bytes.Buffer // written in this file only
 	links
 }
 
