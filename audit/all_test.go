@@ -101,7 +101,7 @@ func TestRunAll(t *testing.T) {
 // beside it are audited.
 func TestRunAllSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
+		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 		running(t, cache.New(&cache.Config{
 			Queue: queue, ListerWatcher: pods("x"), ObjectType: &corev1.Pod{}, ObjectDescription: "theirs",
 			Process: func(any, bool) error { return nil },

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,10 +86,12 @@ func TestNamesOfNamespaces(t *testing.T) {
 			assert.Equal(t, "SharedIndexInformer pods.v1", informer.HasSyncedChecker().Name())
 
 			namespaces.Add("other")
-			short, cancel := context.WithTimeout(ctx, time.Millisecond)
-			defer cancel()
-			require.ErrorContains(t, kinformer.WaitForSync(short, must(sources.Of(informer)).Source("other")),
-				"Source pods.v1 of source other at "+host.Host+" has not synced: ")
+			require.Eventually(t, func() bool { // the server is in the name once it has been asked
+				short, cancel := context.WithTimeout(ctx, time.Millisecond)
+				defer cancel()
+				err := kinformer.WaitForSync(short, must(sources.Of(informer)).Source("other"))
+				return strings.Contains(err.Error(), "Source pods.v1 of source other at "+host.Host+" has not synced: ")
+			}, testkit.Patience, time.Millisecond)
 			of()
 			for _, line := range testkit.About(`"state"="started"`, lines.Take())[1:] {
 				assert.Contains(t, line, ` source other"`)
