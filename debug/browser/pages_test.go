@@ -23,8 +23,10 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
@@ -238,14 +240,14 @@ func TestPictures(t *testing.T) {
 		folder, points = t.TempDir(), 2
 	}
 	tt := open(t)
-	tt.size(1280, 350)
+	tt.size(1280, 400)
 	address := serve(t, debug.Options{})
 	pods := aProgram(t)
 	tt.untilTrue("all states, and a rate", func() bool {
 		tt.visit(address)
 		shown := tt.texts(".state")
 		slices.Sort(shown)
-		return slices.Equal(shown, []string{"degraded", "failing", "ok", "ok", "stuck"}) && tt.texts("td:nth-child(5)")[0] != "0.0"
+		return slices.Equal(shown, []string{"degraded", "failing", "ok", "ok", "stuck"}) && tt.texts("td:nth-child(6)")[0] != "0.0"
 	})
 	tt.picture(filepath.Join(folder, "informers.png"))
 	tt.size(1280, 640)
@@ -284,9 +286,9 @@ func aProgram(t *testing.T) (pods cache.SharedIndexInformer) {
 	follow(t, source("a", "b"), "services.v1", kinformer.Options{}, handler{"dns-writer", func(any) { <-release }})
 	unindexed := kinformer.Options{Indexers: cache.Indexers{"by-host": func(any) ([]string, error) { return nil, errors.New("no host") }}}
 	synced(t, follow(t, source("a"), "ingresses.v1.networking.k8s.io", unindexed))
-	down := source("a")
-	synced(t, follow(t, down, "widgets.v1.example.com", kinformer.Options{}))
-	down.Outage(cachetest.ConnectionRefused())
+	denied := source("a")
+	denied.Outage(apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "", errors.New("no role allows it")))
+	follow(t, denied, "widgets.v1.example.com", kinformer.Options{})
 	stop := testkit.InBackground(t, func(ctx context.Context) { keepWriting(ctx, server) })
 	t.Cleanup(func() { stop(); close(release) })
 	return pods
