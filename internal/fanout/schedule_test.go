@@ -17,7 +17,6 @@ import (
 	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/eventlog"
