@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"os"
 	"os/signal"
@@ -102,6 +103,7 @@ func (s *simulated) stop() error { return s.process.Stop() }
 // serveSimulated is the main function of the simulated server's process.
 func serveSimulated(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
 	ignoreInterrupts()
+	log.SetOutput(io.Discard) // package http's: cut closes connections in the middle of a handshake
 	return serve.Serve(ctx, config, in, out)
 }
 
