@@ -4,10 +4,10 @@
 package controllerruntime
 
 import (
-	"../../.."
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
