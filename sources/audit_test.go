@@ -154,6 +154,7 @@ func TestAuditsOfManySources(t *testing.T) {
 			l.listed = func() { lists <- struct{}{}; <-release }
 		}
 		done := later(func() error { _, err := audit.Once(r.Context(), r.informer, audit.Options{}); return err })
+		time.Sleep(time.Second) // audits that want a snapshot at the same moment try again
 		synctest.Wait()
 		assert.Len(r, lists, 8)
 		close(release)
