@@ -90,9 +90,9 @@ func newModule(t *testing.T, ctx context.Context, dir, other string) string {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 	}
-	home := strings.TrimSpace(goCommand(t, ctx, ".", "list", "-m", "-f", "{{.Dir}}"))
+	home := strings.TrimSpace(goCommand(t, ctx, ".", "list", "-m", "-f", "{{.Dir}}", "github.com/kinformer/cache"))
 	goCommand(t, ctx, dir, "mod", "edit", "-module="+copyModule, "-require="+other,
-		"-require=github.com/kinformer/cache@v0.0.0", "-replace=github.com/kinformer/cache="+filepath.Dir(home))
+		"-require=github.com/kinformer/cache@v0.0.0", "-replace=github.com/kinformer/cache="+home)
 	return downloaded.Dir
 }
 

@@ -198,7 +198,7 @@ type workspace struct {
 }
 
 func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
-	listed, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}", ours+"/conformance", ours, clientGo)
+	listed, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}", ours+"/test/conformance", ours, clientGo)
 	if err != nil {
 		return nil, err
 	}
