@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // history is the log of all states of a table with one writer. Readers note their answers, and the
@@ -499,7 +501,7 @@ func TestAnswersAtThresholds(t *testing.T) {
 			for i := range all {
 				all[i] = &historian{history: h, rng: rand.New(rand.NewPCG(2, uint64(i))), over: &over}
 				wg.Go(func() {
-					for range fewer(2000) {
+					for range reads() {
 						all[i].read()
 					}
 					running.Add(-1)
@@ -557,13 +559,12 @@ func jostle(t *testing.T) {
 	})
 }
 
-// fewer returns n, or a tenth of it with the race detector, with which each step takes ten times as
-// long.
-func fewer(n int) int {
+// reads is how often a reader reads. With invariants each write takes ten times as long.
+func reads() int {
 	if invariants {
-		return n / 10
+		return 200
 	}
-	return n
+	return testkit.Runs(500, 2000)
 }
 
 // half is an object with a value.

@@ -69,9 +69,17 @@ func About(what string, texts []string) (found []string) {
 // KINFORMER_NIGHT is set, as make nightly does.
 func AtNight(t testing.TB) {
 	t.Helper()
-	if os.Getenv("KINFORMER_NIGHT") == "" {
+	if Runs(0, 1) == 0 {
 		t.Skip("for the night: set KINFORMER_NIGHT=1")
 	}
+}
+
+// Runs returns how often a test does something: by day, or at night, when KINFORMER_NIGHT is set.
+func Runs(day, night int) int {
+	if os.Getenv("KINFORMER_NIGHT") == "" {
+		return day
+	}
+	return night
 }
 
 // AsClientGoAdaptsIt returns the untyped handler that AddTypedEventHandler passes to an informer.

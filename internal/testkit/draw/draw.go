@@ -39,8 +39,11 @@ type T struct {
 }
 
 // Check calls property with 100 random inputs, each in a subtest, until one fails.
-func Check(t *testing.T, property func(*T)) {
-	for range 100 {
+func Check(t *testing.T, property func(*T)) { Times(t, 100, property) }
+
+// Times is Check with n inputs.
+func Times(t *testing.T, n int, property func(*T)) {
+	for range n {
 		seed := newSeed()
 		if !t.Run("KINFORMER_SEED="+seed, func(t *testing.T) { property(&T{t, random(seed)}) }) || chosen != "" {
 			return
