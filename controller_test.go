@@ -460,7 +460,7 @@ func TestIndexFailuresShow(t *testing.T) {
 			var want []string
 			for _, name := range []string{"f", "p"} {
 				if n > 0 {
-					want = append(want, fmt.Sprintf("%d objects are missing from index %q: its function failed for them", n, name))
+					want = append(want, fmt.Sprintf("index %q lacks the objects for which its function failed: %d", name, n))
 				}
 			}
 			require.Equal(t, want, informers.Texts(status))

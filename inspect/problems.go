@@ -42,7 +42,7 @@ func problemsOfContents(i *door.Informer) (problems []Problem) {
 		lacking := i.Table.Lacking()
 		for _, name := range slices.Sorted(maps.Keys(lacking)) {
 			problems = append(problems, Problem{"index", fmt.Sprintf(
-				"%d objects are missing from index %q: its function failed for them", lacking[name], name)})
+				"index %q lacks the objects for which its function failed: %d", name, lacking[name])})
 		}
 	}
 	if audits, ok := i.Observed.Audits.Load().(interface{ Differing() (int, bool) }); ok {
