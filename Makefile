@@ -40,7 +40,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesRestarts)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) e2e-smoke $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported test nightly interleave conformance foreign bench bench-cluster bench-cluster-all kubernetes charts screenshots clean
+.PHONY: $(GATE) e2e-smoke $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported next test nightly interleave conformance foreign bench bench-cluster bench-cluster-all kubernetes charts screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -241,6 +241,9 @@ ported: ## the tree of MINOR=v0.36, made by tools/port, in bin/_port
 
 port: ported ## its tests, those of its client-go and controller-runtime included: half an hour
 	@cd $(PORT) && unset KINFORMER_NIGHT RACE BEGAN && LOGS=bin/test tools/suites $(PORTED)
+
+next: ## port to the newest pre-release of client-go, and print a page: what does not compile, which tests fail (K8S=v0.38.0-beta.0 for that one)
+	@tools/next $(K8S)
 
 vulncheck: ## known vulnerabilities in what every module calls; asks the database at GOVULNDB over the network
 	@for m in $(MODULES); do echo "govulncheck $$m"; $(GOVULNCHECK) -C $$m ./...; rc=$$?; \

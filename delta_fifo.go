@@ -147,11 +147,10 @@ func (f *DeltaFIFO) unlistedLocked(listed sets.Set[string]) (deletions []event.R
 	return deletions
 }
 
-// Resync queues a Sync delta for each known object without queued changes. It does nothing without known
-// objects.
+// Resync queues a Sync delta for each known object without queued changes, until one has no key: it returns
+// that KeyError. It does nothing without known objects.
 func (f *DeltaFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
-	f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Open[key] != nil })
-	return nil
+	return f.queue.ResyncKnownLocked(func(key string) bool { return f.byKey.Open[key] != nil })
 }

@@ -157,7 +157,7 @@ func (f *RealFIFO) lastQueuedLocked() (last map[string]*event.Record, order []st
 }
 
 // Resync queues one SyncAll delta, or without AtomicEvents a Sync delta for each known object without
-// queued changes.
+// queued changes, until one has no key: it returns that KeyError.
 func (f *RealFIFO) Resync() error {
 	if f.atomic {
 		return f.queue.SyncAll()
@@ -165,8 +165,7 @@ func (f *RealFIFO) Resync() error {
 	f.queue.Mu.Lock()
 	defer f.queue.Mu.Unlock()
 	queued, _ := f.lastQueuedLocked()
-	f.queue.ResyncKnownLocked(func(key string) bool { return queued[key] != nil })
-	return nil
+	return f.queue.ResyncKnownLocked(func(key string) bool { return queued[key] != nil })
 }
 
 // Pop waits for a change and calls process with Deltas of that change. It returns the Deltas and the error
@@ -177,9 +176,10 @@ func (f *RealFIFO) Pop(process PopProcessFunc) (interface{}, error) {
 	return f.queue.PopDeltas(process)
 }
 
-// PopBatch waits for changes and calls processBatch with the first ones of the queue, each of another
-// object: 1000 at most, and never beyond the end of the initial list. It calls processSingle for a batch
-// of one change; ReplacedAll, SyncAll and Bookmark are always alone. Locking and errors are as for Pop.
+// PopBatch waits for changes and calls processBatch with the first ones of the queue: 1000 at most, and
+// never beyond the end of the initial list. Each is of another object, as long as the module is for a
+// client-go before v0.38. It calls processSingle for a batch of one change; ReplacedAll, SyncAll and
+// Bookmark are always alone. Locking and errors are as for Pop.
 func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProcessFunc) error {
 	process := func(batch []event.Record, isInInitialList bool) error {
 		deltas := make([]Delta, len(batch))
@@ -191,5 +191,5 @@ func (f *RealFIFO) PopBatch(processBatch ProcessBatchFunc, processSingle PopProc
 		}
 		return processBatch(deltas, isInInitialList)
 	}
-	return f.queue.Pop(f.queue.UniqueLocked, process)
+	return f.queue.Pop(f.queue.BatchLocked, process)
 }

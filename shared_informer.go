@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/features"
@@ -23,6 +25,7 @@ import (
 	"github.com/kinformer/cache/internal/pipeline"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/shard"
 )
 
 // NewSharedInformer returns a SharedInformer for the objects of lw; see
@@ -116,6 +119,7 @@ type sharedIndexInformer struct {
 		watchErrorHandler WatchErrorHandlerWithContext
 		transform         TransformFunc
 		resyncCheckPeriod time.Duration
+		badShard          error // the reason why the last shard selector cannot be used, or nil
 	}
 }
 
@@ -205,7 +209,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		pipeline: s.pipeline, sink: s.pipeline, queue: queue,
 		take:     func() error { return queue.PopAll(s.pipeline.Handle) },
 		calls:    "the transform or an index function",
-		follower: s.config.Follower, failures: s.failures, unfit: s.unfit, report: s.report, relister: s.relister,
+		follower: s.config.Follower, failures: s.failures, unfit: cmp.Or(s.unfit, s.life.badShard), report: s.report, relister: s.relister,
 	})
 	return s.life.controller
 }
@@ -373,6 +377,24 @@ func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchError
 // A nil result of any type without an error counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })
+}
+
+// SetShardSelector makes the informer follow only the objects that the selector matches. It must be called
+// before the start. The last call counts. Each source of an informer of several sources is restricted; a
+// source that is a shard itself keeps the objects of both. Servers that do not support the selector send
+// all objects, of which the informer leaves the others out, as far as possible before it decodes them.
+//
+// If the error says that the selector is none of ranges of one field, as those of apimachinery are, the
+// informer does not run: generated factories ignore the error.
+func (s *sharedIndexInformer) SetShardSelector(selector sharding.Selector) error {
+	part, bad := shard.Select(selector)
+	err := s.beforeStart(func() {
+		s.config.Requests.Part, s.life.badShard = part, nil
+		if bad != nil {
+			s.life.badShard = fmt.Errorf("%w: %w", door.ErrBadOptions, bad)
+		}
+	})
+	return cmp.Or(err, bad)
 }
 
 func (s *sharedIndexInformer) beforeStart(set func()) error {

@@ -73,7 +73,7 @@ func (c config) join(informer cache.SharedIndexInformer, r request) cache.Shared
 }
 
 func (c config) listWatch(r request, namespace string) cache.ListerWatcher {
-	return cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client)
+	return cache.NewShardedListWatch(cache.ToListWatcherWithWatchListSemantics(tweaked(r.lw(namespace), c.tweak), r.client), c.shard)
 }
 
 // unjoined makes an informer with an index by namespace, as in client-go's factories.

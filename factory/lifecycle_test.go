@@ -269,8 +269,7 @@ func TestStop(t *testing.T) {
 				heard = append(heard, round+" "+obj.(metav1.Object).GetName())
 			}})
 			f.StartWithContext(ctx)
-			_, err := f.WaitForCacheSyncWithContext(ctx)
-			require.NoError(t, err)
+			require.NoError(t, f.WaitForCacheSyncWithContext(ctx).AsError())
 			synctest.Wait()
 		}
 		began := time.Now()
@@ -457,13 +456,16 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 				f.StartWithContext(ctx)
 				began := time.Now()
 				time.AfterFunc(time.Minute, func() { c.stop(f, stopPods) })
-				synced, err := f.WaitForCacheSyncWithContext(ctx)
+				result := f.WaitForCacheSyncWithContext(ctx)
+				synced, err := result.Synced, result.Err
 				assert.Equal(t, c.took, time.Since(began), "pods may sync until then")
 				assert.True(t, apierrors.IsForbidden(err), err)
 				assert.NotErrorIs(t, err, context.DeadlineExceeded)
 				assert.ErrorContains(t, err, "stopped before")
 				assert.ErrorContains(t, err, "pods")
 				assert.NotContains(t, err.Error(), "nodes")
+				assert.ErrorIs(t, result.AsError(), err)
+				assert.ErrorContains(t, result.AsError(), "not synced: "+podsResource.String()+": ")
 				want := map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}
 				assert.Equal(t, want, synced)
 				if how == "by Stop" {
@@ -712,8 +714,7 @@ func TestMetrics(t *testing.T) {
 		generic.ForResource(podsResource)
 		generic.ForResource(nodesResource)
 		generic.StartWithContext(ctx)
-		_, err = generic.WaitForCacheSyncWithContext(ctx)
-		require.NoError(t, err)
+		require.NoError(t, generic.WaitForCacheSyncWithContext(ctx).AsError())
 		assert.True(t, generic.Stop(podsResource))
 		for _, metric := range []string{"depth", "latency", "version"} {
 			assert.True(t, askedFor.published("factory-test-metrics pods "+metric), metric)

@@ -124,7 +124,8 @@ func (m *model) wait() {
 	if hopeful {
 		cancel()
 	}
-	got, err := m.f.WaitForCacheSyncWithContext(ctx)
+	result := m.f.WaitForCacheSyncWithContext(ctx)
+	got, err := result.Synced, result.Err
 	m.Equal(want, got)
 	m.Equal(complete, err == nil, "%v", err)
 	m.Equal(hopeful, errors.Is(err, context.Canceled), "%v", err)
@@ -177,7 +178,7 @@ func TestResourceFactoryConcurrently(t *testing.T) {
 			for range rounds {
 				f.ForResource(gvr)
 				f.StartWithContext(ctx)
-				synced, _ := f.WaitForCacheSyncWithContext(ctx) // another goroutine may have stopped an informer
+				synced := f.WaitForCacheSyncWithContext(ctx).Synced // another goroutine may have stopped an informer
 				assert.NotEmpty(t, slices.Collect(maps.Keys(synced)))
 				assert.True(t, f.Stop(gvr))
 			}

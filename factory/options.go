@@ -5,9 +5,11 @@ package factory
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -21,6 +23,7 @@ type config struct {
 	namespaces   *Namespaces // replaces namespace unless nil
 	tweak        func(*metav1.ListOptions)
 	transform    cache.TransformFunc
+	shard        sharding.Selector
 	informerName *cache.InformerName
 	options      kinformer.Options
 	bad          door.Faults
@@ -69,6 +72,18 @@ func WithTweakListOptions(tweak func(*metav1.ListOptions)) Option {
 // SetTransform. Nil leaves these as they are.
 func WithTransform(transform cache.TransformFunc) Option {
 	return func(c *config) { c.transform = transform }
+}
+
+// WithShardSelector makes the informers follow only the objects that the selector matches, as
+// SetShardSelector of an informer does, and SetShardSelector selects among these. With a selector that
+// SetShardSelector refuses the informers do not run.
+func WithShardSelector(selector sharding.Selector) Option {
+	return func(c *config) {
+		c.shard = selector
+		if _, err := shard.Select(selector); err != nil {
+			c.bad.Add("WithShardSelector: %v", err)
+		}
+	}
 }
 
 // WithInformerName names the informers for their metrics, each by name and resource. For Wrap the

@@ -181,18 +181,19 @@ func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 // WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is
 // closed, and returns which of them have synced.
 func (f *ResourceFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
-	synced, err := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
-	if err != nil {
-		klog.V(4).InfoS("Stopped waiting for caches", "synced", synced, "err", err)
+	result := f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh))
+	if result.Err != nil {
+		klog.V(4).InfoS("Stopped waiting for caches", "synced", result.Synced, "err", result.Err)
 	}
-	return synced
+	return result.Synced
 }
 
 // WaitForCacheSyncWithContext waits until each started informer has its first list or has stopped, or
-// ctx ends. If one of them has not synced then, the error joins the cause of ctx with the reasons of
-// each of these informers, as that of kinformer.WaitForSync does.
-func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) (map[schema.GroupVersionResource]bool, error) {
-	return waitForSync(ctx, f.started())
+// ctx ends. If one of them has not synced then, Err joins the cause of ctx with the reasons of each of
+// these informers, as the error of kinformer.WaitForSync does.
+func (f *ResourceFactory) WaitForCacheSyncWithContext(ctx context.Context) GVRSyncResult {
+	synced, err := waitForSync(ctx, f.started())
+	return GVRSyncResult{Err: err, Synced: synced}
 }
 
 func (f *ResourceFactory) started() map[schema.GroupVersionResource]cache.SharedIndexInformer {

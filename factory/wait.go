@@ -6,11 +6,41 @@ package factory
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/kinformer"
 )
+
+// GVRSyncResult is the result of ResourceFactory.WaitForCacheSyncWithContext.
+type GVRSyncResult struct {
+	// Err is nil if all informers had synced. Otherwise it joins the cause of the wait's end with the
+	// reasons of each informer that had not synced.
+	Err error
+	// Synced reports for each started informer whether it had synced.
+	Synced map[schema.GroupVersionResource]bool
+}
+
+// AsError returns nil if all informers had synced, and otherwise an error that names those that had
+// not, and wraps Err.
+func (r GVRSyncResult) AsError() error {
+	if r.Err == nil {
+		return nil
+	}
+	var missing []string
+	for gvr, synced := range r.Synced {
+		if !synced {
+			missing = append(missing, gvr.String())
+		}
+	}
+	slices.Sort(missing)
+	return fmt.Errorf("not synced: %s: %w", strings.Join(missing, "; "), r.Err)
+}
 
 // errStopped is the cause of a wait that ended because all informers that have not synced have stopped.
 var errStopped = errors.New("an informer has stopped before it had synced")

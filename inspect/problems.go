@@ -97,7 +97,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
 	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
-	add(r.Decoding.IsOffForGood(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
+	add(r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.WrittenTo > 0, "mutation", "a caller has modified cached objects: %s", r.Decoding.Written)
 	return problems
 }

@@ -101,7 +101,7 @@ type Problem struct {
 	// watch was), "index" (objects are missing from an index), "transform" (it refused objects),
 	// "audit" (the last audit has found objects that differ from the server, or a cache that is
 	// ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is off, until the
-	// client has decoded a list, or for good), "mutation" (the program has modified cached objects
+	// client has decoded a list, until the next watch, or for good), "mutation" (the program has modified cached objects
 	// that share parts).
 	Cause string
 	// Text describes the problem.

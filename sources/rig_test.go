@@ -153,12 +153,16 @@ func (l *lister) selector(o metav1.ListOptions) sharding.Selector {
 	if o.ShardSelector == "" {
 		panic("a request for a shard does not say so")
 	}
-	of := sharding.ShardRangeRequirement{}
-	text := strings.NewReplacer(",", "", "'", "").Replace(strings.Trim(o.ShardSelector, ")"))
-	if _, err := fmt.Sscanf(text, "shardRange(%s %s %s", &of.Key, &of.Start, &of.End); err != nil {
-		panic(err)
+	var all []sharding.ShardRangeRequirement
+	for _, text := range strings.Split(o.ShardSelector, " || ") {
+		of := sharding.ShardRangeRequirement{}
+		text = strings.NewReplacer(",", "", "'", "").Replace(strings.Trim(text, ")"))
+		if _, err := fmt.Sscanf(text, "shardRange(%s %s %s", &of.Key, &of.Start, &of.End); err != nil {
+			panic(err)
+		}
+		all = append(all, of)
 	}
-	return sharding.NewSelector(of)
+	return sharding.NewSelector(all...)
 }
 
 // divide removes the objects from a list that the selector does not select, as a server that supports

@@ -13,6 +13,7 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/sources"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -33,7 +34,7 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 // UID determines the part of an object, which therefore does not change while the object exists. With n
 // of 1 the part has all objects. For a source, another i or n is another request: see Set.Put.
 //
-// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37) send only the part.
+// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37, on in 1.38) send only the part.
 // Other servers ignore the selector and send everything; then the informer drops the other parts,
 // without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not
 // shard".
@@ -43,7 +44,7 @@ func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {
 		return nil
 	}
-	return sources.NewShard(lw, i, n)
+	return shard.NewListWatch(lw, i, n)
 }
 
 // Set is the set of sources of an informer. It may be used by any number of goroutines. No method waits

@@ -18,12 +18,15 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/util/consistencydetector"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
@@ -827,6 +830,109 @@ func testShards(r *rig, serves bool) {
 	r.server.Delete("a", "61")
 	assert.Equal(r, []string{"delete a/61", "update a/60"}, r.handler.take())
 	assert.Equal(r, 59, parts(2))
+}
+
+// selectorOf returns a selector of the first and the third quarter of the hashes of a field.
+func selectorOf(field string) sharding.Selector {
+	return sharding.NewSelector(
+		sharding.ShardRangeRequirement{Key: field, Start: "0x0000000000000000", End: "0x4000000000000000"},
+		sharding.ShardRangeRequirement{Key: field, Start: "0x8000000000000000", End: "0xc000000000000000"})
+}
+
+// selected returns the keys of the server's pods that a selector matches and a function accepts.
+func (r *rig) selected(by sharding.Selector, accepts func(*corev1.Pod) bool) (keys []string) {
+	list, err := r.server.List(metav1.ListOptions{})
+	require.NoError(r, err)
+	for i := range list.(*corev1.PodList).Items {
+		pod := &list.(*corev1.PodList).Items[i]
+		if matches, err := by.Matches(pod); err == nil && matches && accepts(pod) {
+			keys = append(keys, pod.Namespace+"/"+pod.Name)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestSetShardSelector: each source, one that is a shard too, has the objects that the selector matches,
+// regardless of the server, and audits compare these.
+func TestSetShardSelector(t *testing.T) {
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		for _, field := range []string{"object.metadata.uid", "object.metadata.namespace"} {
+			for _, serves := range []bool{false, true} {
+				t.Run(fmt.Sprint(mode, field, " serves ", serves), func(t *testing.T) {
+					inBubble(t, kinformer.Options{Requests: kinformer.Requests{Mode: mode}}, func(r *rig) { testShardSelector(r, selectorOf(field), serves) })
+				})
+			}
+		}
+	}
+}
+
+func testShardSelector(r *rig, by sharding.Selector, serves bool) {
+	written := 0
+	write := func() {
+		for range 40 {
+			written++
+			r.write(fmt.Sprint("n", written%13), fmt.Sprint(written), "x")
+		}
+		synctest.Wait()
+	}
+	write()
+	half, _ := shard.RangeOf(0, 2)
+	in := map[string]func(*corev1.Pod) bool{
+		"n1":   func(p *corev1.Pod) bool { return p.Namespace == "n1" },
+		"n2":   func(p *corev1.Pod) bool { return p.Namespace == "n2" },
+		"half": func(p *corev1.Pod) bool { return half.Has(p) },
+	}
+	for name := range in {
+		of := r.asks(map[string]string{"n1": "n1", "n2": "n2"}[name], "")
+		of.shards, of.streams = serves, true
+		r.set.Put(name, of)
+		if name == "half" {
+			r.set.Put(name, sources.Shard(of, 0, 2))
+		}
+	}
+	require.ErrorContains(r, r.informer.(selectable).SetShardSelector(sharding.NewSelector(sharding.ShardRangeRequirement{Key: "x"})), `field "x"`)
+	require.NoError(r, r.informer.(selectable).SetShardSelector(by), "the last call counts")
+	r.run()
+	for range 2 {
+		var all []string
+		for name, accepts := range in {
+			want := r.selected(by, accepts)
+			all = append(all, want...)
+			report, err := audit.Once(r.Context(), r.set.Source(name), audit.Options{Content: true})
+			require.NoError(r, err)
+			assert.True(r, report.Equal(), "%v", report)
+			assert.Equal(r, len(want), report.Digest.Objects, name)
+			assert.Equal(r, len(want), lenOf(r.set.Source(name)), name)
+		}
+		slices.Sort(all)
+		assert.Equal(r, slices.Compact(all), r.stored())
+		assert.NotEmpty(r, all)
+		write()
+	}
+	require.Error(r, r.informer.(selectable).SetShardSelector(by), "it runs")
+}
+
+// selectable is what SharedInformer of client-go has since v0.38.
+type selectable interface{ SetShardSelector(sharding.Selector) error }
+
+// TestShardSelectorIsRefused: an informer with a selector that has another meaning does not run, and the
+// error of WaitForSync has the reason.
+func TestShardSelectorIsRefused(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.follow("a")
+		bad := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.name", Start: "0x0000000000000000", End: "0x10000000000000000"})
+		err := r.informer.(selectable).SetShardSelector(bad)
+		require.ErrorContains(r, err, `field "object.metadata.name" is neither`)
+		r.run()
+		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.informer), err.Error())
+		require.Empty(r, r.server.Requests())
+		lw := cache.NewShardedListWatch(r.asks("a", ""), bad)
+		_, err = cache.ToListerWatcherWithContext(lw).ListWithContext(r.Context(), metav1.ListOptions{})
+		require.ErrorContains(r, err, `field "object.metadata.name" is neither`)
+		all := r.asks("a", "")
+		assert.Same(r, all, cache.NewShardedListWatch(all, sharding.Everything()))
+	})
 }
 
 // TestShardOfNothing: an error reports a shard that does not exist, and a part may be empty: a stream

@@ -103,6 +103,14 @@ func UID(object []byte, e Encoding) []byte {
 	return proto.UID(object)
 }
 
+// Namespace is UID for the namespace.
+func Namespace(object []byte, e Encoding) []byte {
+	if e == JSON {
+		return json.Namespace(object)
+	}
+	return proto.Namespace(object)
+}
+
 // Unstructured decodes an object into the content of an Unstructured. It gives up on an object
 // without kind or apiVersion, and on an object with items, which client-go decodes as a list.
 func Unstructured(data []byte, o Options) (map[string]any, error) {

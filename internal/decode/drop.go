@@ -32,6 +32,9 @@ func NewDrop(managedFields bool, annotations ...string) *Drop {
 	return &Drop{managedFields: managedFields, annotations: slices.Clone(annotations)}
 }
 
+// ManagedFields reports whether the managed fields are removed.
+func (w *Drop) ManagedFields() bool { return w != nil && w.managedFields }
+
 const (
 	managedFieldsPath = "metadata.managedFields"
 	annotationsPath   = "metadata.annotations["

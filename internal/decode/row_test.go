@@ -451,6 +451,22 @@ func TestUID(t *testing.T) {
 	} {
 		for data, uid := range uids {
 			assert.Equal(t, uid, string(UID([]byte(data), e)), "%v: %q", e, data)
+			assert.Empty(t, Namespace([]byte(data), e), "%v: %q", e, data)
+		}
+	}
+	for e, namespaces := range map[Encoding]map[string]string{
+		Protobuf: {
+			"\x0a\x03\x1a\x01n":                   "n",
+			"\x0a\x09\x0a\x01x\x1a\x01n\x2a\x01u": "n",
+			"\x0a\x06\x2a\x01u\x1a\x01n":          "",
+		},
+		JSON: {
+			`{"metadata":{"name":"x","namespace":"n","uid":"u"}}`: "n",
+			`{"metadata":{"uid":"namespace"},"namespace":"n"}`:    "",
+		},
+	} {
+		for data, namespace := range namespaces {
+			assert.Equal(t, namespace, string(Namespace([]byte(data), e)), "%v: %q", e, data)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/minor"
 )
 
 // shared is the provider of the process.
@@ -61,16 +62,21 @@ func OfQueue(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsPr
 }
 
 // OfStore returns a function that publishes the version of a store, or nil if there is no gauge for
-// it. If own is nil, the provider of the process is used.
+// it. If own is nil, the provider of the process is used. Since v0.38 of client-go the gauge is made by
+// the first call, so that no version 0 is published before there is one.
 func OfStore(id clientgo.InformerNameAndResource, own clientgo.InformerMetricsProvider) func(version string) {
 	if !id.Reserved() {
 		return nil
 	}
-	gauge := providerFor(own).NewStoreResourceVersionMetric(id)
-	if gauge == nil {
+	gauge := sync.OnceValue(func() clientgo.GaugeMetric { return providerFor(own).NewStoreResourceVersionMetric(id) })
+	if !minor.Since38 && gauge() == nil {
 		return nil
 	}
-	return func(version string) { publishVersion(gauge, version) }
+	return func(version string) {
+		if made := gauge(); made != nil {
+			publishVersion(made, version)
+		}
+	}
 }
 
 // versionDigits is the number of trailing digits of a resourceVersion that a float64 holds exactly.

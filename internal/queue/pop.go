@@ -7,6 +7,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/minor"
 )
 
 // PopAll takes all waiting items, up to the end of the initial list, as records. Consumers of
@@ -70,6 +71,21 @@ func (q *Queue) allLocked() int {
 		return min(q.Mu.initial, q.Waiting.Len())
 	}
 	return q.Waiting.Len()
+}
+
+// BatchLocked returns the number of items of a batch of client-go's queue: UniqueLocked, or since v0.38
+// any changes of single objects.
+func (q *Queue) BatchLocked() int {
+	if !minor.Since38 {
+		return q.UniqueLocked()
+	}
+	waiting, limit := q.Waiting.(*Arrivals), min(PopBatchSize, q.allLocked())
+	for i := range limit {
+		if !waiting.At(i).Keyed() {
+			return max(i, 1)
+		}
+	}
+	return limit
 }
 
 // UniqueLocked returns the number of items at the front that are about different objects. An item

@@ -4,6 +4,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -192,20 +193,34 @@ func DeletionOf(tombstone clientgo.DeletedFinalStateUnknown) event.Record {
 	return event.Record{Type: clientgo.Deleted, Key: tombstone.Key, Object: tombstone}
 }
 
-// ResyncKnownLocked queues a Sync for each known object without a queued item.
-func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) {
+// ResyncKnownLocked queues a Sync for each known object without a queued item, until one has no key: it
+// returns that error.
+func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) error {
 	if q.Known == nil {
-		return
+		return nil
 	}
 	for _, key := range q.Known.ListKeys() {
 		if isQueued(key) {
 			continue
 		}
-		if obj, exists := q.lookUp(key, "Object left out of a resync"); exists {
-			version, _ := event.VersionOf(obj)
-			q.AppendLocked(event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj})
+		obj, exists := q.lookUp(key, "Object left out of a resync")
+		if !exists {
+			continue
 		}
+		if _, err := event.KeyOf(q.keyFunc(), obj); err != nil {
+			return fmt.Errorf("resync of %q: %w", key, err)
+		}
+		version, _ := event.VersionOf(obj)
+		q.AppendLocked(event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj})
 	}
+	return nil
+}
+
+func (q *Queue) keyFunc() clientgo.KeyFunc {
+	if q.options.KeyFunc == nil {
+		return clientgo.MetaNamespaceKeyFunc
+	}
+	return q.options.KeyFunc
 }
 
 // lookUp returns a known object. If it cannot be looked up, that is logged.

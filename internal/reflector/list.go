@@ -194,7 +194,9 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 	}
 	var refused error
 	var foreign foreignItems
-	r.state.serves(accessor)
+	if err := r.state.serves(accessor); err != nil {
+		return nil, err
+	}
 	err = each(func(item runtime.Object) error {
 		switch reason := r.reader.expects.admitItem(item); {
 		case errors.Is(reason, shard.ErrOther):

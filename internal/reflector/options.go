@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -69,6 +70,8 @@ type Options struct {
 	// ListerWatcher must be the user's, not a wrapper: it is checked for the ability to stream
 	// lists.
 	ListerWatcher clientgo.ListerWatcher
+	// Part is the shard to request; nil: all objects of the ListerWatcher, which may be a shard, too.
+	Part *shard.Range
 	// ExpectedType is an example of the objects to admit; nil admits any. An unstructured example
 	// with apiVersion and kind admits only objects of that kind.
 	ExpectedType any

@@ -74,13 +74,19 @@ func newPersistentState(o Options) *persistentState {
 func (o *Options) expectation() expectation {
 	example := o.ExpectedType
 	_, generic := example.(runtime.Unstructured)
-	_, part := shard.Of(o.ListerWatcher)
+	_, part := o.Shard()
 	return expectation{reflect.TypeOf(example), unstructuredKind(example), o.Namespace, part, example != nil && !generic, &o.Decoding}
+}
+
+// Shard returns the ListerWatcher of all objects, and the shard to request.
+func (o *Options) Shard() (all clientgo.ListerWatcher, part *shard.Range) {
+	all, part = shard.Of(o.ListerWatcher)
+	return all, o.Part.Within(part)
 }
 
 // lists returns the source of lists and watches.
 func (o *Options) lists() *tap.Source {
-	all, part := shard.Of(o.ListerWatcher)
+	all, part := o.Shard()
 	decoding := o.Decoding
 	decoding.Part, decoding.Ledger = part, &o.Journal.decoding
 	return tap.New(clientgo.ToListerWatcherWithContext(all), o.ExpectedType, decoding)
@@ -99,10 +105,12 @@ func (m *persistentState) Version() (version string) {
 	return version
 }
 
-// serves records whether the server that sent the list restricts it to the requested shard.
-func (m *persistentState) serves(list metav1.ListInterface) {
-	unsharded := !m.reader.expects.part.IsServed(list)
-	m.reader.options.Journal.write(func(p *journalState) { p.Unsharded = unsharded })
+// serves records whether the server that sent the list restricts it to the requested shard. It returns
+// an error if the server restricts it to another one.
+func (m *persistentState) serves(list metav1.ListInterface) error {
+	served, err := m.reader.expects.part.Serves(list)
+	m.reader.options.Journal.write(func(p *journalState) { p.Unsharded = !served })
+	return err
 }
 
 // openingPhase returns the first phase of a round: the one for o.Mode or, with ByChoice, Streaming

@@ -40,12 +40,12 @@ import (
 const theirModule = "k8s.io/client-go/tools/cache"
 
 // TestSurface: this package and its mirrors export the names of client-go, at the version in
-// go.mod, and no others. different.txt lists the types that this module declares itself, and every line
-// of it must be true. In the tree of an earlier minor, package minor declares types, too.
+// go.mod, and no others. different.txt lists the types that this module declares itself, next.txt the
+// names of the next minor that this module has already, and every line of both must be true. In the tree of an earlier minor, package minor declares types, too.
 func TestSurface(t *testing.T) {
-	listed := readNameList(t, "testdata/surface/different.txt")
-	assert.Empty(t, listed.withoutReason)
-	c := &comparison{own: listed.names}
+	listed, next := readNameList(t, "testdata/surface/different.txt"), readNameList(t, "testdata/surface/next.txt")
+	assert.Empty(t, append(listed.withoutReason, next.withoutReason...))
+	c := &comparison{own: listed.names, next: next.names}
 	if minor.Own {
 		c.minor = exportedOf(t, "internal/minor")
 	}
@@ -64,6 +64,7 @@ func TestSurface(t *testing.T) {
 	for _, name := range listed.names {
 		assert.Contains(t, c.different, name, "it is no type of our own: take it off different.txt")
 	}
+	assert.Subset(t, c.ahead, next.names, "they are no names that only we have: take them off next.txt")
 	for _, fault := range slices.Sorted(slices.Values(c.faults)) {
 		t.Error(fault)
 	}
@@ -104,7 +105,9 @@ type comparison struct {
 	prefix       string // the name of both packages, with a dot
 	own          []string
 	minor        []string // names that package minor declares
+	next         []string // names of the next minor of client-go that we have already
 
+	ahead     []string // those of next that client-go lacks
 	different []string // names of types that differ
 	faults    []string // differences that break a user's code, or change its meaning
 }
@@ -130,7 +133,10 @@ func (c *comparison) faultf(name, format string, args ...any) {
 
 // extra reports a name that only we have, "Type.Member" for a member that only our type has.
 func (c *comparison) extra(name string) {
-	if !slices.Contains(c.minor, strings.Replace(c.prefix+name, "cache.", "minor.", 1)) {
+	switch {
+	case slices.Contains(c.next, c.prefix+name):
+		c.ahead = append(c.ahead, c.prefix+name)
+	case !slices.Contains(c.minor, strings.Replace(c.prefix+name, "cache.", "minor.", 1)):
 		c.faultf(name, "is no name of client-go: its place is in a package beside this one")
 	}
 }

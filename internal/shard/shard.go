@@ -1,13 +1,15 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shard divides the objects of a collection by the 64-bit FNV-1a hash of their UIDs, like
-// servers with the feature gate ShardedListAndWatch (KEP-5866). Each shard is a range of hashes:
+// Package shard divides the objects of a collection by the 64-bit FNV-1a hash of their UIDs or
+// namespaces, like servers with the feature gate ShardedListAndWatch (KEP-5866). A shard is one range of
+// hashes, or several:
 //
 //	0 ─────── shard 0 of 3 ─────── shard 1 of 3 ─────── shard 2 of 3 ─── 2^64-1
 package shard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,14 +20,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// Range is a shard: the objects whose hashes are in a range. A nil Range is the whole collection.
+// Range is a shard: the objects whose hashes are in one of its spans. A nil Range is the whole
+// collection.
 type Range struct {
-	first, last uint64 // hashes, both inclusive
-	selector    string // for ListOptions.ShardSelector
+	of       Field
+	spans    []span
+	selector string // for ListOptions.ShardSelector
+	inner    *Range // a shard of which this is a part, or nil
 }
+
+// Field is the field of an object that is hashed, as a selector names it.
+type Field string
+
+const (
+	UID       Field = "object.metadata.uid"
+	Namespace Field = "object.metadata.namespace"
+)
+
+// span is a range of hashes, both inclusive.
+type span struct{ first, last uint64 }
 
 // ErrOther is the error about an object of another shard.
 var ErrOther = errors.New("the object is of another shard")
@@ -39,13 +54,12 @@ func RangeOf(i, n int) (*Range, error) {
 	if n == 1 {
 		return nil, nil
 	}
-	r, end := &Range{first: boundary(i, n), last: math.MaxUint64}, "0x10000000000000000"
+	part, end := span{boundary(i, n), math.MaxUint64}, noBound
 	if i+1 < n {
 		next := boundary(i+1, n)
-		r.last, end = next-1, fmt.Sprintf("0x%016x", next)
+		part.last, end = next-1, fmt.Sprintf("0x%016x", next)
 	}
-	r.selector = fmt.Sprintf("shardRange(object.metadata.uid, '0x%016x', '%s')", r.first, end)
-	return r, nil
+	return &Range{of: UID, spans: []span{part}, selector: fmt.Sprintf("shardRange(%s, '0x%016x', '%s')", UID, part.first, end)}, nil
 }
 
 // boundary returns 2^64 * i/n.
@@ -62,18 +76,51 @@ func (r *Range) Narrow(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
+// Within returns the part of r that is also in inner. Either may be nil. Its requests have the selector
+// of r, unless r is nil.
+func (r *Range) Within(inner *Range) *Range {
+	if r == nil || inner == nil {
+		return cmp.Or(r, inner)
+	}
+	part := *r
+	part.inner = r.inner.Within(inner)
+	return &part
+}
+
 // Has reports whether the object is in the shard.
-func (r *Range) Has(obj metav1.Object) bool { return r == nil || r.HasHash(Hash(obj.GetUID())) }
+func (r *Range) Has(obj metav1.Object) bool {
+	for ; r != nil; r = r.inner {
+		text := string(obj.GetUID())
+		if r.of == Namespace {
+			text = obj.GetNamespace()
+		}
+		if !r.has(Hash(text)) {
+			return false
+		}
+	}
+	return true
+}
 
-// HasHash reports whether an object whose UID has the given hash is in the shard. r must not be
-// nil.
-func (r *Range) HasHash(hash uint64) bool { return hash >= r.first && hash <= r.last }
+// Excludes reports whether an object is known not to be in the shard by the fields that read returns,
+// which are empty if they are not known.
+func (r *Range) Excludes(read func(Field) []byte) bool {
+	for ; r != nil; r = r.inner {
+		if text := read(r.of); len(text) > 0 && !r.has(Hash(text)) {
+			return true
+		}
+	}
+	return false
+}
 
-// Hash returns the FNV-1a hash (Fowler, Noll, Vo) of a UID.
-func Hash[T ~string | ~[]byte](uid T) uint64 {
+func (r *Range) has(hash uint64) bool {
+	return slices.ContainsFunc(r.spans, func(s span) bool { return hash >= s.first && hash <= s.last })
+}
+
+// Hash returns the FNV-1a hash (Fowler, Noll, Vo) of a field.
+func Hash[T ~string | ~[]byte](text T) uint64 {
 	hash := uint64(14695981039346656037)
-	for i := range len(uid) {
-		hash = (hash ^ uint64(uid[i])) * 1099511628211
+	for i := range len(text) {
+		hash = (hash ^ uint64(text[i])) * 1099511628211
 	}
 	return hash
 }
@@ -96,28 +143,25 @@ func (r *Range) IsOther(obj runtime.Object) bool {
 	return err == nil && !r.Has(accessor)
 }
 
-// Of returns the ListerWatcher behind a ListerWatcher of one shard, such as that of package sources,
-// and its shard. For any other ListerWatcher, it returns lw and nil. The reflectors of this module
-// unwrap with Of, because they can drop objects of other shards before decoding them.
-func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
-	if l, ok := lw.(interface {
-		ShardOf() (clientgo.ListerWatcher, *Range)
-	}); ok {
-		return l.ShardOf()
+// Serves reports whether the server applied the selector to the list, which then contains no objects of
+// other shards. It returns an error if the server applied another selector.
+func (r *Range) Serves(list metav1.ListInterface) (bool, error) {
+	applied, served := applied(list)
+	if r != nil && served && applied != r.selector {
+		return false, fmt.Errorf("the server applied the shard selector %q, and not %q", applied, r.selector)
 	}
-	return lw, nil
+	return r == nil || served, nil
 }
 
-// IsServed reports whether the server applied the selector to the list, which then contains no
-// objects of other shards.
-func (r *Range) IsServed(list metav1.ListInterface) bool {
-	if r == nil {
-		return true
-	}
+// applied returns the selector that a server applied to a list.
+func applied(list metav1.ListInterface) (selector string, served bool) {
 	if untyped, ok := list.(*unstructured.UnstructuredList); ok {
-		_, tells, _ := unstructured.NestedMap(untyped.Object, "metadata", "shardInfo")
-		return tells
+		info, served, _ := unstructured.NestedMap(untyped.Object, "metadata", "shardInfo")
+		selector, _ = info["selector"].(string)
+		return selector, served
 	}
-	sharded, ok := list.(metav1.ShardedListInterface)
-	return ok && sharded.GetShardInfo() != nil
+	if sharded, ok := list.(metav1.ShardedListInterface); ok && sharded.GetShardInfo() != nil {
+		return sharded.GetShardInfo().Selector, true
+	}
+	return "", false
 }

@@ -64,9 +64,10 @@ func TestBoundaries(t *testing.T) {
 		for i := range n {
 			part, err := RangeOf(i, n)
 			require.NoError(t, err)
-			require.Equal(t, next, part.first)
-			assert.True(t, part.HasHash(part.first) && part.HasHash(part.last) && !part.HasHash(part.last+1) && !part.HasHash(part.first-1))
-			next = part.last + 1
+			s := part.spans[0]
+			require.Equal(t, next, s.first)
+			assert.True(t, part.has(s.first) && part.has(s.last) && !part.has(s.last+1) && !part.has(s.first-1))
+			next = s.last + 1
 		}
 		require.Zero(t, next)
 	}
@@ -81,15 +82,108 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// TestIsServed checks that a list reports whether the server applied the selector.
-func TestIsServed(t *testing.T) {
+// TestSelect checks that the shard of a selector has the objects that the selector matches.
+func TestSelect(t *testing.T) {
+	draw.Check(t, func(t *draw.T) {
+		of := draw.Of(t, UID, Namespace)
+		selector := sharding.NewSelector(draw.Slice(t, 1, 4, func() sharding.ShardRangeRequirement {
+			end := draw.Of(t, noBound, fmt.Sprintf("0x%016x", draw.Int(t, uint64(0), math.MaxUint64)))
+			return sharding.ShardRangeRequirement{Key: string(of), Start: fmt.Sprintf("0x%016x", draw.Int(t, uint64(0), math.MaxUint64)), End: end}
+		})...)
+		part, err := Select(selector)
+		require.NoError(t, err)
+		require.Equal(t, selector.String(), part.Narrow(metav1.ListOptions{}).ShardSelector)
+		for i := range 20 {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint("u", i)), Namespace: fmt.Sprint("n", i)}}
+			want, err := selector.Matches(pod)
+			require.NoError(t, err)
+			require.Equal(t, want, part.Has(pod))
+			require.Equal(t, !want, part.Excludes(fieldsOf(pod)))
+			require.False(t, part.Excludes(func(Field) []byte { return nil }), "it is not known")
+		}
+	})
+	for _, all := range []sharding.Selector{nil, sharding.Everything(), sharding.NewSelector()} {
+		part, err := Select(all)
+		require.NoError(t, err)
+		require.Nil(t, part)
+	}
+}
+
+func fieldsOf(pod *v1.Pod) func(Field) []byte {
+	return func(f Field) []byte {
+		return []byte(map[Field]string{UID: string(pod.UID), Namespace: pod.Namespace}[f])
+	}
+}
+
+// foreign is a selector whose text is not that of its requirements.
+type foreign struct{ sharding.Selector }
+
+func (foreign) String() string { return "all" }
+
+// TestSelectRefuses checks that a selector which would mean something else is refused.
+func TestSelectRefuses(t *testing.T) {
+	const zero = "0x0000000000000000"
+	all := func(of Field) sharding.ShardRangeRequirement {
+		return sharding.ShardRangeRequirement{Key: string(of), Start: zero, End: noBound}
+	}
+	bounds := func(start, end string) sharding.Selector {
+		return sharding.NewSelector(sharding.ShardRangeRequirement{Key: string(UID), Start: start, End: end})
+	}
+	for why, bad := range map[string]sharding.Selector{
+		"field":                       sharding.NewSelector(all("object.metadata.name")),
+		"two fields":                  sharding.NewSelector(all(UID), all(Namespace)),
+		"another selector":            foreign{sharding.NewSelector(all(UID))},
+		`bound "0x0" is`:              bounds("0x0", noBound),
+		`bound "0x00000000000000FF"`:  bounds("0x00000000000000FF", noBound),
+		`bound "0000000000000000"`:    bounds("0000000000000000", noBound),
+		`bound "0x20000000000000000"`: bounds(zero, "0x20000000000000000"),
+	} {
+		_, err := Select(bad)
+		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, err, "shard selector ")
+	}
+}
+
+// TestWithin checks that a part of a shard has the objects of both.
+func TestWithin(t *testing.T) {
+	inner, err := RangeOf(0, 2)
+	require.NoError(t, err)
+	outer, err := RangeOf(1, 3)
+	require.NoError(t, err)
+	part := outer.Within(inner)
+	require.Equal(t, outer.selector, part.selector)
+	for i := range 1000 {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(i))}}
+		require.Equal(t, inner.Has(pod) && outer.Has(pod), part.Has(pod))
+		require.Equal(t, !part.Has(pod), part.Excludes(fieldsOf(pod)))
+	}
+	require.Nil(t, outer.inner)
+	require.Same(t, inner, (*Range)(nil).Within(inner))
+	require.Same(t, inner, inner.Within(nil))
+}
+
+// TestServes checks that a list reports whether the server applied the selector, and that another
+// selector is an error.
+func TestServes(t *testing.T) {
 	part, err := RangeOf(0, 2)
 	require.NoError(t, err)
-	served := metav1.ListMeta{ShardInfo: &metav1.ShardInfo{}}
-	untyped := &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"shardInfo": map[string]any{"selector": "x"}}}}
-	assert.True(t, part.IsServed(&v1.PodList{ListMeta: served}))
-	assert.True(t, part.IsServed(untyped))
-	assert.False(t, part.IsServed(&v1.PodList{}))
-	assert.False(t, part.IsServed(&unstructured.UnstructuredList{}))
-	assert.True(t, (*Range)(nil).IsServed(&v1.PodList{}))
+	for selector, other := range map[string]bool{part.selector: false, "x": true, "": true} {
+		info := &metav1.ShardInfo{Selector: selector}
+		content := map[string]any{"metadata": map[string]any{"shardInfo": map[string]any{"selector": selector}}}
+		for _, list := range []metav1.ListInterface{
+			&v1.PodList{ListMeta: metav1.ListMeta{ShardInfo: info}}, &unstructured.UnstructuredList{Object: content},
+		} {
+			served, err := part.Serves(list)
+			assert.Equal(t, !other, served)
+			assert.Equal(t, other, err != nil)
+			served, err = (*Range)(nil).Serves(list)
+			assert.True(t, served)
+			assert.NoError(t, err)
+		}
+	}
+	for _, list := range []metav1.ListInterface{&v1.PodList{}, &unstructured.UnstructuredList{}} {
+		served, err := part.Serves(list)
+		assert.False(t, served)
+		assert.NoError(t, err)
+	}
 }

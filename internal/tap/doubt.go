@@ -15,8 +15,9 @@ type Doubt struct{ Why string }
 
 // The prefixes of Doubt.Why and State.Why.
 const (
-	suspended = "suspended: "    // the client decodes the next list
-	forGood   = "off for good: " // the client decodes everything
+	suspended = "suspended: "          // the client decodes the next list
+	forWatch  = "off for this watch: " // the client decodes the rest of the watch
+	forGood   = "off for good: "       // the client decodes everything
 )
 
 func (d *Doubt) Error() string { return "decoding directly is " + d.Why }

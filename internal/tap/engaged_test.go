@@ -584,37 +584,49 @@ func watchPieces(media string) (pieces [][]byte) {
 }
 
 // TestStoppedAnywhere checks that a watch which is stopped, or whose context ends, after any number
-// of events leaves no open body and no goroutine.
+// of events leaves no open body and no goroutine, however many events both decode, and whether or not
+// the client's transport reads ahead.
 func TestStoppedAnywhere(t *testing.T) {
-	for _, media := range []string{"application/json", protobufType} {
-		for after := range len(manyEvents()) + 1 {
-			for _, by := range []func(watch.Interface, context.CancelFunc){
-				func(w watch.Interface, _ context.CancelFunc) { w.Stop() },
-				func(_ watch.Interface, cancel context.CancelFunc) { cancel() },
-				func(w watch.Interface, cancel context.CancelFunc) { cancel(); w.Stop(); w.Stop() },
-			} {
-				synctest.Test(t, func(t *testing.T) {
-					server := wire(media, true, watchPieces(media)...)
-					source := watchOver(t, server, func(o *tap.Options) { o.Make = taptest.Decoders(named("p9"), nil) })
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					w, err := source.WatchWithContext(ctx, firstWatch)
-					require.NoError(t, err)
-					for range after {
-						<-w.ResultChan()
+	for _, wraps := range [][]wrapper{{transport}, {transport, readsAhead}} {
+		for _, verify := range []int64{0, 1, 3} {
+			for _, media := range []string{"application/json", protobufType} {
+				for after := range len(manyEvents()) + 1 {
+					for _, by := range stops {
+						synctest.Test(t, func(t *testing.T) { stoppedAfter(t, wraps, verify, media, after, by) })
 					}
-					by(w, cancel)
-					synctest.Wait()
-					for range w.ResultChan() { // until the channel is closed
-					}
-					w.Stop()
-					synctest.Wait()
-					assert.Zero(t, server.Open.Load())
-					assert.EqualValues(t, 1, server.Served.Load())
-				})
+				}
 			}
 		}
 	}
+}
+
+// stops are ways to stop a watch.
+var stops = []func(watch.Interface, context.CancelFunc){
+	func(w watch.Interface, _ context.CancelFunc) { w.Stop() },
+	func(_ watch.Interface, cancel context.CancelFunc) { cancel() },
+	func(w watch.Interface, cancel context.CancelFunc) { cancel(); w.Stop(); w.Stop() },
+}
+
+func stoppedAfter(t *testing.T, wraps []wrapper, verify int64, media string, after int, by func(watch.Interface, context.CancelFunc)) {
+	server := wire(media, true, watchPieces(media)...)
+	source := tappedOf(generated(t, over(server, media, wraps...)), &v1.Pod{}, func(o *tap.Options) {
+		o.Make, o.Verify = taptest.Decoders(named("p9"), nil), verify
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w, err := source.WatchWithContext(ctx, firstWatch)
+	require.NoError(t, err)
+	for range after {
+		<-w.ResultChan()
+	}
+	by(w, cancel)
+	synctest.Wait()
+	for range w.ResultChan() { // until the channel is closed
+	}
+	w.Stop()
+	synctest.Wait()
+	assert.Zero(t, server.Open.Load())
+	assert.EqualValues(t, 1, server.Served.Load())
 }
 
 // TestStopAfterDoubt checks that Stop closes a watch whose events are no longer received after its Doubt.

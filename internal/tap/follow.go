@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -24,11 +25,16 @@ const (
 	// manyGivenUp is the number of given-up frames of a watch, if more than those decoded, after
 	// which the client decodes all objects of the type. Each given-up frame costs twice.
 	manyGivenUp = 64
+	// decodingTime is the time that a client which has read a frame, and reads on, has to send its
+	// event. A client that reads ahead reads on at once, and decodes within microseconds.
+	decodingTime = 2 * time.Second
 )
 
 // following is a watch whose frames this package decodes. Frames that the decoder gives up, and
-// frames that both decode, are passed to the client, and its event is used. So are errors and the
-// end of the stream.
+// frames that both decode, are passed to the client, one at a time, and its event is used. So is the
+// end of the stream. The client sends one event for each frame, in order, and may read ahead: nothing
+// else about it is used. After an error event the client gets the stream, since only it knows whether
+// the stream goes on.
 //
 //	body ──▶ frames ──▶ decode ─────────────────────────────▶ events
 //	                └─▶ watchBody ──▶ client, a StreamWatcher ─▲
@@ -46,6 +52,7 @@ type following struct {
 	client *watch.StreamWatcher
 	body   *watchBody
 	coding Encoding
+	drops  bool // the client removes managed fields
 	frames *decode.Frames
 	events chan watch.Event
 
@@ -60,9 +67,9 @@ type following struct {
 }
 
 // follow decodes a watch whose body was claimed.
-func follow(t *trust, client *watch.StreamWatcher, body *watchBody, e Encoding) *following {
+func follow(t *trust, client *watch.StreamWatcher, body *watchBody, e Encoding, drops bool) *following {
 	f := &following{
-		trust: t, client: client, body: body, coding: e,
+		trust: t, client: client, body: body, coding: e, drops: drops,
 		frames: decode.NewFrames(counting{body.real, &t.options.Ledger.watchBytes}, e, maxFrame),
 		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
 	}
@@ -84,7 +91,7 @@ func (f *following) run() {
 	for {
 		frame, err := f.frames.Next()
 		if err != nil {
-			f.release()
+			f.release(unreadable)
 			return
 		}
 		if !f.handle(frame) {
@@ -180,7 +187,7 @@ func (f *following) open(by safeDecoder, data []byte) (Frame, error) {
 func (f *following) passOn(frame []byte, why error) bool {
 	if !f.whole(frame) {
 		f.frames.Unread(frame)
-		f.release()
+		f.release(unreadable)
 		return false
 	}
 	theirs, answered := f.ask(frame)
@@ -199,19 +206,22 @@ func (f *following) passOn(frame []byte, why error) bool {
 		f.trust.options.Ledger.gaveUp(why)
 		f.givenUp++
 	}
-	if !f.emit(theirs) || theirs.Type == watch.Error && !f.goesOn() {
+	if !f.emit(theirs) {
 		return false
 	}
 	f.body.takeBack()
 	switch {
+	case theirs.Type == watch.Error:
+		f.release(wentOn)
 	case errors.Is(why, errNoKind):
 		f.trust.options.Ledger.turnedOff(why.Error())
+		f.release("")
 	case f.givenUp > manyGivenUp && f.givenUp > f.decoded:
-		f.trust.turnOff(manyGivenBack)
+		f.trust.turnOff(forGood + manyGivenBack)
+		f.release("")
 	default:
 		return true
 	}
-	f.release()
 	return false
 }
 
@@ -279,7 +289,7 @@ func (f *following) decoderOf(theirs runtime.Object) (safeDecoder, error) {
 	if expected := f.trust.example; expected != nil && t != expected {
 		return safeDecoder{}, fmt.Errorf("an object is a %v", t)
 	}
-	decoder, known := f.trust.decoder(t, f.coding)
+	decoder, known := f.trust.decoder(t, f.coding, f.drops)
 	if !known {
 		return safeDecoder{}, fmt.Errorf(noDecoder+" %s", f.coding)
 	}
@@ -287,30 +297,25 @@ func (f *following) decoderOf(theirs runtime.Object) (safeDecoder, error) {
 }
 
 // ask passes a frame to the client and waits for its event. The frame must be taken back. It
-// returns false if run must return, also because the client, or a transport between, reads on
-// without an event.
+// returns false if run must return, also because the client, or a transport between, has read all of
+// the frame, wants more, and sends no event.
 func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	f.body.hand(frame)
-	select {
-	case theirs, answered = <-f.client.ResultChan():
-	case <-f.stopped:
-	case <-f.body.starved:
-		f.release()
-		return watch.Event{}, false
+	starved, late := f.body.starved, (<-chan time.Time)(nil)
+	for {
+		select {
+		case theirs, answered = <-f.client.ResultChan():
+			return theirs, answered
+		case <-f.stopped:
+			return theirs, false
+		case <-starved:
+			starved, late = nil, time.After(decodingTime)
+		case <-late:
+			f.trust.options.Ledger.turnedOff(wantsMore)
+			f.release("")
+			return theirs, false
+		}
 	}
-	return theirs, answered
-}
-
-// goesOn reports whether the client reads on after an error event. It does after an error that the
-// server sent, but not after one of its own.
-func (f *following) goesOn() bool {
-	select {
-	case <-f.client.ResultChan():
-	case <-f.stopped:
-	case <-f.body.starved:
-		return true
-	}
-	return false
 }
 
 // emit sends an event. It returns false if the watch was stopped.
@@ -324,13 +329,21 @@ func (f *following) emit(e watch.Event) bool {
 }
 
 // release gives the body, including the bytes read from it, back to the client, and forwards the
-// events of the client until the watch ends.
-func (f *following) release() {
+// events of the client until the watch ends. If there is one that is no error, why is the reason why
+// the client decodes, or "" if the reason is known.
+func (f *following) release(why string) {
 	f.body.release(f.frames.Rest())
 	for {
 		select {
 		case e, open := <-f.client.ResultChan():
-			if !open || !f.emit(e) {
+			if !open {
+				return
+			}
+			if why != "" && e.Type != watch.Error {
+				f.trust.options.Ledger.turnedOff(why)
+				why = ""
+			}
+			if !f.emit(e) {
 				return
 			}
 		case <-f.stopped:

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,35 @@ func TestWatchesEqual(t *testing.T) {
 	})
 }
 
+// TestManyFrames checks that of 6,000 events nearly all are decoded directly, in order, whether or not the
+// client's transport reads ahead.
+func TestManyFrames(t *testing.T) {
+	const n = 3000
+	var script []event
+	for i := range n {
+		script = append(script, event{watch.Added, pod(fmt.Sprint("p", i), fmt.Sprint(10+i))})
+	}
+	script = append(script, event{watch.Bookmark, bookmark(fmt.Sprint(10+n), true)})
+	for i := range n {
+		script = append(script, event{watch.Modified, pod(fmt.Sprint("p", i), fmt.Sprint(10+n+1+i))})
+	}
+	for _, k := range append([]kind{kinds[4]}, podClients...) {
+		for _, k.ahead = range []bool{false, true} {
+			source := k.tapped(t, served{watches: []answer{events(true, script...)}}, usesOwn)
+			got := follow(t, source, metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}, len(script))
+			require.Len(t, got.Events, len(script))
+			for i, e := range got.Events {
+				accessor, err := meta.Accessor(e.Object)
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint(10+i), accessor.GetResourceVersion())
+			}
+			state := source.ledger.State()
+			assert.True(t, state.On, state.Why)
+			assert.Greater(t, state.Decoded, int64(5900))
+		}
+	}
+}
+
 // TestListsEqual checks that an empty list and the pages of a list equal those of client-go, with their tokens, and
 // that both decode the first item of each page.
 func TestListsEqual(t *testing.T) {
@@ -94,6 +124,7 @@ func TestErrorsEqual(t *testing.T) {
 	for name, answers := range map[string][]answer{
 		"gone":          {status(http.StatusGone, metav1.StatusReasonExpired)},
 		"gone in it":    {events(false, append(manyEvents(), event{watch.Error, gone})...)},
+		"gone, and on":  {events(false, slices.Concat(manyEvents(), []event{{watch.Error, gone}}, manyEvents(), []event{{watch.Error, gone}}, manyEvents())...)},
 		"gone at once":  {events(false, event{watch.Error, gone})},
 		"forbidden":     {status(http.StatusForbidden, metav1.StatusReasonForbidden)},
 		"too many":      {status(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "Retry-After", "0"), events(false, manyEvents()...)},
@@ -129,9 +160,9 @@ func frames(n int, media string) (all [][]byte) {
 
 // TestCutAnywhere checks that a watch which ends at any byte has the same events and error as without a tap.
 func TestCutAnywhere(t *testing.T) {
-	for _, k := range podClients {
-		k.own = true
-		t.Run(k.name, func(t *testing.T) {
+	for i, k := range slices.Repeat(podClients, 2) {
+		k.own, k.ahead = true, i >= len(podClients)
+		t.Run(fmt.Sprint(k.name, ", ahead ", k.ahead), func(t *testing.T) {
 			whole := bytes.Join(frames(10, k.mediaType()), nil)
 			for at := 0; at <= len(whole); at += max(1, len(whole)/60) {
 				answers := []answer{stream(false, k.mediaType(), whole[:at/2], whole[at/2:at])}
@@ -208,9 +239,9 @@ func TestEveryLength(t *testing.T) {
 }
 
 // TestStarvedClient checks that a transport outside of direct.Transport that waits for more than a
-// frame gets more, and that the tap does not wait for an event that cannot follow.
+// frame gets more after two seconds, and the status the reason.
 func TestStarvedClient(t *testing.T) {
-	for _, k := range podClients {
+	for _, k := range podClients[:1] { // two seconds each
 		var all io.Reader
 		hoards := reading(func(body io.Reader, p []byte) (int, error) {
 			if all == nil {
@@ -224,7 +255,41 @@ func TestStarvedClient(t *testing.T) {
 		})
 		source := k.tapped(t, served{wraps: []wrapper{transport, hoards}})
 		assert.Len(t, watched(t, source).Events, len(manyEvents()))
-		assert.Zero(t, source.ledger.State().Decoded)
+		state := source.ledger.State()
+		assert.Zero(t, state.Decoded)
+		assert.Contains(t, state.Why, "off for this watch: the client, or a transport outside")
+		assert.True(t, state.IsTurnedOff())
+	}
+}
+
+// TestWatchGoesOn checks that the events after an error event, and those after a frame that cannot be
+// read, are the client's, and that the status has the reason, until the next watch.
+func TestWatchGoesOn(t *testing.T) {
+	gone := event{watch.Error, statusOf(http.StatusGone, metav1.StatusReasonExpired)}
+	long := pod("long", "34")
+	long.Annotations["long"] = strings.Repeat("x", 8<<20)
+	for why, between := range map[string]event{
+		"off for this watch: it goes on after an error":       gone,
+		"off for this watch: a frame is too long, or is none": {watch.Modified, long},
+	} {
+		for _, k := range podClients {
+			for _, k.ahead = range []bool{false, true} {
+				script := slices.Concat(manyEvents(), []event{between}, manyEvents())
+				source := k.tapped(t, served{watches: []answer{events(false, script...), events(false, manyEvents()...)}}, usesOwn)
+				assert.Len(t, watched(t, source).Events, len(script))
+				state := source.ledger.State()
+				assert.False(t, state.On)
+				assert.Equal(t, why, state.Why)
+				assert.True(t, state.IsTurnedOff())
+				decoded := state.Decoded
+				assert.Positive(t, decoded)
+				assert.Len(t, watched(t, source).Events, len(manyEvents()))
+				state = source.ledger.State()
+				assert.True(t, state.On)
+				assert.Empty(t, state.Why)
+				assert.Greater(t, state.Decoded, decoded)
+			}
+		}
 	}
 }
 
@@ -303,7 +368,7 @@ func TestMostlyGivenUp(t *testing.T) {
 		source := k.tapped(t, served{watches: answers}, func(o *tap.Options) { o.Make = taptest.Decoders(all, nil) })
 		assert.Len(t, watched(t, source).Events, 200)
 		state := source.ledger.State()
-		assert.Equal(t, "most objects cannot be decoded directly", state.Why)
+		assert.Equal(t, "off for good: most objects cannot be decoded directly", state.Why)
 		assert.Equal(t, "gave-up", state.Reason())
 		assert.EqualValues(t, 65, state.GivenUp["refused"])
 	}
@@ -718,16 +783,26 @@ func TestSampleOfABrokenPage(t *testing.T) {
 // TestPart checks that objects of other shards are not decoded, except those that both decode, and
 // that the remaining objects equal those of client-go in the shard.
 func TestPart(t *testing.T) {
+	for _, field := range []shard.Field{shard.UID, shard.Namespace} {
+		t.Run(string(field), func(t *testing.T) { testPart(t, field) })
+	}
+}
+
+func testPart(t *testing.T, field shard.Field) {
 	everyOwnKind(t, func(t *testing.T, k kind) {
 		all := pods(40, "4")
 		for i := range all {
 			all[i].UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name))))
+			all[i].Namespace = fmt.Sprintf("%x", sha256.Sum256([]byte(all[i].Name+"space")))
 		}
 		plain := k.plain(t, serving(all))
 		items, script := ask(t, plain, firstList).Items, watched(t, plain).Events
 		var listed, decoded int64
 		for i := range 2 {
-			part, err := shard.RangeOf(i, 2)
+			const zero, half, end = "0x0000000000000000", "0x8000000000000000", "0x10000000000000000"
+			part, err := shard.Select(sharding.NewSelector(sharding.ShardRangeRequirement{
+				Key: string(field), Start: []string{zero, half}[i], End: []string{half, end}[i],
+			}))
 			require.NoError(t, err)
 			source := k.tapped(t, serving(all), func(o *tap.Options) { o.Part = part })
 			got := ask(t, source, firstList).Items

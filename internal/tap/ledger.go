@@ -45,8 +45,10 @@ type State struct {
 // IsSuspended reports whether the last list was in doubt, and nothing was decoded directly since.
 func (s State) IsSuspended() bool { return strings.HasPrefix(s.Why, suspended) }
 
-// IsOffForGood reports whether a fault of a list or of a compared object has turned the tap off.
-func (s State) IsOffForGood() bool { return strings.HasPrefix(s.Why, forGood) }
+// IsTurnedOff reports whether the tap was on and what it received has turned it off, for good or for a watch.
+func (s State) IsTurnedOff() bool {
+	return strings.HasPrefix(s.Why, forGood) || strings.HasPrefix(s.Why, forWatch)
+}
 
 // Ledger contains the counts and the state of a Source. The zero value is valid. It is safe for
 // concurrent use.

@@ -63,6 +63,7 @@ type own struct {
 	plan    *decode.Plan // nil for unstructured objects
 	options decode.Options
 	known   *rows // may be nil
+	drops   bool  // remove managed fields, as the client does
 	by      *Options
 }
 
@@ -88,9 +89,23 @@ func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, deco
 	return obj, sums, err
 }
 
+// dropping returns d for a client that removes managed fields.
+func (d own) dropping() Decoder {
+	d.drops = true
+	return d
+}
+
 // object decodes an object, possibly from its former version, and returns its row. For an item of a
 // list, list is the TypeMeta of the list.
 func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if obj, sums, err = d.whole(data, of, list, check); err == nil && d.drops {
+		managedFields.Trim(obj)
+	}
+	return obj, sums, err
+}
+
+// whole is object without dropping anything.
+func (d own) whole(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	o := d.options
 	if o.Checks = check; check {
 		of = decode.Former{}

@@ -23,6 +23,9 @@ const (
 	contentEncoding = "content encoding"
 	contentType     = "content type"
 	badContentType  = "the content type cannot be read"
+	wantsMore       = forWatch + "the client, or a transport outside of package direct's, reads more before it sends an event"
+	wentOn          = forWatch + "it goes on after an error"
+	unreadable      = forWatch + "a frame is too long, or is none"
 	manyGivenBack   = "most objects cannot be decoded directly"
 )
 
@@ -39,8 +42,9 @@ var reasons = []struct{ begins, word string }{
 	{offForLog, logLevel},
 	{noTransport, "no-transport"},
 	{suspended, "suspended"},
+	{forGood + manyGivenBack, "gave-up"},
 	{forGood, "off-for-good"},
-	{manyGivenBack, "gave-up"},
+	{forWatch, "off-for-a-watch"},
 	{noDecoder, "no-decoder"},
 	{errNoKind.Error(), "no-kind"},
 	{contentEncoding, "encoding"},

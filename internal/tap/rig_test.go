@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +47,7 @@ type kind struct {
 	make     maker
 	own      bool // the decoders are those of package tap, not of package taptest
 	http2    bool
+	ahead    bool // the client's transport reads ahead of the client, as the client of client-go 0.38 does
 }
 
 // maker makes clients.
@@ -71,6 +74,9 @@ func everyOwnKind(t *testing.T, test func(t *testing.T, k kind)) { everyKindWith
 
 func everyKindWith(t *testing.T, test func(t *testing.T, k kind), own ...bool) {
 	for _, k := range kinds {
+		k.own, k.ahead = true, true
+		t.Run(k.name+", ahead", func(t *testing.T) { test(t, k) })
+		k.ahead = false
 		for _, k.http2 = range []bool{false, true} {
 			for _, k.own = range own {
 				t.Run(fmt.Sprintf("%s, http2 %v, own %v", k.name, k.http2, k.own), func(t *testing.T) { test(t, k) })
@@ -174,6 +180,9 @@ func (k kind) plain(t testing.TB, s served) clientgo.ListerWatcherWithContext {
 func (k kind) tapped(t testing.TB, s served, changes ...func(*tap.Options)) tapped {
 	if s.wraps == nil {
 		s.wraps = []wrapper{transport}
+	}
+	if k.ahead {
+		s.wraps = append(slices.Clip(s.wraps), readsAhead)
 	}
 	if k.own {
 		changes = append([]func(*tap.Options){usesOwn}, changes...)
@@ -284,6 +293,62 @@ func plainAndTapped[T any](t *testing.T, k kind, s served, do func(testing.TB, c
 }
 
 func transport(rt http.RoundTripper) http.RoundTripper { return direct.Transport(rt) }
+
+// readsAhead is a transport with a goroutine that reads each body as soon as it can.
+func readsAhead(rt http.RoundTripper) http.RoundTripper {
+	return trip(func(req *http.Request) (*http.Response, error) {
+		resp, err := rt.RoundTrip(req)
+		if err == nil {
+			resp.Body = newAheadBody(resp.Body)
+		}
+		return resp, err
+	})
+}
+
+// aheadBody is a body of which up to 64 reads wait.
+type aheadBody struct {
+	io.ReadCloser
+	reads  chan []byte
+	rest   []byte
+	err    error // after reads
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newAheadBody(body io.ReadCloser) *aheadBody {
+	b := &aheadBody{ReadCloser: body, reads: make(chan []byte, 64), closed: make(chan struct{})}
+	go func() {
+		defer close(b.reads)
+		for b.err == nil {
+			p := make([]byte, 4096)
+			var n int
+			n, b.err = body.Read(p)
+			select {
+			case b.reads <- p[:n]:
+			case <-b.closed:
+				b.err = http.ErrBodyReadAfterClose
+			}
+		}
+	}()
+	return b
+}
+
+func (b *aheadBody) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		var open bool
+		if b.rest, open = <-b.reads; !open {
+			return 0, b.err
+		}
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *aheadBody) Close() error {
+	b.once.Do(func() { close(b.closed) })
+	return b.ReadCloser.Close()
+}
 
 const protobufType = runtime.ContentTypeProtobuf
 

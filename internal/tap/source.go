@@ -51,7 +51,8 @@ func (s State) IsUnexpected() bool {
 // package, and that a *Doubt may be the error, or the object of the last event of a watch.
 type Source struct {
 	trust
-	lists clientgo.ListerWatcherWithContext
+	lists     clientgo.ListerWatcherWithContext
+	mayNotAsk atomic.Bool // to leave out managed fields
 }
 
 // New returns a source for objects of the type of example, which may be nil.
@@ -141,11 +142,11 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.cached.list()
 	}
 	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.received}}
-	t.decoder = func(e Encoding) (safeDecoder, bool) { return s.decoder(s.example, e) }
-	t.ledger, t.asks = s.options.Ledger, s.options.Ledger
+	t.decoder = func(e Encoding, drops bool) (safeDecoder, bool) { return s.decoder(s.example, e, drops) }
+	t.ledger, t.asks, t.drop = s.options.Ledger, s.options.Ledger, s.asksToDrop()
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
-	list, err = s.listed(t.end(), list, err)
+	list, err = s.listed(s.noted(t.end()), list, err)
 	if _, ours := list.(*Page); !ours {
 		s.cached.unlisted()
 	}
@@ -217,10 +218,22 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	} else {
 		s.cached.unlisted()
 	}
-	t := &Tap{options: options, watches: true, asks: s.options.Ledger}
+	t := &Tap{options: options, watches: true, asks: s.options.Ledger, drop: s.asksToDrop()}
 	defer func() { t.end().giveBack() }() // also if the call panics; no-op if the body was claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
-	return s.opened(t.end(), w, err)
+	return s.opened(s.noted(t.end()), w, err)
+}
+
+// asksToDrop reports whether requests ask the server to leave out managed fields: if the informer drops
+// them, until a server refuses such a request.
+func (s *Source) asksToDrop() bool { return s.options.Drop.ManagedFields() && !s.mayNotAsk.Load() }
+
+// noted notes whether the server refuses requests that ask it to leave out managed fields.
+func (s *Source) noted(got taken) taken {
+	if got.unacceptable {
+		s.mayNotAsk.Store(true)
+	}
+	return got
 }
 
 // opened decides whether this package decodes a watch that was opened with a tap.
@@ -242,7 +255,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	case !body.claim():
 		why = readEarly
 	default:
-		return follow(&s.trust, client, body, got.encoding), nil
+		return follow(&s.trust, client, body, got.encoding, got.drops), nil
 	}
 	s.turnOff(why)
 	if s.setListed(false) {

@@ -22,10 +22,11 @@ import (
 type Tap struct {
 	options metav1.ListOptions
 	watches bool
-	decoder func(Encoding) (safeDecoder, bool) // of the items of a list; nil for a watch, whose type is learned
-	reading reading                            // of a list
-	ledger  *Ledger                            // receives the progress of a list; nil for a watch
-	asks    *Ledger                            // receives the target of requests; may be nil
+	decoder func(e Encoding, drops bool) (safeDecoder, bool) // of the items of a list; nil for a watch, whose type is learned
+	reading reading                                          // of a list
+	ledger  *Ledger                                          // receives the progress of a list; nil for a watch
+	asks    *Ledger                                          // receives the target of requests; may be nil
+	drop    bool                                             // ask the server to leave out managed fields
 
 	mu struct {
 		sync.Mutex
@@ -50,7 +51,11 @@ func (t *Tap) Begin(req *http.Request) *http.Request {
 	if t.ledger != nil {
 		t.ledger.receives(&received{}) // its body is not known yet
 	}
-	return Hidden(req)
+	hidden := Hidden(req)
+	if t.drop {
+		askToDrop(hidden)
+	}
+	return hidden
 }
 
 // Ask records the target of the call, unless a target is already known. The tap may be nil.
@@ -70,10 +75,12 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.seen, t.mu.silent = true, resp == nil
+	t.mu.unacceptable = t.drop && resp != nil && resp.StatusCode == http.StatusNotAcceptable
 	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
 	encoding, why := encodingOf(resp)
+	t.mu.drops = dropsManagedFields(req)
 	switch {
 	case why != "":
 		t.mu.why = why
@@ -102,7 +109,7 @@ func (t *Tap) receives(resp *http.Response) {
 }
 
 func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Response) {
-	decoder, known := t.decoder(encoding)
+	decoder, known := t.decoder(encoding, t.mu.drops)
 	if !known {
 		t.mu.why = noDecoder + " " + string(encoding)
 		return
@@ -159,13 +166,17 @@ func encodingOf(resp *http.Response) (e Encoding, why string) {
 
 // taken is the part of the state of a tap that matters after the call has returned.
 type taken struct {
-	seen     bool       // a transport has found the tap
-	silent   bool       // the last request got no response
-	several  bool       // more than one response could have been taken
-	why      string     // the reason why the last response was not taken
-	encoding Encoding   // of the response that was taken
-	watch    *watchBody // of a watch that was taken
-	list     *listBody  // of a list that was taken
+	seen     bool     // a transport has found the tap
+	silent   bool     // the last request got no response
+	several  bool     // more than one response could have been taken
+	why      string   // the reason why the last response was not taken
+	encoding Encoding // of the response that was taken
+	drops    bool     // the client removes managed fields
+
+	unacceptable bool // the server refuses a request that asks it to leave out managed fields
+
+	watch *watchBody // of a watch that was taken
+	list  *listBody  // of a list that was taken
 }
 
 // end marks the call as returned, and returns the state.

@@ -55,8 +55,12 @@ func (o *Options) isOther(object []byte, e Encoding) bool {
 	if o.Part == nil {
 		return false
 	}
-	uid := decode.UID(object, e)
-	return len(uid) > 0 && !o.Part.HasHash(shard.Hash(uid))
+	return o.Part.Excludes(func(f shard.Field) []byte {
+		if f == shard.Namespace {
+			return decode.Namespace(object, e)
+		}
+		return decode.UID(object, e)
+	})
 }
 
 // DropOf sets Drop to the given paths, and returns the paths that are not supported.
@@ -98,9 +102,13 @@ type trust struct {
 	}
 }
 
-// decoder returns a decoder for the type, and reports whether there is one.
-func (t *trust) decoder(of reflect.Type, e Encoding) (safeDecoder, bool) {
+// decoder returns a decoder for the type, and reports whether there is one. drops means that the client
+// removes managed fields.
+func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, bool) {
 	d := t.options.Make(of, e)
+	if own, ok := d.(interface{ dropping() Decoder }); ok && drops {
+		d = own.dropping()
+	}
 	return safeDecoder{d}, d != nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,9 +27,13 @@ import (
 const cachePackage = "k8s.io/client-go/tools/cache"
 
 // backfill replaces internal/minor by the declarations that it names, and those that they need, from
-// the source of the later client-go. Each file of that source becomes a file with its licence.
+// the source of the later client-go. Each file of that source becomes a file with its licence. In the tree for
+// a later minor only the name of the minor changes.
 func (p *port) backfill(ctx context.Context) error {
 	dir := filepath.Join(p.to, "internal", "minor")
+	if p.k8s != "" {
+		return p.renameMinor(filepath.Join(dir, "of.go"))
+	}
 	wanted, err := exportedIn(filepath.Join(dir, "minor.go"))
 	if err != nil {
 		return err
@@ -58,6 +63,17 @@ func (p *port) backfill(ctx context.Context) error {
 		}
 	}
 	return errors.Join(os.Remove(filepath.Join(dir, "minor.go")), p.writeOf(dir), c.write(dir))
+}
+
+var minorOfTree = regexp.MustCompile(`const Of = ".*"`)
+
+// renameMinor sets the minor in the file of.go.
+func (p *port) renameMinor(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, minorOfTree.ReplaceAll(text, fmt.Appendf(nil, "const Of = %q", p.minor)), 0o644)
 }
 
 // writeOf writes the file of.go, with the minor of the tree.

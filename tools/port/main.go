@@ -1,21 +1,26 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command port makes the tree for an earlier minor version of client-go from this tree.
+// Command port makes the tree for another minor version of client-go from this tree: for an earlier one,
+// or for a later one that is not released yet.
 //
 //	cd tools && go run ./port -minor v0.36 -o /tmp/v0.36
+//	cd tools && go run ./port -k8s v0.38.0-beta.0 -o /tmp/v0.38
 //
-// A build tag cannot depend on the version of a dependency, so an earlier minor needs its own tree. The
+// A build tag cannot depend on the version of a dependency, so another minor needs its own tree. The
 // differences from this one are:
 //
-//   - files named _v037.go or _v037_test.go, which need the later client-go, are omitted, and so is the module
-//     that builds programs of Kubernetes
-//   - go.mod files require the versions of the earlier minor
-//   - internal/minor has the names that the earlier client-go lacks, cut out of the later one's source
+//   - files named _v0NN.go or _v0NN_test.go, which need v0.NN of client-go, are omitted from the trees for
+//     earlier minors, and so is the module that builds programs of Kubernetes
+//   - go.mod files require the versions of the minor, and the version of Go that its client-go requires
+//   - internal/minor says which minor it is. In an earlier one it has the names that this client-go lacks, cut
+//     out of the later one's source
 //   - go generate has run
-//   - the patches in testdata/ports/v0.36, at most five, are applied
+//   - the patches in testdata/ports/v0.NN, at most five, are applied
 //
-// The files that git tracks are copied from the working tree, with uncommitted changes.
+// In the tree for a later minor only the modules in ahead are ported: the others require modules for which
+// no version for that minor exists. The files that git tracks are copied from the working tree, with
+// uncommitted changes.
 package main
 
 import (
@@ -30,7 +35,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // kubernetes is the prefix of the names of go.mod and go.sum of a module that builds the programs of one release
@@ -46,11 +55,31 @@ var versions = map[string]map[string]string{
 	"v0.36": {"k8s.io/": "v0.36.6", "sigs.k8s.io/controller-runtime": "v0.24.1"},
 }
 
+// ahead are the folders of the modules that the tree for a later minor has.
+var ahead = []string{".", "test/conformance"}
+
 // port makes one tree.
 type port struct {
 	from, to string
 	minor    string
+	k8s      string // the version of the modules of Kubernetes for a later minor, or ""
+	replaces replaces
 	versions map[string]string
+}
+
+// replaces are the replace directives that a later minor needs as long as it has no release.
+type replaces []module.Version
+
+func (r *replaces) String() string { return fmt.Sprint(*r) }
+
+// Set adds path=version or path=folder.
+func (r *replaces) Set(text string) error {
+	path, target, ok := strings.Cut(text, "=")
+	if !ok {
+		return errors.New("it is not path=version or path=folder")
+	}
+	*r = append(*r, module.Version{Path: path, Version: target})
+	return nil
 }
 
 func main() {
@@ -58,6 +87,8 @@ func main() {
 	flag.StringVar(&p.from, "C", "..", "`folder` of the root module")
 	flag.StringVar(&p.to, "o", "", "`folder` for the tree, empty or new")
 	flag.StringVar(&p.minor, "minor", "v0.36", "the earlier `minor`")
+	flag.StringVar(&p.k8s, "k8s", "", "make the tree for the later minor of this `version` of the modules of Kubernetes instead")
+	flag.Var(&p.replaces, "replace", "replace a module, `path=version` or path=folder, in the tree for a later minor")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -68,8 +99,12 @@ func main() {
 }
 
 func (p *port) run(ctx context.Context) (err error) {
-	if p.versions = versions[p.minor]; p.versions == nil {
-		return fmt.Errorf("-minor %q: only v0.36 can be made", p.minor)
+	p.versions = versions[p.minor]
+	if p.k8s != "" {
+		p.minor, p.versions = semver.MajorMinor(p.k8s), map[string]string{"k8s.io/": p.k8s}
+	}
+	if p.versions == nil {
+		return fmt.Errorf("-minor %q: only v0.36 can be made, and later minors with -k8s", p.minor)
 	}
 	if p.to == "" {
 		return errors.New("-o is needed: a folder for the tree")
@@ -104,8 +139,7 @@ func (p *port) copy(ctx context.Context) error {
 		return err
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(listed, "\x00"), "\x00") {
-		isLater := strings.HasSuffix(strings.TrimSuffix(name, "_test.go"), "_v037") || strings.HasSuffix(name, "_v037.go")
-		if isLater || strings.HasPrefix(name, kubernetes) {
+		if p.isLater(name) || strings.HasPrefix(name, kubernetes) {
 			continue
 		}
 		if err := copyFile(filepath.Join(p.from, name), filepath.Join(p.to, name)); err != nil {
@@ -113,6 +147,14 @@ func (p *port) copy(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+var sinceMinor = regexp.MustCompile(`_v0(\d+)(_test)?\.go$`)
+
+// isLater reports whether a file needs a later minor of client-go.
+func (p *port) isLater(name string) bool {
+	since := sinceMinor.FindStringSubmatch(name)
+	return since != nil && semver.Compare("v0."+since[1], p.minor) > 0
 }
 
 func copyFile(from, to string) error {

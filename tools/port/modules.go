@@ -21,8 +21,8 @@ import (
 const ours = "github.com/kinformer/cache"
 
 // require rewrites the go.mod files. Modules of this repository get the minor, Kubernetes modules
-// the versions of the minor, and modules that these require get the required versions. Indirect
-// requirements are left to tidy.
+// the versions of the minor, and modules that these require get the required versions, as Go does that
+// client-go requires. Indirect requirements are left to tidy.
 func (p *port) require(ctx context.Context) error {
 	return p.eachModule(func(m *modfile.File) error {
 		var pinned []module.Version
@@ -31,9 +31,14 @@ func (p *port) require(ctx context.Context) error {
 				pinned = append(pinned, module.Version{Path: r.Mod.Path, Version: version})
 			}
 		}
-		asked, err := p.askedFor(ctx, pinned)
+		asked, goes, err := p.askedFor(ctx, pinned)
 		if err != nil {
 			return err
+		}
+		if goes != "" {
+			if err := m.AddGoStmt(goes); err != nil {
+				return err
+			}
 		}
 		var requires []*modfile.Require
 		for _, r := range m.Require {
@@ -64,24 +69,27 @@ func (p *port) pin(m module.Version) string {
 }
 
 // askedFor returns the newest versions that the given modules require, except those of this
-// repository.
-func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[string]string, error) {
-	newest := map[string]string{}
+// repository, and the version of Go that client-go requires, or "" if it is not among them.
+func (p *port) askedFor(ctx context.Context, modules []module.Version) (newest map[string]string, goes string, err error) {
+	newest = map[string]string{}
 	for _, m := range modules {
 		if strings.HasPrefix(m.Path, ours) {
 			continue
 		}
 		said, err := output(ctx, p.to, "go", "mod", "download", "-json", m.String())
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		var downloaded struct{ GoMod string }
 		if err := json.Unmarshal([]byte(said), &downloaded); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		file, err := readModule(downloaded.GoMod)
 		if err != nil {
-			return nil, err
+			return nil, "", err
+		}
+		if m.Path == "k8s.io/client-go" {
+			goes = file.Go.Version
 		}
 		for _, r := range file.Require {
 			if semver.Compare(r.Mod.Version, newest[r.Mod.Path]) > 0 {
@@ -89,7 +97,7 @@ func (p *port) askedFor(ctx context.Context, modules []module.Version) (map[stri
 			}
 		}
 	}
-	return newest, nil
+	return newest, goes, nil
 }
 
 // tidy runs go mod tidy in each module and checks that it keeps the versions of the minor.
@@ -104,12 +112,19 @@ func (p *port) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, r := range p.replaces {
+		replaces = append(replaces, "-replace="+r.Path+"="+targetOf(r))
+	}
 	return p.eachModule(func(m *modfile.File) error {
 		dir := filepath.Dir(m.Syntax.Name)
 		if _, err := output(ctx, dir, "go", append([]string{"mod", "edit"}, replaces...)...); err != nil {
 			return err
 		}
-		if _, err := output(ctx, dir, "go", "mod", "tidy"); err != nil {
+		tidy := []string{"mod", "tidy"}
+		if p.k8s != "" {
+			tidy = append(tidy, "-e") // what does not exist for a pre-release is needed by tests of others only
+		}
+		if _, err := output(ctx, dir, "go", tidy...); err != nil {
 			return err
 		}
 		tidied, err := readModule(m.Syntax.Name)
@@ -121,8 +136,19 @@ func (p *port) tidy(ctx context.Context) error {
 		}
 		kept := m.Replace
 		*m = *tidied
+		if p.k8s != "" {
+			return nil // with all replaces: the tree is not released
+		}
 		return replaceOnly(m, kept)
 	})
+}
+
+// targetOf returns what a module is replaced by, as go mod edit writes it: a version of itself, or a folder.
+func targetOf(r module.Version) string {
+	if semver.IsValid(r.Version) {
+		return r.Path + "@" + r.Version
+	}
+	return r.Version
 }
 
 // checkPins returns an error unless a module requires the versions of the minor.
@@ -153,7 +179,7 @@ func replaceOnly(m *modfile.File, wanted []*modfile.Replace) error {
 // eachModule calls change for each go.mod file of the tree, and writes the file.
 func (p *port) eachModule(change func(*modfile.File) error) error {
 	return filepath.WalkDir(p.to, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != "go.mod" {
+		if err != nil || d.Name() != "go.mod" || !p.has(filepath.Dir(path)) {
 			return err
 		}
 		m, err := readModule(path)
@@ -170,6 +196,12 @@ func (p *port) eachModule(change func(*modfile.File) error) error {
 		}
 		return os.WriteFile(path, text, 0o644)
 	})
+}
+
+// has reports whether the tree has the module in a folder.
+func (p *port) has(dir string) bool {
+	name, err := filepath.Rel(p.to, dir)
+	return p.k8s == "" || err == nil && slices.Contains(ahead, filepath.ToSlash(name))
 }
 
 func readModule(path string) (*modfile.File, error) {

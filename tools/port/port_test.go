@@ -133,14 +133,14 @@ func repository(t *testing.T, files map[string]string) string {
 
 func TestCopyAndPatch(t *testing.T) {
 	const patch = "Why.\n\n--- a/a.go\n+++ b/a.go\n@@ -1 +1 @@\n-package a\n+package b\n"
-	files := map[string]string{"a.go": "package a\n", "sub/b.go": "package sub\n", "a_v037.go": "package a\n", "a_v037_test.go": "package a\n",
+	files := map[string]string{"a.go": "package a\n", "sub/b.go": "package sub\n", "a_v037.go": "package a\n", "a_v037_test.go": "package a\n", "a_v036.go": "package a\n",
 		"testdata/ports/v0.36/a.patch": patch}
 	p := port{from: repository(t, files), to: filepath.Join(t.TempDir(), "to"), minor: "v0.36"}
 	complains(t, p.copy(t.Context()), "")
 	complains(t, p.patch(t.Context()), "")
 	all, err := filesIn(p.to)
 	complains(t, err, "")
-	if want := []string{"a.go", "sub/b.go", "testdata/ports/v0.36/a.patch"}; !slices.Equal(all, want) {
+	if want := []string{"a.go", "a_v036.go", "sub/b.go", "testdata/ports/v0.36/a.patch"}; !slices.Equal(all, want) {
 		t.Error(all)
 	}
 	if text, _ := os.ReadFile(filepath.Join(p.to, "a.go")); string(text) != "package b\n" {
@@ -166,6 +166,33 @@ func filesIn(dir string) (names []string, err error) {
 		return err
 	})
 	return names, err
+}
+
+func TestLater(t *testing.T) {
+	files := map[string]string{"a_v037.go": "package a\n", "a_v038_test.go": "package a\n", "a_v039.go": "package a\n"}
+	p := port{from: repository(t, files), to: filepath.Join(t.TempDir(), "to"), minor: "v0.38", k8s: "v0.38.0-beta.0"}
+	complains(t, p.copy(t.Context()), "")
+	all, err := filesIn(p.to)
+	complains(t, err, "")
+	if want := []string{"a_v037.go", "a_v038_test.go"}; !slices.Equal(all, want) {
+		t.Error(all)
+	}
+	of := tree(t, map[string]string{"of.go": "package minor\n\n// Of.\nconst Of = \"v0.37\"\n"})
+	complains(t, p.renameMinor(filepath.Join(of, "of.go")), "")
+	if text, _ := os.ReadFile(filepath.Join(of, "of.go")); string(text) != "package minor\n\n// Of.\nconst Of = \"v0.38\"\n" {
+		t.Errorf("%s", text)
+	}
+	for dir, want := range map[string]bool{".": true, "test/conformance": true, "examples": false, "test": false} {
+		if p.has(filepath.Join(p.to, dir)) != want {
+			t.Error(dir)
+		}
+	}
+	complains(t, p.replaces.Set("a"), "it is not path=version")
+	complains(t, p.replaces.Set("a/v2=v2.0.0"), "")
+	complains(t, p.replaces.Set("b=/tmp/b"), "")
+	if got := []string{targetOf(p.replaces[0]), targetOf(p.replaces[1])}; !slices.Equal(got, []string{"a/v2@v2.0.0", "/tmp/b"}) {
+		t.Error(got)
+	}
 }
 
 func TestInvalidPortArguments(t *testing.T) {

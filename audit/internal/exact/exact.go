@@ -54,7 +54,7 @@ type Lister struct {
 // New returns a Lister for a reflector of the given options. Its requests do not appear in the
 // reflector's status.
 func New(o reflector.Options) *Lister {
-	all, part := shard.Of(o.ListerWatcher)
+	all, part := o.Shard()
 	lists := clientgo.ToListerWatcherWithContext(all)
 	whole := o.Decoding
 	whole.Part = part
@@ -92,9 +92,9 @@ func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithCon
 	if from == nil {
 		return l.list(ctx, l.bare, l.admits, version, take)
 	}
-	anything := reflector.Options{Namespace: l.options.Namespace, ListerWatcher: l.options.ListerWatcher}
+	anything := reflector.Options{Namespace: l.options.Namespace, ListerWatcher: l.options.ListerWatcher, Part: l.options.Part}
 	decoding := l.options.Decoding
-	_, decoding.Part = shard.Of(l.options.ListerWatcher)
+	_, decoding.Part = l.options.Shard()
 	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(decoding))
 	return l.list(ctx, metadata, anything.Admits(), version, take)
 }

@@ -8,10 +8,15 @@ import "github.com/kinformer/cache/internal/decode/scan"
 // UID returns the UID in the metadata of an object as a subslice of object. It reads the object
 // only up to the UID. It returns nil if there is no UID or if the UID contains escapes or
 // characters beyond ASCII.
-func UID(object []byte) []byte {
+func UID(object []byte) []byte { return metadata(object, "uid") }
+
+// Namespace is UID for the namespace.
+func Namespace(object []byte) []byte { return metadata(object, "namespace") }
+
+func metadata(object []byte, name string) []byte {
 	var d scan.Scanner
 	d.Begin(object)
-	if !enter(&d, "metadata") || !enter(&d, "uid") || !d.Is('"') {
+	if !enter(&d, "metadata") || !enter(&d, name) || !d.Is('"') {
 		return nil
 	}
 	begin, end := d.Pos+1, scan.TextEnd(object, d.Pos+1)

@@ -66,6 +66,7 @@ type suite struct {
 
 // floors are the floors of the suites, by the minor version of client-go.
 var floors = map[string][3]int{
+	"v0.38": {120, 10, 2},
 	"v0.37": {116, 10, 2},
 	"v0.36": {101, 10, 2},
 }[minor.Of]

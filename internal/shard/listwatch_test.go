@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sources
+package shard
 
 import (
 	"errors"
@@ -14,23 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/testkit"
 )
-
-func TestMain(m *testing.M) { testkit.RunTests(m) }
 
 // newServer returns a server that ignores selectors, with pods of both halves.
 func newServer() *testkit.Pods {
 	return testkit.NewPods(testkit.Pod("a", "1"), testkit.Pod("b", "1"), testkit.Pod("c", "1"), testkit.Pod("d", "1"))
 }
 
-// TestShard checks that a Shard that is not unwrapped drops objects of other shards.
-func TestShard(t *testing.T) {
+// TestListWatch checks that a ListWatch that is not unwrapped drops objects of other shards.
+func TestListWatch(t *testing.T) {
 	var all []string
 	for i := range 2 {
 		server := newServer()
-		lister := NewShard(server, i, 2)
+		lister := NewListWatch(server, i, 2)
 		list, err := lister.List(metav1.ListOptions{})
 		require.NoError(t, err)
 		var listed, watched []string
@@ -61,30 +58,30 @@ func TestShard(t *testing.T) {
 	assert.ElementsMatch(t, []string{"a", "b", "c", "d"}, all)
 }
 
-// TestShardStops checks that a stopped watch ends even if its events are not received.
-func TestShardStops(t *testing.T) {
+// TestListWatchStops checks that a stopped watch ends even if its events are not received.
+func TestListWatchStops(t *testing.T) {
 	for i := range 2 {
-		w, err := NewShard(newServer(), i, 2).Watch(metav1.ListOptions{})
+		w, err := NewListWatch(newServer(), i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		w.Stop()
 		w.Stop()
 		for range w.ResultChan() { // until the channel is closed
 		}
-		again, err := NewShard(newServer(), i, 2).Watch(metav1.ListOptions{})
+		again, err := NewListWatch(newServer(), i, 2).Watch(metav1.ListOptions{})
 		require.NoError(t, err)
 		again.Stop() // TestMain reports a goroutine that is left
 	}
 }
 
-// TestShardErrors checks that errors are passed on, and that a Shard without a shard returns its
+// TestListWatchErrors checks that errors are passed on, and that a ListWatch without a shard returns its
 // own.
-func TestShardErrors(t *testing.T) {
+func TestListWatchErrors(t *testing.T) {
 	failing := newServer()
 	failing.Outage(errors.New("failed"))
-	for text, lister := range map[string]*Shard{
-		"failed":             NewShard(failing, 0, 2),
-		"no shard 2 of 2":    NewShard(newServer(), 2, 2),
-		"less than their nu": NewShard(newServer(), 0, 0),
+	for text, lister := range map[string]*ListWatch{
+		"failed":             NewListWatch(failing, 0, 2),
+		"no shard 2 of 2":    NewListWatch(newServer(), 2, 2),
+		"less than their nu": NewListWatch(newServer(), 0, 0),
 	} {
 		_, err := lister.List(metav1.ListOptions{})
 		require.ErrorContains(t, err, text)
@@ -93,16 +90,16 @@ func TestShardErrors(t *testing.T) {
 	}
 }
 
-// TestOf checks that Of unwraps a Shard, but not one whose requests fail.
+// TestOf checks that Of unwraps a ListWatch, but not one whose requests fail.
 func TestOf(t *testing.T) {
 	server := newServer()
-	good, bad := NewShard(server, 1, 2), NewShard(server, 2, 2)
+	good, bad := NewListWatch(server, 1, 2), NewListWatch(server, 2, 2)
 	for given, want := range map[clientgo.ListerWatcher]clientgo.ListerWatcher{server: server, good: server, bad: bad} {
-		all, part := shard.Of(given)
+		all, part := Of(given)
 		assert.Same(t, want, all)
 		assert.Equal(t, given == good, part != nil)
 	}
-	all, part := shard.Of(nil)
+	all, part := Of(nil)
 	assert.Nil(t, all)
 	assert.Nil(t, part)
 }

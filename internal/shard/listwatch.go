@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sources
+package shard
 
 import (
 	"context"
@@ -9,48 +9,57 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
-
-	"github.com/kinformer/cache/internal/shard"
 )
 
-// Shard is a ListerWatcher of one shard of another ListerWatcher. The reflectors of this module unwrap
-// it with shard.Of.
-type Shard struct {
+// ListWatch is a ListerWatcher of one shard of another ListerWatcher. The reflectors of this module unwrap
+// it with Of, because they can drop objects of other shards before decoding them.
+type ListWatch struct {
 	all  clientgo.ListerWatcher
-	part *shard.Range
+	part *Range
 	err  error // the reason why there is no such shard; every request returns it
 }
 
-// NewShard returns a ListerWatcher of shard i of n. If there is no such shard, every request fails.
-func NewShard(all clientgo.ListerWatcher, i, n int) *Shard {
-	part, err := shard.RangeOf(i, n)
-	return &Shard{all, part, err}
+// NewListWatch returns a ListerWatcher of shard i of n. If there is no such shard, every request fails.
+func NewListWatch(all clientgo.ListerWatcher, i, n int) *ListWatch {
+	part, err := RangeOf(i, n)
+	return &ListWatch{all, part, err}
 }
 
-// ShardOf returns the ListerWatcher behind l, and its shard. If every request fails, it returns l and
-// nil.
-func (l *Shard) ShardOf() (all clientgo.ListerWatcher, part *shard.Range) {
-	if l.err != nil {
-		return l, nil
+// NewSelected returns a ListerWatcher of the objects that the selector matches, or all if these are all
+// objects. If the selector is none of ranges of one field, every request fails.
+func NewSelected(all clientgo.ListerWatcher, selector sharding.Selector) clientgo.ListerWatcher {
+	part, err := Select(selector)
+	if part == nil && err == nil {
+		return all
 	}
-	return l.all, l.part
+	return &ListWatch{all, part, err}
+}
+
+// Of returns the ListerWatcher behind a ListWatch, and its shard. For any other ListerWatcher, and for a
+// ListWatch of which every request fails, it returns lw and nil.
+func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
+	if l, ok := lw.(*ListWatch); ok && l.err == nil {
+		return l.all, l.part
+	}
+	return lw, nil
 }
 
 // List is ListWithContext without a context.
-func (l *Shard) List(o metav1.ListOptions) (runtime.Object, error) {
+func (l *ListWatch) List(o metav1.ListOptions) (runtime.Object, error) {
 	return l.ListWithContext(context.Background(), o)
 }
 
 // Watch is WatchWithContext without a context.
-func (l *Shard) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (l *ListWatch) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return l.WatchWithContext(context.Background(), o)
 }
 
 // ListWithContext lists, and removes objects of other shards from the list.
-func (l *Shard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (l *ListWatch) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -62,7 +71,7 @@ func (l *Shard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runt
 }
 
 // WatchWithContext watches, and drops events about objects of other shards.
-func (l *Shard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+func (l *ListWatch) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -79,7 +88,7 @@ func (l *Shard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wat
 // watch is stopped, even if no goroutine receives from ResultChan, unlike that of watch.Filter.
 type partWatch struct {
 	watch.Interface
-	part    *shard.Range
+	part    *Range
 	events  chan watch.Event
 	once    sync.Once
 	stopped chan struct{}
@@ -118,6 +127,6 @@ func (p *partWatch) Stop() {
 
 // IsWatchListSemanticsUnSupported reports whether the underlying ListerWatcher does not support
 // streaming lists.
-func (l *Shard) IsWatchListSemanticsUnSupported() bool {
+func (l *ListWatch) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.all)
 }
