@@ -5,6 +5,7 @@ package factory_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +23,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 
@@ -34,6 +39,7 @@ import (
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TestMain fails the run if a goroutine is left. Reported errors are only logged: apimachinery's second
@@ -80,6 +86,60 @@ func run(t *testing.T, f informers.SharedInformerFactory) {
 	t.Cleanup(func() { cancel(); f.Shutdown() })
 	synced := f.WaitForCacheSyncWithContext(ctx)
 	require.NoError(t, synced.AsError())
+}
+
+// TestWithShardSelector: informers of each factory have the objects that the selector matches, also those
+// of several namespaces, and with a selector that cannot be understood they do not run.
+func TestWithShardSelector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pods []runtime.Object
+		for i := range 40 {
+			p := pod(fmt.Sprint("n", i%2), fmt.Sprint(i))
+			p.UID = types.UID(fmt.Sprint(i, "-0000-0000-0000"))
+			pods = append(pods, p)
+		}
+		selector := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.uid", Start: "0x0000000000000000", End: "0x8000000000000000"})
+		var want []string
+		for _, p := range pods {
+			if matches, err := selector.Matches(p); err == nil && matches {
+				want = append(want, p.(*corev1.Pod).Namespace+"/"+p.(*corev1.Pod).Name)
+			}
+		}
+		assert.Greater(t, len(want), 5)
+		both := &factory.Namespaces{}
+		both.Add("n0")
+		both.Add("n1")
+		option := factory.WithShardSelector(selector)
+		client, generic := fake.NewClientset(pods...), dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pods...)
+		of := podsResource
+		ctx := boundedContext(t)
+		for name, start := range map[string]func(factory.Option) (cache.SharedIndexInformer, func(context.Context), func()){
+			"typed": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o)
+				return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
+			},
+			"namespaces": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o, factory.WithNamespaces(both))
+				return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
+			},
+			"dynamic": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+				f := factory.Dynamic(generic, 0, o)
+				return f.ForResource(of).Informer(), f.StartWithContext, f.Shutdown
+			},
+		} {
+			running, stop := context.WithCancel(ctx)
+			informer, begin, shutdown := start(option)
+			begin(running)
+			require.NoError(t, kinformer.WaitForSync(ctx, informer), name)
+			assert.ElementsMatch(t, want, informer.GetStore().ListKeys(), name)
+			bad, begin, shutdownBad := start(factory.WithShardSelector(sharding.NewSelector(sharding.ShardRangeRequirement{Key: "x"})))
+			begin(running)
+			assert.ErrorContains(t, kinformer.WaitForSync(ctx, bad), `WithShardSelector: shard selector`, name)
+			stop()
+			shutdown()
+			shutdownBad()
+		}
+	})
 }
 
 // TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that it covers those

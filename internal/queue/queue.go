@@ -199,6 +199,8 @@ func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) error {
 	if q.Known == nil {
 		return nil
 	}
+	keys := event.Keys{Opens: q.options.Opens} // q.Reader's may be in use
+	keys.Init(q.options.KeyFunc, q.options.UsualKey)
 	for _, key := range q.Known.ListKeys() {
 		if isQueued(key) {
 			continue
@@ -207,20 +209,13 @@ func (q *Queue) ResyncKnownLocked(isQueued func(key string) bool) error {
 		if !exists {
 			continue
 		}
-		if _, err := event.KeyOf(q.keyFunc(), obj); err != nil {
+		if _, err := keys.KeyOf(obj, false); err != nil {
 			return fmt.Errorf("resync of %q: %w", key, err)
 		}
 		version, _ := event.VersionOf(obj)
 		q.AppendLocked(event.Record{Type: clientgo.Sync, Key: key, Version: version, Object: obj})
 	}
 	return nil
-}
-
-func (q *Queue) keyFunc() clientgo.KeyFunc {
-	if q.options.KeyFunc == nil {
-		return clientgo.MetaNamespaceKeyFunc
-	}
-	return q.options.KeyFunc
 }
 
 // lookUp returns a known object. If it cannot be looked up, that is logged.

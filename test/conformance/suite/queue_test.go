@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/minor"
 )
 
 // queueKind is a constructor of a queue and its properties. queueParts.known may be nil.
@@ -297,6 +299,7 @@ func TestRealFIFO(t *testing.T) {
 		{"defaults", realDefaults},
 		{"writers wait while an item is processed", realLocked},
 		{"writers go on while an item is processed, unlocking", realUnlocked},
+		{"a resync ends at an object without a key", realResyncError},
 		{"metrics", realMetrics},
 		{"the depth after a bookmark", realBookmarkDepth},
 	})
@@ -315,6 +318,15 @@ func newReal(impl implementation, opts cache.RealFIFOOptions) cache.QueueWithBat
 
 func newAtomic(impl implementation) cache.QueueWithBatch {
 	return newReal(impl, cache.RealFIFOOptions{AtomicEvents: true, EmitDeltaTypeBookmark: true})
+}
+
+func realResyncError(t *testing.T, impl implementation) {
+	q := newReal(impl, cache.RealFIFOOptions{KnownObjects: known(pod("a", "1")), KeyFunction: func(any) (string, error) { return "", errUnkeyable }})
+	err := q.Resync()
+	require.Error(t, err)
+	if !impl.reference || minor.Since38 { // before v0.38 client-go's error has no cause
+		assert.ErrorIs(t, err, errUnkeyable)
+	}
 }
 
 func realReplaceBrokenLookups(t *testing.T, impl implementation) {
@@ -436,7 +448,8 @@ func realBookmarkDepth(t *testing.T, impl implementation) {
 func TestPopBatch(t *testing.T) {
 	onEach(t, []directCase{
 		{"takes at most 1000", batchLimit},
-		{"an item that lost its key ends the batch", batchBrokenKeys},
+		{"an item that lost its key, which ended the batch before v0.38", batchBrokenKeys},
+		{"several changes of an object are in one batch since v0.38", batchRepeated},
 		{"errors come back and the batch is gone", batchErrors},
 		{"a panic leaves the queue usable", batchPanic},
 		{"metrics", batchMetrics},
@@ -472,8 +485,24 @@ func batchBrokenKeys(t *testing.T, impl implementation) {
 	}
 	lost["ns/a"], lost["ns/c"] = true, true
 	assert.Equal(t, differs(t, impl, "keys are computed once, when an item is queued: a key function cannot fail later",
-		[]string{"[Added a@1]", "batch [Added b@1 Added c@1]", "batch [Added d@1 Added e@1]"},
+		map[bool][]string{
+			false: {"[Added a@1]", "batch [Added b@1 Added c@1]", "batch [Added d@1 Added e@1]"},
+			true:  {"batch [Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"},
+		}[minor.Since38],
 		[]string{"batch [Added a@1 Added b@1 Added c@1 Added d@1 Added e@1]"}), drainBatches(t, q))
+}
+
+func batchRepeated(t *testing.T, impl implementation) {
+	q := newAtomic(impl)
+	for _, version := range []string{"1", "2", "3"} {
+		require.NoError(t, q.Add(pod("a", version)))
+	}
+	require.NoError(t, q.Delete(pod("a", "4")))
+	want := []string{"[Added a@1]", "[Added a@2]", "[Added a@3]", "[Deleted a@4]"}
+	if minor.Since38 {
+		want = []string{"batch [Added a@1 Added a@2 Added a@3 Deleted a@4]"}
+	}
+	assert.Equal(t, want, drainBatches(t, q))
 }
 
 // drainBatches closes the queue and returns the calls made by PopBatch until it is empty.
@@ -500,6 +529,9 @@ func batchErrors(t *testing.T, impl implementation) {
 	require.NoError(t, q.Add(pod("b", "2")))
 	require.NoError(t, q.Add(pod("a", "3")))
 	assert.ErrorIs(t, fail(), errBatch)
+	if minor.Since38 { // else the second change of a is not in the batch
+		require.NoError(t, q.Add(pod("c", "4")))
+	}
 	assert.ErrorIs(t, fail(), errSingle)
 	assert.Empty(t, drain(t, q))
 }
@@ -524,9 +556,13 @@ func batchMetrics(t *testing.T, impl implementation) {
 		require.NoError(t, q.Add(pod(name, "1")))
 	}
 	p := &processed{}
+	batches := 1.0
 	require.NoError(t, q.PopBatch(p.many, p.one))
-	assert.Equal(t, 1.0, m.Depth.Last)
-	require.NoError(t, q.PopBatch(p.many, p.one))
+	if !minor.Since38 { // the second change of a is left
+		assert.Equal(t, 1.0, m.Depth.Last)
+		require.NoError(t, q.PopBatch(p.many, p.one))
+		batches++
+	}
 	assert.Equal(t, 0.0, m.Depth.Last)
-	assert.Equal(t, 2.0, m.Latencies.Last, "one for each batch")
+	assert.Equal(t, batches, m.Latencies.Last, "one for each batch")
 }

@@ -98,6 +98,7 @@ func TestStoreVersion(t *testing.T) {
 		{"may go backwards", versionGoesBack},
 		{"of a thread-safe store", versionThreadSafe},
 		{"after a transaction", versionOfTransaction},
+		{"after a transaction with several writes of a key", transactionRepeated},
 		{"is hidden without AtomicFIFO", versionHidden},
 		{"is the gauge of the metrics", versionGauge},
 	})
@@ -188,6 +189,17 @@ func versionGauge(t *testing.T, impl implementation) {
 	unnamed := &metrics{}
 	impl.stores.threadSafe(cache.Indexers{}, storeFeatures{provider: unnamed}).Add("a", pod("a", "1"))
 	assert.Empty(t, unnamed.made, "without a reserved name there are no metrics")
+}
+
+func transactionRepeated(t *testing.T, impl implementation) {
+	store := newStore(impl)
+	require.NoError(t, transact(t, store, addTxn(pod("a", "1")), addTxn(pod("b", "2")), deleteTxn(pod("a", "3")), addTxn(pod("a", "4")), deleteTxn(pod("b", "5"))))
+	assert.Equal(t, []string{"ns/a"}, store.ListKeys())
+	obj, exists, err := store.GetByKey("ns/a")
+	require.NoError(t, err)
+	assert.True(t, exists)
+	assert.Equal(t, "4", obj.(*corev1.Pod).ResourceVersion, "the last write counts")
+	assert.Equal(t, "5", store.LastStoreSyncResourceVersion())
 }
 
 func transactionEmpty(t *testing.T, impl implementation) {
