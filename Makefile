@@ -35,7 +35,9 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 # The newest version that is tagged, with which make api compares, or none.
 BASELINE := none
 # Packages that one goroutine tests, but for tests that are named so, and models that one goroutine runs.
-PLAIN := ./internal/decode/... ./internal/identical ./factory/internal/tablegen ./cmd/...
+PLAIN := ./internal/decode/... ./internal/identical ./internal/rules ./factory/internal/tablegen
+# Go commands at the gate compile with -race, whether or not they run tests, so that most packages are compiled once.
+ONCE := $(if $(KINFORMER_NIGHT),,GOFLAGS=-race)
 SMOKE := ^TestInformer(FollowsWriters|SurvivesRestarts)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|AnswersAtThresholds)$$
@@ -69,22 +71,22 @@ format: ## fail on files that gofmt would change
 	@files=$$(find . -path ./bin -prune -o -name "*.go" -print | xargs gofmt -l); if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
 
 vet: ## go vet of what users import and of the examples; at night of every module
-	@rc=0; for m in $(if $(KINFORMER_NIGHT),$(MODULES),$(VETTED)); do echo "vet $$m"; (cd $$m && $(GO) vet ./...) || rc=1; done; exit $$rc
+	@rc=0; for m in $(if $(KINFORMER_NIGHT),$(MODULES),$(VETTED)); do echo "vet $$m"; (cd $$m && $(ONCE) $(GO) vet ./...) || rc=1; done; exit $$rc
 
 cross: ## go vet of the library for arm64 and 386; tests are not run
 	@rc=0; for a in arm64 386; do echo "vet for $$a"; GOARCH=$$a CGO_ENABLED=0 $(GO) vet ./... || rc=1; done; exit $$rc
 
 staticcheck: ## staticcheck of the root; at night of every module
 	@$(STATICCHECK) -version >/dev/null && tool=$$($(STATICCHECK:staticcheck=-n staticcheck)) && \
-	rc=0 && for m in $(if $(KINFORMER_NIGHT),$(MODULES),.); do echo "staticcheck $$m"; (cd $$m && $$tool ./...) || rc=1; done; exit $$rc
+	rc=0 && for m in $(if $(KINFORMER_NIGHT),$(MODULES),.); do echo "staticcheck $$m"; (cd $$m && $(ONCE) $$tool ./...) || rc=1; done; exit $$rc
 
 unit: ## unit and model tests: with -race where there are goroutines, without load and bounds
 	@rc=0; $(TEST) -race $$($(GO) list ./... | grep -vxF "$$($(GO) list $(PLAIN) ./internal/table)") || rc=1; \
 	$(TEST) -race -skip '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -tags invariants -run '$(MODELS)' ./internal/table || rc=1; \
 	$(TEST) -race -run '$(TOGETHER)' ./internal/decode/... ./internal/identical || rc=1; \
-	$(TEST) $(PLAIN) || rc=1; \
-	for m in adapters/prom adapters/client tools; do (cd $$m && $(TEST) ./...) || rc=1; done; exit $$rc
+	$(ONCE) $(TEST) -race=false $(PLAIN) || rc=1; \
+	for m in adapters/prom adapters/client tools; do (cd $$m && $(TEST) -race ./...) || rc=1; done; exit $$rc
 
 race: ## all tests of these modules, with -race but for TestHerd, in whose thousands of timers Go 1.26.8 itself crashes now and then
 	@rc=0; for m in . adapters/prom adapters/client test/bench tools; do (cd $$m && KINFORMER_NIGHT=1 $(TEST) -race -skip '^TestHerd$$' ./...) || rc=1; done; \

@@ -474,11 +474,12 @@ func (c *consumer) checkSyncedLocked() {
 	c.target.consumerSynced()
 }
 
-// isBusy reports whether the consumer has outstanding calls.
-func (c *consumer) isBusy() bool {
+// mayLag reports whether the consumer has outstanding calls and was not logged because of them. One that
+// was logged has to catch up before anything new can be said about it.
+func (c *consumer) mayLag() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.current.running || c.backlogLocked() > 0
+	return !c.mu.lags && (c.mu.current.running || c.backlogLocked() > 0)
 }
 
 // lag returns how far the consumer is behind, and reports whether that should be logged.

@@ -82,15 +82,15 @@ func (p *Processor) Distribute(changes []event.Change) {
 	p.watchdog.start()
 }
 
-// look logs which handlers are stuck or lag and were not logged yet. It reports whether a handler has
-// outstanding calls, and is safe for any goroutine.
-func (p *Processor) look() (busy bool) {
+// look logs which handlers are stuck or lag and were not logged yet. It reports whether another one may
+// be by the next look, and is safe for any goroutine.
+func (p *Processor) look() (again bool) {
 	p.feed.mu.Lock()
 	lagging := p.guarded.findLaggingLocked(p.feed.now())
-	busy = p.guarded.isBusyLocked()
+	again = p.guarded.mayLagLocked()
 	p.feed.mu.Unlock()
 	logAll(lagging)
-	return busy
+	return again
 }
 
 // stampLocked sets the fields of the changes that depend on the time and the listeners, and returns
@@ -307,9 +307,10 @@ func (p *Processor) nameLeaving() {
 const watchdogInterval = 5 * time.Second
 
 // watchdog checks for stuck handlers while calls are outstanding, because the watch may be idle or blocked.
-// Without outstanding calls its timer is stopped.
+// Its timer is stopped while there is nothing new to be said, so that a synctest bubble with a stuck handler
+// is reported as a deadlock, instead of running its time ahead.
 type watchdog struct {
-	look    func() (busy bool)
+	look    func() (again bool)
 	check   sync.WaitGroup // counts a running check: waiting for a mutex would stop the time of a synctest bubble
 	running atomic.Bool    // whether the timer will fire; written under mu
 	mu      struct {
@@ -320,7 +321,7 @@ type watchdog struct {
 	}
 }
 
-// start has the watchdog run until a check finds no outstanding calls. It is called after calls were added, so
+// start has the watchdog run until a check finds nothing to wait for. It is called after calls were added, so
 // that a check that has not seen them does not stop the watchdog. It does not wait for a check.
 func (w *watchdog) start() {
 	if w.running.Load() {
@@ -339,7 +340,7 @@ func (w *watchdog) start() {
 	w.running.Store(true)
 }
 
-// fire calls look, and restarts the timer if calls are outstanding.
+// fire calls look, and restarts the timer if look says so.
 func (w *watchdog) fire() {
 	if !w.begin() {
 		return

@@ -372,7 +372,7 @@ func TestWatchdogWithASlowLog(t *testing.T) {
 }
 
 // TestWatchdogOfAProcessor: the watchdog runs while a handler is in a call, of its initial list, of a change, of a
-// resync or of a merged change, and rests when all handlers have returned or are removed.
+// resync or of a merged change, and rests when the handler was logged, has returned or is removed.
 func TestWatchdogOfAProcessor(t *testing.T) {
 	for name, o := range map[string]Options{"lossless": {}, "coalesce": {Overflow: Coalesce}, "parallel": {Parallel: 3}, "block": {Overflow: Block, Max: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -381,9 +381,12 @@ func TestWatchdogOfAProcessor(t *testing.T) {
 				slow := &testkit.Journal{On: func(string) { <-hold }}
 				requireRuns := func(want bool) {
 					t.Helper()
-					time.Sleep(time.Hour)
+					time.Sleep(watchdogInterval + time.Second)
 					synctest.Wait()
 					require.Equal(t, want, p.watchdog.running.Load())
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					require.False(t, p.watchdog.running.Load(), "what is stuck was logged")
 				}
 				release := func() { // a call, if one runs: calls may be merged
 					select {

@@ -182,10 +182,10 @@ func (r *registry) findLaggingLocked(now int64) (found []remark) {
 	return found
 }
 
-// isBusyLocked reports whether a handler has outstanding calls.
-func (r *registry) isBusyLocked() bool {
+// mayLagLocked reports whether a handler has outstanding calls and was not logged because of them.
+func (r *registry) mayLagLocked() bool {
 	for c := range r.consumersLocked() {
-		if c.isBusy() {
+		if c.mayLag() {
 			return true
 		}
 	}

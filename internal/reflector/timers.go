@@ -4,7 +4,6 @@
 package reflector
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -111,9 +110,6 @@ func (s *silence) check(ctx context.Context, received int) error {
 	return nil
 }
 
-// hangLook is the time between two checks while something hangs, to notice that it goes on.
-const hangLook = 10 * time.Second
-
 // hangTimer rings when an answer of the server is overdue. It logs this, and logs the end of it,
 // and releases the list slot if the reflector holds one. It belongs to the machine's goroutine.
 type hangTimer struct {
@@ -155,7 +151,8 @@ func (h *hangTimer) look(ctx context.Context) {
 	}
 }
 
-// logHang logs once that a request hangs, and returns the time until the next check.
+// logHang logs once that a request hangs, and returns the time until it may, or 0 if it has: the end of the
+// request is looked at without a timer.
 func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Duration) {
 	if h.since.IsZero() {
 		h.options.logState(ctx, stateHangs, "reason", hang.what)
@@ -166,7 +163,7 @@ func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Durat
 		h.options.warn(ctx, "A request hangs, and the cache gets old", "reason", hang.what,
 			"hangs", h.options.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
 	}
-	return cmp.Or(wait, hangLook)
+	return wait
 }
 
 // over logs that nothing hangs any more, at level 0 if the warning was logged.
