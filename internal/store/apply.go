@@ -312,8 +312,9 @@ func (a *Applier) meaningOf(rec *event.Record, old any, isInInitialList bool) ev
 	return event.Change{Kind: event.ChangeUpdate, Key: rec.Key, Old: old, New: rec.Object, Resync: isResync(rec.Type, before, rec.Version)}
 }
 
-// isResync reports whether an update does not change the object. Objects of the watch without a
-// version (fake clientsets send them) cannot be compared, so they count as changed.
+// isResync reports whether an update is no change of the server: it comes from the store, or from a list in
+// the version of the store. An event of the watch is a change, also in that version, which the program may
+// have written into the store.
 func isResync(typ clientgo.DeltaType, before, after string) bool {
 	switch typ {
 	case clientgo.Sync:
@@ -321,7 +322,7 @@ func isResync(typ clientgo.DeltaType, before, after string) bool {
 	case clientgo.Replaced, clientgo.ReplacedAll:
 		return before == after
 	default:
-		return before == after && after != ""
+		return false
 	}
 }
 

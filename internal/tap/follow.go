@@ -176,7 +176,7 @@ func (f *following) open(by safeDecoder, data []byte) (Frame, error) {
 		return frame, err
 	case !isChange(frame.Type):
 		return frame, errOtherEvent
-	case f.streamType != nil && !frame.Kind.Empty() && frame.Kind != f.streamType.kind:
+	case f.streamType != nil && (f.coding == Protobuf || !frame.Kind.Empty()) && frame.Kind != f.streamType.kind:
 		return frame, errOtherKind
 	}
 	return frame, nil

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,9 +25,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -722,6 +723,45 @@ func TestOddKinds(t *testing.T) {
 		assert.Equal(t, plain, direct)
 		assert.True(t, state.On)
 	}
+}
+
+// withoutKind returns a frame of protobuf whose object has the same bytes, without kind and apiVersion.
+func withoutKind(t *testing.T, frame []byte) []byte {
+	var of metav1.WatchEvent
+	require.NoError(t, of.Unmarshal(frame[4:]))
+	const mark = "k8s\x00"
+	var object runtime.Unknown
+	require.NoError(t, object.Unmarshal(bytes.TrimPrefix(of.Object.Raw, []byte(mark))))
+	object.TypeMeta = runtime.TypeMeta{}
+	raw, err := object.Marshal()
+	require.NoError(t, err)
+	of.Object.Raw = append([]byte(mark), raw...)
+	data, err := of.Marshal()
+	require.NoError(t, err)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
+}
+
+// TestKnownBytesWithoutAKind checks that a frame of protobuf without a kind ends the watch as without a tap,
+// although the bytes of its object are those of a cached one.
+func TestKnownBytesWithoutAKind(t *testing.T) {
+	all := frames(20, protobufType)
+	for i := range all {
+		all[i] = taptest.Frame(watch.Added, longPod(i), protobufType) // long enough to be remembered
+	}
+	pieces := append(slices.Clone(all), withoutKind(t, all[19]), all[0])
+	k := podClients[0]
+	k.own = true
+	remembers := func(o *tap.Options) { o.Share, o.Remember = true, true }
+	plain, direct, state := plainAndTapped(t, k, served{watches: []answer{stream(false, protobufType, pieces...)}}, watched, remembers)
+	require.Equal(t, watch.Error, plain.Events[20].Type)
+	assert.Equal(t, plain, direct)
+	assert.Positive(t, state.Decoded)
+}
+
+func longPod(i int) *v1.Pod {
+	p := pod(fmt.Sprint("p", i), "9")
+	p.Annotations["long"] = strings.Repeat("x", 4000)
+	return p
 }
 
 // sampleStart is where the sample of most tests starts: both decode the 8th, the 24th and the 40th

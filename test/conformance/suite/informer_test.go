@@ -510,6 +510,7 @@ func TestRemoval(t *testing.T) {
 		{name: "ShutDownEventHandler waits for the running call", run: shutdownWaits, since037: true},
 		{name: "again and again, before the start and after the stop", run: removalAnytime, since037: true},
 		{name: "a removed handler leaves the resync check as it is", run: removalResync},
+		{name: "an event whose object the program has stored", run: storedByTheProgram},
 	})
 }
 
@@ -662,6 +663,23 @@ func removalAnytime(t *testing.T, s *stage) {
 	r.stop()
 	require.NoError(t, minor.ShutDownEventHandler(informer, after))
 	require.NoError(t, minor.ShutDownEventHandler(informer, before))
+}
+
+func storedByTheProgram(t *testing.T, s *stage) {
+	informer := s.shared(cache.SharedIndexInformerOptions{ResyncPeriod: time.Minute})
+	h := &recorder{}
+	_, err := informer.AddEventHandlerWithResyncPeriod(h, 0)
+	require.NoError(t, err)
+	_, err = informer.AddEventHandler(&recorder{})
+	require.NoError(t, err)
+	s.source.put(pod("a", ""))
+	s.start(informer)
+	pass(2 * time.Minute) // client-go asks for resyncs from the first one on
+	h.take()
+	require.NoError(t, informer.GetStore().Update(pod("a", "12")))
+	s.source.put(labelled("a", "", "app", "x"))
+	settle()
+	assert.Equal(t, differs(t, s.impl, "an event of the watch is never a resync", []string{}, []string{"update a@12 a@12"}), h.take())
 }
 
 func removalResync(t *testing.T, s *stage) {
