@@ -238,7 +238,8 @@ func (s *sharedIndexInformer) look() *door.Informer {
 	}
 	known.SetStore(s.store.table, s.pipeline.Applier, &s.pipeline.Delivery)
 	if s.config.Follower != nil {
-		known.Follower, known.Parts = s.config.Follower, s.config.Follower.Parts
+		of := s.config.Follower
+		known.Follower, known.Parts, known.Together = of, of.Parts, of.Together
 	}
 	if c := s.started(); c != nil {
 		known.Requests = c.reflectorOptions

@@ -193,7 +193,12 @@ func (h *handler) row(i *inspect.Inspection) row {
 		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
-		Sources: i.Sources, Unsynced: i.UnsyncedSources, Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
+		Sources: len(i.Sources), Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
+	}
+	for _, source := range i.Sources {
+		if !source.Status.Synced {
+			r.Unsynced++
+		}
 	}
 	if n := len(i.Errors); n > 0 && s.Attempts > 0 {
 		r.Reason = s.LastErrorReason

@@ -39,7 +39,7 @@ func (r GVRSyncResult) AsError() error {
 		}
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("not synced: %s: %w", strings.Join(missing, "; "), r.Err)
+	return fmt.Errorf("failed to sync all caches: %s: %w", strings.Join(missing, ", "), r.Err) // client-go's words
 }
 
 // errStopped is the cause of a wait that ended because all informers that have not synced have stopped.

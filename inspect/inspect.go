@@ -44,7 +44,7 @@ func All() iter.Seq[clientgo.Controller] {
 
 // Of describes an informer or controller. It accepts the same values as StatusOf; for others the
 // error is ErrForeign. It may be called at any time, and delays neither events nor handlers. It
-// takes tens of microseconds, more for each handler and each value of an index, and occasionally
+// takes tens of microseconds, more for each source, each handler and each value of an index, and occasionally
 // takes a sample, for which it reads cached objects: see Memory. It races with a program that
 // modifies cached objects, which is forbidden.
 func Of(informer Syncer) (Inspection, error) {
@@ -55,16 +55,22 @@ func Of(informer Syncer) (Inspection, error) {
 	all := Inspection{
 		ID: own.Observed.Number.Load(), Name: own.Resource, Type: reflector.Describe(own.Example),
 		InformerName: own.Identity.Name(),
-		Status:       statusOf(own), Queue: queueOf(own), Handlers: handlersOf(own), Audits: auditsOf(own),
+		Handlers:     handlersOf(own),
 	}
 	if own.Processor != nil {
 		all.Disconnected = own.Processor.Disconnected()
 	}
-	done := own.Report.History()
-	if own.Parts != nil {
-		all.addParts(own.Parts(), &done)
+	if own.Parts == nil {
+		all.Status, all.Queue, all.Audits = statusOfOne(own), queueOf(own), auditsOf(own)
+		all.addHistory(own.Report.History())
+	} else {
+		all.Status = statusOfAll(own, func(parts map[string]*door.Informer, sources []Source) {
+			all.Queue, all.Audits, all.Sources = queueOf(own), auditsOf(own), sources
+			done := own.Report.History()
+			all.addParts(parts, &done)
+			all.addHistory(done)
+		})
 	}
-	all.addHistory(done)
 	if own.Table != nil {
 		all.addContents(own)
 	}

@@ -26,10 +26,9 @@ type Inspection struct {
 	// InformerName is the name in Options.Identifier; empty without one.
 	InformerName string
 
-	// Sources is the number of sources of an informer of package sources, and UnsyncedSources the
-	// number of these that have not synced. The other fields sum up the sources, including the
-	// counts of removed ones.
-	Sources, UnsyncedSources int
+	// Sources are the sources of an informer of package sources, sorted by name. The other fields sum
+	// up the sources, including the counts of removed ones.
+	Sources []Source
 
 	Status Status
 	// Queue is zero before the start, and for a controller with a foreign queue.
@@ -195,4 +194,10 @@ type Memory struct {
 	Snapshots int64 // objects that are no longer in the store, kept for snapshots
 	Queue     int64 // changes that wait for the store
 	Handlers  int64 // changes that wait for the slowest handler, as if their objects were not in the store
+}
+
+// Source is one of the sources of an informer of package sources.
+type Source struct {
+	Name   string
+	Status Status
 }

@@ -8,36 +8,85 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
 // statusOfAll returns the status of an informer of several sources: the sums over the sources, and
-// their problems, each with the name of its source. Resource and server are those that all sources of
-// its life have in common, and it has no namespace, so that labels do not change when sources come
-// and go. The phase is that of a source that does not watch, if there is one, else of the source that
-// has watched for the longest time. The last error is the latest.
-func statusOfAll(i *door.Informer) Status {
-	s := statusOfOne(i)
-	s.Namespace = ""
-	status, parts := i.Report.Status(), i.Parts()
-	runs := status.Unfit == nil && status.Phase != reflector.Stopped
-	for n, name := range slices.Sorted(maps.Keys(parts)) {
-		part := statusOf(parts[name])
-		if s.add(&part); !runs {
+// their problems. Resource and server are those that all sources of its life have in common, and it has no
+// namespace and no selector, so that labels do not change when sources come and go. The phase is that of a
+// source that does not watch, if there is one, else of the source that has watched for the longest time.
+// The last error is the latest. read is called with the sources, and may be nil; see door.Informer.
+func statusOfAll(i *door.Informer, read func(parts map[string]*door.Informer, sources []Source)) (s Status) {
+	s = statusOfOne(i)
+	s.Namespace, s.LabelSelector, s.FieldSelector = "", "", ""
+	i.Together(func(parts map[string]*door.Informer) {
+		var sources []Source
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			sources = append(sources, Source{name, statusOfOne(parts[name])})
+		}
+		own := i.Report.Status()
+		s.sum(&own, sources)
+		if s.Phase == string(reflector.Unstarted) && i.Observed.Number.Load() != 0 {
+			s.Phase = "without sources"
+		}
+		if read != nil {
+			read(parts, sources)
+		}
+	})
+	return s
+}
+
+// sum sets the fields that are sums over the sources. own is the reflector status of the informer, with the
+// counts of former sources.
+func (s *Status) sum(own *reflector.Status, sources []Source) {
+	former := statusFrom(own)
+	s.Lists, s.Watches, s.Dropped, s.Reconnects, s.Decoding = former.Lists, former.Watches, former.Dropped, former.Reconnects, former.Decoding
+	runs := own.Unfit == nil && own.Phase != reflector.Stopped
+	for n := range sources {
+		part := &sources[n].Status
+		if s.add(part); !runs {
 			continue
 		}
-		if n == 0 || isLessFar(&part, &s) {
+		if n == 0 || isLessFar(part, s) {
 			s.Phase, s.PhaseSince, s.Mode = part.Phase, part.PhaseSince, cmp.Or(part.Mode, s.Mode)
 		}
 		s.Mode = cmp.Or(s.Mode, part.Mode)
-		for _, problem := range part.Problems {
-			problem.Text = fmt.Sprintf("source %q: %s", name, problem.Text)
-			s.Problems = append(s.Problems, problem)
+	}
+	if runs {
+		s.Problems = append(s.Problems, problemsOfSources(sources)...)
+	}
+}
+
+// mostNamed is the number of sources that a problem names.
+const mostNamed = 8
+
+// problemsOfSources returns a problem for each cause: that of the first source that has it, and the names of
+// the others, eight at most.
+func problemsOfSources(sources []Source) (problems []Problem) {
+	at, others := map[string]int{}, map[string][]string{}
+	for _, source := range sources {
+		for _, problem := range source.Status.Problems {
+			if _, known := at[problem.Cause]; known {
+				others[problem.Cause] = append(others[problem.Cause], strconv.Quote(source.Name))
+				continue
+			}
+			at[problem.Cause] = len(problems)
+			problems = append(problems, Problem{problem.Cause, fmt.Sprintf("source %q: %s", source.Name, problem.Text)})
 		}
 	}
-	return s
+	for cause, names := range others {
+		more := ""
+		if len(names) > mostNamed-1 {
+			more = fmt.Sprintf(" and %d more", len(names)-(mostNamed-1))
+			names = names[:mostNamed-1]
+		}
+		problems[at[cause]].Text += fmt.Sprintf(" (the same: %s%s)", strings.Join(names, ", "), more)
+	}
+	return problems
 }
 
 // worstOf returns the reflector status of an informer, or of the worst of its sources: the one that
@@ -122,18 +171,19 @@ func sums(all, part map[string]int64) map[string]int64 {
 	return all
 }
 
-// addParts adds the history of an informer's sources.
+// addParts adds what an informer's sources have counted.
 func (all *Inspection) addParts(parts map[string]*door.Informer, h *reflector.History) {
-	all.Sources = len(parts)
 	for _, part := range parts {
 		done, audits := part.Report.History(), auditsOf(part)
 		h.Add(&done)
 		all.Audits.add(&audits)
-		if !part.HasSynced() {
-			all.UnsyncedSources++
-		}
-		behind, failed, last := part.Transform.Counts()
-		all.Queue.Untransformed, all.Queue.TransformErrors = all.Queue.Untransformed+behind, all.Queue.TransformErrors+failed
-		all.Queue.LastTransformError = cmp.Or(last, all.Queue.LastTransformError)
+		all.Queue.add(part)
 	}
+}
+
+// add adds what the transform function has refused of a source.
+func (q *Queue) add(part *door.Informer) {
+	behind, failed, last := part.Transform.Counts()
+	q.Untransformed, q.TransformErrors = q.Untransformed+behind, q.TransformErrors+failed
+	q.LastTransformError = cmp.Or(last, q.LastTransformError)
 }

@@ -17,7 +17,7 @@ import (
 
 func statusOf(i *door.Informer) Status {
 	if i.Parts != nil {
-		return statusOfAll(i)
+		return statusOfAll(i, nil)
 	}
 	return statusOfOne(i)
 }

@@ -47,7 +47,7 @@ func QueueOf(queueOrInformer any) (Queue, error) {
 	if own == nil {
 		return Queue{}, ErrForeign
 	}
-	return queueOf(own), nil
+	return queueOfAll(own), nil
 }
 
 // queueOf describes the queue of an informer.
@@ -56,6 +56,20 @@ func queueOf(own *door.Informer) (q Queue) {
 		q = queueFrom(own.Queue)
 	}
 	q.ProcessErrors, q.LastProcessError = own.ProcessErrors()
+	return q
+}
+
+// queueOfAll is queueOf with what the sources of an informer have counted.
+func queueOfAll(own *door.Informer) (q Queue) {
+	if own.Together == nil {
+		return queueOf(own)
+	}
+	own.Together(func(parts map[string]*door.Informer) {
+		q = queueOf(own)
+		for _, part := range parts {
+			q.add(part)
+		}
+	})
 	return q
 }
 

@@ -32,7 +32,8 @@ type Status struct {
 	// Run. It is "new" (Run was not called), "waiting for a list slot" (of its ListSlots),
 	// "listing", "streaming" (a watch-list has not reached its end mark), PhaseWatching (a watch is
 	// being opened, or is open), "backing off" (no request is in progress; the next one is due
-	// later) or PhaseStopped.
+	// later), "without sources" (of an informer of package sources that runs and has none) or
+	// PhaseStopped.
 	Phase      string
 	PhaseSince time.Time
 	// Mode is the way in which the informer lists, or last listed, the collection: "list" or

@@ -138,11 +138,33 @@ func causeOf(own *door.Informer) error {
 	if own.Parts == nil {
 		return own.Report.Status().Cause()
 	}
-	causes := []error{own.Report.Status().Cause()}
-	for _, part := range own.Parts() {
-		causes = append(causes, causeOf(part))
+	var causes []error
+	if cause := own.Report.Status().Cause(); cause != nil {
+		causes = append(causes, cause)
 	}
-	return errors.Join(causes...)
+	for _, part := range own.Parts() {
+		if cause := causeOf(part); cause != nil {
+			causes = append(causes, cause)
+		}
+	}
+	if len(causes) == 0 {
+		return nil
+	}
+	return someOf(causes)
+}
+
+// someOf is errors of which the text has eight at most. errors.Is and errors.As find all.
+type someOf []error
+
+func (s someOf) Unwrap() []error { return s }
+
+func (s someOf) Error() string {
+	const most = 8
+	text := errors.Join(s[:min(len(s), most)]...).Error()
+	if len(s) > most {
+		text += fmt.Sprintf("\nand %d more errors", len(s)-most)
+	}
+	return text
 }
 
 // whyNotCalled describes why a registration has not synced.

@@ -65,10 +65,15 @@ func newRig(t *testing.T, options kinformer.Options) *rig {
 
 // run starts the informer and waits until it is idle.
 func (r *rig) run() {
+	r.start()
+	synctest.Wait()
+}
+
+// start starts the informer.
+func (r *rig) start() {
 	ctx, cancel := context.WithCancel(r.Context())
 	r.stop, r.stopped = cancel, make(chan struct{})
 	go func() { r.informer.RunWithContext(ctx); close(r.stopped) }()
-	synctest.Wait()
 }
 
 func (r *rig) end() {

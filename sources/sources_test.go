@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,15 @@ func statusOf(what inspect.Syncer) inspect.Status {
 		panic(err)
 	}
 	return status
+}
+
+func unsyncedOf(i inspect.Inspection) (n int) {
+	for _, source := range i.Sources {
+		if !source.Status.Synced {
+			n++
+		}
+	}
+	return n
 }
 
 // later calls wait in the background, and returns the channel for its result when it is waiting.
@@ -93,6 +103,86 @@ func TestLife(t *testing.T) {
 	})
 }
 
+// TestNothingToFollow: the status says that a running informer has no sources, also after the last one was
+// removed.
+func TestNothingToFollow(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		assert.Contains(r, statusOf(r.informer).String(), "never run")
+		r.run()
+		assert.Contains(r, statusOf(r.informer).String(), "without sources")
+		r.follow("a")
+		synctest.Wait()
+		assert.Contains(r, statusOf(r.informer).String(), "watching")
+		require.NoError(r, r.set.Remove("a"))
+		synctest.Wait()
+		assert.Contains(r, statusOf(r.informer).String(), "without sources")
+		r.end()
+		assert.Equal(r, inspect.PhaseStopped, statusOf(r.informer).Phase)
+	})
+}
+
+// TestManyFaultySources: texts about many sources name eight, and count the rest.
+func TestManyFaultySources(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		for i := range 100 {
+			r.forbid(fmt.Sprint("team-", i))
+		}
+		r.run()
+		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+		defer cancel()
+		err := kinformer.WaitForSync(ctx, r.informer)
+		require.ErrorIs(r, err, testkit.ErrForbidden)
+		for _, text := range []string{err.Error(), statusOf(r.informer).String()} {
+			assert.Contains(r, text, "and 92 more")
+			assert.Less(r, strings.Count(text, "team-"), 30)
+		}
+	})
+}
+
+// TestQueueOfSources: what the transform has refused of a source counts in each description of the queue.
+func TestQueueOfSources(t *testing.T) {
+	inBubble(t, kinformer.Options{Queue: kinformer.Queue{KeepCached: true}}, func(r *rig) {
+		require.NoError(r, r.informer.SetTransform(func(any) (any, error) { return nil, errors.New("refused") }))
+		r.write("a", "1", "x")
+		r.follow("a")
+		r.run()
+		queue, err := inspect.QueueOf(r.informer)
+		require.NoError(r, err)
+		assert.EqualValues(r, 1, queue.Untransformed)
+		all, err := inspect.Of(r.informer)
+		require.NoError(r, err)
+		assert.Equal(r, all.Queue, queue)
+	})
+}
+
+// TestCountsOfReplacedSources: counts do not go back while sources are replaced and removed.
+func TestCountsOfReplacedSources(t *testing.T) {
+	r := newRig(t, kinformer.Options{})
+	r.follow("a", "b")
+	r.start()
+	defer r.end()
+	var replaced atomic.Bool
+	go func() {
+		defer replaced.Store(true)
+		for i := range 3000 {
+			r.follow("a", "b")
+			if i%3 == 0 {
+				assert.NoError(t, r.set.Remove("b"))
+			}
+		}
+	}()
+	var last inspect.Inspection
+	for !replaced.Load() {
+		now, err := inspect.Of(r.informer)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, now.Status.Lists, last.Status.Lists)
+		require.GreaterOrEqual(t, now.Status.Watches, last.Status.Watches)
+		require.GreaterOrEqual(t, now.Lists.Ended, last.Lists.Ended)
+		require.GreaterOrEqual(t, now.Events, last.Events)
+		last = now
+	}
+}
+
 // TestNoSource: an informer without sources has synced, and stays synced.
 func TestNoSource(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
@@ -107,9 +197,16 @@ func TestNoSource(t *testing.T) {
 		assert.False(r, r.set.Source("late").HasSynced())
 		r.set.Put("removed", r.asks("", ""))
 		synctest.Wait()
-		assert.Len(r, statusOf(r.informer).Problems, 4, "an outage and an error each")
+		for _, problem := range statusOf(r.informer).Problems { // an outage and errors
+			assert.Contains(r, problem.Text, `source "late": `)
+			assert.Contains(r, problem.Text, `(the same: "removed")`)
+		}
+		assert.Len(r, statusOf(r.informer).Problems, 2)
 		require.NoError(r, r.set.Remove("removed"))
-		assert.Len(r, statusOf(r.informer).Problems, 2, "what is gone is not out of reach")
+		for _, problem := range statusOf(r.informer).Problems {
+			assert.NotContains(r, problem.Text, "removed", "what is gone is not out of reach")
+		}
+		assert.Len(r, statusOf(r.informer).Problems, 2)
 		assert.True(r, r.informer.HasSynced())
 		assert.True(r, r.handle.HasSynced())
 		heal()
@@ -682,10 +779,10 @@ func TestSums(t *testing.T) {
 		r.write("a", "2", "x")
 		synctest.Wait()
 		all, c := of(r.informer), of(r.set.Source("c"))
-		assert.Equal(r, 3, all.Sources)
+		assert.Len(r, all.Sources, 3)
 		assert.Len(r, all.Handlers, 1)
 		assert.Equal(r, 2, of(r.set.Source("a")).Status.Objects)
-		assert.Equal(r, 1, all.UnsyncedSources)
+		assert.Equal(r, 1, unsyncedOf(all))
 		assert.Equal(r, 2+c.Lists.Ended, all.Lists.Ended)
 		assert.Equal(r, c.Lists.Ended, all.Lists.Failed)
 		assert.EqualValues(r, 2, all.Lists.Objects)
@@ -695,7 +792,7 @@ func TestSums(t *testing.T) {
 		assert.Equal(r, c.FailingSince, all.FailingSince)
 		assert.Equal(r, 1, all.Queue.Untransformed)
 		assert.EqualValues(r, 1, all.Queue.TransformErrors)
-		assert.Zero(r, of(r.set.Source("a")).Sources)
+		assert.Empty(r, of(r.set.Source("a")).Sources)
 
 		r.set.Put("b", r.asks("b", "x"))
 		require.NoError(r, r.set.Remove("a"))
@@ -710,7 +807,7 @@ func TestSums(t *testing.T) {
 		assert.EqualValues(r, 1, now.Queue.TransformErrors)
 		assert.Zero(r, now.Queue.Untransformed)
 		assert.True(r, now.FailingSince.IsZero(), "what is gone does not fail")
-		assert.Zero(r, now.UnsyncedSources)
+		assert.Zero(r, unsyncedOf(now))
 		r.end()
 		assert.Equal(r, now.Status.Lists, statusOf(r.informer).Lists, "also after the end")
 	})

@@ -4,11 +4,14 @@
 package view
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kinformer/cache/internal/event"
 )
 
 // Query selects the objects of a snapshot that meet all of its conditions. The zero value selects
@@ -41,7 +44,8 @@ func Any(queries ...Query) Query { return Query{alternatives: append([]Query{}, 
 
 // Select yields the key and object of each object that q selects, each once, in no particular order
 // and without copying. Objects of another type than T are left out, as by TypedAll. The body of the
-// loop may do anything but close the snapshot, which may end the loop early.
+// loop may do anything but close the snapshot, which may end the loop early. A loop over a snapshot that was
+// closed before it yields nothing, and utilruntime's ErrorHandlers get an error that says so.
 //
 // The error is ErrClosed, or names an index that the snapshot does not have, and the existing ones.
 func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
@@ -49,7 +53,13 @@ func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return typed[T](p.objects), nil
+	return typed[T](func(yield func(string, any) bool) {
+		if err := s.of.Err(); err != nil {
+			event.Report(context.Background(), fmt.Errorf("a loop over the result of Select: %w before it began: collect the objects first", err), "Nothing was read")
+			return
+		}
+		p.objects(yield)
+	}), nil
 }
 
 // CountOf returns the number of objects of any type that q selects. It reads objects only if q has

@@ -48,8 +48,10 @@ type Follower interface {
 	HasSyncedChecker() clientgo.DoneChecker
 	// Version returns the informer's LastSyncResourceVersion.
 	Version() string
-	// Parts returns the current sources by name, each as an informer.
+	// Parts returns the current sources by name, each as an informer, and Together calls read with
+	// them while none is replaced or removed.
 	Parts() map[string]*Informer
+	Together(read func(parts map[string]*Informer))
 }
 
 // ErrBadOptions is wrapped by the error that explains why an informer does not run.

@@ -49,10 +49,13 @@ type Informer struct {
 	// have it. It is nil for a controller.
 	Configure func(change func(*Config))
 
-	// Follower follows the sources of an informer, and Parts returns these by name. Both are nil if
-	// the informer has one source.
+	// Follower follows the sources of an informer, and Parts returns these by name. Together calls
+	// read with the sources while none is replaced or removed: what the informer has counted of former
+	// ones and what its sources have counted are then all that was counted. read must not call the
+	// informer or its sources. All are nil if the informer has one source.
 	Follower Follower
 	Parts    func() map[string]*Informer
+	Together func(read func(parts map[string]*Informer))
 
 	// The progress and size of the store; nil with a queue of the user's.
 	Progress *store.Progress

@@ -111,12 +111,21 @@ func (v visit) informer(i *inspect.Inspection, inf *informer) {
 	v.handlers(i, inf)
 }
 
+func unsyncedOf(i *inspect.Inspection) (n int) {
+	for _, source := range i.Sources {
+		if !source.Status.Synced {
+			n++
+		}
+	}
+	return n
+}
+
 // health yields whether the informer is synced and up to date.
 func (v visit) health(i *inspect.Inspection, inf *informer) {
 	v.put(objects, inf.labels, float64(i.Status.Objects))
 	v.put(synced, inf.labels, one(i.Status.Synced))
-	v.put(sourceCount, inf.labels, float64(i.Sources))
-	v.put(unsynced, inf.labels, float64(i.UnsyncedSources))
+	v.put(sourceCount, inf.labels, float64(len(i.Sources)))
+	v.put(unsynced, inf.labels, float64(unsyncedOf(i)))
 	v.put(phaseAge, inf.series(phaseAge, i.Status.Phase), age(i, i.Status.PhaseSince))
 	worded := map[string]bool{}
 	for _, problem := range i.Status.Problems {

@@ -127,6 +127,7 @@ func (r *watchReader) follow(ctx context.Context, s *stream, quiet *silence, sta
 			}
 			s.beginBatch(now)
 			done, err := r.drain(ctx, s, first, open, stage)
+			r.timers.hang.goesOn(ctx)
 			if done || err != nil {
 				return err
 			}

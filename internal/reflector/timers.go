@@ -151,6 +151,13 @@ func (h *hangTimer) look(ctx context.Context) {
 	}
 }
 
+// goesOn checks whether a request that was said to hang still does, after an event has arrived.
+func (h *hangTimer) goesOn(ctx context.Context) {
+	if !h.since.IsZero() {
+		h.look(ctx)
+	}
+}
+
 // logHang logs once that a request hangs, and returns the time until it may, or 0 if it has: the end of the
 // request is looked at without a timer.
 func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Duration) {

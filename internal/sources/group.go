@@ -147,14 +147,20 @@ func (g *Group) Names() []string {
 
 // Parts returns the sources as informers.
 func (g *Group) Parts() map[string]*door.Informer {
+	var all map[string]*door.Informer
+	g.Together(func(parts map[string]*door.Informer) { all = parts })
+	return all
+}
+
+// Together calls read with the sources as informers, while none is replaced or removed.
+func (g *Group) Together(read func(parts map[string]*door.Informer)) {
 	g.mu.Lock()
-	all := maps.Clone(g.mu.sources)
-	g.mu.Unlock()
-	parts := make(map[string]*door.Informer, len(all))
-	for name, s := range all {
-		parts[name] = s.Look()
+	defer g.mu.Unlock()
+	parts := make(map[string]*door.Informer, len(g.mu.sources))
+	for name, s := range g.mu.sources {
+		parts[name] = s.lookLocked()
 	}
-	return parts
+	read(parts)
 }
 
 // HasSyncedChecker reports when the sources that existed at Follow, without removed ones, have

@@ -97,6 +97,10 @@ func (s *Source) ignore() {
 func (s *Source) Look() *door.Informer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.lookLocked()
+}
+
+func (s *Source) lookLocked() *door.Informer {
 	return &door.Informer{
 		Controller: s, Resource: s.report.Name(), Example: s.of.whole.Example,
 		Applier: s.of.whole.Applier, Delivery: s.of.whole.Delivery, Part: &owners.Session{Source: s.part, Number: s.number},
