@@ -15,6 +15,8 @@
 //		client.Limit(100), client.Continue(pods.Continue))
 //
 // The informers must belong to this module, by NewInformer in the Options of the manager's cache:
-// see package kinformer. Lists of other informers, or with DefaultNamespaces, are passed to the
-// cache itself, without pages; with SortBy they are refused. Every Get is passed to the cache.
+// see package kinformer. Lists of other informers, or of a cache with DefaultNamespaces or
+// ByObject.Namespaces, are passed to the cache itself, which has no order; with SortBy, Limit or
+// Continue they are refused. One informer for several namespaces is that of factory.Namespaces.
+// Every Get is passed to the cache.
 package kinformerclient

@@ -36,10 +36,10 @@ func (r *Reader) answer(q *request, out client.ObjectList) error {
 		return err
 	}
 	var next *entry
-	goesOn := of.number != "" // also after an error or a panic, because another request may succeed
+	goesOn := of.number != 0 // also after an error or a panic, because another request may succeed
 	defer func() {
 		if number := r.open.putBack(of, goesOn); next != nil {
-			out.SetContinue(number + "/" + next.Key)
+			out.SetContinue(token{r.open.reader, number, next.Key}.String())
 		}
 	}()
 	next, err = q.page(of.snapshot, after, out)

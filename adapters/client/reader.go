@@ -37,7 +37,7 @@ type Reader struct {
 // NewReader returns a Reader of a cache, which the caller must start. scheme must have the cache's
 // types.
 func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
-	return &Reader{cache: c, scheme: scheme}
+	return &Reader{cache: c, scheme: scheme, open: openLists{reader: newReaderName()}}
 }
 
 // SortBy is an option of Reader.List. It reports whether a comes before b, and must be a strict
@@ -62,33 +62,39 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 // the returned list has a continue token. All pages of a list are from one snapshot of the cache.
 // The snapshot is kept until the last page, for KeptFor after each page, and while there are fewer
 // than MaxKept later lists. Afterwards the token leads to an error for which
-// apierrors.IsResourceExpired is true; start the list again. The options other than Continue and
-// Limit, and the type of out, must be the same for each page, and a token is valid only for this
-// Reader.
+// apierrors.IsResourceExpired is true; start the list again. The error for a token of another
+// Reader is the same, so that clients start again after a restart, or at another replica.
+//
+// Each page must be requested with the selectors, the namespace, the SortBy and the type of out of
+// the first page. The error is apierrors.IsBadRequest if they differ, or if the token cannot be
+// parsed; two different SortBy are not noticed.
 //
 // Objects are copied unless the options of the call say otherwise; those of the cache have no
 // effect.
+//
+// Unless the cache has one informer of this module for all objects of the kind, the cache's own List
+// is called; SortBy, Limit and Continue are then refused with inspect.ErrForeign. The documentation
+// of the package says which caches have one.
 func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
 	kind, example, err := r.kindOf(out)
 	if err != nil {
 		return err
 	}
 	// Getting an object costs a lookup, and returns the cache's errors about the kind: the cache
-	// may not be started, or may refuse kinds that it does not have.
+	// may not be started, or may refuse kinds that it does not have. A cache of several namespaces
+	// always returns an error, because it does not have the namespace of the key.
 	if err := r.cache.Get(ctx, client.ObjectKey{}, example.DeepCopyObject().(client.Object)); err != nil && !apierrors.IsNotFound(err) {
-		return r.cache.List(ctx, out, options...)
+		return r.passOn(ctx, out, options)
 	}
 	informer, err := r.cache.GetInformer(ctx, example)
 	if err != nil {
 		return err
 	}
 	snapshot, err := view.Of(informer)
-	switch {
-	case errors.Is(err, inspect.ErrForeign) && slices.ContainsFunc(options, isSortBy):
-		return fmt.Errorf("SortBy needs one informer of package cache for all namespaces: %w", err)
-	case errors.Is(err, inspect.ErrForeign):
-		return r.cache.List(ctx, out, options...)
-	case err != nil:
+	if errors.Is(err, inspect.ErrForeign) {
+		return r.passOn(ctx, out, options)
+	}
+	if err != nil {
 		return err
 	}
 	asked, err := newRequest(kind, snapshot, options)
@@ -97,6 +103,37 @@ func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...cli
 		return err
 	}
 	return r.answer(asked, out)
+}
+
+// passOn lets the cache list, which has no order: with a limit it returns any objects. Options that
+// need one are refused, unless the cache cannot list at all, for instance before its start.
+func (r *Reader) passOn(ctx context.Context, out client.ObjectList, options []client.ListOption) error {
+	refused := needsOrder(options)
+	if refused == "" {
+		return r.cache.List(ctx, out, options...)
+	}
+	if err := r.cache.List(ctx, out.DeepCopyObject().(client.ObjectList), client.Limit(1)); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s needs one informer of this module for all objects of a %T: set NewInformer of the cache's options to kinformer.Constructor(...), "+
+		"with factory.Namespaces in place of DefaultNamespaces and ByObject.Namespaces; or list without SortBy, Limit and Continue: %w",
+		refused, out, inspect.ErrForeign)
+}
+
+// needsOrder returns the name of an option that needs an order, or "".
+func needsOrder(options []client.ListOption) string {
+	var list client.ListOptions
+	list.ApplyOptions(options)
+	switch {
+	case slices.ContainsFunc(options, isSortBy):
+		return "SortBy"
+	case list.Continue != "":
+		return "Continue"
+	case list.Limit > 0:
+		return "Limit"
+	default:
+		return ""
+	}
 }
 
 func isSortBy(option client.ListOption) bool {
@@ -139,6 +176,7 @@ type request struct {
 	options  client.ListOptions
 	query    view.Query
 	less     func(a, b entry) bool // nil if no order is requested
+	sorted   bool                  // with a SortBy
 }
 
 type entry = view.Entry[client.Object]
@@ -151,7 +189,7 @@ func newRequest(kind schema.GroupVersionKind, snapshot *view.Snapshot, options [
 	}
 	for _, option := range options {
 		if sort, is := option.(SortBy); is {
-			q.less = func(a, b entry) bool { return sort(a.Object, b.Object) }
+			q.less, q.sorted = func(a, b entry) bool { return sort(a.Object, b.Object) }, true
 		}
 	}
 	q.query.Labels = q.options.LabelSelector

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,7 @@ type rig struct {
 	server *cachetest.Source
 	cache  cache.Cache
 	reader *kinformerclient.Reader
+	stop   func() // ends the cache
 }
 
 type newInformer = func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer
@@ -46,31 +48,19 @@ var ours = kinformer.Constructor(kinformer.Options{})
 
 // inBubble runs a test with a cache of 200 random pods, indexed by their nodes and phases.
 func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
+	withOptions(t, cache.Options{}, informers, test)
+}
+
+// withOptions runs a test with a cache as that of inBubble, with further options.
+func withOptions(t *testing.T, options cache.Options, informers newInformer, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, server: cachetest.New(cachetest.Options{
-			Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} },
-		})}
-		random := rand.New(rand.NewPCG(40, 0))
-		for i := range 200 {
-			few := func(prefix string) string { return fmt.Sprint(prefix, random.IntN(4)) }
-			r.server.Put(&corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: few("ns"), Name: fmt.Sprintf("p%03d", i), Labels: map[string]string{"app": few("a")}},
-				Spec:       corev1.PodSpec{NodeName: few("n")}, Status: corev1.PodStatus{Phase: corev1.PodPhase(few("phase"))},
-			})
+		r := &rig{T: t, server: randomPods()}
+		options.Scheme, options.Mapper = scheme.Scheme, kindsAsDiscovered()
+		options.NewInformer = func(_ clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
+			return informers(r.source(example), example, resync, indexers)
 		}
-		mapper := meta.NewDefaultRESTMapper(nil)
-		mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 		var err error
-		r.cache, err = cache.New(&rest.Config{Host: "http://127.0.0.1:1"}, cache.Options{
-			Scheme: scheme.Scheme, Mapper: mapper,
-			NewInformer: func(_ clientgo.ListerWatcher, example runtime.Object, resync time.Duration, indexers clientgo.Indexers) clientgo.SharedIndexInformer {
-				server := r.server
-				if _, is := example.(*metav1.PartialObjectMetadata); is { // there are none
-					server = cachetest.New(cachetest.Options{Example: example, NewList: func() runtime.Object { return &metav1.PartialObjectMetadataList{} }})
-				}
-				return informers(server, example, resync, indexers)
-			},
-		})
+		r.cache, err = cache.New(&rest.Config{Host: "http://127.0.0.1:1"}, options)
 		require.NoError(t, err)
 		for field, of := range map[string]func(*corev1.Pod) string{
 			"spec.nodeName": func(p *corev1.Pod) string { return p.Spec.NodeName },
@@ -81,15 +71,56 @@ func inBubble(t *testing.T, informers newInformer, test func(r *rig)) {
 			}))
 		}
 		r.reader = kinformerclient.NewReader(r.cache, scheme.Scheme)
-		require.ErrorAs(t, r.reader.List(t.Context(), &corev1.PodList{}), ptr.To[*cache.ErrCacheNotStarted](nil))
+		notStarted := ptr.To[*cache.ErrCacheNotStarted](nil)
+		require.ErrorAs(t, r.reader.List(t.Context(), &corev1.PodList{}), notStarted)
+		require.ErrorAs(t, r.reader.List(t.Context(), &corev1.PodList{}, byName, client.Limit(1)), notStarted)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.cache.Start(ctx) }()
 		require.True(t, r.cache.WaitForCacheSync(ctx))
+		r.stop = sync.OnceFunc(func() {
+			cancel()
+			require.NoError(t, <-ended)
+		})
 		test(r)
-		cancel()
-		require.NoError(t, <-ended)
+		r.stop()
 	})
+}
+
+// kindsAsDiscovered returns a mapper with the kinds of the tests, and those of their lists, which
+// the mapper of a real cache has as well.
+func kindsAsDiscovered() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for kind, scope := range map[string]meta.RESTScope{"Pod": meta.RESTScopeNamespace, "Node": meta.RESTScopeRoot} {
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), scope)
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind+"List"), scope)
+	}
+	return mapper
+}
+
+func randomPods() *cachetest.Source {
+	server := cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
+	random := rand.New(rand.NewPCG(40, 0))
+	for i := range 200 {
+		few := func(prefix string) string { return fmt.Sprint(prefix, random.IntN(4)) }
+		server.Put(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: few("ns"), Name: fmt.Sprintf("p%03d", i), Labels: map[string]string{"app": few("a")}},
+			Spec:       corev1.PodSpec{NodeName: few("n")}, Status: corev1.PodStatus{Phase: corev1.PodPhase(few("phase"))},
+		})
+	}
+	return server
+}
+
+// source returns the server of the objects like example. Only pods have any.
+func (r *rig) source(example runtime.Object) *cachetest.Source {
+	switch example.(type) {
+	case *corev1.Pod:
+		return r.server
+	case *corev1.Node:
+		return cachetest.New(cachetest.Options{Example: example, NewList: func() runtime.Object { return &corev1.NodeList{} }})
+	default:
+		return cachetest.New(cachetest.Options{Example: example, NewList: func() runtime.Object { return &metav1.PartialObjectMetadataList{} }})
+	}
 }
 
 // names lists pods page by page, and returns their names in the order of the pages.
@@ -282,33 +313,76 @@ func TestListRefused(t *testing.T) {
 		require.ErrorContains(r, err, "IndexField")
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
 		begun := pods.Continue
-		err = r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(pods.Continue+"x"))
-		require.True(r, apierrors.IsBadRequest(err), err)
-		err = r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue("none"))
-		require.True(r, apierrors.IsResourceExpired(err), err)
 		require.Error(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun), client.MatchingFields{"none": "x"}))
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun)), "the failure was of one request")
-		other := &metav1.PartialObjectMetadataList{}
-		other.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-		err = r.reader.List(r.Context(), other, client.Limit(1), client.Continue(begun))
-		require.True(r, apierrors.IsBadRequest(err), err)
 		require.ErrorContains(r, r.reader.List(r.Context(), &pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "no fields")
 		require.Equal(r, 1, r.snapshots(), "of the one that goes on")
 		time.Sleep(2 * kinformerclient.KeptFor)
 	})
 }
 
-// TestOtherInformers: for other informers List and Get are the cache's.
-func TestOtherInformers(t *testing.T) {
-	inBubble(t, clientgo.NewSharedIndexInformer, func(r *rig) {
-		names, _ := r.names(r.reader, client.MatchingFields{"spec.nodeName": "n1"})
-		want, _ := r.names(r.cache, client.MatchingFields{"spec.nodeName": "n1"})
-		slices.Sort(names)
-		slices.Sort(want)
-		require.Equal(r, want, names)
-		require.ErrorContains(r, r.reader.List(r.Context(), &corev1.PodList{}, client.Continue("x")), "not supported by the cache")
-		require.ErrorIs(r, r.reader.List(r.Context(), &corev1.PodList{}, byName), inspect.ErrForeign)
-	})
+// TestCachesOfOthers: for other informers, or several of one kind, List and Get are the cache's.
+// Options that the cache would ignore are refused, also for kinds without a namespace.
+func TestCachesOfOthers(t *testing.T) {
+	two := map[string]cache.Config{"ns0": {}, "ns1": {}}
+	for name, c := range map[string]struct {
+		options   cache.Options
+		informers newInformer
+		kinds     []client.ObjectList
+	}{
+		"of client-go":       {cache.Options{}, clientgo.NewSharedIndexInformer, []client.ObjectList{&corev1.PodList{}, &corev1.NodeList{}}},
+		"DefaultNamespaces":  {cache.Options{DefaultNamespaces: two}, ours, []client.ObjectList{&corev1.PodList{}, &corev1.NodeList{}}},
+		"one namespace":      {cache.Options{DefaultNamespaces: map[string]cache.Config{"ns1": {}}}, ours, []client.ObjectList{&corev1.PodList{}}},
+		"and all namespaces": {cache.Options{DefaultNamespaces: map[string]cache.Config{"ns1": {}, cache.AllNamespaces: {}}}, ours, []client.ObjectList{&corev1.PodList{}}},
+		"ByObject":           {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Namespaces: two}}}, ours, []client.ObjectList{&corev1.PodList{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withOptions(t, c.options, c.informers, func(r *rig) {
+				for _, options := range [][]client.ListOption{nil, {client.MatchingFields{"spec.nodeName": "n1"}}, {client.InNamespace("ns1"), client.MatchingLabels{"app": "a1"}}} {
+					names, _ := r.names(r.reader, options...)
+					want, _ := r.names(r.cache, options...)
+					slices.Sort(names)
+					slices.Sort(want)
+					require.Equal(r, want, names)
+				}
+				for _, list := range c.kinds {
+					r.refusesOrder(list)
+				}
+			})
+		})
+	}
+}
+
+// refusesOrder checks that options that need an order are refused, and are named with the mend.
+func (r *rig) refusesOrder(list client.ObjectList) {
+	for name, options := range map[string][]client.ListOption{
+		"SortBy": {byName}, "Limit": {client.Limit(5)}, "Continue": {client.Continue("continue-not-supported")},
+	} {
+		for _, more := range [][]client.ListOption{nil, {client.InNamespace("ns1")}, {&client.ListOptions{}}} {
+			err := r.reader.List(r.Context(), list, append(slices.Clone(options), more...)...)
+			require.ErrorIs(r, err, inspect.ErrForeign)
+			require.ErrorContains(r, err, name+" needs one informer of this module for all objects of a "+fmt.Sprintf("%T", list))
+			require.ErrorContains(r, err, "factory.Namespaces in place of DefaultNamespaces")
+		}
+	}
+}
+
+// TestMissingKinds: a cache that does not start informers for readers is not made to start them by
+// an option that is refused.
+func TestMissingKinds(t *testing.T) {
+	for name, namespaces := range map[string]map[string]cache.Config{"all": nil, "two": {"ns0": {}, "ns1": {}}} {
+		t.Run(name, func(t *testing.T) {
+			withOptions(t, cache.Options{ReaderFailOnMissingInformer: true, DefaultNamespaces: namespaces}, ours, func(r *rig) {
+				missing := &metav1.PartialObjectMetadataList{}
+				missing.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+				for _, options := range [][]client.ListOption{nil, {byName}, {client.Limit(1)}, {client.Continue("x")}} {
+					for range 2 {
+						require.ErrorAs(r, r.reader.List(r.Context(), missing, options...), ptr.To[*cache.ErrResourceNotCached](nil))
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestCopies: returned objects are the caller's own, unless the options say otherwise.
