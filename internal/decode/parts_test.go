@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -607,11 +608,12 @@ func TestQuantityOfAMapProtobuf(t *testing.T) {
 }
 
 // TestShortQuantitiesAreShared checks that a map of quantities whose copies are independent is
-// shared.
+// shared. Since v0.38 of apimachinery all are.
 func TestShortQuantitiesAreShared(t *testing.T) {
 	for quantity, shared := range map[string]bool{
 		"1.5": true, "100m": true, "2Gi": true, "1": true, "0": true, "12345n": true, "1e3": true, "1.5Gi": false, "1Pi": false, "9223372036854775808": false,
 	} {
+		shared = shared || minor.Since38
 		paths := sharedBy(twoOf[measured](t, inJSON, measuredOf(quantity)))
 		assert.Equal(t, shared, slices.Contains(paths, ".Plain"), quantity)
 		if quantity == "1.5Gi" {

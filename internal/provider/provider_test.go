@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -48,7 +49,11 @@ func TestNameWithoutAProviderIsLoggedOnce(t *testing.T) {
 	named, lines := nameInformers(t), testkit.CaptureLog(t)
 	for _, resource := range []string{"a", "b"} {
 		id := named(resource)
-		assert.Nil(t, OfStore(id, nil))
+		if publish := OfStore(id, nil); minor.Since38 {
+			publish("1") // client-go has a gauge that asks for the provider's at the first version
+		} else {
+			assert.Nil(t, publish)
+		}
 		depth, latency := OfQueue(id, nil)
 		assert.Nil(t, depth)
 		assert.Nil(t, latency)
@@ -129,7 +134,8 @@ func TestClientGoKeepsItsMetricsWhereWeLook(t *testing.T) {
 	latency, _ := hiddenField[clientgo.HistogramMetric](queue, "metrics", "processingLatency")
 	assert.Same(t, &provider.Latencies, latency)
 	version, _ := hiddenField[clientgo.GaugeMetric](store, "metrics", "storeResourceVersion")
-	assert.Same(t, &provider.Version, version)
+	version.Set(7)
+	assert.Equal(t, 7.0, provider.Version.Last)
 }
 
 func TestPublishedVersion(t *testing.T) {

@@ -69,13 +69,14 @@ func MutatesOnRead(t reflect.Type) bool {
 
 // IsShort reports whether arithmetic on a copy of q leaves q unchanged, so that maps of such
 // quantities may be shared. This holds for quantities that fit an int64. Others, such as 1.5Gi,
-// point to a big number that a copy shares and that Add, Sub, Mul and Neg modify.
+// point to a big number, which before v0.38 of apimachinery a copy shares and Add, Sub, Mul and Neg
+// modify. Since then they replace it, and AsDec returns a copy of it: all quantities are short.
 func IsShort(q resource.Quantity) bool {
 	if _, is := q.AsInt64(); is {
 		return true
 	}
 	other := q
-	return q.AsDec() != other.AsDec() // a short quantity allocates a new number in each call
+	return q.AsDec() != other.AsDec() // else both are the number that they share
 }
 
 // Unshared reports whether the values of a field of t must not enter a table. These are the data of
