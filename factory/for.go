@@ -32,7 +32,8 @@ import (
 // The type must be registered with k8s.io/client-go/kubernetes/scheme, which has all built-in types.
 // The AddToScheme function of their package registers types of custom resources. For requests the
 // resource of the type from the server, once, and returns an error if there is none, or if the options
-// are invalid. The informer has an index by namespace, decodes directly (see package direct), and is
+// are invalid. WithNamespace and WithNamespaces, which factories ignore for objects without a namespace,
+// are invalid for a type of such objects. The informer has an index by namespace, decodes directly (see package direct), and is
 // not running yet. Its selectors are those of WithTweakListOptions, its resync period that of
 // WithInformerOptions. config is not changed.
 func For[T interface {

@@ -61,8 +61,14 @@ type request struct {
 	resync   time.Duration
 }
 
-// newInformer makes an informer according to the options, which follows their Namespaces.
-func (c config) newInformer(r request) cache.SharedIndexInformer { return c.join(c.unjoined(r), r) }
+// newInformer makes an informer according to the options, which follows their Namespaces. The options of
+// namespaces do not apply to objects that are known to have none.
+func (c config) newInformer(r request) cache.SharedIndexInformer {
+	if typedKinds().clusterResources[r.gvr.GroupResource()] || clusterScoped(r.example) {
+		c.namespace, c.namespaces = metav1.NamespaceAll, nil
+	}
+	return c.join(c.unjoined(r), r)
+}
 
 // join makes the informer follow the Namespaces of the options, if they have any.
 func (c config) join(informer cache.SharedIndexInformer, r request) cache.SharedIndexInformer {

@@ -5,14 +5,17 @@ package factory
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/sources"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -63,19 +66,35 @@ func (n *Namespaces) Remove(namespace string) {
 }
 
 // WaitForSync waits until all informers have the first list of a namespace, or ctx ends. Like that of
-// kinformer.WaitForSync, the error names the informer that does not have it, and the reason. Informers
-// that are made later are not waited for.
+// kinformer.WaitForSync, the error names the informer that does not have it, and the reason. The error
+// is sources.ErrUnknown if the namespace is not in the set, or is removed during the wait. Informers that
+// are made later are not waited for. Informers that have not run yet are; those that have stopped, and
+// those of objects without a namespace, are not.
 func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
-	for _, informer := range n.running() {
-		source := informer.group.Source(namespace)
-		if source == nil {
-			continue
-		}
-		if err := kinformer.WaitForSync(ctx, source); err != nil {
+	informers, err := n.following(namespace)
+	if err != nil {
+		return err
+	}
+	for _, informer := range informers {
+		if err := n.await(ctx, informer, namespace); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// await waits for one informer. A namespace that is removed and added again has another source.
+func (n *Namespaces) await(ctx context.Context, informer spread, namespace string) error {
+	for {
+		source, err := n.sourceOf(informer, namespace)
+		if source == nil {
+			return err
+		}
+		err = kinformer.WaitForSync(ctx, source)
+		if now, _ := n.sourceOf(informer, namespace); err == nil || now == source {
+			return err
+		}
+	}
 }
 
 // Constructor makes an informer. Its signature is that of cache.NewSharedIndexInformer and of the
@@ -87,10 +106,19 @@ type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, re
 // cache.NewSharedIndexInformer, makes the informers. They do not use the ListerWatcher that the
 // framework passes, but those that listWatch returns for a namespace and for objects like the example.
 // listWatch is called when a namespace is added or an informer is made, and must not add or remove
-// namespaces itself.
+// namespaces itself. A namespace for which it returns nil never syncs.
+//
+// An informer of objects without a namespace uses the ListerWatcher of the framework, and does not follow
+// the namespaces. Constructor knows these kinds if client-go has informers for them. For an informer of
+// any other kind it calls listWatch with metav1.NamespaceAll first, where nil means that the kind has no
+// namespace, or is not to follow the namespaces.
 func (n *Namespaces) Constructor(construct Constructor, listWatch func(example runtime.Object, namespace string) cache.ListerWatcher) Constructor {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return n.join(construct(lw, example, resync, indexers), example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })
+		informer := construct(lw, example, resync, indexers)
+		if clusterScoped(example) || event.IsNil(listWatch(example, metav1.NamespaceAll)) {
+			return informer
+		}
+		return n.join(informer, example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })
 	}
 }
 
@@ -123,10 +151,30 @@ const (
 		"use either WithNamespaces or Namespaces.Constructor, and each once"
 )
 
-func (n *Namespaces) running() []spread {
+// following returns the informers that follow a namespace.
+func (n *Namespaces) following(namespace string) ([]spread, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.runningLocked())
+	return slices.Clone(n.runningLocked()), n.knownLocked(namespace)
+}
+
+// sourceOf returns the source of a namespace of an informer. It is nil if the informer had stopped when
+// the namespace was added.
+func (n *Namespaces) sourceOf(informer spread, namespace string) (*sources.Source, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.knownLocked(namespace); err != nil {
+		return nil, err
+	}
+	return informer.group.Source(namespace), nil
+}
+
+// knownLocked returns an error unless the namespace is in the set.
+func (n *Namespaces) knownLocked(namespace string) error {
+	if slices.Contains(n.mu.names, namespace) {
+		return nil
+	}
+	return fmt.Errorf("namespace %q was not added, or was removed: %w", namespace, sources.ErrUnknown)
 }
 
 // runningLocked removes informers that have stopped from the list, and returns the others.

@@ -4,6 +4,8 @@
 package factory
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/sharding"
 
@@ -31,8 +33,11 @@ type config struct {
 	given struct{ namespace, tweak bool } // whether an option has set the field
 }
 
-func newConfig(options []Option) config {
-	c := config{namespace: metav1.NamespaceAll}
+func newConfig(options []Option) config { return config{}.with(options) }
+
+// with returns c with options that are applied after those of c.
+func (c config) with(options []Option) config {
+	c.bad = slices.Clone(c.bad)
 	for i, o := range options {
 		if o == nil {
 			c.bad.Add("option %d of %d is nil", i+1, len(options))
@@ -45,13 +50,18 @@ func newConfig(options []Option) config {
 
 // WithNamespace limits the informers to one namespace: their requests, and the objects that they accept
 // from the responses; see kinformer.Requests.ExpectedNamespace. The default is all namespaces and, for
-// Wrap, the namespace of the wrapped factory.
+// Wrap, the namespace of the wrapped factory. It does not apply to objects without a namespace; see
+// WithNamespaces.
 func WithNamespace(namespace string) Option {
 	return func(c *config) { c.namespace, c.namespaces, c.given.namespace = namespace, nil, true }
 }
 
-// WithNamespaces makes the informers follow several namespaces, instead of WithNamespace. Resources
-// without namespaces would be listed once for each namespace: use another factory for them.
+// WithNamespaces makes the informers follow several namespaces, instead of WithNamespace. An informer of
+// objects without a namespace, such as nodes, has one source, and follows all of them. Factories know
+// that only of resources that client-go has informers for. For others, such as
+// customresourcedefinitions, they send requests with a namespace, which servers answer with 404: use
+// another factory for these. Shutdown of the factory stops the informers that have not been started,
+// which cannot be run afterwards.
 func WithNamespaces(namespaces *Namespaces) Option {
 	return func(c *config) {
 		if namespaces == nil {

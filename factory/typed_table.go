@@ -67,445 +67,445 @@ import (
 // typedTable lists every type that client-go has a generated informer for.
 func typedTable() []typedKind {
 	return []typedKind{
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "componentstatuses"}, "componentstatuss", &corev1.ComponentStatus{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "componentstatuses"}, "componentstatuss", false, &corev1.ComponentStatus{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().ComponentStatuses())
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "configmaps"}, "configmaps", &corev1.ConfigMap{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "configmaps"}, "configmaps", true, &corev1.ConfigMap{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().ConfigMaps(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "endpoints"}, "endpointss", &corev1.Endpoints{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "endpoints"}, "endpointss", true, &corev1.Endpoints{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Endpoints(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "events"}, "events", &corev1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "events"}, "events", true, &corev1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Events(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "limitranges"}, "limitranges", &corev1.LimitRange{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "limitranges"}, "limitranges", true, &corev1.LimitRange{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().LimitRanges(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "namespaces"}, "namespaces", &corev1.Namespace{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "namespaces"}, "namespaces", false, &corev1.Namespace{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Namespaces())
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "nodes"}, "nodes", &corev1.Node{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "nodes"}, "nodes", false, &corev1.Node{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Nodes())
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumeclaims"}, "persistentvolumeclaims", &corev1.PersistentVolumeClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumeclaims"}, "persistentvolumeclaims", true, &corev1.PersistentVolumeClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().PersistentVolumeClaims(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumes"}, "persistentvolumes", &corev1.PersistentVolume{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "persistentvolumes"}, "persistentvolumes", false, &corev1.PersistentVolume{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().PersistentVolumes())
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "pods"}, "pods", &corev1.Pod{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "pods"}, "pods", true, &corev1.Pod{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Pods(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "podtemplates"}, "podtemplates", &corev1.PodTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "podtemplates"}, "podtemplates", true, &corev1.PodTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().PodTemplates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "replicationcontrollers"}, "replicationcontrollers", &corev1.ReplicationController{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "replicationcontrollers"}, "replicationcontrollers", true, &corev1.ReplicationController{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().ReplicationControllers(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "resourcequotas"}, "resourcequotas", &corev1.ResourceQuota{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "resourcequotas"}, "resourcequotas", true, &corev1.ResourceQuota{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().ResourceQuotas(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "secrets"}, "secrets", &corev1.Secret{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "secrets"}, "secrets", true, &corev1.Secret{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Secrets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "serviceaccounts"}, "serviceaccounts", &corev1.ServiceAccount{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "serviceaccounts"}, "serviceaccounts", true, &corev1.ServiceAccount{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().ServiceAccounts(ns))
 		}},
-		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "services"}, "services", &corev1.Service{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "", Version: "v1", Resource: "services"}, "services", true, &corev1.Service{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoreV1().Services(ns))
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", &admissionregistrationv1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", false, &admissionregistrationv1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().MutatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", false, &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().MutatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, "mutatingwebhookconfigurations", &admissionregistrationv1.MutatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, "mutatingwebhookconfigurations", false, &admissionregistrationv1.MutatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().MutatingWebhookConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", &admissionregistrationv1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", false, &admissionregistrationv1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().ValidatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", false, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, "validatingwebhookconfigurations", &admissionregistrationv1.ValidatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, "validatingwebhookconfigurations", false, &admissionregistrationv1.ValidatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1().ValidatingWebhookConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", &admissionregistrationv1alpha1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", false, &admissionregistrationv1alpha1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", &admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", false, &admissionregistrationv1alpha1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1alpha1().MutatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", &admissionregistrationv1alpha1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", false, &admissionregistrationv1alpha1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", &admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", false, &admissionregistrationv1alpha1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1alpha1().ValidatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", &admissionregistrationv1beta1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicies"}, "mutatingadmissionpolicys", false, &admissionregistrationv1beta1.MutatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", &admissionregistrationv1beta1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingadmissionpolicybindings"}, "mutatingadmissionpolicybindings", false, &admissionregistrationv1beta1.MutatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().MutatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingwebhookconfigurations"}, "mutatingwebhookconfigurations", &admissionregistrationv1beta1.MutatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "mutatingwebhookconfigurations"}, "mutatingwebhookconfigurations", false, &admissionregistrationv1beta1.MutatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().MutatingWebhookConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", &admissionregistrationv1beta1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicies"}, "validatingadmissionpolicys", false, &admissionregistrationv1beta1.ValidatingAdmissionPolicy{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicies())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", &admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingadmissionpolicybindings"}, "validatingadmissionpolicybindings", false, &admissionregistrationv1beta1.ValidatingAdmissionPolicyBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().ValidatingAdmissionPolicyBindings())
 		}},
-		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingwebhookconfigurations"}, "validatingwebhookconfigurations", &admissionregistrationv1beta1.ValidatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1beta1", Resource: "validatingwebhookconfigurations"}, "validatingwebhookconfigurations", false, &admissionregistrationv1beta1.ValidatingWebhookConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.AdmissionregistrationV1beta1().ValidatingWebhookConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, "controllerrevisions", &appsv1.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "controllerrevisions"}, "controllerrevisions", true, &appsv1.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1().ControllerRevisions(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, "daemonsets", &appsv1.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}, "daemonsets", true, &appsv1.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1().DaemonSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "deployments", &appsv1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, "deployments", true, &appsv1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1().Deployments(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "replicasets", &appsv1.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, "replicasets", true, &appsv1.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1().ReplicaSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "statefulsets", &appsv1.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, "statefulsets", true, &appsv1.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1().StatefulSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "controllerrevisions"}, "controllerrevisions", &appsv1beta1.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "controllerrevisions"}, "controllerrevisions", true, &appsv1beta1.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta1().ControllerRevisions(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, "deployments", &appsv1beta1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "deployments"}, "deployments", true, &appsv1beta1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta1().Deployments(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "statefulsets"}, "statefulsets", &appsv1beta1.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta1", Resource: "statefulsets"}, "statefulsets", true, &appsv1beta1.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta1().StatefulSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "controllerrevisions"}, "controllerrevisions", &appsv1beta2.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "controllerrevisions"}, "controllerrevisions", true, &appsv1beta2.ControllerRevision{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta2().ControllerRevisions(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "daemonsets"}, "daemonsets", &appsv1beta2.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "daemonsets"}, "daemonsets", true, &appsv1beta2.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta2().DaemonSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, "deployments", &appsv1beta2.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, "deployments", true, &appsv1beta2.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta2().Deployments(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "replicasets"}, "replicasets", &appsv1beta2.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "replicasets"}, "replicasets", true, &appsv1beta2.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta2().ReplicaSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "statefulsets"}, "statefulsets", &appsv1beta2.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "statefulsets"}, "statefulsets", true, &appsv1beta2.StatefulSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AppsV1beta2().StatefulSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}, "horizontalpodautoscalers", &autoscalingv1.HorizontalPodAutoscaler{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}, "horizontalpodautoscalers", true, &autoscalingv1.HorizontalPodAutoscaler{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AutoscalingV1().HorizontalPodAutoscalers(ns))
 		}},
-		{schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, "horizontalpodautoscalers", &autoscalingv2.HorizontalPodAutoscaler{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, "horizontalpodautoscalers", true, &autoscalingv2.HorizontalPodAutoscaler{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.AutoscalingV2().HorizontalPodAutoscalers(ns))
 		}},
-		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, "cronjobs", &batchv1.CronJob{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, "cronjobs", true, &batchv1.CronJob{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.BatchV1().CronJobs(ns))
 		}},
-		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "jobs", &batchv1.Job{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}, "jobs", true, &batchv1.Job{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.BatchV1().Jobs(ns))
 		}},
-		{schema.GroupVersionResource{Group: "batch", Version: "v1beta1", Resource: "cronjobs"}, "cronjobs", &batchv1beta1.CronJob{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "batch", Version: "v1beta1", Resource: "cronjobs"}, "cronjobs", true, &batchv1beta1.CronJob{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.BatchV1beta1().CronJobs(ns))
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}, "certificatesigningrequests", &certificatesv1.CertificateSigningRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}, "certificatesigningrequests", false, &certificatesv1.CertificateSigningRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1().CertificateSigningRequests())
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}, "clustertrustbundles", &certificatesv1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "clustertrustbundles"}, "clustertrustbundles", false, &certificatesv1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1().ClusterTrustBundles())
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "podcertificaterequests"}, "podcertificaterequests", &certificatesv1.PodCertificateRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "podcertificaterequests"}, "podcertificaterequests", true, &certificatesv1.PodCertificateRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1().PodCertificateRequests(ns))
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1alpha1", Resource: "clustertrustbundles"}, "clustertrustbundles", &certificatesv1alpha1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1alpha1", Resource: "clustertrustbundles"}, "clustertrustbundles", false, &certificatesv1alpha1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1alpha1().ClusterTrustBundles())
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "certificatesigningrequests"}, "certificatesigningrequests", &certificatesv1beta1.CertificateSigningRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "certificatesigningrequests"}, "certificatesigningrequests", false, &certificatesv1beta1.CertificateSigningRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1beta1().CertificateSigningRequests())
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"}, "clustertrustbundles", &certificatesv1beta1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "clustertrustbundles"}, "clustertrustbundles", false, &certificatesv1beta1.ClusterTrustBundle{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1beta1().ClusterTrustBundles())
 		}},
-		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "podcertificaterequests"}, "podcertificaterequests", &certificatesv1beta1.PodCertificateRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1beta1", Resource: "podcertificaterequests"}, "podcertificaterequests", true, &certificatesv1beta1.PodCertificateRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CertificatesV1beta1().PodCertificateRequests(ns))
 		}},
-		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "leases", &coordinationv1.Lease{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, "leases", true, &coordinationv1.Lease{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoordinationV1().Leases(ns))
 		}},
-		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, "leasecandidates", &coordinationv1alpha2.LeaseCandidate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1alpha2", Resource: "leasecandidates"}, "leasecandidates", true, &coordinationv1alpha2.LeaseCandidate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoordinationV1alpha2().LeaseCandidates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leasecandidates"}, "leasecandidates", &coordinationv1beta1.LeaseCandidate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leasecandidates"}, "leasecandidates", true, &coordinationv1beta1.LeaseCandidate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoordinationV1beta1().LeaseCandidates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leases"}, "leases", &coordinationv1beta1.Lease{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1beta1", Resource: "leases"}, "leases", true, &coordinationv1beta1.Lease{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.CoordinationV1beta1().Leases(ns))
 		}},
-		{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, "endpointslices", &discoveryv1.EndpointSlice{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, "endpointslices", true, &discoveryv1.EndpointSlice{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.DiscoveryV1().EndpointSlices(ns))
 		}},
-		{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1beta1", Resource: "endpointslices"}, "endpointslices", &discoveryv1beta1.EndpointSlice{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1beta1", Resource: "endpointslices"}, "endpointslices", true, &discoveryv1beta1.EndpointSlice{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.DiscoveryV1beta1().EndpointSlices(ns))
 		}},
-		{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, "events", &eventsv1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}, "events", true, &eventsv1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.EventsV1().Events(ns))
 		}},
-		{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1beta1", Resource: "events"}, "events", &eventsv1beta1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1beta1", Resource: "events"}, "events", true, &eventsv1beta1.Event{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.EventsV1beta1().Events(ns))
 		}},
-		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "daemonsets"}, "daemonsets", &extensionsv1beta1.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "daemonsets"}, "daemonsets", true, &extensionsv1beta1.DaemonSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ExtensionsV1beta1().DaemonSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}, "deployments", &extensionsv1beta1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "deployments"}, "deployments", true, &extensionsv1beta1.Deployment{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ExtensionsV1beta1().Deployments(ns))
 		}},
-		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "ingresses"}, "ingresss", &extensionsv1beta1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "ingresses"}, "ingresss", true, &extensionsv1beta1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ExtensionsV1beta1().Ingresses(ns))
 		}},
-		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "networkpolicies"}, "networkpolicys", &extensionsv1beta1.NetworkPolicy{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "networkpolicies"}, "networkpolicys", true, &extensionsv1beta1.NetworkPolicy{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ExtensionsV1beta1().NetworkPolicies(ns))
 		}},
-		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "replicasets"}, "replicasets", &extensionsv1beta1.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "extensions", Version: "v1beta1", Resource: "replicasets"}, "replicasets", true, &extensionsv1beta1.ReplicaSet{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ExtensionsV1beta1().ReplicaSets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}, "flowschemas", &flowcontrolv1.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "flowschemas"}, "flowschemas", false, &flowcontrolv1.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1().FlowSchemas())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", &flowcontrolv1.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", false, &flowcontrolv1.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1().PriorityLevelConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "flowschemas"}, "flowschemas", &flowcontrolv1beta1.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "flowschemas"}, "flowschemas", false, &flowcontrolv1beta1.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta1().FlowSchemas())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", &flowcontrolv1beta1.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta1", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", false, &flowcontrolv1beta1.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta1().PriorityLevelConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "flowschemas"}, "flowschemas", &flowcontrolv1beta2.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "flowschemas"}, "flowschemas", false, &flowcontrolv1beta2.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta2().FlowSchemas())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", &flowcontrolv1beta2.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta2", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", false, &flowcontrolv1beta2.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta2().PriorityLevelConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "flowschemas"}, "flowschemas", &flowcontrolv1beta3.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "flowschemas"}, "flowschemas", false, &flowcontrolv1beta3.FlowSchema{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta3().FlowSchemas())
 		}},
-		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", &flowcontrolv1beta3.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1beta3", Resource: "prioritylevelconfigurations"}, "prioritylevelconfigurations", false, &flowcontrolv1beta3.PriorityLevelConfiguration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.FlowcontrolV1beta3().PriorityLevelConfigurations())
 		}},
-		{schema.GroupVersionResource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"}, "storageversions", &apiserverinternalv1alpha1.StorageVersion{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "internal.apiserver.k8s.io", Version: "v1alpha1", Resource: "storageversions"}, "storageversions", false, &apiserverinternalv1alpha1.StorageVersion{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.InternalV1alpha1().StorageVersions())
 		}},
-		{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictionrequests"}, "evictionrequests", &lifecyclev1alpha1.EvictionRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictionrequests"}, "evictionrequests", true, &lifecyclev1alpha1.EvictionRequest{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.LifecycleV1alpha1().EvictionRequests(ns))
 		}},
-		{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictions"}, "evictions", &lifecyclev1alpha1.Eviction{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "lifecycle.k8s.io", Version: "v1alpha1", Resource: "evictions"}, "evictions", true, &lifecyclev1alpha1.Eviction{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.LifecycleV1alpha1().Evictions(ns))
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"}, "ingressclasss", &networkingv1.IngressClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingressclasses"}, "ingressclasss", false, &networkingv1.IngressClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1().IngressClasses())
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}, "ingresss", &networkingv1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}, "ingresss", true, &networkingv1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1().Ingresses(ns))
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}, "ipaddresss", &networkingv1.IPAddress{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ipaddresses"}, "ipaddresss", false, &networkingv1.IPAddress{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1().IPAddresses())
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, "networkpolicys", &networkingv1.NetworkPolicy{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}, "networkpolicys", true, &networkingv1.NetworkPolicy{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1().NetworkPolicies(ns))
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}, "servicecidrs", &networkingv1.ServiceCIDR{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}, "servicecidrs", false, &networkingv1.ServiceCIDR{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1().ServiceCIDRs())
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingressclasses"}, "ingressclasss", &networkingv1beta1.IngressClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingressclasses"}, "ingressclasss", false, &networkingv1beta1.IngressClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1beta1().IngressClasses())
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingresses"}, "ingresss", &networkingv1beta1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ingresses"}, "ingresss", true, &networkingv1beta1.Ingress{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1beta1().Ingresses(ns))
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ipaddresses"}, "ipaddresss", &networkingv1beta1.IPAddress{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "ipaddresses"}, "ipaddresss", false, &networkingv1beta1.IPAddress{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1beta1().IPAddresses())
 		}},
-		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "servicecidrs"}, "servicecidrs", &networkingv1beta1.ServiceCIDR{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1beta1", Resource: "servicecidrs"}, "servicecidrs", false, &networkingv1beta1.ServiceCIDR{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NetworkingV1beta1().ServiceCIDRs())
 		}},
-		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1", Resource: "runtimeclasses"}, "runtimeclasss", &nodev1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1", Resource: "runtimeclasses"}, "runtimeclasss", false, &nodev1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NodeV1().RuntimeClasses())
 		}},
-		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1alpha1", Resource: "runtimeclasses"}, "runtimeclasss", &nodev1alpha1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1alpha1", Resource: "runtimeclasses"}, "runtimeclasss", false, &nodev1alpha1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NodeV1alpha1().RuntimeClasses())
 		}},
-		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1beta1", Resource: "runtimeclasses"}, "runtimeclasss", &nodev1beta1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "node.k8s.io", Version: "v1beta1", Resource: "runtimeclasses"}, "runtimeclasss", false, &nodev1beta1.RuntimeClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.NodeV1beta1().RuntimeClasses())
 		}},
-		{schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, "poddisruptionbudgets", &policyv1.PodDisruptionBudget{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}, "poddisruptionbudgets", true, &policyv1.PodDisruptionBudget{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.PolicyV1().PodDisruptionBudgets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "policy", Version: "v1beta1", Resource: "poddisruptionbudgets"}, "poddisruptionbudgets", &policyv1beta1.PodDisruptionBudget{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "policy", Version: "v1beta1", Resource: "poddisruptionbudgets"}, "poddisruptionbudgets", true, &policyv1beta1.PodDisruptionBudget{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.PolicyV1beta1().PodDisruptionBudgets(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "clusterrolebindings", &rbacv1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "clusterrolebindings", false, &rbacv1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1().ClusterRoleBindings())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "clusterroles", &rbacv1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}, "clusterroles", false, &rbacv1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1().ClusterRoles())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, "rolebindings", &rbacv1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}, "rolebindings", true, &rbacv1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1().RoleBindings(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, "roles", &rbacv1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, "roles", true, &rbacv1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1().Roles(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterrolebindings"}, "clusterrolebindings", &rbacv1alpha1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterrolebindings"}, "clusterrolebindings", false, &rbacv1alpha1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1alpha1().ClusterRoleBindings())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterroles"}, "clusterroles", &rbacv1alpha1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "clusterroles"}, "clusterroles", false, &rbacv1alpha1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1alpha1().ClusterRoles())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "rolebindings"}, "rolebindings", &rbacv1alpha1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "rolebindings"}, "rolebindings", true, &rbacv1alpha1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1alpha1().RoleBindings(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "roles"}, "roles", &rbacv1alpha1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1alpha1", Resource: "roles"}, "roles", true, &rbacv1alpha1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1alpha1().Roles(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterrolebindings"}, "clusterrolebindings", &rbacv1beta1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterrolebindings"}, "clusterrolebindings", false, &rbacv1beta1.ClusterRoleBinding{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1beta1().ClusterRoleBindings())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterroles"}, "clusterroles", &rbacv1beta1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "clusterroles"}, "clusterroles", false, &rbacv1beta1.ClusterRole{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1beta1().ClusterRoles())
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "rolebindings"}, "rolebindings", &rbacv1beta1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "rolebindings"}, "rolebindings", true, &rbacv1beta1.RoleBinding{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1beta1().RoleBindings(ns))
 		}},
-		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "roles"}, "roles", &rbacv1beta1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1beta1", Resource: "roles"}, "roles", true, &rbacv1beta1.Role{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.RbacV1beta1().Roles(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}, "deviceclasss", &resourcev1.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "deviceclasses"}, "deviceclasss", false, &resourcev1.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1().DeviceClasses())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}, "devicetaintrules", &resourcev1.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "devicetaintrules"}, "devicetaintrules", false, &resourcev1.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1().DeviceTaintRules())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}, "resourceclaims", &resourcev1.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}, "resourceclaims", true, &resourcev1.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1().ResourceClaims(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", &resourcev1.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", true, &resourcev1.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1().ResourceClaimTemplates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, "resourceslices", &resourcev1.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceslices"}, "resourceslices", false, &resourcev1.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1().ResourceSlices())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "devicetaintrules"}, "devicetaintrules", &resourcev1alpha3.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "devicetaintrules"}, "devicetaintrules", false, &resourcev1alpha3.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1alpha3().DeviceTaintRules())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "resourcepoolstatusrequests"}, "resourcepoolstatusrequests", &resourcev1alpha3.ResourcePoolStatusRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1alpha3", Resource: "resourcepoolstatusrequests"}, "resourcepoolstatusrequests", false, &resourcev1alpha3.ResourcePoolStatusRequest{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1alpha3().ResourcePoolStatusRequests())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "deviceclasses"}, "deviceclasss", &resourcev1beta1.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "deviceclasses"}, "deviceclasss", false, &resourcev1beta1.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta1().DeviceClasses())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaims"}, "resourceclaims", &resourcev1beta1.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaims"}, "resourceclaims", true, &resourcev1beta1.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta1().ResourceClaims(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", &resourcev1beta1.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", true, &resourcev1beta1.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta1().ResourceClaimTemplates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceslices"}, "resourceslices", &resourcev1beta1.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta1", Resource: "resourceslices"}, "resourceslices", false, &resourcev1beta1.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta1().ResourceSlices())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "deviceclasses"}, "deviceclasss", &resourcev1beta2.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "deviceclasses"}, "deviceclasss", false, &resourcev1beta2.DeviceClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta2().DeviceClasses())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "devicetaintrules"}, "devicetaintrules", &resourcev1beta2.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "devicetaintrules"}, "devicetaintrules", false, &resourcev1beta2.DeviceTaintRule{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta2().DeviceTaintRules())
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaims"}, "resourceclaims", &resourcev1beta2.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaims"}, "resourceclaims", true, &resourcev1beta2.ResourceClaim{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta2().ResourceClaims(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", &resourcev1beta2.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceclaimtemplates"}, "resourceclaimtemplates", true, &resourcev1beta2.ResourceClaimTemplate{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta2().ResourceClaimTemplates(ns))
 		}},
-		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceslices"}, "resourceslices", &resourcev1beta2.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1beta2", Resource: "resourceslices"}, "resourceslices", false, &resourcev1beta2.ResourceSlice{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.ResourceV1beta2().ResourceSlices())
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "priorityclasss", &schedulingv1.PriorityClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "priorityclasss", false, &schedulingv1.PriorityClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1().PriorityClasses())
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "compositepodgroups"}, "compositepodgroups", &schedulingv1alpha3.CompositePodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "compositepodgroups"}, "compositepodgroups", true, &schedulingv1alpha3.CompositePodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1alpha3().CompositePodGroups(ns))
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "podgroups"}, "podgroups", &schedulingv1alpha3.PodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "podgroups"}, "podgroups", true, &schedulingv1alpha3.PodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1alpha3().PodGroups(ns))
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "workloads"}, "workloads", &schedulingv1alpha3.Workload{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha3", Resource: "workloads"}, "workloads", true, &schedulingv1alpha3.Workload{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1alpha3().Workloads(ns))
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, "podgroups", &schedulingv1beta1.PodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, "podgroups", true, &schedulingv1beta1.PodGroup{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1beta1().PodGroups(ns))
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "priorityclasses"}, "priorityclasss", &schedulingv1beta1.PriorityClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "priorityclasses"}, "priorityclasss", false, &schedulingv1beta1.PriorityClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1beta1().PriorityClasses())
 		}},
-		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"}, "workloads", &schedulingv1beta1.Workload{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "workloads"}, "workloads", true, &schedulingv1beta1.Workload{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.SchedulingV1beta1().Workloads(ns))
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}, "csidrivers", &storagev1.CSIDriver{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csidrivers"}, "csidrivers", false, &storagev1.CSIDriver{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().CSIDrivers())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"}, "csinodes", &storagev1.CSINode{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csinodes"}, "csinodes", false, &storagev1.CSINode{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().CSINodes())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"}, "csistoragecapacitys", &storagev1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "csistoragecapacities"}, "csistoragecapacitys", true, &storagev1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().CSIStorageCapacities(ns))
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "storageclasss", &storagev1.StorageClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, "storageclasss", false, &storagev1.StorageClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().StorageClasses())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"}, "volumeattachments", &storagev1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattachments"}, "volumeattachments", false, &storagev1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().VolumeAttachments())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", &storagev1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", false, &storagev1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1().VolumeAttributesClasses())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "csistoragecapacities"}, "csistoragecapacitys", &storagev1alpha1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "csistoragecapacities"}, "csistoragecapacitys", true, &storagev1alpha1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1alpha1().CSIStorageCapacities(ns))
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattachments"}, "volumeattachments", &storagev1alpha1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattachments"}, "volumeattachments", false, &storagev1alpha1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1alpha1().VolumeAttachments())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", &storagev1alpha1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1alpha1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", false, &storagev1alpha1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1alpha1().VolumeAttributesClasses())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csidrivers"}, "csidrivers", &storagev1beta1.CSIDriver{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csidrivers"}, "csidrivers", false, &storagev1beta1.CSIDriver{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().CSIDrivers())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csinodes"}, "csinodes", &storagev1beta1.CSINode{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csinodes"}, "csinodes", false, &storagev1beta1.CSINode{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().CSINodes())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csistoragecapacities"}, "csistoragecapacitys", &storagev1beta1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "csistoragecapacities"}, "csistoragecapacitys", true, &storagev1beta1.CSIStorageCapacity{}, func(c kubernetes.Interface, ns string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().CSIStorageCapacities(ns))
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, "storageclasss", &storagev1beta1.StorageClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "storageclasses"}, "storageclasss", false, &storagev1beta1.StorageClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().StorageClasses())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattachments"}, "volumeattachments", &storagev1beta1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattachments"}, "volumeattachments", false, &storagev1beta1.VolumeAttachment{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().VolumeAttachments())
 		}},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", &storagev1beta1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1beta1", Resource: "volumeattributesclasses"}, "volumeattributesclasss", false, &storagev1beta1.VolumeAttributesClass{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StorageV1beta1().VolumeAttributesClasses())
 		}},
-		{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}, "storageversionmigrations", &storagemigrationv1.StorageVersionMigration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: "storageversionmigrations"}, "storageversionmigrations", false, &storagemigrationv1.StorageVersionMigration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StoragemigrationV1().StorageVersionMigrations())
 		}},
-		{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"}, "storageversionmigrations", &storagemigrationv1beta1.StorageVersionMigration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
+		{schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1beta1", Resource: "storageversionmigrations"}, "storageversionmigrations", false, &storagemigrationv1beta1.StorageVersionMigration{}, func(c kubernetes.Interface, _ string) *cache.ListWatch {
 			return listWatchOf(c.StoragemigrationV1beta1().StorageVersionMigrations())
 		}},
 	}

@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -40,15 +39,11 @@ func run(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	var tenants factory.Namespaces
-	ofTenants := tenants.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
+	// The manager's other kind, Namespace, has no namespace, so its informer asks as the manager would. A
+	// listWatch for more kinds chooses by its first argument, and returns nil for all others.
+	newInformer := tenants.Constructor(cache.NewSharedIndexInformer, func(_ runtime.Object, namespace string) cache.ListerWatcher {
 		return cache.NewListWatchFromClient(clientset.CoreV1().RESTClient(), "configmaps", namespace, fields.Everything())
 	})
-	newInformer := func(lw cache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		if _, ok := obj.(*corev1.ConfigMap); ok {
-			return ofTenants(lw, obj, resync, indexers)
-		}
-		return cache.NewSharedIndexInformer(lw, obj, resync, indexers)
-	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Cache:   ctrlcache.Options{NewInformer: newInformer},
 		Metrics: metricsserver.Options{BindAddress: "0"},

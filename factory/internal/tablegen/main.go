@@ -30,6 +30,9 @@ type kind struct {
 	api                string // the call on the clientset that returns the client
 }
 
+// namespaced reports whether the objects have a namespace: the call that returns their client takes it.
+func (k kind) namespaced() bool { return strings.Contains(k.api, "(ns)") }
+
 var (
 	apiCall    = regexp.MustCompile(`client\.(\w+\(\)\.\w+\((?:namespace)?\))\.List\(ctx, opts\)`)
 	resourceOf = regexp.MustCompile(`gvr := schema\.GroupVersionResource\{Group: "(.*)", Version: "(.*)", Resource: "(.*)"\}`)
@@ -158,11 +161,11 @@ func render(kinds []kind) []byte {
 	b.WriteString("// typedTable lists every type that client-go has a generated informer for.\nfunc typedTable() []typedKind {\n\treturn []typedKind{\n")
 	for _, k := range kinds {
 		namespace := "ns"
-		if !strings.Contains(k.api, "(ns)") {
+		if !k.namespaced() {
 			namespace = "_"
 		}
-		fmt.Fprintf(&b, "\t\t{schema.GroupVersionResource{Group: %q, Version: %q, Resource: %q}, %q, &%s.%s{}, func(c kubernetes.Interface, %s string) *cache.ListWatch {\n\t\t\treturn listWatchOf(c.%s)\n\t\t}},\n",
-			k.group, k.version, k.in, k.metric, k.alias, k.name, namespace, k.api)
+		fmt.Fprintf(&b, "\t\t{schema.GroupVersionResource{Group: %q, Version: %q, Resource: %q}, %q, %t, &%s.%s{}, func(c kubernetes.Interface, %s string) *cache.ListWatch {\n\t\t\treturn listWatchOf(c.%s)\n\t\t}},\n",
+			k.group, k.version, k.in, k.metric, k.namespaced(), k.alias, k.name, namespace, k.api)
 	}
 	b.WriteString("\t}\n}\n")
 	return b.Bytes()
