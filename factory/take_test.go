@@ -76,3 +76,34 @@ func TestTakeRefuses(t *testing.T) {
 	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithInformerName(name))
 	require.ErrorContains(t, kinformer.WaitForSync(t.Context(), informer), "Identifier of WithInformerOptions")
 }
+
+// TestTakeTooLate: Take returns the informer that exists. The log warns, unless the informer is one of
+// this module and no options are lost.
+func TestTakeTooLate(t *testing.T) {
+	option := factory.WithNamespace("ns")
+	take := func(f informers.SharedInformerFactory, options ...factory.Option) []string {
+		informer := f.InformerFor(&corev1.Pod{}, nil)
+		return logged(t, "factory.Take have no effect", func() {
+			assert.Same(t, informer, factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, options...))
+		})
+	}
+	theirs := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	theirs.Core().V1().Pods().Informer()
+	for range 2 {
+		lines := take(theirs, option)
+		require.Len(t, lines, 1)
+		assert.Contains(t, lines[0], "of another package")
+		assert.Contains(t, lines[0], `"type"="*v1.Pod"`)
+		assert.Len(t, take(theirs), 1, "it is client-go's")
+	}
+	ours := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	ours.Core().V1().Pods().Informer()
+	lines := take(ours, option)
+	require.Len(t, lines, 1)
+	assert.Contains(t, lines[0], "with its own options")
+	assert.Empty(t, take(ours))
+
+	taken := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	assert.Empty(t, logged(t, "factory.Take", func() { factory.Take(taken.InformerFor, &corev1.Pod{}, podsOf, option) }))
+	assert.Len(t, take(taken, option), 1)
+}

@@ -30,10 +30,10 @@ import (
 //
 // The namespace of f is taken over, unless WithNamespace is among the options. Wrap logs one line for
 // settings that it cannot take over: a function that tweaks list options, which must be passed with
-// WithTweakListOptions, and the limits of a factory that is not client-go's.
+// WithTweakListOptions, and the limits of a factory that is not client-go's. Of an f that Wrap
+// has returned, each option is taken over that is not among the options.
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
-	c := newConfig(options)
-	c.adopt(f)
+	c := configOf(f, options)
 	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c, warned: &sync.Map{}}}
 }
 

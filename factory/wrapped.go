@@ -18,15 +18,25 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// adopt takes over settings of the wrapped factory that no option has set, and logs those that it
-// cannot take over.
-func (c *config) adopt(f informers.SharedInformerFactory) {
-	if c.informerName == nil {
-		c.informerName = f.InformerName()
+// configOf returns the options of a factory that wraps f, with those settings of f that no option has set.
+func configOf(f informers.SharedInformerFactory, options []Option) config {
+	inner, wrapped := f.(*typedFactory)
+	if !wrapped {
+		c := newConfig(options)
+		c.informerName = cmp.Or(c.informerName, f.InformerName())
+		c.adoptLimits(f)
+		return c
 	}
-	if typed, ok := f.(*typedFactory); ok && !c.given.namespace {
-		c.namespaces = typed.accessors.namespaces
+	c := inner.accessors.with(options)
+	c.informerName = cmp.Or(c.informerName, inner.InformerName())
+	if c.transform == nil {
+		c.transform = inner.accessors.transform
 	}
+	return c
+}
+
+// adoptLimits takes over the namespace of a wrapped factory, and logs what it cannot take over.
+func (c *config) adoptLimits(f informers.SharedInformerFactory) {
 	namespace, tweaks, known := limitsOf(f)
 	if known && !c.given.namespace {
 		c.namespace = namespace
@@ -77,5 +87,18 @@ func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example run
 	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {
 		event.Warn(klog.Background(), 0, "The wrapped factory already had an informer of this type, which is of another package, and keeps "+
 			"it. Wrap the factory earlier, or use factory.Take where that informer is made", "type", fmt.Sprintf("%T", example))
+	}
+}
+
+// warnOfLateTake logs that a factory had an informer before Take, so that the options of Take have no
+// effect. An informer of this module is no fault if there are no options.
+func warnOfLateTake(informer cache.SharedIndexInformer, example runtime.Object, options int) {
+	switch {
+	case door.Of(informer) == nil:
+		event.Warn(klog.Background(), 0, "The factory already had an informer of this type, which is of another package, and keeps it: "+
+			"the options of factory.Take have no effect. Call factory.Take before any other use of the type", "type", fmt.Sprintf("%T", example))
+	case options > 0:
+		event.Warn(klog.Background(), 0, "The factory already had an informer of this type, with its own options, and keeps it: "+
+			"those of factory.Take have no effect. Call factory.Take once for a type, before any other use of it", "type", fmt.Sprintf("%T", example))
 	}
 }
