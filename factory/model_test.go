@@ -100,7 +100,7 @@ func (m *model) stop(gvr schema.GroupVersionResource) {
 	known, ok := m.members[gvr]
 	m.Equal(ok, m.f.Stop(gvr))
 	if ok {
-		m.Equal(known.start != 0, known.informer.IsStopped(), "at once")
+		m.True(known.informer.IsStopped(), "at once")
 		delete(m.members, gvr)
 	}
 }

@@ -114,6 +114,9 @@ func (f *ResourceFactory) ForResource(gvr schema.GroupVersionResource) informers
 		identity: func() cache.InformerNameAndResource { return f.identityLocked(gvr) },
 		resync:   f.resync,
 	})
+	if f.mu.shutdown && f.config.namespaces != nil {
+		neverRun(informer)
+	}
 	m := &member{genericInformer: genericInformer{informer: informer, lister: f.kind.lister(informer.GetIndexer(), gvr)}}
 	m.ended, m.end = context.WithCancel(context.Background())
 	f.mu.members[gvr] = m
@@ -160,8 +163,9 @@ func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 
 // Stop stops the informer of gvr, waits until its handlers have returned, and removes it from the
 // factory: a later ForResource makes a new informer, which continues the metrics of the old one. The
-// last state of the old informer stays readable. Stop returns false if there is no such informer. A
-// handler of the informer must not call it.
+// last state of the old informer stays readable. An informer that has not been started is stopped as
+// well, and cannot be run afterwards. Stop returns false if there is no such informer. A handler of the
+// informer must not call it.
 func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Lock()
 	m, ok := f.mu.members[gvr]
@@ -171,9 +175,12 @@ func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 		delete(f.mu.members, gvr)
 	}
 	f.mu.Unlock()
-	if stop != nil {
+	switch {
+	case stop != nil:
 		stop()
 		<-m.ended.Done()
+	case ok:
+		neverRun(m.informer)
 	}
 	return ok
 }
@@ -213,7 +220,21 @@ func (f *ResourceFactory) started() map[schema.GroupVersionResource]cache.Shared
 func (f *ResourceFactory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true
+	unrun := f.unrunLocked()
 	f.mu.Unlock()
 	f.running.Wait()
+	for _, informer := range unrun {
+		neverRun(informer)
+	}
 	f.config.informerName.Release()
+}
+
+// unrunLocked returns the informers that follow Namespaces and have not been started.
+func (f *ResourceFactory) unrunLocked() (unrun []cache.SharedIndexInformer) {
+	for _, m := range f.mu.members {
+		if m.stop == nil && f.config.namespaces != nil {
+			unrun = append(unrun, m.informer)
+		}
+	}
+	return unrun
 }

@@ -26,7 +26,8 @@ import (
 // Wrap returns f with accessors that make kinformer's informers. Call it before any informer of f is
 // requested: existing informers are kept. When an accessor finds such an informer, the log reports it
 // once for its type. Foreign returns the types of such informers, and Take replaces a constructor that
-// a program passes to InformerFor. Start, Shutdown and InformerFor with a constructor are those of f.
+// a program passes to InformerFor. Start, Shutdown and InformerFor with a constructor are those of f;
+// for one more effect of Shutdown see WithNamespaces.
 //
 // The namespace of f is taken over, unless WithNamespace is among the options. Wrap logs one line for
 // settings that it cannot take over: a function that tweaks list options, which must be passed with
@@ -34,7 +35,7 @@ import (
 // has returned, each option is taken over that is not among the options.
 func Wrap(f informers.SharedInformerFactory, options ...Option) informers.SharedInformerFactory {
 	c := configOf(f, options)
-	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c, warned: &sync.Map{}}}
+	return &typedFactory{SharedInformerFactory: f, accessors: accessors{SharedInformerFactory: f, config: c, warned: &sync.Map{}, unrun: &unrun{}}}
 }
 
 // typedFactory is f with other accessors; those of the API groups are in typed_groups.go.
@@ -55,6 +56,13 @@ func (f *typedFactory) ForResource(resource schema.GroupVersionResource) (inform
 	}
 	informer := f.accessors.informerOf(kind)
 	return &genericInformer{informer: informer, lister: cache.NewGenericLister(informer.GetIndexer(), resource.GroupResource())}, nil
+}
+
+// Shutdown is that of the wrapped factory. Then informers that follow Namespaces and have not been
+// started are stopped, and cannot be run afterwards.
+func (f *typedFactory) Shutdown() {
+	f.SharedInformerFactory.Shutdown()
+	f.accessors.unrun.shutdown()
 }
 
 // WaitForCacheSync waits until each started informer has its first list or has stopped, or stopCh is
@@ -101,6 +109,7 @@ type accessors struct {
 	informers.SharedInformerFactory
 	config
 	warned *sync.Map // types of foreign informers that were logged
+	unrun  *unrun
 }
 
 // InformerName returns the name under which the informers report metrics, or nil.
@@ -117,7 +126,7 @@ func (a accessors) InformerFor(obj runtime.Object, generated internalinterfaces.
 
 func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 	informer := a.SharedInformerFactory.InformerFor(kind.example, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-		return a.newInformer(request{
+		informer := a.newInformer(request{
 			client:   client,
 			lw:       func(namespace string) *cache.ListWatch { return kind.listWatch(client, namespace) },
 			example:  kind.example,
@@ -125,6 +134,10 @@ func (a accessors) informerOf(kind typedKind) cache.SharedIndexInformer {
 			identity: func() cache.InformerNameAndResource { return kind.identity(a.informerName) },
 			resync:   resync,
 		})
+		if a.namespaces != nil {
+			a.unrun.add(informer)
+		}
+		return informer
 	})
 	a.warnOfForeign(informer, kind.example)
 	return informer
