@@ -465,7 +465,7 @@ func TestWaitIsOverWhenAnInformerStops(t *testing.T) {
 				assert.ErrorContains(t, err, "pods")
 				assert.NotContains(t, err.Error(), "nodes")
 				assert.ErrorIs(t, result.AsError(), err)
-				assert.ErrorContains(t, result.AsError(), "not synced: "+podsResource.String()+": ")
+				assert.ErrorContains(t, result.AsError(), "failed to sync all caches: "+podsResource.String()+": ")
 				want := map[schema.GroupVersionResource]bool{podsResource: false, nodesResource: true}
 				assert.Equal(t, want, synced)
 				if how == "by Stop" {
