@@ -26,7 +26,8 @@
 //     object. Only a list can return to an older version, in case the versions of its server start again.
 //     Sources with common objects must be of one server.
 //  4. An object is deleted with a cache.DeletedFinalStateUnknown when its source lists without it or is
-//     removed, and in the received state when the watch reports its deletion.
+//     removed, or when the watch reports the deletion of an older state than the cached one, which another
+//     source had meanwhile; and otherwise in the state that the watch reports.
 //  5. A server sends the same event, with the previous state, when an object is deleted and when it leaves
 //     a selector. So handlers may receive an object that moves from one source to another as deleted, then
 //     as added.

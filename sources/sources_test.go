@@ -183,6 +183,34 @@ func TestCountsOfReplacedSources(t *testing.T) {
 	}
 }
 
+// TestDeletionOlderThanTheStore: if the last source of an object loses it by an event that is older than the
+// cached object, which another source had meanwhile, handlers get the cached one.
+func TestDeletionOlderThanTheStore(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		var deleted []any
+		_, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) { deleted = append(deleted, obj) }})
+		require.NoError(r, err)
+		x, y := r.asks("", "x"), r.asks("", "y")
+		r.set.Put("x", x)
+		r.set.Put("y", y)
+		r.write("ns", "p", "x")
+		r.run()
+		x.gate.close()
+		r.server.Delete("ns", "p")
+		r.write("ns", "p", "y")
+		synctest.Wait()
+		second, _, err := r.informer.GetStore().GetByKey("ns/p")
+		require.NoError(r, err)
+		r.server.Delete("ns", "p")
+		synctest.Wait()
+		require.Empty(r, deleted, "x has not lost it yet")
+		x.gate.open()
+		synctest.Wait()
+		require.Empty(r, r.stored())
+		require.Equal(r, []any{cache.DeletedFinalStateUnknown{Key: "ns/p", Obj: second}}, deleted)
+	})
+}
+
 // TestNoSource: an informer without sources has synced, and stays synced.
 func TestNoSource(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {

@@ -49,8 +49,16 @@ func (r *Record) LastState() any {
 	return r.Object
 }
 
-// Lost reports whether the record is a deletion whose last state could not be transformed. Its
-// object is a tombstone without an object.
+// Lose makes a deletion lost, because its state is older than the stored one.
+func (r *Record) Lose() {
+	r.Object = clientgo.DeletedFinalStateUnknown{Key: r.Key}
+	if r.Altered == nil {
+		r.Altered = &Origin{}
+	}
+}
+
+// Lost reports whether the record is a deletion whose last state could not be transformed, or is older
+// than the stored one. Its object is a tombstone without an object.
 func (r *Record) Lost() bool {
 	if r.Altered == nil {
 		return false

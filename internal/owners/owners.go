@@ -238,12 +238,20 @@ func (o *owners) Name(rec *event.Record) *string {
 }
 
 // changesStore records that s has the object of a record, or has lost it. It reports whether the
-// store changes: another source may still have the object, or have a newer version.
+// store changes: another source may still have the object, or have a newer version. The record of a
+// deletion that is older than the store becomes a tombstone of the stored object.
 func (o *owners) changesStore(s *Source, rec *event.Record) bool {
-	if rec.Type == clientgo.Deleted {
-		return o.remove(s, rec.Key)
+	if rec.Type != clientgo.Deleted {
+		return o.add(s, rec.Key, rec.Version, false)
 	}
-	return o.add(s, rec.Key, rec.Version, false)
+	stored, is := o.inStore(rec.Key)
+	if !o.remove(s, rec.Key) {
+		return false
+	}
+	if is && order(rec.Version, stored) < 0 {
+		rec.Lose()
+	}
+	return true
 }
 
 // State implements store.Part.
