@@ -52,7 +52,7 @@ func TestDeadlock(t *testing.T) {
 		never := make(chan struct{})
 		var source cache.ListerWatcher = testkit.NewPods(testkit.Pod("a", "1"))
 		if what == "list" {
-			source = &cache.ListWatch{ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+			source = &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				<-never
 				return nil, nil
 			}}
