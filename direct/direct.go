@@ -23,8 +23,8 @@
 // client-go, and requests the collection again. It does the same if it detects that a ListerWatcher
 // changes the objects that it lists or watches. A sample does not detect everything: set Decoding.Off
 // if your client has a serializer that sets defaults, converts or is strict, or if your ListFunc
-// filters by content. kinformer.Decoding has the options. KINFORMER_DIRECT=off in the environment turns
-// direct decoding off for the process.
+// filters by content. kinformer.Decoding has the options. KINFORMER_DIRECT=off (or false, 0 or no,
+// in any case) in the environment turns direct decoding off for the process.
 //
 // # Limitations
 //

@@ -153,7 +153,9 @@ type Verification struct {
 
 // Sharing describes whether the objects of an informer share equal parts; see kinformer.Decoding.ShareParts.
 type Sharing struct {
-	// On reports whether they do. If sharing was requested and is off, Why is the reason.
+	// On reports whether they do, if the informer decodes directly. If sharing was requested and is off,
+	// because of a transform function or because no transport of package direct has seen the last request,
+	// Why is the reason.
 	On  bool
 	Why string
 	// Parts describes the table of these parts, for all informers of the process, under the same

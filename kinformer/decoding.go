@@ -8,7 +8,8 @@ import "github.com/kinformer/cache/internal/door"
 // Decoding configures how an informer decodes objects from the server. If its client uses a transport
 // of package direct, the informer decodes the objects itself, directly into the Go type, at a fraction
 // of the cost of client-go's decoders. Otherwise Decoding has no effect, except for Drop.
-// KINFORMER_DIRECT=off in the environment turns direct decoding off for the process.
+// KINFORMER_DIRECT=off (or false, 0 or no, in any case) in the environment turns direct decoding off for
+// the process.
 // inspect.Status.Decoding states whether direct decoding is on, and if not, why.
 type Decoding struct {
 	// Off leaves all decoding to the client. Only Drop may be set beside it: the other fields would have
@@ -23,7 +24,9 @@ type Decoding struct {
 	Verify int64
 	// ShareParts makes the objects of informers share equal maps, lists and structs behind pointers,
 	// for instance those of the pods of a replica set. It saves the most memory and CPU time. Without
-	// it, objects share only strings, such as labels and names, which cannot be modified.
+	// it, objects share only strings, such as labels and names, which cannot be modified. If the client
+	// uses no transport of package direct, nothing is shared, and the informer reports this once in the
+	// log, on the page and in a metric.
 	//
 	// Two parts are equal if the server encoded them with the same bytes. A write to a shared part of
 	// one object changes other objects and races with their readers. Set ShareParts only in programs

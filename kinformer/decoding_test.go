@@ -268,6 +268,27 @@ func TestUnexpectedClientDecodingIsLogged(t *testing.T) {
 	assert.Zero(t, logged.Count("The client decodes"))
 }
 
+// TestShareWithoutTransport: in a program without a transport of package direct, an informer with ShareParts reports
+// that nothing is shared, and why, in its status and in one line of the log. One without ShareParts reports nothing.
+func TestShareWithoutTransport(t *testing.T) {
+	const why = "no transport of package direct has seen the request"
+	inUse := tap.InUse.Swap(false)
+	t.Cleanup(func() { tap.InUse.Store(inUse) })
+	for lines, shared := range []inspect.Sharing{{}, {Why: why}} {
+		for _, mode := range decodingModes {
+			logged := testkit.CaptureLog(t)
+			got := runDecoding(t, runtime.ContentTypeJSON, false, eventsOf(20), kinformer.Options{
+				Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{ShareParts: lines == 1},
+			})
+			assert.Equal(t, why, got.status.Decoding.Why)
+			assert.Equal(t, shared, got.status.Decoding.Shared)
+			assert.Equal(t, lines, logged.Count("The client decodes, although ShareParts is set"))
+			assert.Equal(t, lines, logged.Count("The client decodes"))
+			assert.Empty(t, got.status.Problems)
+		}
+	}
+}
+
 // TestDifferenceIsCorrected: when a sample differs, objects that were decoded wrongly before are
 // replaced by those that the client decodes, and handlers are called for them, although the versions
 // are the same.

@@ -45,6 +45,7 @@ func TestDecodeInfo(t *testing.T) {
 		"protobuf":              {media: protobuf, want: []string{"protobuf 0   direct"}},
 		"shared":                {media: json, decoding: shared, want: []string{"json 0  on direct"}},
 		"no transport":          {media: json, unwrapped: true, want: []string{" 0 no-transport  client"}},
+		"no transport, shared":  {media: json, unwrapped: true, decoding: shared, want: []string{" 0 no-transport off client"}},
 		"option":                {media: json, decoding: off, want: []string{" 0 switched-off  client"}},
 		"variable":              {media: json, variable: "off", want: []string{" 0 switched-off  client"}},
 		"variable, shared":      {media: json, variable: "off", decoding: shared, want: []string{" 0 switched-off  client"}},

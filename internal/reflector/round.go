@@ -14,6 +14,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // round lists (or streams) the collection and watches it until only a new list can help. Its
@@ -126,13 +127,19 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	}, (*stream).stop)
 }
 
-// warnOfClient logs once why the client decodes although a transport of package direct was made. It
-// does not log if the user has turned direct decoding off.
+// warnOfClient logs once why the client decodes although a transport of package direct was made, or
+// objects were to share parts. It does not log if the user has turned direct decoding off.
 func (r *round) warnOfClient(ctx context.Context) {
-	if d := r.options.Journal.Status().Decoding; d.IsUnexpected() && !r.state.indirect {
-		r.state.indirect = true
-		r.options.warn(ctx, "The client decodes, although the program uses direct.Transport", "reason", d.Why)
+	d := r.options.Journal.Status().Decoding
+	if r.state.indirect || !d.IsUnexpected() {
+		return
 	}
+	r.state.indirect = true
+	although := "The client decodes, although ShareParts is set"
+	if tap.InUse.Load() {
+		although = "The client decodes, although the program uses direct.Transport"
+	}
+	r.options.warn(ctx, although, "reason", d.Why)
 }
 
 // beginWatching leads from a published state to watching.

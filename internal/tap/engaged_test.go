@@ -123,6 +123,7 @@ func TestNotEngaged(t *testing.T) {
 		"other options": {why: "the request is not the one that was asked for", reason: "lister-watcher", change: elsewhere},
 		"option":        {why: "Decoding.Off says so", reason: "switched-off", options: []func(*tap.Options){func(o *tap.Options) { o.Off = true }}},
 		"kill switch":   {why: "KINFORMER_DIRECT is off in the environment", reason: "switched-off", kill: "off"},
+		"another word":  {why: "KINFORMER_DIRECT is off in the environment", reason: "switched-off", kill: "False"},
 		"no decoder":    {why: "there is no decoder for the type in protobuf", reason: "no-decoder", options: []func(*tap.Options){noDecoders}},
 		"compressed":    {why: `content encoding "gzip"`, reason: "encoding", wraps: []wrapper{encoded}},
 	} {
@@ -136,6 +137,22 @@ func TestNotEngaged(t *testing.T) {
 			assert.False(t, source.ledger.State().On)
 			assert.Zero(t, source.ledger.State().Decoded)
 		})
+	}
+}
+
+// TestSharingNeedsTransport checks that a source whose objects were to share parts says that they do not, because no transport
+// of package direct has seen its requests.
+func TestSharingNeedsTransport(t *testing.T) {
+	inUse := tap.InUse.Swap(false)
+	t.Cleanup(func() { tap.InUse.Store(inUse) })
+	const why = "no transport of package direct has seen the request"
+	for share, want := range map[bool]tap.State{true: {Why: why, Shares: true, Unshared: why}, false: {Why: why}} {
+		source := kinds[0].tapped(t, served{wraps: []wrapper{}}, func(o *tap.Options) { o.Share = share })
+		assert.Equal(t, tap.State{Shares: share}, source.ledger.State())
+		assert.False(t, source.ledger.State().IsUnexpected(), "nothing was requested yet")
+		ask(t, source, firstList)
+		assert.Equal(t, want, source.ledger.State())
+		assert.Equal(t, share, source.ledger.State().IsUnexpected())
 	}
 }
 

@@ -18,3 +18,7 @@ func SharedParts() *decode.Parts {
 	defer parts.Unlock()
 	return parts.weak.Value()
 }
+
+// NewKillSwitch returns a function that reports whether a value of KillSwitch turns off taps, in a process
+// that has logged nothing about it.
+func NewKillSwitch() func(value string) bool { return new(killSwitch).isOff }

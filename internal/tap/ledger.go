@@ -31,8 +31,8 @@ type State struct {
 	Verified    int64            // objects that both decoded
 	Differences int64            // those that differed
 
-	Shares   bool   // objects share equal parts
-	Unshared string // the reason why they do not, although it was requested
+	Shares   bool   // objects that are decoded directly share equal parts
+	Unshared string // the reason why none do, although it was requested
 
 	Texts Texts // of the process, while in use
 	Parts Parts // of the process, while in use
@@ -85,12 +85,16 @@ func (l *Ledger) State() State {
 	texts, parts := textsOf(&l.texts), partsOf(&l.parts)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return State{
+	s := State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Reused: l.reused.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
 		Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
 		Checked: l.checked.Load(), WrittenTo: l.writtenTo.Load(), Written: l.mu.written,
 	}
+	if s.Shares && s.Why == noTransport {
+		s.Unshared = noTransport
+	}
+	return s
 }
 
 // Absorb adds the counts of another ledger, which is no longer in use.

@@ -5,9 +5,6 @@ package tap
 
 import "strings"
 
-// KillSwitch is the environment variable that turns off all taps of a process if its value is "off".
-const KillSwitch = "KINFORMER_DIRECT"
-
 // The beginnings of State.Why, in addition to those in doubt.go. docs/direct.md lists them.
 const (
 	offByOption   = "Decoding.Off says so"

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"sync/atomic"
 
@@ -36,13 +35,13 @@ const (
 var InUse atomic.Bool
 
 // IsUnexpected reports whether the client decodes, for a reason that is not the choice of the user,
-// in a program that has made a transport of package direct.
+// in a program that has made a transport of package direct, or for an informer that was to share parts.
 func (s State) IsUnexpected() bool {
 	switch s.Reason() {
 	case "", switchedOff, logLevel:
 		return false
 	default:
-		return InUse.Load()
+		return InUse.Load() || s.Shares || s.Unshared != ""
 	}
 }
 
@@ -84,7 +83,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	switch {
 	case o.Off:
 		s.turnOff(offByOption)
-	case os.Getenv(KillSwitch) == "off":
+	case isKilled():
 		s.turnOff(offByVariable)
 	}
 	return s
