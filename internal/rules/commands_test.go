@@ -30,7 +30,7 @@ var (
 	// programFlag matches the definition of a flag, setFlag a word that sets one.
 	programFlag = regexp.MustCompile(`\b(?:Bool|Int|Uint|Float64|String|Duration|Func)\w*\((?:&[^",\n]+, )?"([\w.-]+)",`)
 	setFlag     = regexp.MustCompile(`^--?([a-zA-Z][\w.-]*)`)
-	testFlags   = strings.Fields("v race count short timeout run bench skip list fuzz fuzztime")
+	testFlags   = strings.Fields("v race count short timeout run bench skip list fuzz fuzztime gcflags")
 	// programs are the folders of the programs and tests whose flags a variable of the Makefile sets.
 	programs = map[string]string{
 		"BENCH_FLAGS": "test/bench", "CLUSTER_FLAGS": "test/bench/cluster", "DEMO_FLAGS": "test/bench/demo", "KUBERNETES_FLAGS": "test/conformance/kubernetes",

@@ -154,6 +154,27 @@ func migrationCommand(t *testing.T, heading string) string {
 	return strings.Join(command, "")
 }
 
+// TestReplacements: docs/migration.md has a row for each exported name that client-go does not have, or for its
+// package as a whole. Names of client-go's next minor have one, too.
+func TestReplacements(t *testing.T) {
+	names := exportedOf(t, "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "sources", "trim", "view")
+	names = append(names, readNameList(t, "testdata/surface/next.txt").names...)
+	text, err := os.ReadFile("docs/migration.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "\n| kinformer | replacement | loss |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var first strings.Builder // column
+	for row := range strings.Lines(table) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "|"), " | ")
+		first.WriteString(cell + "\n")
+	}
+	for _, name := range names {
+		of, _, _ := strings.Cut(name, ".")
+		row := regexp.MustCompile("`" + regexp.QuoteMeta(name) + "\\b|\\bpackages? (`\\w+` and )?`" + of + "`")
+		assert.True(t, row.MatchString(first.String()), "docs/migration.md has no row for %s", name)
+	}
+}
+
 // sedOfMacOS is a sed that requires a backup suffix after -i, as macOS and the BSDs do.
 const sedOfMacOS = `#!/bin/sh
 if [ "$1" = -i ]; then echo "sed: -i needs a suffix" >&2; exit 1; fi
