@@ -32,6 +32,13 @@
 // dynamicinformer.DynamicSharedInformerFactory and of metadatainformer.SharedInformerFactory, those of
 // the typed factory that take a context, and Stop, which stops one informer.
 //
+// # Imports
+//
+// This package imports the typed informers and clients of client-go for all built-in types, as do its
+// packages dynamicinformer and metadatainformer. The packages cache, kinformer, sources and direct import
+// none of them. A program that is to be smaller makes its informers itself: kinformer.New with
+// direct.NewListWatch or another ListerWatcher, or kinformer.Constructor in controller-runtime.
+//
 // # Stopping one informer
 //
 // The interfaces start and stop all informers together. ResourceFactory.Stop stops one and removes it

@@ -193,7 +193,7 @@ type Memory struct {
 	Indices   int64
 	Snapshots int64 // objects that are no longer in the store, kept for snapshots
 	Queue     int64 // changes that wait for the store
-	Handlers  int64 // changes that wait for the slowest handler, as if their objects were not in the store
+	Handlers  int64 // changes that wait for the slowest handler; an object that is also in the store counts in Objects and here
 }
 
 // Source is one of the sources of an informer of package sources.

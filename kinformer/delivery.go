@@ -24,8 +24,8 @@ type Delivery struct {
 	Overflow Overflow
 
 	// Max is the maximum number of pending notifications of the handler, including the current one, for
-	// OverflowBlock and OverflowDisconnect only. Adds of an initial list and resyncs do not count. 0
-	// means 1024.
+	// OverflowBlock and OverflowDisconnect only. Adds of an initial list, resyncs, and updates to
+	// unchanged objects of a relist do not count. 0 means 1024.
 	Max int
 
 	// OnDisconnect, for OverflowDisconnect only, is called once, in its own goroutine, when the handler

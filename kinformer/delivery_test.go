@@ -124,7 +124,7 @@ func TestDisconnect(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {
 		handler, release := informers.Stuck("b")
 		var reported []error
-		again := &testkit.Journal{}
+		again, logged := &testkit.Journal{}, testkit.CaptureLog(t)
 		handle := e.Add(handler, kinformer.Delivery{Name: "lazy", Overflow: kinformer.OverflowDisconnect, Max: 3, OnDisconnect: func(err error) {
 			reported = append(reported, err)
 			e.AddNow(again, kinformer.Delivery{})
@@ -134,6 +134,7 @@ func TestDisconnect(t *testing.T) {
 		assert.Equal(t, 1, e.Informer.EventHandlerCount())
 		e.Change("c", 1)
 		require.Len(t, reported, 1)
+		assert.Equal(t, 1, logged.Count(`An event handler was removed" "severity"="warning" "handler"="lazy" "informer"="SharedIndexInformer `))
 		assert.ErrorIs(t, reported[0], kinformer.ErrDisconnected)
 		assert.ErrorContains(t, reported[0], "lazy")
 		assert.False(t, e.Informer.IsRegistered(handle))

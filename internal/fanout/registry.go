@@ -158,7 +158,8 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 	err := fmt.Errorf("%w: %s: %d notifications are outstanding, and the limit is %d", ErrDisconnected, listener.name, behind, listener.max)
 	r.pool.running.Go(func() {
 		defer utilruntime.HandleCrashWithLogger(listener.logger())
-		event.Warn(listener.logger(), 0, "An event handler was removed", "err", err)
+		event.Warn(listener.logger(), 0, "An event handler was removed",
+			"handler", listener.name, "informer", listener.feed.upstream.Name(), "err", err)
 		if listener.onDisconnect != nil {
 			listener.onDisconnect(err)
 		}
