@@ -4,7 +4,9 @@
 package shard
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,9 +25,17 @@ type ListWatch struct {
 	err  error // the reason why there is no such shard; every request returns it
 }
 
-// NewListWatch returns a ListerWatcher of shard i of n. If there is no such shard, every request fails.
+// errNested is the error of a shard of a shard. The same hash divides both, so that the inner one would
+// have most of its objects in one shard of the outer one, and none in others.
+var errNested = errors.New("a shard of a shard does not have the objects that it seems to have: divide all objects into as many shards as are needed")
+
+// NewListWatch returns a ListerWatcher of shard i of n. If there is no such shard, or all is a shard
+// itself, every request fails.
 func NewListWatch(all clientgo.ListerWatcher, i, n int) *ListWatch {
 	part, err := RangeOf(i, n)
+	if _, nested := all.(*ListWatch); nested {
+		err = cmp.Or(err, errNested)
+	}
 	return &ListWatch{all, part, err}
 }
 
@@ -39,13 +49,17 @@ func NewSelected(all clientgo.ListerWatcher, selector sharding.Selector) clientg
 	return &ListWatch{all, part, err}
 }
 
-// Of returns the ListerWatcher behind a ListWatch, and its shard. For any other ListerWatcher, and for a
-// ListWatch of which every request fails, it returns lw and nil.
+// Of returns the ListerWatcher behind a ListWatch, and its shard, which is the intersection of those of
+// several. For any other ListerWatcher, and for a ListWatch of which every request fails, it returns lw
+// and nil.
 func Of(lw clientgo.ListerWatcher) (all clientgo.ListerWatcher, part *Range) {
-	if l, ok := lw.(*ListWatch); ok && l.err == nil {
-		return l.all, l.part
+	for {
+		l, ok := lw.(*ListWatch)
+		if !ok || l.err != nil {
+			return lw, part
+		}
+		lw, part = l.all, part.Within(l.part)
 	}
-	return lw, nil
 }
 
 // List is ListWithContext without a context.
