@@ -60,7 +60,7 @@ func TestStopByPolicyNamesTheRunningFunction(t *testing.T) {
 		release, lines := make(chan struct{}), &testkit.Logged{}
 		queue := NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 		c := New(&Config{Queue: queue, ListerWatcher: server, Process: func(any, bool) error { <-release; return nil }}).(*controller)
-		c.requests.Decide = func(context.Context, error, int, bool) reflector.Decision { return reflector.Decision{Stop: true} }
+		c.requests.Decide = func(context.Context, reflector.Undecided) reflector.Decision { return reflector.Decision{Stop: true} }
 		time.AfterFunc(time.Minute, func() { close(release) })
 		c.RunWithContext(klog.NewContext(t.Context(), funcr.New(lines.Write, funcr.Options{})))
 		assert.Equal(t, 1, lines.Count("Run waits until a call returns"))

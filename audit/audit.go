@@ -71,7 +71,7 @@ func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, erro
 	case own.Parts != nil:
 		err = report.auditSources(ctx, own, o)
 	default:
-		report, err = once(ctx, own, o)
+		report, err = onceNow(ctx, own, o)
 	}
 	if err != nil {
 		err = fmt.Errorf("audit of %s: %w", report.Informer, err)
@@ -79,7 +79,21 @@ func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, erro
 	return report, err
 }
 
-// once is Once for an informer with one source, or for a source. Its errors do not name the informer.
+// onceNow is Once for an informer with one source, or for a source, of which it audits the present
+// session.
+func onceNow(ctx context.Context, own *door.Informer, o Options) (Report, error) {
+	for {
+		report, err := once(ctx, own, o)
+		next := own.Replaced()
+		if err == nil || next == nil || ctx.Err() != nil {
+			return report, err
+		}
+		own = next
+	}
+}
+
+// once is Once for an informer with one source, or for a session of a source. Its errors do not name the
+// informer.
 func once(ctx context.Context, own *door.Informer, o Options) (Report, error) {
 	a := &auditor{Informer: own, options: o, began: time.Now()}
 	if own.Requests != nil { // else there is no state to compare with a list

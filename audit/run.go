@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -31,19 +32,33 @@ func Run(ctx context.Context, informer inspect.Syncer, o RunOptions) error {
 	}
 	onReport := o.reporter(ctx)
 	for {
-		due := time.NewTimer(jittered(cmp.Or(o.Every, defaultEvery)))
-		select {
-		case <-ctx.Done():
-			due.Stop()
-			return context.Cause(ctx)
-		case <-own.Report.Ended:
-			due.Stop()
-			return fmt.Errorf("audit of %s: %w", own.Resource, ErrEnded)
-		case <-due.C:
+		if own, err = waitDue(ctx, own, jittered(cmp.Or(o.Every, defaultEvery))); err != nil {
+			return err
 		}
 		report, err := Once(ctx, informer, o.Options)
 		if ctx.Err() == nil {
 			onReport(report, err)
+		}
+	}
+}
+
+// waitDue waits until the next audit is due, or returns the reason why none is. If the informer is a source
+// that is replaced meanwhile, it returns the present session.
+func waitDue(ctx context.Context, own *door.Informer, wait time.Duration) (*door.Informer, error) {
+	due := time.NewTimer(wait)
+	defer due.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return own, context.Cause(ctx)
+		case <-own.Report.Ended:
+			next := own.Replaced()
+			if next == nil {
+				return own, fmt.Errorf("audit of %s: %w", own.Resource, ErrEnded)
+			}
+			own = next
+		case <-due.C:
+			return own, nil
 		}
 	}
 }

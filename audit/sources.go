@@ -80,8 +80,7 @@ func eachOf(ctx context.Context, sources map[string]*door.Informer, o Options) m
 		turns <- struct{}{}
 		running.Go(func() {
 			defer func() { <-turns }()
-			// Looked up again, because the source may have been replaced while it waited for its turn.
-			of.report, of.err = once(ctx, door.Of(source.Controller), o)
+			of.report, of.err = onceNow(ctx, source, o)
 		})
 	}
 	running.Wait()

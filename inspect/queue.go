@@ -4,6 +4,7 @@
 package inspect
 
 import (
+	"errors"
 	"time"
 
 	"github.com/kinformer/cache/internal/door"
@@ -35,8 +36,11 @@ type Queue struct {
 	LastProcessError error
 }
 
+var errQueueOfSource = errors.New("a source of package sources has no queue of its own: ask for the queue of its informer")
+
 // QueueOf describes a RealFIFO, a DeltaFIFO, or the queue of an informer as for StatusOf. It may be
-// called at any time by any goroutine. The error is ErrForeign for other values. Before Run an
+// called at any time by any goroutine. The error is ErrForeign for other values, and another one for a
+// source of package sources: it uses the queue of its informer. Before Run an
 // informer has no queue, and Queue is zero. For a controller with a foreign Queue only the process
 // errors are set.
 func QueueOf(queueOrInformer any) (Queue, error) {
@@ -44,8 +48,11 @@ func QueueOf(queueOrInformer any) (Queue, error) {
 		return queueFrom(own), nil
 	}
 	own := door.Of(queueOrInformer)
-	if own == nil {
+	switch {
+	case own == nil:
 		return Queue{}, ErrForeign
+	case own.Part != nil:
+		return Queue{}, errQueueOfSource
 	}
 	return queueOfAll(own), nil
 }

@@ -19,11 +19,22 @@ type Errors struct {
 	// informer always tries again, with backoff. See StopOnForbidden and ExpectNotFound.
 	Policy ErrorPolicy
 	// OnStop is called when the informer stops by itself, because of its Policy or of invalid options.
-	// The error names the informer's objects and wraps the reason. The function may end the program,
-	// for instance by canceling the context of its manager. A goroutine of Run calls OnStop after the
-	// informer's status reports the stop and before Run returns, so OnStop must not wait for Run. It is
-	// not called when Run's context ends.
-	OnStop func(ctx context.Context, err error)
+	// The function may end the program, for instance by canceling the context of its manager. A
+	// goroutine of Run calls OnStop after the informer's status reports the stop and before Run returns,
+	// so OnStop must not wait for Run. It is not called when Run's context ends.
+	OnStop func(ctx context.Context, stopped Stopped)
+	// OnSourceStop is called instead when the Policy stops one of the sources of an informer of several
+	// (package sources, or the namespaces of a factory.Namespaces). The informer and its other sources
+	// continue. It may put another source, or remove this one.
+	OnSourceStop func(ctx context.Context, stopped Stopped)
+}
+
+// Stopped describes the end of an informer, or of one of its sources.
+type Stopped struct {
+	// Source is the name of the source that has stopped, and "" for an informer.
+	Source string
+	// Err names the objects, and wraps the reason.
+	Err error
 }
 
 // ErrorPolicy decides how an informer continues after an error of a list or watch, before the informer
@@ -40,6 +51,9 @@ type Failure struct {
 	// Synced reports whether the informer has its first list. An informer that has it is in use, so a
 	// policy should not stop it for an error that may be temporary.
 	Synced bool
+	// Source is the name of the source whose request has failed, if the informer has several. Attempts
+	// and Synced are then those of the present request of that source.
+	Source string
 }
 
 // ErrorDecision is the result of an ErrorPolicy. With the zero value the informer tries again after its
@@ -49,6 +63,7 @@ type ErrorDecision struct {
 	// informer. Its Run returns as if its context had ended, its store stays readable, and the error is
 	// the LastError of its inspect.Status. Pending calls of WaitForSync and WaitForVersion return it.
 	// The stop is reported to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers and to Errors.OnStop.
+	// Of an informer of several sources it ends only the source, and is reported to Errors.OnSourceStop.
 	Stop bool
 	// After, if positive, is the delay before the next attempt instead of the informer's backoff.
 	After time.Duration
@@ -60,8 +75,9 @@ type ErrorDecision struct {
 // StopOnForbidden is an ErrorPolicy that stops the informer if the server answers 403 before the first
 // list has arrived. It is for programs that should fail at start instead of waiting for a permission.
 // After a later 403, for instance while roles are rewritten, the informer waits and tries again.
-// WaitForSync returns as soon as the informer has stopped. A framework that waits by other means, as
-// controller-runtime does for two minutes, needs an Errors.OnStop that ends it.
+// WaitForSync returns as soon as the informer has stopped, or one of its sources that it waits for. A
+// framework that waits by other means, as controller-runtime does for two minutes, needs an
+// Errors.OnStop that ends it, and an Errors.OnSourceStop if the informer has several sources.
 func StopOnForbidden(_ context.Context, failure Failure) ErrorDecision {
 	return ErrorDecision{Stop: !failure.Synced && apierrors.IsForbidden(failure.Err)}
 }
@@ -85,11 +101,18 @@ func ExpectNotFound(period time.Duration) ErrorPolicy {
 }
 
 func (e Errors) set(o *reflector.Options) {
-	o.OnStop = e.OnStop
+	o.OnStop, o.OnSourceStop = stopFunc(e.OnStop), stopFunc(e.OnSourceStop)
 	if e.Policy == nil {
 		return
 	}
-	o.Decide = func(ctx context.Context, err error, attempts int, synced bool) reflector.Decision {
-		return reflector.Decision(e.Policy(ctx, Failure{Err: err, Attempts: attempts, Synced: synced}))
+	o.Decide = func(ctx context.Context, of reflector.Undecided) reflector.Decision {
+		return reflector.Decision(e.Policy(ctx, Failure(of)))
 	}
+}
+
+func stopFunc(tell func(context.Context, Stopped)) func(context.Context, reflector.Halted) {
+	if tell == nil {
+		return nil
+	}
+	return func(ctx context.Context, of reflector.Halted) { tell(ctx, Stopped(of)) }
 }

@@ -105,8 +105,8 @@ func TestPoliciesStop(t *testing.T) {
 					var informer cache.SharedIndexInformer
 					server := &testkit.Server{NoStream: failure.noStream, OnList: failure.onList, OnWatch: failure.onWatch}
 					decide := func(_ context.Context, f kinformer.Failure) kinformer.ErrorDecision { return policy.decision(f) }
-					onStop := func(_ context.Context, err error) {
-						stopped = append(stopped, err)
+					onStop := func(_ context.Context, of kinformer.Stopped) {
+						stopped = append(stopped, of.Err)
 						status, _ := inspect.StatusOf(informer)
 						assert.Equal(t, inspect.PhaseStopped, status.Phase, "the status knows before the handler does")
 					}
@@ -209,7 +209,7 @@ func TestStoppedSince(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil, testkit.ErrForbidden
 		}}
-		panics := func(context.Context, error) { panic("no") }
+		panics := func(context.Context, kinformer.Stopped) { panic("no") }
 		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: panics}})
 		informer.RunWithContext(t.Context())
 		time.Sleep(time.Second)

@@ -225,7 +225,7 @@ func TestInformerWithBadOptionsDoesNotRun(t *testing.T) {
 		var stopped []error
 		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{
 			Requests: kinformer.Requests{PageSize: -1},
-			Errors:   kinformer.Errors{OnStop: func(_ context.Context, err error) { stopped = append(stopped, err) }},
+			Errors:   kinformer.Errors{OnStop: func(_ context.Context, of kinformer.Stopped) { stopped = append(stopped, of.Err) }},
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

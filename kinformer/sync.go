@@ -24,16 +24,20 @@ import (
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
 
-// errStoppedUnsynced reports that an informer stopped, or cannot run, before its first list was stored.
-var errStoppedUnsynced = errors.New("an informer ended before it had synced")
+var (
+	// errStoppedUnsynced reports that an informer stopped, or cannot run, before its first list was stored.
+	errStoppedUnsynced = errors.New("an informer ended before it had synced")
+	// errSourceUnsynced reports that of a source that the HasSynced of an informer waits for.
+	errSourceUnsynced = errors.New("a source of an informer ended before it had synced")
+)
 
 // WaitForSync waits until the first list of each informer is in its store, and until the handler of
 // each registration has returned from the calls of its initial list. Its arguments are values with a
 // HasSyncedChecker: informers and controllers, including those of controller-runtime's caches, and
 // registrations of handlers. It does not poll.
 //
-// It returns nil when all have synced. It returns an error when ctx ends, when an informer has stopped
-// without having synced or cannot run, and when a registration can never count as synced. The error
+// It returns nil when all have synced. It returns an error when ctx ends, when an informer, or a source
+// that it waits for, has stopped without having synced or cannot run, and when a registration can never count as synced. The error
 // joins that cause with one error for each argument that has not synced. This names the argument and
 // states the known reasons: for an informer its phase and the duration of the phase, its problems, and
 // its last error, such as a 403, a missing resource or a refused connection; for a handler its state,
@@ -74,34 +78,57 @@ func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Synce
 
 // awaitSynced returns nil when an informer or registration has synced, or the reason to stop waiting.
 func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
-	synced := syncer.HasSyncedChecker().Done()
-	hopeless, why := neverSyncs(syncer)
-	var err error
-	select {
-	case <-synced:
-	case <-hopeless:
-		err = why
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	select {
-	case <-synced:
-		return nil
-	default:
+	for {
+		synced := syncer.HasSyncedChecker().Done()
+		hopeless := hopeOf(syncer)
+		var err error
+		select {
+		case <-synced:
+		case <-hopeless.handler:
+			err = errNeverSyncs
+		case <-hopeless.source:
+			err = errSourceUnsynced
+		case <-hopeless.ended:
+			if hopeless.own.Replaced() != nil {
+				continue
+			}
+			err = errStoppedUnsynced
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if isDone(synced) {
+			return nil
+		}
 		return err
 	}
 }
 
-// neverSyncs returns a channel that is closed when waiting is futile, and the error for that case. Both
-// are nil for an informer or a registration of another package.
-func neverSyncs(syncer any) (<-chan struct{}, error) {
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// hopes are the channels of which one is closed when waiting is futile. They are nil for an informer or a
+// registration of another package.
+type hopes struct {
+	own                    *door.Informer
+	handler, source, ended <-chan struct{}
+}
+
+func hopeOf(syncer any) (of hopes) {
 	if listener, ok := door.HeldBy[*fanout.Listener](syncer); ok {
-		return listener.NeverSyncs(), errNeverSyncs
+		of.handler = listener.NeverSyncs()
+	} else if of.own = door.Of(syncer); of.own != nil {
+		of.ended = of.own.Report.Ended
+		if of.own.Follower != nil {
+			of.source = of.own.Follower.NeverSyncs()
+		}
 	}
-	if own := door.Of(syncer); own != nil {
-		return own.Report.Ended, errStoppedUnsynced
-	}
-	return nil, nil
+	return of
 }
 
 // whyUnsynced describes why an informer or a registration has not synced: for an informer with its
@@ -205,7 +232,9 @@ var ErrNotComparable = store.ErrNotComparable
 // error, in a text that includes its status.
 //
 // For an informer of package sources it waits for each of the current sources until that is reached or
-// removed, which is meaningful only if they are of one server.
+// removed, which is meaningful only if they are of one server. A source has reached a version when a list
+// of its present request has, so that of a source which is replaced the wait goes on. Without sources the
+// store has no version, and WaitForVersion returns an error at once.
 func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) error {
 	own := door.Of(informer)
 	if own == nil || own.Progress == nil {
@@ -215,10 +244,14 @@ func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) err
 		return fmt.Errorf("%w: %q", ErrNotComparable, rv)
 	}
 	if own.Parts == nil {
-		return awaitVersion(ctx, own, rv)
+		return awaitVersionOf(ctx, own, rv)
 	}
-	for name, part := range own.Parts() {
-		err := awaitVersion(ctx, part, rv)
+	parts := own.Parts()
+	if len(parts) == 0 {
+		return notReached(own, rv, errNoSources)
+	}
+	for name, part := range parts {
+		err := awaitVersionOf(ctx, part, rv)
 		if now := own.Parts()[name]; err != nil && now != nil && now.Controller == part.Controller { // else it was removed
 			return err
 		}
@@ -226,7 +259,20 @@ func WaitForVersion(ctx context.Context, informer inspect.Syncer, rv string) err
 	return nil
 }
 
-// awaitVersion is WaitForVersion for an informer with one source.
+// awaitVersionOf is WaitForVersion for an informer with one source, or for a source, which may be replaced
+// meanwhile.
+func awaitVersionOf(ctx context.Context, own *door.Informer, rv string) error {
+	for {
+		err := awaitVersion(ctx, own, rv)
+		next := own.Replaced()
+		if err == nil || next == nil || ctx.Err() != nil {
+			return err
+		}
+		own = next
+	}
+}
+
+// awaitVersion is WaitForVersion for an informer with one source, or for a session of a source.
 func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
 	progress := own.Progress
 	defer progress.Await()()
@@ -249,7 +295,10 @@ func awaitVersion(ctx context.Context, own *door.Informer, rv string) error {
 	}
 }
 
-var errNotReached = errors.New("the informer has stopped")
+var (
+	errNotReached = errors.New("the informer has stopped")
+	errNoSources  = errors.New("the informer has no sources")
+)
 
 // notReached returns an error that joins cause and the informer's own, with the status in its text.
 func notReached(own *door.Informer, rv string, cause error) error {

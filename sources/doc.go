@@ -11,6 +11,7 @@
 //	set.Put("mine", podsWith("owner=me"))            // may overlap
 //	err := set.Remove("team-a")                      // removes its objects, at once for all readers
 //	err = kinformer.WaitForSync(ctx, set.Source("mine"))
+//	err = kinformer.WaitForSync(ctx, set.Put("mine", podsWith("owner=you"))) // the objects of this request
 //	for name, source := range set.All() {
 //		status, err := inspect.StatusOf(source)
 //		log.Print(name, status.Phase, err)
@@ -23,8 +24,10 @@
 //  2. Events of a source keep their order. There is no order between sources.
 //  3. An object is stored while at least one source has it. The newest version applies; an older one that
 //     arrives later from another source is dropped, even after the source of the newest has lost the
-//     object. Only a list can return to an older version, in case the versions of its server start again.
-//     Sources with common objects must be of one server.
+//     object. Sources with common objects must be of one server. When that server is restored from a backup,
+//     its versions begin again. A list proves that if it is older than what the same source had, and was not
+//     asked for at version "0". Then the sources that have objects in common list once more, and what a
+//     source had before hides nothing, also if the source cannot list.
 //  4. An object is deleted with a cache.DeletedFinalStateUnknown when its source lists without it or is
 //     removed, or when the watch reports the deletion of an older state than the cached one, which another
 //     source had meanwhile; and otherwise in the state that the watch reports.
@@ -32,13 +35,15 @@
 //     a selector. So handlers may receive an object that moves from one source to another as deleted, then
 //     as added.
 //  6. HasSynced of the informer and of its handlers waits for the sources that existed when Run was called
-//     and were not removed. A later source has its own HasSynced, and never resets that of others.
+//     and were not removed. A later source has its own HasSynced, and never resets that of others. The
+//     versions, HasSynced and Status of a source are those of its present request: see Set.Put.
 //  7. isInInitialList is true for the objects that the first list of any source adds, and otherwise only
 //     for the initial calls of a handler that is added later.
 //  8. A source whose requests fail does not delay others. Its problems are also those of the informer; see
 //     inspect.StatusOf. If the source existed at Run, the informer does not sync until the source is
 //     removed.
-//  9. An error policy that stops, stops the source. The informer continues.
+//  9. An error policy that stops, stops the source. The informer continues; kinformer.Errors.OnSourceStop
+//     is called, and kinformer.WaitForSync returns an error for an informer that waits for the source.
 //  10. The informer has one resync period, one transform function and one limit of list requests for all
 //     sources. The transform function, error policy and watch-error handler may be called for several
 //     sources at the same time.
@@ -48,6 +53,7 @@
 //
 // The resourceVersion of the informer is that of its source if it has only one, otherwise empty.
 // Therefore an audit of the informer audits each source, and adds up the reports; audit.Once and audit.Run
-// also accept a Source. An audit compares the version of an object that the source has, also while the store has a
-// newer version of another source.
+// also accept a Source or a Session. An audit compares the version of an object that the source has, also while the store has a
+// newer version of another source. A version that is in the store and that no source has any more counts
+// as a difference.
 package sources

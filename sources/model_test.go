@@ -19,15 +19,18 @@ import (
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+	"github.com/kinformer/cache/view"
 )
 
 // history is a random history of sources that are put, replaced and removed, of writes, of watches that
-// are slow or broken, and of relists.
+// are slow or broken, of relists, and of a server that is restored while some sources cannot list.
 type history struct {
 	*rig
 	random  *rand.Rand
 	overlap bool
 	asked   map[string]*lister // the current sources
+	backup  uint64             // a version of the server that may be restored; 0 if there is none
 }
 
 // TestModel: after any history the store equals a model with one plain map for each source, and every
@@ -38,7 +41,7 @@ func TestModel(t *testing.T) {
 		for _, overlap := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d overlap %v", seed, overlap), func(t *testing.T) {
 				inBubble(t, kinformer.Options{}, func(r *rig) {
-					h := &history{r, rand.New(rand.NewPCG(seed, 39)), overlap, map[string]*lister{}}
+					h := &history{r, rand.New(rand.NewPCG(seed, 39)), overlap, map[string]*lister{}, 0}
 					h.play(400)
 				})
 			})
@@ -76,7 +79,7 @@ func (h *history) play(steps int) {
 
 func (h *history) step() {
 	namespace, name, app := h.pick("n0", "n1", "n2", "n3", "n4"), h.pick("a", "b", "c"), h.pick("x", "y", "z")
-	switch h.random.IntN(14) {
+	switch h.random.IntN(16) {
 	case 0, 1, 2, 3, 4, 5:
 		h.write(namespace, name, app)
 	case 6, 7:
@@ -102,6 +105,51 @@ func (h *history) step() {
 		if len(h.asked) > 0 {
 			_ = kinformer.Relist(h.set.Source(slices.Sorted(maps.Keys(h.asked))[0]))
 		}
+	case 14:
+		if h.backup == 0 || h.random.IntN(3) == 0 {
+			h.backup = h.server.ResourceVersion()
+		}
+	case 15:
+		h.restore()
+	}
+}
+
+// restore restores the backup, and makes the sources list again, except for those that cannot from now on.
+// All sources have seen a later version before, so that their lists prove that the versions began again.
+func (h *history) restore() {
+	if h.backup == 0 || h.stopped == nil {
+		return
+	}
+	h.write("n0", "a", "x")
+	h.server.Bookmark()
+	for _, l := range h.asked {
+		l.gate.open()
+	}
+	settle()
+	names := slices.Sorted(maps.Keys(h.asked))
+	for _, name := range names {
+		if l := h.asked[name]; h.random.IntN(4) == 0 {
+			l.forbid(true)
+		}
+	}
+	h.server.Rewind(h.backup)
+	h.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names {
+		_ = kinformer.Relist(h.set.Source(name))
+		if h.random.IntN(2) == 0 {
+			synctest.Wait()
+		}
+	}
+	settle()
+}
+
+// heal makes the sources that cannot list list again.
+func (h *history) heal() {
+	for name, l := range h.asked {
+		if l.denied.Load() {
+			l.forbid(false)
+			_ = kinformer.Relist(h.set.Source(name))
+		}
 	}
 }
 
@@ -126,7 +174,8 @@ func (h *history) removeOne() {
 
 func (h *history) pick(of ...string) string { return of[h.random.IntN(len(of))] }
 
-// compare compares the store, and the state of a handler, with the maps of the sources.
+// compare compares the store, and the state of a handler, with the maps of the sources: first without
+// those that cannot list.
 func (h *history) compare(handler *mirror) {
 	for _, l := range h.asked {
 		l.gate.open()
@@ -134,26 +183,65 @@ func (h *history) compare(handler *mirror) {
 	if h.stopped == nil {
 		return
 	}
+	h.compareWith(handler)
+	h.heal()
+	h.compareWith(handler)
+}
+
+// compareWith compares what the sources have that can list. Another one, of which no list has proved that
+// its versions began again, may hide it.
+func (h *history) compareWith(handler *mirror) {
 	settle()
-	want := map[string]string{}
+	want, hidden, all := map[string]string{}, map[string]bool{}, true
 	for name, l := range h.asked {
-		has := h.has(l)
-		maps.Copy(want, has)
-		source := h.set.Source(name)
-		require.True(h, source.HasSynced(), name)
-		require.Equal(h, len(has), lenOf(source), name)
-		report, err := audit.Once(h.Context(), source, audit.Options{Content: true})
-		require.NoError(h, err, name)
-		require.True(h, report.Equal(), "%s: %v", name, report)
-		require.Equal(h, len(has), report.Digest.Objects, name)
+		switch source := h.set.Source(name); {
+		case !l.denied.Load():
+			maps.Copy(want, h.has(l))
+			h.compareSource(name, h.has(l))
+		case statusOf(source).ResourceVersion != "":
+			h.hides(source, hidden)
+			fallthrough
+		default:
+			all = false
+		}
 	}
+	about := func(key string) bool { // else only a source that cannot list has it
+		_, is := want[key]
+		return (all || is) && !hidden[key]
+	}
+	maps.DeleteFunc(want, func(key, _ string) bool { return hidden[key] })
 	stored := map[string]string{}
 	for _, obj := range h.informer.GetStore().List() {
-		key, _ := cache.MetaNamespaceKeyFunc(obj)
-		stored[key] = obj.(*corev1.Pod).ResourceVersion
+		if key, _ := cache.MetaNamespaceKeyFunc(obj); about(key) {
+			stored[key] = obj.(*corev1.Pod).ResourceVersion
+		}
 	}
 	require.Equal(h, want, stored)
-	require.Equal(h, want, handler.versions(h))
+	heard := handler.versions(h)
+	maps.DeleteFunc(heard, func(key, _ string) bool { return !about(key) })
+	require.Equal(h, want, heard)
+}
+
+// hides adds the keys of the objects of a source.
+func (h *history) hides(source *sources.Source, keys map[string]bool) {
+	snapshot, err := view.Of(source)
+	require.NoError(h, err)
+	defer snapshot.Close()
+	for key := range snapshot.All() {
+		keys[key] = true
+	}
+}
+
+// compareSource audits a source. A repair removes only what no source vouches for, which is not to be had
+// without a restore.
+func (h *history) compareSource(name string, has map[string]string) {
+	source := h.set.Source(name)
+	require.True(h, source.HasSynced(), name)
+	require.Equal(h, len(has), lenOf(source), name)
+	report, err := audit.Once(h.Context(), source, audit.Options{Content: true, Repair: h.backup != 0})
+	require.NoError(h, err, name)
+	require.True(h, report.Equal() || report.Repaired, "%s: %v", name, report)
+	require.Equal(h, len(has), report.Digest.Objects, name)
 }
 
 // TestInterleavings: a replacement, a removal, a relist and the stop may happen in any order, each

@@ -111,10 +111,11 @@ type lister struct {
 	cache.ListerWatcher // nil: the methods without a context are not called
 	request
 	server *cachetest.Source
-	gate   *gate  // nil: none
-	err    error  // returned by all requests, unless nil
-	unseen error  // returned by all watches, unless nil
-	listed func() // called after a list, unless nil
+	gate   *gate       // nil: none
+	err    error       // returned by all requests, unless nil
+	unseen error       // returned by all watches, unless nil
+	denied atomic.Bool // whether all requests are forbidden, while the informer runs
+	listed func()      // called after a list, unless nil
 
 	streams bool // watch-lists are served
 	shards  bool // the server supports the shardSelector
@@ -137,6 +138,9 @@ func (r *rig) forbid(namespace string) {
 	forbidden.err = testkit.ErrForbidden
 	r.set.Put(namespace, forbidden)
 }
+
+// forbid sets whether the server forbids all requests.
+func (l *lister) forbid(all bool) { l.denied.Store(all) }
 
 func (l *lister) narrow(o metav1.ListOptions) metav1.ListOptions {
 	if l.namespace != "" {
@@ -185,6 +189,9 @@ func divide(list runtime.Object, by sharding.Selector) {
 }
 
 func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if l.denied.Load() {
+		return nil, testkit.ErrForbidden
+	}
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -199,6 +206,9 @@ func (l *lister) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 }
 
 func (l *lister) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	if l.denied.Load() {
+		return nil, testkit.ErrForbidden
+	}
 	if l.unseen != nil {
 		return nil, l.unseen
 	}

@@ -39,7 +39,8 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 // without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not
 // shard".
 //
-// If i is not from 0 to n-1, each request fails with an error that says so.
+// If i is not from 0 to n-1, or lw is a Shard itself, each request fails with an error that says so. The
+// SetShardSelector of an informer of a Shard selects from its objects.
 func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {
 		return nil
@@ -72,9 +73,15 @@ func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (set *Set, o
 // until the first list of the new one is in the store. Then handlers are called only for the
 // difference, and not for an object that both have in the same version.
 //
+// The result is for what must know when this request, and not an earlier one of the source, is in the
+// store: kinformer.WaitForSync waits for its first list.
+//
 // If lw is nil, the source never syncs, and its status gives the reason. After the informer has
 // stopped, the call only adds a stopped source.
-func (s *Set) Put(name string, lw cache.ListerWatcher) { s.group.Put(name, lw) }
+func (s *Set) Put(name string, lw cache.ListerWatcher) *Session {
+	of := s.group.Put(name, lw)
+	return &Session{of.Holder, name, of}
+}
 
 // Remove ends the requests of a source, and removes its objects that no other source has from the
 // store, in one transaction. It does not wait for the removal, and if the informer has stopped the
@@ -106,16 +113,18 @@ func (s *Set) All() iter.Seq2[string, *Source] {
 	}
 }
 
-// Source is one source of a Set. kinformer.WaitForSync, kinformer.WaitForVersion, kinformer.Relist and
-// inspect.StatusOf accept it like an informer. It stays valid when it is replaced, and ends when it is
-// removed: a later source with the same name is another one. Only the methods of a Set return usable Sources.
+// Source is one source of a Set. The functions that accept an informer accept it: kinformer.WaitForSync,
+// kinformer.WaitForVersion, kinformer.Relist, inspect.StatusOf, inspect.Of, view.Of and audit.Once. It
+// stays valid when it is replaced, and ends when it is removed: a later source with the same name is
+// another one. Its versions and HasSynced are those of its present request, so that HasSynced is false
+// again until the first list of a replacement. Only the methods of a Set return usable Sources.
 type Source struct {
 	holder
 	name string
 	of   *sources.Source
 }
 
-// holder gives other packages access to a source.
+// holder gives other packages access to a source or a session.
 type holder = door.Holder[door.Look]
 
 func newSource(name string, of *sources.Source) *Source { return &Source{of.Holder, name, of} }
@@ -123,13 +132,36 @@ func newSource(name string, of *sources.Source) *Source { return &Source{of.Hold
 // Name returns the name of the source in its Set.
 func (s *Source) Name() string { return s.name }
 
-// HasSynced reports whether the first list of the source is in the store and was queued for the
-// handlers. They may not have been called for all of it yet.
+// HasSynced reports whether the first list of the source, or of its replacement, is in the store and was
+// queued for the handlers. They may not have been called for all of it yet.
 func (s *Source) HasSynced() bool { return s.of.HasSynced() }
 
-// HasSyncedChecker returns a DoneChecker that is done when HasSynced is true.
+// HasSyncedChecker returns a DoneChecker that is done when HasSynced is true. A replacement of a source
+// that has not synced goes on with it; one of a source that has synced needs another DoneChecker.
 func (s *Source) HasSyncedChecker() cache.DoneChecker { return s.of.HasSyncedChecker() }
 
 // LastSyncResourceVersion returns the resourceVersion of the source that the store has reached, or ""
 // before its first list.
 func (s *Source) LastSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }
+
+// Session is a source with the ListerWatcher of one call of Put, and may be used like a Source. It ends
+// when the source is replaced or removed: waits for it then return an error that says so.
+type Session struct {
+	holder
+	name string
+	of   *sources.Session
+}
+
+// Name returns the name of the source in its Set.
+func (s *Session) Name() string { return s.name }
+
+// HasSynced reports whether the first list of the session is in the store and was queued for the handlers.
+// They may not have been called for all of it yet.
+func (s *Session) HasSynced() bool { return s.of.HasSynced() }
+
+// HasSyncedChecker returns a DoneChecker that is done when HasSynced is true.
+func (s *Session) HasSyncedChecker() cache.DoneChecker { return s.of.HasSyncedChecker() }
+
+// LastSyncResourceVersion returns the resourceVersion of the session that the store has reached, or ""
+// before its first list.
+func (s *Session) LastSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }

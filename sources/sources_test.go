@@ -526,8 +526,8 @@ func TestStoppedSourceEndsAfterStoring(t *testing.T) {
 		return kinformer.ErrorDecision{Stop: true}
 	}
 	var told []string
-	onStop := func(_ context.Context, err error) { told = append(told, err.Error()) }
-	inBubble(t, kinformer.Options{Errors: kinformer.Errors{Policy: stop, OnStop: onStop}}, func(r *rig) {
+	onStop := func(_ context.Context, stopped kinformer.Stopped) { told = append(told, stopped.Err.Error()) }
+	inBubble(t, kinformer.Options{Errors: kinformer.Errors{Policy: stop, OnSourceStop: onStop}}, func(r *rig) {
 		indexed := make(chan struct{})
 		require.NoError(r, r.informer.AddIndexers(cache.Indexers{"slow": func(obj any) ([]string, error) {
 			if obj.(*corev1.Pod).Namespace == "a" {
@@ -1105,42 +1105,42 @@ func TestAuditRefused(t *testing.T) {
 		failing := r.asks("a", "")
 		failing.err = errors.New("no list")
 		r.set.Put("a", failing)
-		require.ErrorIs(r, once(source), audit.ErrUnvouched, "the stored objects are not those of the new ListerWatcher")
+		require.ErrorIs(r, once(source), audit.ErrUnsynced, "the stored objects are not those of the new ListerWatcher")
 		require.NoError(r, r.set.Remove("a"))
 		require.ErrorIs(r, once(source), audit.ErrEnded)
 	})
 }
 
 // TestAuditReplaced: differences that an audit has found for a source that is replaced meanwhile are
-// neither confirmed nor repaired with the old request, whether or not the first list of the new one has
-// arrived.
+// neither confirmed nor repaired with the old request. The audit is of the new one, which has not listed.
 func TestAuditReplaced(t *testing.T) {
-	for _, failure := range []error{nil, errors.New("no list")} {
-		inBubble(t, kinformer.Options{}, func(r *rig) {
-			r.write("a", "1", "x")
-			before, after := r.asks("a", ""), r.asks("a", "y")
-			after.err = failure
-			r.set.Put("a", before)
-			r.run()
-			before.gate.loses.Store(true)
-			r.write("a", "1", "x")
-			synctest.Wait()
-			before.gate.loses.Store(false)
-			r.write("a", "2", "y")
-			synctest.Wait()
-			before.listed = func() {
-				before.listed = nil
-				r.set.Put("a", after)
-				synctest.Wait()
-				require.Equal(r, failure != nil, slices.Contains(r.stored(), "a/1"))
-			}
-			report, err := audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
-			require.ErrorIs(r, err, audit.ErrUnvouched)
-			assert.Equal(r, map[audit.Kind]int{audit.Stale: 1}, report.Found)
-			assert.Empty(r, report.Confirmed)
-			assert.False(r, report.Relisted)
-		})
-	}
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "1", "x")
+		before, after := r.asks("a", ""), r.asks("a", "y")
+		after.forbid(true)
+		r.set.Put("a", before)
+		r.run()
+		before.gate.loses.Store(true)
+		r.write("a", "1", "x")
+		synctest.Wait()
+		before.gate.loses.Store(false)
+		r.write("a", "2", "y")
+		synctest.Wait()
+		before.listed = func() {
+			before.listed = nil
+			r.set.Put("a", after)
+		}
+		report, err := audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
+		require.ErrorIs(r, err, audit.ErrUnsynced)
+		assert.Empty(r, report.Found)
+		assert.False(r, report.Relisted)
+
+		after.forbid(false)
+		require.NoError(r, kinformer.WaitForSync(r.Context(), r.set.Source("a")))
+		report, err = audit.Once(r.Context(), r.set.Source("a"), audit.Options{Repair: true})
+		require.NoError(r, err)
+		assert.True(r, report.Equal(), report)
+	})
 }
 
 // TestShardServed: the status describes the server of the last request.

@@ -63,7 +63,7 @@ func newPlan(s *Snapshot, q Query) (*plan, error) {
 
 func newCondition(s *Snapshot, t Term) (c condition, err error) {
 	c.Term = t
-	if c.size, err = s.of.Count(t.Index, t.Value); err == nil {
+	if c.size, err = s.count(t.Index, t.Value); err == nil {
 		c.test, err = s.of.Test(t.Index, t.Value)
 	}
 	return c, err

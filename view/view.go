@@ -30,7 +30,11 @@ import (
 // Close releases them. A snapshot that is dropped without Close is closed when the garbage
 // collector finds it, and counted in inspect.Snapshots. After Close, reads find nothing, and those
 // that return an error return ErrClosed. Only Of returns a usable Snapshot.
-type Snapshot struct{ of *table.Snapshot }
+type Snapshot struct {
+	of      *table.Snapshot
+	own     map[string]string // the keys of a source's objects; nil if the Snapshot has all objects
+	version string            // the version of the source, if own is not nil
+}
 
 var (
 	// ErrClosed means that a snapshot was read after its Close.
@@ -41,34 +45,115 @@ var (
 // wrappers: a typed indexer, a typed informer, an informer of controller-runtime's cache (see
 // inspect.StatusOf). The caller must close it. The error is inspect.ErrForeign for a store or an
 // informer of another package.
+//
+// Of a source of package sources the snapshot has the source's objects, as they are in the informer's
+// store: the state may be that of another source that has the object too, if it is newer. Such a snapshot
+// costs time and memory for a copy of the source's keys, and waits for a batch that is being stored;
+// transforms and index functions, for which the batch waits, must not take it. The error of a source that
+// does not exist is sources.ErrUnknown.
 func Of(storeOrInformer any) (*Snapshot, error) {
-	own := beside.TableOf(storeOrInformer)
-	if own == nil {
-		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, door.ErrForeign)
+	if of := beside.TableOf(storeOrInformer); of != nil {
+		return &Snapshot{of: of.Snapshot()}, nil
 	}
-	return &Snapshot{own.Snapshot()}, nil
+	source := door.Of(storeOrInformer)
+	switch {
+	case source == nil || source.Part == nil:
+		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, door.ErrForeign)
+	case source.Applier == nil:
+		return nil, fmt.Errorf("snapshot of a source: %w", source.Report.Status().Unfit)
+	}
+	source.Delivery.Lock()
+	defer source.Delivery.Unlock()
+	version, own, _ := source.Part.State(source.Applier.Sharing)
+	return &Snapshot{source.Applier.Contents.Table.Snapshot(), own, version}, nil
 }
 
 // ResourceVersion returns the resourceVersion of the state. A later snapshot may have an older one,
 // after the server was restored from a backup.
-func (s *Snapshot) ResourceVersion() string { return s.of.RV() }
+func (s *Snapshot) ResourceVersion() string {
+	if s.own != nil {
+		return s.version
+	}
+	return s.of.RV()
+}
 
 // Len returns the number of objects.
-func (s *Snapshot) Len() int { return s.of.Len() }
+func (s *Snapshot) Len() int {
+	if s.own != nil {
+		return len(s.own)
+	}
+	return s.of.Len()
+}
 
 // Get returns the object under key.
-func (s *Snapshot) Get(key string) (obj any, exists bool) { return s.of.Get(key) }
+func (s *Snapshot) Get(key string) (obj any, exists bool) {
+	if !s.has(key) {
+		return nil, false
+	}
+	return s.of.Get(key)
+}
 
 // List returns all objects in no particular order, in a new slice.
-func (s *Snapshot) List() []any { return s.of.List() }
+func (s *Snapshot) List() []any {
+	if s.own == nil {
+		return s.of.List()
+	}
+	list := make([]any, 0, len(s.own))
+	for _, obj := range s.All() {
+		list = append(list, obj)
+	}
+	return list
+}
 
 // All yields every key and object, without copying. The body of the loop may do anything.
-func (s *Snapshot) All() iter.Seq2[string, any] { return s.of.All() }
+func (s *Snapshot) All() iter.Seq2[string, any] {
+	if s.own == nil {
+		return s.of.All()
+	}
+	return func(yield func(string, any) bool) {
+		for key := range s.own {
+			if obj, exists := s.of.Get(key); exists && !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
 
 // ByIndex yields the key and object of each object whose values in the index contain value, without
 // copying.
 func (s *Snapshot) ByIndex(index, value string) (iter.Seq2[string, any], error) {
-	return s.of.ByIndexSeq(index, value)
+	members, err := s.of.ByIndexSeq(index, value)
+	if err != nil || s.own == nil {
+		return members, err
+	}
+	return func(yield func(string, any) bool) {
+		for key, obj := range members {
+			if s.has(key) && !yield(key, obj) {
+				return
+			}
+		}
+	}, nil
+}
+
+// has reports whether the snapshot may have an object under key.
+func (s *Snapshot) has(key string) bool {
+	_, own := s.own[key]
+	return own || s.own == nil
+}
+
+// count returns the number of objects whose values in the index contain value.
+func (s *Snapshot) count(index, value string) (n int, err error) {
+	if s.own == nil {
+		return s.of.Count(index, value)
+	}
+	members, err := s.ByIndex(index, value)
+	if err != nil {
+		return 0, err
+	}
+	for range members {
+		n++
+	}
+	return n, nil
 }
 
 // Close releases the state. Closing again does nothing.

@@ -46,6 +46,9 @@ type Follower interface {
 	// HasSyncedChecker reports when the store and the handlers have the first state of each source
 	// that existed when Follow was called.
 	HasSyncedChecker() clientgo.DoneChecker
+	// NeverSyncs returns a channel that is closed once one of these sources has ended before that. The
+	// call is to be repeated for the time after it was replaced or removed.
+	NeverSyncs() <-chan struct{}
 	// Version returns the informer's LastSyncResourceVersion.
 	Version() string
 	// Parts returns the current sources by name, each as an informer, and Together calls read with

@@ -76,6 +76,15 @@ type Informer struct {
 	Transform *event.Transformer
 }
 
+// Replaced returns the session that has replaced the one of i, if i is a source that has another session
+// now; otherwise nil.
+func (i *Informer) Replaced() *Informer {
+	if now := Of(i.Controller); now != nil && now.Report != i.Report {
+		return now
+	}
+	return nil
+}
+
 // Observed is the state that packages of observers keep with an informer.
 type Observed struct {
 	Number atomic.Uint64 // the informer's number in Running; 0 before Run

@@ -23,14 +23,17 @@ import (
 //	shared   b ─▶ [{one, "5"}, {two, "7"}]
 type owners struct {
 	applier *store.Applier
-	sources map[*Source]struct{} // the sources with a list in the store
-	likely  *Source              // the source that probably has the next key, as lists are ordered by namespace; never nil
-	shared  map[string][]claim   // claims by key; no entry if one source has the key, in the version of the store
-	touched map[*Source]struct{} // the sources of the current transaction
-	stored  []func()             // called when the handlers have received the batch
+	sources map[*Source]struct{}  // the sources with a list in the store
+	likely  *Source               // the source that probably has the next key, as lists are ordered by namespace; never nil
+	shared  map[string][]claim    // claims by key; no entry if one source has the key, in the version of the store
+	touched map[*Session]struct{} // the sessions of the current transaction
+	stored  []func()              // called when the handlers have received the batch
+
+	restarts uint64 // how often a list has proved that the versions of its server began again
 }
 
-// claim is the version of an object for a source. A claim without a source is the version in the
+// claim is the version of an object for a source; "" if the versions of its server began again after
+// the source's last list. A claim without a source is the version in the
 // store if that is of a source that has lost the object, and newer than the versions of the others.
 // So the store does not go back while the others catch up.
 type claim struct {
@@ -42,7 +45,7 @@ type claim struct {
 // before the first batch.
 func Share(a *store.Applier) {
 	a.Sharing = &owners{
-		applier: a, sources: map[*Source]struct{}{}, likely: &Source{}, shared: map[string][]claim{}, touched: map[*Source]struct{}{},
+		applier: a, sources: map[*Source]struct{}{}, likely: &Source{}, shared: map[string][]claim{}, touched: map[*Session]struct{}{},
 	}
 }
 
@@ -67,6 +70,9 @@ func (o *owners) leave(s *Source) {
 // the store: a restored server restarts its versions.
 func (o *owners) add(s *Source, key, version string, listed bool) (stores bool) {
 	claims := o.claimsWith(s, key)
+	if s.lapsed {
+		return false // its next list has the object, or has not
+	}
 	if s.keys[key] = struct{}{}; claims == nil {
 		return true
 	}
@@ -93,19 +99,25 @@ func rest(claims []claim, over func(claim) bool) (left []claim, newest string) {
 // claimsWith returns the claims to a key that s has or gets. There are none if s is the only
 // source.
 func (o *owners) claimsWith(s *Source, key string) []claim {
-	claims, shared := o.shared[key]
 	o.enter(s, 0)
-	if _, own := s.keys[key]; own || shared {
-		return claims
+	if _, own := s.keys[key]; own {
+		return o.shared[key]
+	}
+	if o.meetAll(s, key); o.shared[key] != nil {
+		return o.shared[key]
 	}
 	version, is := o.inStore(key)
 	if !is {
 		return nil
 	}
-	if owner := o.ownerOf(key); owner != nil { // otherwise s has lost it in the current run
-		return []claim{{owner, version}}
+	owner := o.ownerOf(key)
+	if owner == nil { // s has lost it in the current run
+		return nil
 	}
-	return nil
+	if o.meet(s, owner); owner.lapsed {
+		version = ""
+	}
+	return []claim{{owner, version}}
 }
 
 // ownerOf returns the only source that has a key, or nil.
@@ -144,15 +156,16 @@ func (o *owners) remove(s *Source, key string) (last bool) {
 		return true
 	}
 	shown, _ := o.inStore(key)
+	known := false // whether the version of s can be compared with those of the others
 	claims, newest := rest(claims, func(c claim) bool {
 		if c.by != nil && c.by != s {
 			return false
 		}
-		shown = later(shown, c.version)
+		shown, known = later(shown, c.version), known || c.version != ""
 		return true
 	})
 	switch {
-	case len(claims) > 0 && later(shown, newest) != newest:
+	case known && len(claims) > 0 && later(shown, newest) != newest:
 		o.shared[key] = append(claims, claim{nil, shown})
 	case len(claims) > 1:
 		o.shared[key] = claims
@@ -220,7 +233,7 @@ func (o *owners) Admit(run []event.Record) (admitted []event.Record, of int) {
 			continue
 		}
 		session.note(rec.Type, rec.Version)
-		o.touched[session.Source] = struct{}{}
+		o.touched[session] = struct{}{}
 		if rec.Keyed() && o.changesStore(session.Source, rec) {
 			run[n] = *rec
 			n++
@@ -256,20 +269,21 @@ func (o *owners) changesStore(s *Source, rec *event.Record) bool {
 
 // State implements store.Part.
 func (s *Session) State(of store.Sharing) (version string, own map[string]string, vouched bool) {
-	if !s.isCurrent() || !s.Progress.Vouches() {
-		return "", nil, false
-	}
-	return s.Version(), of.(*owners).versionsOf(s.Source), true
+	return s.Version(), of.(*owners).versionsOf(s.Source), s.isCurrent() && s.Progress.Vouches()
 }
 
 // versionsOf returns the keys of the source's objects. A value is the version of the object for
-// this source if other sources have the object too, otherwise "".
+// this source if the store may have that of another source, otherwise "". No source vouches for a
+// version that is in the store although its source has lost the object.
 func (o *owners) versionsOf(s *Source) map[string]string {
 	versions := make(map[string]string, len(s.keys))
 	for key := range s.keys {
 		versions[key] = ""
 	}
 	for key, claims := range o.shared {
+		if slices.ContainsFunc(claims, func(c claim) bool { return c.by == nil }) {
+			continue
+		}
 		for _, c := range claims {
 			if c.by == s {
 				versions[key] = c.version

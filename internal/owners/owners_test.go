@@ -38,6 +38,7 @@ type sharedRig struct {
 	heard   map[string]string // the objects known to the handler
 	calls   []string
 	version int
+	asked   string // the version that lists are asked for; at "0" they prove nothing
 }
 
 // modelSource is a source, with its objects according to the model.
@@ -47,7 +48,7 @@ type modelSource struct {
 }
 
 func newSharedRig(t require.TestingT, sources int) *sharedRig {
-	r := &sharedRig{t: t, reader: &event.Reader{}, shown: map[string]int{}, floor: map[string]int{}, heard: map[string]string{}}
+	r := &sharedRig{t: t, asked: "0", reader: &event.Reader{}, shown: map[string]int{}, floor: map[string]int{}, heard: map[string]string{}}
 	r.contents.Init(nil, table.Options{})
 	r.applier = store.NewApplier(&r.contents)
 	Share(r.applier)
@@ -75,7 +76,9 @@ func (r *sharedRig) deleted(s *modelSource, key string, version int) {
 
 // stage returns a stage of a session, which queues its list.
 func (r *sharedRig) stage(session *Session) *stage {
-	return NewStage(r.reader, session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	s := NewStage(r.reader, session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	s.Asked(r.asked)
+	return s
 }
 
 // publish queues the list of a stage, with more pods.
@@ -222,7 +225,13 @@ func (r *sharedRig) checkState(s *modelSource) {
 		has[key[len("ns/"):]], _ = strconv.Atoi(origin.Version)
 		require.Equal(r.t, origin.Version == obj.(*v1.Pod).ResourceVersion, shown)
 	}
-	require.Equal(r.t, s.has, has)
+	want := maps.Clone(s.has)
+	for key := range want {
+		if r.floor[key] > 0 {
+			want[key] = r.shown[key] // no source vouches for it
+		}
+	}
+	require.Equal(r.t, want, has)
 	require.Equal(r.t, len(s.has), state.Len())
 	require.Equal(r.t, s.Version(), state.Version())
 	for key := range r.shown {
@@ -392,6 +401,62 @@ func TestSharedDoesNotGoBack(t *testing.T) {
 	r.hears("update ns/x 3")
 }
 
+// TestSharedRestart checks which lists prove that the versions of a server began again: those that are
+// older, or have an older object, than what the session had. They end the order of all sources that have
+// objects in common, and of those that get one later.
+func TestSharedRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		asked, version string
+		x              int
+		replaced, is   bool
+	}{
+		"older list":                {"", "2", 9, false, true},
+		"asked for at a version":    {"90", "2", 9, false, true},
+		"older object":              {"", "95", 3, false, true},
+		"of any age":                {"0", "2", 3, false, false},
+		"first list of the session": {"", "2", 3, true, false},
+		"newer":                     {"", "95", 9, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newSharedRig(t, 4)
+			r.version = 90
+			lapsed := map[int]int{}
+			for i, has := range []map[string]int{{"x": 9}, {"x": 9, "y": 8}, {"y": 8}, {"z": 7}} {
+				s := r.sources[i]
+				r.state(s, has, true)
+				s.Lapsed = func() { lapsed[i]++ }
+			}
+			r.apply()
+			a := r.sources[0]
+			if c.replaced {
+				a.Session = &Session{Source: a.Source, Number: 2}
+			}
+			r.asked = c.asked
+			r.publish(r.stage(a.Session), c.version, testkit.PodAt("x", strconv.Itoa(c.x)))
+			r.applier.Apply(r.batch, true)
+			r.applier.Done()
+			r.batch = nil
+			if !c.is {
+				assert.Empty(t, lapsed)
+				return
+			}
+			assert.Equal(t, map[int]int{1: 1, 2: 1}, lapsed)
+			assert.Empty(t, r.sources[2].Version())
+			obj, _ := r.contents.Table.Get("ns/x")
+			assert.Equal(t, strconv.Itoa(c.x), obj.(*v1.Pod).ResourceVersion)
+			r.queue(r.sources[1].Session, clientgo.Updated, "x", "91") // of the time before
+			r.queue(a.Session, clientgo.Added, "z", "5")
+			r.applier.Apply(r.batch, true)
+			r.applier.Done()
+			assert.Equal(t, map[int]int{1: 1, 2: 1, 3: 1}, lapsed)
+			for key, want := range map[string]string{"x": strconv.Itoa(c.x), "z": "5"} {
+				obj, _ := r.contents.Table.Get("ns/" + key)
+				assert.Equal(t, want, obj.(*v1.Pod).ResourceVersion, key)
+			}
+		})
+	}
+}
+
 // TestSharedProgress checks that each source has its own version, for which its server vouches.
 func TestSharedProgress(t *testing.T) {
 	r := newSharedRig(t, 2)
@@ -415,8 +480,9 @@ func TestSharedProgress(t *testing.T) {
 	r.remove(a)
 	r.apply()
 	assert.False(t, reached(a, "1"))
-	r.publish(r.stage(&Session{Source: b.Source, Number: 1}), "")
-	r.event(&modelSource{&Session{Source: b.Source, Number: 1}, b.has}, "x", 7)
+	b.Session = &Session{Source: b.Source, Number: 1}
+	r.publish(r.stage(b.Session), "")
+	r.event(b, "x", 7)
 	r.applier.Apply(r.batch, false)
 	r.batch = nil
 	assert.Equal(t, "7", b.Version())

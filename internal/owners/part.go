@@ -21,6 +21,7 @@ type partState struct {
 	at            map[string]int      // index in items by key
 	untransformed map[string]struct{} // keys of objects whose last state could not be transformed: their cached version stays
 	distrust      bool                // the versions of cached objects are not trusted
+	asked         string              // the version that was asked for
 	stored        func()              // called when the list is in the store
 	gone          bool                // the source is removed
 }
@@ -58,19 +59,22 @@ func (e ending) ReplaceIn(a *store.Applier, changes []event.Change, _ string, _ 
 // source; the first list of a session does not report them.
 func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version string, _ bool) []event.Change {
 	s, o := p.session.Source, a.Sharing.(*owners)
-	if p.session.Number < s.session {
+	if s.applied != nil && p.session.Number < s.applied.Number {
 		return changes // the source was replaced or removed meanwhile
 	}
-	first, repeated := s.session == 0, s.session == p.session.Number
-	s.session = p.session.Number
+	first, repeated := s.applied == nil, s.applied == p.session
+	if o.provesRestart(p, version) {
+		o.restart(s)
+	}
+	p.session.begin(o.restarts)
 	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
 	write.removals(o, s)
 	write.additions(o, s)
 	a.Contents.Apply(write.operations, func(held string) string { return held })
 	write.collect(a, repeated && !p.distrust)
-	s.note(clientgo.ReplacedAll, version)
-	s.publish()
+	p.session.note(clientgo.ReplacedAll, version)
+	p.session.publish()
 	o.leave(s)
 	p.stored()
 	if p.session.Stored != nil {

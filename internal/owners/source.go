@@ -12,29 +12,20 @@ import (
 	"github.com/kinformer/cache/internal/store"
 )
 
-// Source is one of several sources of a store, with its part of the content. Its Progress is that
-// of the source. The exported fields and methods may be used by any goroutine, the others by the
-// applier only.
+// Source is one of several sources of a store, with its part of the content. The exported fields and
+// methods may be used by any goroutine, the others by the applier only.
 type Source struct {
-	Name     string // the name passed to handlers; does not change
-	Progress store.Progress
-	version  atomic.Pointer[string]
-	size     atomic.Int64
+	Name string // the name passed to handlers; does not change
+	size atomic.Int64
 
 	keys    map[string]struct{} // keys of the source's objects
-	session uint64              // number of the session whose list was applied last; 0 if there was none
+	applied *Session            // the session whose list was applied last; nil if there was none
 
-	newest          string // version to be published after the transaction
-	newestIsVouched bool   // whether the server vouches for newest
-}
-
-// Version returns the version that the store has reached for this source, or "" before its first
-// list.
-func (s *Source) Version() string {
-	if version := s.version.Load(); version != nil {
-		return *version
-	}
-	return ""
+	// The following fields order the lists of sources whose server begins its versions again. The
+	// values are those of owners.restarts.
+	listed    uint64 // when a list was applied last
+	restarted uint64 // when a list proved that the versions began again; 0 if none has
+	lapsed    bool   // whether nothing of the source counts before its next list
 }
 
 // Len returns the number of objects of the source, including those that other sources have too.
@@ -42,13 +33,30 @@ func (s *Source) Len() int { return int(s.size.Load()) }
 
 // Session is one request of a source for objects. When a source is replaced or removed it gets a
 // session with a greater number, and records of an earlier session are dropped after the first list
-// of a later one. Session is the State of each record about an object, and of each bookmark.
+// of a later one. Session is the State of each record about an object, and of each bookmark. Its
+// exported fields do not change, and it must not be copied.
 type Session struct {
 	*Source
 	Number uint64
-	// Stored is called when a list of the session is in the store and was passed to the handlers,
-	// in the applier's goroutine. It must not block. It may be nil.
-	Stored func()
+	// Stored is called when a list of the session is in the store and was passed to the handlers, and
+	// Lapsed when the source needs a list of the server's most recent state, because the versions of its
+	// server began again. Both are called in the applier's goroutine, must not block, and may be nil.
+	Stored, Lapsed func()
+
+	Progress store.Progress // of the session: a server vouches for nothing before its first list
+	version  atomic.Pointer[string]
+
+	newest          string // version to be published after the transaction
+	newestIsVouched bool   // whether the server vouches for newest
+}
+
+// Version returns the version that the store has reached for this session, or "" before its first
+// list.
+func (s *Session) Version() string {
+	if version := s.version.Load(); version != nil {
+		return *version
+	}
+	return ""
 }
 
 // sessionOf returns the session of a record that is not a full list.
@@ -58,11 +66,20 @@ func sessionOf(rec *event.Record) *Session {
 }
 
 // isCurrent reports whether the session's list is in the store, so that its events may be applied.
-func (s *Session) isCurrent() bool { return s != nil && s.Number == s.session }
+func (s *Session) isCurrent() bool { return s != nil && s == s.applied && !s.lapsed }
+
+// begin makes a list of the session the source's last one, after restarts restarts of versions.
+func (s *Session) begin(restarts uint64) {
+	if before := s.applied; before != nil && before != s {
+		before.Progress.Vouch(false)
+		before.Progress.Wake()
+	}
+	s.applied, s.lapsed, s.listed = s, false, restarts
+}
 
 // note records the version of a record, to be published with the transaction. Added events do not
 // make the server vouch, because a watch may begin with Added events in any order.
-func (s *Source) note(typ clientgo.DeltaType, version string) {
+func (s *Session) note(typ clientgo.DeltaType, version string) {
 	switch s.newest = event.LaterVersion(s.newest, version); typ {
 	case clientgo.ReplacedAll:
 		s.newest = version
@@ -75,7 +92,7 @@ func (s *Source) note(typ clientgo.DeltaType, version string) {
 // publish publishes the recorded version after the transaction. While the version changes from one
 // that the server vouches for to another one, Reached may return false; the end of the change wakes
 // its callers.
-func (s *Source) publish() {
+func (s *Session) publish() {
 	if !s.newestIsVouched {
 		s.Progress.Vouch(false)
 	}

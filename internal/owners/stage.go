@@ -31,6 +31,9 @@ func NewStage(r *event.Reader, session *Session, size int, done func(event.Recor
 // versions. Identical ones in the same version are not reported to handlers at all.
 func (s *stage) Distrust() { s.state.distrust = true }
 
+// Asked sets the version that the list was asked for. A list at "0" may be of any age.
+func (s *stage) Asked(version string) { s.state.asked = version }
+
 // WhenStored sets a function that is called when the published list is in the store.
 func (s *stage) WhenStored(stored func()) { s.state.stored = stored }
 

@@ -92,18 +92,6 @@ func (j *Journal) configured() configured {
 	return j.mu.configured
 }
 
-// Successor returns an empty journal for a reflector that replaces this one's. Both share Ended,
-// unless it is closed already; only the successor may be ended afterwards.
-func (j *Journal) Successor() *Journal {
-	next := NewJournal()
-	next.decoding.BeSource(j.decoding.Whole())
-	next.mu.configured = j.configured()
-	if !j.HasEnded() {
-		next.Ended = j.Ended
-	}
-	return next
-}
-
 // write changes the journal. entry must not call the user's code.
 func (j *Journal) write(entry func(p *journalState)) {
 	j.mu.Lock()
@@ -245,6 +233,11 @@ func (j *Journal) Refuse(err error) {
 		p.note(err, text)
 		j.endLocked()
 	})
+}
+
+// Leave records why the reflector is stopped before its informer is. End follows.
+func (j *Journal) Leave(reason error) {
+	j.write(func(p *journalState) { p.Retired, p.Err, p.ErrAt = reason, reason, p.clock.Now() })
 }
 
 // End records that everything the reflector has received is processed, and that nothing follows.

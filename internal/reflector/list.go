@@ -126,7 +126,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 		}
 		if options.Continue == "" {
 			_, size, _ := pageOf(page)
-			got = fetched{stage: r.newStage(size, false)}
+			got = fetched{stage: r.newStage(size, false, version)}
 		}
 		before := got.first
 		list, err := r.stagePage(ctx, &got, page)
@@ -248,10 +248,13 @@ func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(run
 	}
 }
 
-// newStage returns a stage of the sink. The stage is told if the sink's objects are not to be
-// trusted.
-func (r *round) newStage(size int, streamed bool) Stage {
+// newStage returns a stage of the sink for a state that is asked for at a version. The stage is told if
+// the sink's objects are not to be trusted.
+func (r *round) newStage(size int, streamed bool, asked string) Stage {
 	stage := r.options.Sink.Stage(size, streamed)
+	if ordered, ok := stage.(interface{ Asked(version string) }); ok {
+		ordered.Asked(asked)
+	}
 	if wary, ok := stage.(interface{ Distrust() }); ok && r.state.distrusts {
 		wary.Distrust()
 	}

@@ -120,14 +120,14 @@ type Options struct {
 	// Decoding configures direct decoding. Its ledger is the journal's.
 	Decoding tap.Options
 
-	// Decide returns what to do after an error, before the reflector would wait. attempts is the
-	// number of failures since the last success, and synced reports whether a state was ever
-	// published. nil means the zero Decision. It must not block.
-	Decide func(ctx context.Context, err error, attempts int, synced bool) Decision
+	// Decide returns what to do after an error, before the reflector would wait. nil means the zero
+	// Decision. It must not block.
+	Decide func(ctx context.Context, of Undecided) Decision
 	// OnError is called with each error that ends a round; it may be nil.
 	OnError func(ctx context.Context, f Failure)
-	// OnStop is called when a Decision has stopped the reflector; it may be nil, and may panic.
-	OnStop func(ctx context.Context, err error)
+	// OnStop is called when a Decision has stopped the reflector, or its informer cannot run. For a
+	// source of several, it is OnSourceStop. Both may be nil, and may panic.
+	OnStop, OnSourceStop func(ctx context.Context, of Halted)
 	// Relister takes requests for relists; nil means that there are none.
 	Relister *Relister
 	// Journal receives status and history of the reflector; nil means a private one.
@@ -153,6 +153,20 @@ type Decision struct {
 	Stop     bool          // whether the reflector stops for good
 	After    time.Duration // the delay until the next attempt; 0 means the backoff
 	Expected bool          // whether the error is a state to wait out: it is logged only once
+}
+
+// Undecided is an error for which Decide returns what to do.
+type Undecided struct {
+	Err      error
+	Attempts int    // the number of failures since the last success
+	Synced   bool   // whether a state was ever published
+	Source   string // as in Options
+}
+
+// Halted is the end of an informer, or of one of its sources.
+type Halted struct {
+	Source string // as in Options
+	Err    error  // names the objects
 }
 
 // Failure is an error that ended a round.

@@ -472,7 +472,7 @@ func TestStopInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := &Servers{}
 		report, _ := runs(t, servers, newAPIServer(t, between(10*time.Second, time.Hour, refusedBy("a:6443"))), func(o *Options) {
-			o.Decide = func(_ context.Context, _ error, attempts int, _ bool) Decision { return Decision{Stop: attempts == 3} }
+			o.Decide = func(_ context.Context, of Undecided) Decision { return Decision{Stop: of.Attempts == 3} }
 		})
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -176,7 +176,7 @@ func (m *persistentState) decideOn(ctx context.Context, err error) Decision {
 	if err == nil || m.reader.options.Decide == nil {
 		return Decision{}
 	}
-	decision := m.reader.options.Decide(ctx, err, m.reader.options.Journal.Status().Failures, m.synced)
+	decision := m.reader.options.Decide(ctx, Undecided{err, m.reader.options.Journal.Status().Failures, m.synced, m.reader.options.Source})
 	m.waitsOut = m.waitsOut && decision.Expected
 	if decision.Expected {
 		m.reader.options.Journal.write(func(p *journalState) { p.FailingSince = time.Time{} })
@@ -233,5 +233,5 @@ func (o *Options) TellStopped(ctx context.Context, objects string, err error) {
 		return
 	}
 	defer utilruntime.HandleCrashWithContext(ctx) // the reflector has stopped even if OnStop panics
-	o.OnStop(ctx, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err))
+	o.OnStop(ctx, Halted{o.Source, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err)})
 }

@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type Status struct {
 
 	Unfit      error         // why the reflector cannot run; nil if it can
 	Stopped    bool          // whether a Decision has stopped it
+	Retired    error         // why it was stopped before its informer was; nil if it was not
 	Err        error         // the last error, kept when requests succeed again
 	ErrAt      time.Time     // when Err occurred
 	Failures   int           // the number since the last success; failures between two waits count as one
@@ -54,10 +56,10 @@ type Status struct {
 
 // Cause returns the error that prevents the reflector from working, or nil.
 func (s Status) Cause() error {
-	if s.Unfit == nil && s.Failures == 0 {
+	if s.Retired == nil && s.Unfit == nil && s.Failures == 0 {
 		return nil
 	}
-	return s.Err
+	return cmp.Or(s.Retired, s.Err)
 }
 
 // History is what a reflector has done so far. The keys of its maps are a few fixed words.

@@ -65,7 +65,7 @@ func TestTextsAreGivenBack(t *testing.T) {
 		"refusal": {
 			func() error { return testkit.ErrForbidden },
 			func(r *Reflector) {
-				r.state.reader.options.Decide = func(context.Context, error, int, bool) Decision { return Decision{Stop: true} }
+				r.state.reader.options.Decide = func(context.Context, Undecided) Decision { return Decision{Stop: true} }
 				r.Run(t.Context())
 			},
 		},

@@ -61,7 +61,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if err := r.connected(s); err != nil {
 		return 0, err
 	}
-	staged := r.newStage(0, true)
+	staged := r.newStage(0, true, asked)
 	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
 		staged = &recordingStage{staged, NewStage(0, true, nil)}
 	}

@@ -31,13 +31,18 @@ var (
 
 // Group is the sources of one informer. It may be used by any number of goroutines.
 type Group struct {
-	kind
-	mu struct {
+	whole  *door.Informer // the informer before it ran
+	synced chan struct{}  // closed when HasSynced waits for no more source
+	mu     struct {
 		sync.Mutex
 		sources map[string]*Source
 		phase   phase
 		unfit   error // why no source will ever run; nil if they may
 		follow        // set while running
+
+		awaited  int           // the number of awaited sources, plus one until Follow knows all of them
+		hopeless int           // the number of them that have ended
+		never    chan struct{} // closed while hopeless is positive
 	}
 }
 
@@ -71,36 +76,39 @@ func Attach(informer *door.Informer) *Group {
 
 // NewGroup returns a Group without sources for an informer that has not run.
 func NewGroup(whole *door.Informer) *Group {
-	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}
-	g.unsynced.Store(1)
-	g.mu.sources = map[string]*Source{}
+	g := &Group{whole: whole, synced: make(chan struct{})}
+	g.mu.sources, g.mu.awaited, g.mu.never = map[string]*Source{}, 1, make(chan struct{})
 	return g
 }
 
-// Put adds a source, or gives an existing one a new ListerWatcher. The objects of the existing
-// source remain until the first state of the new ListerWatcher is complete.
-func (g *Group) Put(name string, lw clientgo.ListerWatcher) {
+// Put adds a source, or starts another session of an existing one. The objects of the existing source
+// remain until the first state of the new ListerWatcher is complete.
+func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.mu.sources[name]
 	if s == nil {
-		s = newSource(name, &g.kind, &g.mu)
+		s = newSource(name, g)
 		g.mu.sources[name] = s
+	} else if g.retireLocked(s.Current(), errReplaced); isClosed(s.synced) {
+		s.synced = make(chan struct{})
 	}
-	g.retireLocked(s)
-	s.session = s.session.next(lw)
+	session := newSession(s, lw, g.whole.Report.OfSource(name))
+	s.current.Store(session)
 	unfit := g.mu.unfit
 	if event.IsNil(lw) {
 		unfit = cmp.Or(unfit, errNoListerWatcher)
 	}
 	switch {
 	case unfit != nil:
-		s.report.Refuse(unfit)
+		session.report.Refuse(unfit)
 	case g.mu.phase == phaseEnded:
-		s.report.End()
+		session.report.End()
 	case g.mu.phase == phaseRunning:
-		g.startLocked(s)
+		g.startLocked(session)
 	}
+	g.judgeLocked(s)
+	return session
 }
 
 // Refuse sets the error for sources that are put from now on, which then never run.
@@ -120,13 +128,13 @@ func (g *Group) Remove(name string) error {
 		return fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
 	delete(g.mu.sources, name)
-	g.retireLocked(s)
-	s.report.End()
-	s.number++
-	q, last, running := g.mu.queue, s.number, g.mu.phase == phaseRunning
+	g.ignoreLocked(s)
+	g.retireLocked(s.Current(), errRemoved)
+	gone := &owners.Session{Source: s.part, Number: s.Current().part.Number + 1}
+	q, running := g.mu.queue, g.mu.phase == phaseRunning
 	g.mu.Unlock()
-	if s.ignore(); running {
-		q.PutState(owners.NewGone(&owners.Session{Source: s.part, Number: last}))
+	if running {
+		q.PutState(owners.NewGone(gone))
 	}
 	return nil
 }
@@ -169,13 +177,21 @@ func (g *Group) HasSyncedChecker() clientgo.DoneChecker {
 	return checker{"Sources of ", g.whole.Report, g.synced}
 }
 
+// NeverSyncs returns a channel that is closed once a source has ended for which HasSyncedChecker waits.
+// The call is to be repeated for the time after the source was replaced or removed.
+func (g *Group) NeverSyncs() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.never
+}
+
 // Version returns the version of the only source, or "" if there are several.
 func (g *Group) Version() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.mu.sources) == 1 {
 		for _, s := range g.mu.sources {
-			return s.part.Version()
+			return s.Current().part.Version()
 		}
 	}
 	return ""
@@ -193,15 +209,50 @@ func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue)
 // begin starts the existing sources, for which HasSynced waits.
 func (g *Group) begin(f follow) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.mu.phase, g.mu.follow = phaseRunning, f
 	for _, s := range g.mu.sources {
-		s.await()
-		if !s.report.HasEnded() {
-			g.startLocked(s)
+		s.awaited = true
+		g.mu.awaited++
+		if !s.Current().report.HasEnded() {
+			g.startLocked(s.Current())
 		}
+		g.judgeLocked(s)
 	}
-	g.mu.Unlock()
-	g.oneLess()
+	g.oneLessLocked()
+}
+
+// oneLessLocked makes HasSynced wait for one source less.
+func (g *Group) oneLessLocked() {
+	if g.mu.awaited--; g.mu.awaited == 0 {
+		close(g.synced)
+	}
+}
+
+// ignoreLocked makes HasSynced stop waiting for a source.
+func (g *Group) ignoreLocked(s *Source) {
+	if s.awaited {
+		s.awaited = false
+		g.oneLessLocked()
+	}
+	g.judgeLocked(s)
+}
+
+// judgeLocked updates whether an awaited source has ended.
+func (g *Group) judgeLocked(s *Source) {
+	before := g.mu.hopeless
+	if s.hopeless {
+		g.mu.hopeless--
+	}
+	if s.hopeless = s.awaited && s.Current().report.HasEnded(); s.hopeless {
+		g.mu.hopeless++
+	}
+	switch {
+	case before == 0 && g.mu.hopeless > 0:
+		close(g.mu.never)
+	case before > 0 && g.mu.hopeless == 0:
+		g.mu.never = make(chan struct{})
+	}
 }
 
 // end prevents further starts, waits for the running reflectors, and ends the journals of the
@@ -211,13 +262,15 @@ func (g *Group) end(running *sync.WaitGroup) {
 	defer g.mu.Unlock()
 	g.mu.phase = phaseEnded
 	for _, s := range g.mu.sources {
-		s.stop()
+		if stop := s.Current().stop; stop != nil {
+			stop()
+		}
 	}
 	g.mu.Unlock()
 	running.Wait()
 	g.mu.Lock()
 	for _, s := range g.mu.sources {
-		s.report.End()
+		s.Current().report.End()
 	}
 }
 
@@ -245,41 +298,42 @@ func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 	}
 }
 
-// startLocked runs the current session of a source.
-func (g *Group) startLocked(s *Source) {
-	f, number := &g.mu.follow, s.number
+// startLocked runs a session.
+func (g *Group) startLocked(s *Session) {
+	f, name := &g.mu.follow, s.source.name
 	ctx, stop := context.WithCancel(f.ctx)
 	s.stop = stop
 	reader := f.queue.NewReader()
 	s.transform = &reader.Transform
 	o := f.options
 	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
-	o.Name, o.Source = o.Name+" source "+s.name, s.name
-	o.Sink = &sink{&owners.Session{Source: s.part, Number: number, Stored: s.sync}, reader, f.queue, f.room}
+	o.Name, o.Source, o.OnStop = o.Name+" source "+name, name, o.OnSourceStop
+	o.Sink = &sink{s.part, reader, f.queue, f.room}
 	s.requests = func() reflector.Options { return o }
 	f.running.Go(func() {
 		defer stop()
-		defer f.queue.PutState(owners.NewEnd(func() { g.ended(s, number) }))
+		defer f.queue.PutState(owners.NewEnd(func() { g.ended(s) }))
 		defer utilruntime.HandleCrashWithContext(ctx)
 		reflector.New(o).Run(ctx)
 	})
 }
 
-// retireLocked ends the session of a source. Its counts are added to the informer's.
-func (g *Group) retireLocked(s *Source) {
-	s.stop()
+// retireLocked ends a session. Its counts are added to the informer's.
+func (g *Group) retireLocked(s *Session, reason error) {
 	if s.transform != nil { // else it has not run
+		s.stop()
 		g.mu.options.Journal.Absorb(s.report)
 		g.mu.queue.Reader.Transform.Absorb(s.transform)
 	}
+	s.report.Leave(reason)
+	s.report.End()
 }
 
-// ended ends the journal of a source whose last records are in the store, unless it has another
-// session. The end of Follow does the same, because the queue is not emptied afterwards.
-func (g *Group) ended(s *Source, number uint64) {
+// ended ends the journal of a session whose last records are in the store. The end of Follow does the
+// same, because the queue is not emptied afterwards.
+func (g *Group) ended(s *Session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if s.number == number {
-		s.report.End()
-	}
+	s.report.End()
+	g.judgeLocked(s.source)
 }

@@ -78,7 +78,7 @@ func TestPermissionsLapse(t *testing.T) {
 			var permission follow.Gate
 			config := srv.ProtobufConfig()
 			config.Wrap(permission.Wrap)
-			all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: policy, OnStop: func(_ context.Context, err error) { t.Error(err) }}})
+			all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: policy, OnStop: func(_ context.Context, stopped kinformer.Stopped) { t.Error(stopped.Err) }}})
 			for _, informer := range all {
 				require.NoError(t, kinformer.WaitForSync(ctx, informer.GetController()))
 			}
@@ -114,7 +114,7 @@ func TestPermissionsMissing(t *testing.T) {
 	config := srv.ProtobufConfig()
 	config.Wrap(permission.Wrap)
 	told := make(chan error, 3)
-	all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, err error) { told <- err }}})
+	all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, stopped kinformer.Stopped) { told <- stopped.Err }}})
 	for kind, informer := range all {
 		assert.True(t, apierrors.IsForbidden(kinformer.WaitForSync(ctx, informer.GetController())), kind)
 		assert.True(t, apierrors.IsForbidden(<-told))

@@ -107,7 +107,7 @@ func TestStopHandlerEndsAManager(t *testing.T) {
 	config.Wrap(permission.Wrap)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Cache: ctrlcache.Options{NewInformer: kinformer.Constructor(kinformer.Options{
-			Errors:   kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, err error) { stop(err) }},
+			Errors:   kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, stopped kinformer.Stopped) { stop(stopped.Err) }},
 			Requests: kinformer.Requests{Backoff: wait.Backoff{Duration: 20 * time.Millisecond, Steps: 1}},
 		})},
 		Metrics: metricsserver.Options{BindAddress: "0"},

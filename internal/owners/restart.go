@@ -1,0 +1,155 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package owners
+
+import (
+	"slices"
+
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
+)
+
+// A server that is restored from a backup begins its versions again at an older one. What a source has
+// had from it before is then newer than everything that follows, by number, and the object may no longer
+// exist. The first source whose list proves that ends the order: claims of the sources of the same server
+// lose their versions, and each of these sources lists once more. What it sends before that list may be
+// from either time, and is dropped.
+//
+// Sources that have an object in common are of one server. That is known of two sources when they have
+// one, which may be later; see meet.
+
+// provesRestart reports whether a list at version proves that the versions of its server began again: it
+// is older than what its own session had, or has an object older than in its session, although it was not
+// allowed to be of any age. The first list after a restart proves nothing more.
+func (o *owners) provesRestart(p *partState, version string) bool {
+	s := p.session
+	if s.applied != s || s.lapsed || p.gone || p.asked == "0" {
+		return false
+	}
+	if order(version, s.newest) < 0 {
+		return true
+	}
+	return len(o.shared) > 0 && slices.ContainsFunc(p.items, func(item partItem) bool {
+		return item.object != nil && slices.ContainsFunc(o.shared[item.key], func(c claim) bool {
+			return c.by == s.Source && order(item.version, c.version) < 0
+		})
+	})
+}
+
+// restart records that a list of s has proved that the versions of its server began again.
+func (o *owners) restart(s *Source) {
+	o.restarts++
+	s.restarted = o.restarts
+	all := o.relatives(s)
+	o.forget(all)
+	delete(all, s)
+	o.lapse(all)
+}
+
+// meet is called when s gets an object that other has. If the versions began again for one of them after
+// the last list of the other, that list is of the time before.
+func (o *owners) meet(s, other *Source) {
+	newer, late := s, other
+	if other.restarted > s.listed {
+		newer, late = other, s
+	}
+	if newer.restarted <= late.listed {
+		return
+	}
+	all := o.relatives(late)
+	delete(all, newer)
+	o.forget(all)
+	o.lapse(all)
+}
+
+// meetAll is meet for a key that several sources may have.
+func (o *owners) meetAll(s *Source, key string) {
+	for _, c := range slices.Clone(o.shared[key]) {
+		if c.by != nil {
+			o.meet(s, c.by)
+		}
+	}
+}
+
+// forget removes the versions from the claims of sources, and what the store has of sources that have
+// lost an object of theirs.
+func (o *owners) forget(of map[*Source]struct{}) {
+	for key, claims := range o.shared {
+		if !isOf(of, claims) {
+			continue
+		}
+		claims = slices.DeleteFunc(claims, func(c claim) bool { return c.by == nil })
+		for i := range claims {
+			if _, is := of[claims[i].by]; is {
+				claims[i].version = ""
+			}
+		}
+		if o.shared[key] = claims; len(claims) == 1 {
+			delete(o.shared, key)
+		}
+	}
+}
+
+// lapse makes sources list again. Until then nothing of them counts.
+func (o *owners) lapse(all map[*Source]struct{}) {
+	for s := range all {
+		if s.lapsed {
+			continue
+		}
+		s.lapsed = true
+		session := s.applied
+		session.newest, session.newestIsVouched = "", false
+		session.publish()
+		if session.Lapsed != nil {
+			o.stored = append(o.stored, session.Lapsed)
+		}
+	}
+}
+
+// relatives returns s and the sources that have objects in common with it, or with each other.
+func (o *owners) relatives(s *Source) map[*Source]struct{} {
+	members := map[*Source]struct{}{s: {}}
+	for before := 0; before < len(members); {
+		before = len(members)
+		for _, claims := range o.shared {
+			if !isOf(members, claims) {
+				continue
+			}
+			for _, c := range claims {
+				if c.by != nil {
+					members[c.by] = struct{}{}
+				}
+			}
+		}
+	}
+	return members
+}
+
+// isOf reports whether one of the claims is of a member.
+func isOf(members map[*Source]struct{}, claims []claim) bool {
+	return slices.ContainsFunc(claims, func(c claim) bool {
+		_, is := members[c.by]
+		return is
+	})
+}
+
+// NewCheck returns a record that calls relist if the source of a session has lapsed, and has not listed
+// in one of the records before.
+func NewCheck(session *Session, relist func()) event.Record {
+	return event.Record{Type: clientgo.ReplacedAll, State: check{session, relist}}
+}
+
+type check struct {
+	session *Session
+	relist  func()
+}
+
+func (c check) ReplaceIn(a *store.Applier, changes []event.Change, _ string, _ bool) []event.Change {
+	if o := a.Sharing.(*owners); c.session.lapsed && c.session == c.session.applied {
+		o.stored = append(o.stored, c.relist)
+	}
+	return changes
+}
