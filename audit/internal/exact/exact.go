@@ -156,11 +156,21 @@ func (listsOnly) WatchWithContext(context.Context, metav1.ListOptions) (watch.In
 	return nil, errNoWatch
 }
 
-// ask requests a page, and again if directly decoded objects are in doubt: the client then decodes
-// the second answer.
+// mostTries is how often a page is requested at most: each reason of isPassing comes once.
+const mostTries = 3
+
+// isPassing reports whether another request for a page differs. If directly decoded objects were in doubt,
+// the client decodes its answer. If the server did not accept that it should leave out managed fields, it
+// does not ask for that.
+func isPassing(err error) bool {
+	doubt := (*tap.Doubt)(nil)
+	return errors.As(err, &doubt) || apierrors.IsNotAcceptable(err)
+}
+
+// ask requests a page, and again if that may help.
 func ask(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
 	page, err := from.ListWithContext(ctx, options)
-	if doubt := (*tap.Doubt)(nil); errors.As(err, &doubt) {
+	for tries := 1; tries < mostTries && isPassing(err); tries++ {
 		page, err = from.ListWithContext(ctx, options)
 	}
 	switch {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,9 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -118,4 +123,40 @@ func TestExactEnds(t *testing.T) {
 	}, nil)
 	assert.ErrorIs(t, err, errEndless)
 	assert.Equal(t, []string{"p1", "p2"}, names)
+}
+
+// TestExactDropped: a server that does not accept that it should leave out managed fields is asked again without
+// that, whatever is listed.
+func TestExactDropped(t *testing.T) {
+	page := testkit.PodList("5", testkit.PodAt("a", "1"))
+	wire := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) {
+		return [][]byte{taptest.Encoded(page, runtime.ContentTypeJSON)}, false
+	}}
+	server := informers.ClientOver(t, strict{wire}, runtime.ContentTypeJSON, true)
+	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Decoding: tap.Options{Drop: decode.NewDrop(true)}})
+	for _, list := range []func(take func(runtime.Object) error) (int, error){
+		func(take func(runtime.Object) error) (int, error) { return exact.List(t.Context(), "5", take) },
+		func(take func(runtime.Object) error) (int, error) {
+			return exact.ListIdentities(t.Context(), nil, "5", take)
+		},
+		func(take func(runtime.Object) error) (int, error) {
+			return exact.ListIdentities(t.Context(), server, "5", take)
+		},
+	} {
+		took := 0
+		_, err := list(func(runtime.Object) error { took++; return nil })
+		assert.NoError(t, err)
+		assert.Equal(t, 1, took)
+	}
+}
+
+// strict is a server that accepts no parameter that it does not know.
+type strict struct{ http.RoundTripper }
+
+func (s strict) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if strings.Contains(r.Header.Get("Accept"), "drop=") {
+		resp.StatusCode = http.StatusNotAcceptable
+	}
+	return resp, err
 }
