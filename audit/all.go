@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 )
@@ -24,7 +26,9 @@ const lookEvery = leastEvery / 2
 //
 // RunAll returns the cause of ctx's end when ctx ends, and leaves no goroutine behind. An informer that
 // cannot be audited, for instance because its store is the user's, is skipped: OnReport is called once
-// with the reason and a report that names the informer. Options.Source is refused.
+// with the reason and a report that names the informer. Options.Source is refused. A panic of OnReport is
+// handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash, as that of a handler: if the program goes on,
+// so do the audits.
 //
 // A program should call RunAll once: two calls audit everything twice. Informers for which Run was
 // called are audited by RunAll, too.
@@ -35,6 +39,7 @@ func RunAll(ctx context.Context, o RunOptions) error {
 	if o.Source != nil {
 		return errSourceOfSeveral
 	}
+	o.OnReport = guarded(ctx, o.reporter(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
 	look := time.NewTicker(lookEvery)
@@ -59,6 +64,14 @@ func RunAll(ctx context.Context, o RunOptions) error {
 func runOne(ctx context.Context, informer cache.Controller, o RunOptions) {
 	err := Run(ctx, informer, o)
 	if ctx.Err() == nil && !errors.Is(err, ErrEnded) {
-		o.reporter(ctx)(Report{Informer: nameOf(informer), Content: o.Content}, err)
+		o.OnReport(Report{Informer: nameOf(informer), Content: o.Content}, err)
+	}
+}
+
+// guarded returns onReport for goroutines whose panics no caller can recover.
+func guarded(ctx context.Context, onReport func(Report, error)) func(Report, error) {
+	return func(r Report, err error) {
+		defer utilruntime.HandleCrashWithContext(ctx)
+		onReport(r, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
@@ -22,6 +25,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
 )
 
 // named returns an informer of one pod whose name in reports is name.
@@ -140,6 +144,50 @@ func TestRunAllEndsAtOnce(t *testing.T) {
 		began := time.Now()
 		require.ErrorIs(t, stop(), context.Canceled)
 		assert.Zero(t, time.Since(began))
+	})
+}
+
+// panicking is a ListerWatcher that panics from a time on.
+type panicking struct {
+	cache.ListerWatcher
+	from *atomic.Bool
+}
+
+func (p panicking) List(o metav1.ListOptions) (apiruntime.Object, error) {
+	if p.from.Load() {
+		panic("no list")
+	}
+	return p.ListerWatcher.List(o)
+}
+
+// TestRunAllPanics: panics of a ListerWatcher and of OnReport do not end a program that goes on after those
+// of informers, and the audits go on.
+func TestRunAllPanics(t *testing.T) {
+	testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		var from atomic.Bool
+		running(t, cache.NewSharedIndexInformerWithOptions(panicking{pods("a"), &from}, &corev1.Pod{}, cache.SharedIndexInformerOptions{ObjectDescription: "a"}))
+		many, set := sources.New(&corev1.Pod{}, kinformer.Options{ObjectDescription: "many"})
+		set.Put("s", panicking{pods("b"), &from})
+		running(t, many)
+		synctest.Wait()
+		from.Store(true)
+		r := &reported{times: map[string][]time.Time{}, errors: map[string][]error{}}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- audit.RunAll(ctx, audit.RunOptions{Every: time.Minute, OnReport: func(report audit.Report, err error) {
+				r.note(report, err)
+				panic("no report")
+			}})
+		}()
+		time.Sleep(10 * time.Minute)
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		for _, name := range []string{"a", "many"} {
+			require.Greater(t, len(r.errors[name]), 3, name)
+			require.ErrorContains(t, r.errors[name][0], "the ListerWatcher panicked: no list")
+		}
 	})
 }
 

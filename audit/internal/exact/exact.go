@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -136,8 +137,10 @@ func (l *Lister) list(ctx context.Context, from *tap.Source, admits func(runtime
 	}
 }
 
-// page requests a page, and returns when ctx ends even if the lister ignores ctx.
-func (l *Lister) page(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (runtime.Object, error) {
+// page requests a page, and returns when ctx ends even if the lister ignores ctx. A panic of the lister is
+// handled as in the reflector, by HandleCrash: if the program goes on, it is an error.
+func (l *Lister) page(ctx context.Context, from clientgo.ListerWithContext, options metav1.ListOptions) (page runtime.Object, err error) {
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, p any) { page, err = nil, fmt.Errorf("the ListerWatcher panicked: %v", p) })
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
 	defer cancel()
 	return l.options.Call(ctx, func(ctx context.Context) (runtime.Object, error) { return ask(ctx, from, options) })
