@@ -4,6 +4,7 @@
 package tap
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -118,13 +119,19 @@ func (f *following) handle(frame []byte) bool {
 	return f.emit(ours)
 }
 
-// isOther reports whether a frame is about an object of another shard.
+// isOther reports whether a frame is about an object of another shard, and nothing else.
 func (f *following) isOther(data []byte) bool {
 	if f.trust.options.Part == nil {
 		return false
 	}
 	frame, err := decode.Open(data, f.coding)
-	return err == nil && frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding)
+	return err == nil && frame.Type != watch.Bookmark && f.trust.options.isOther(frame.Object, f.coding) && !f.mayBeMore(frame.Object)
+}
+
+// mayBeMore reports whether the object of a frame may be followed by another frame, in the same line.
+// Without decoding it is not known where the object ends, but another frame has the name of an object.
+func (f *following) mayBeMore(object []byte) bool {
+	return f.coding == JSON && bytes.Contains(object, []byte(`"object"`))
 }
 
 // decode returns the event of a frame. Its object is the former one if the bytes are the same, or

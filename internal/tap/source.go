@@ -166,6 +166,8 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return list, err
 	case got.several:
 		return nil, s.doubt("several lists were asked for in one call")
+	case phase == decoding && err != nil:
+		return nil, err // of a call that did not wait, because it was canceled for example
 	case phase == decoding:
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.why != "":
