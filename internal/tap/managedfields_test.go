@@ -4,6 +4,7 @@
 package tap_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -137,4 +138,25 @@ func TestAsksToDropManagedFields(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAsksItsOwnRequestOnly checks that other requests of a call, whose callers may need managed fields, and
+// their answers are left alone.
+func TestAsksItsOwnRequestOnly(t *testing.T) {
+	k := podClients[1]
+	var sent *accepts
+	notes := func(rt http.RoundTripper) http.RoundTripper {
+		sent = &accepts{RoundTripper: rt}
+		return sent
+	}
+	first := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		_, err := plain.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+		assert.NoError(t, err)
+		return plain.ListWithContext(ctx, o)
+	}
+	source := k.altering(first, nil).tapped(t, served{wraps: []wrapper{notes, transport}}, func(o *tap.Options) { o.Drop = decode.NewDrop(true) })
+	assert.Len(t, listed(t, source).Items, 20)
+	require.Len(t, sent.seen, 2)
+	assert.NotContains(t, sent.seen[0], "drop=")
+	assert.Contains(t, sent.seen[1], "drop=")
 }

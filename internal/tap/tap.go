@@ -26,7 +26,7 @@ type Tap struct {
 	reading reading                                          // of a list
 	ledger  *Ledger                                          // receives the progress of a list; nil for a watch
 	asks    *Ledger                                          // receives the target of requests; may be nil
-	drop    bool                                             // ask the server to leave out managed fields
+	drop    bool                                             // ask the server to leave out managed fields, in that request only
 
 	mu struct {
 		sync.Mutex
@@ -52,7 +52,7 @@ func (t *Tap) Begin(req *http.Request) *http.Request {
 		t.ledger.receives(&received{}) // its body is not known yet
 	}
 	hidden := Hidden(req)
-	if t.drop {
+	if t.drop && t.asksFor(req) {
 		askToDrop(hidden)
 	}
 	return hidden
@@ -75,7 +75,9 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.seen, t.mu.silent = true, resp == nil
-	t.mu.unacceptable = t.drop && resp != nil && resp.StatusCode == http.StatusNotAcceptable
+	if t.drop && t.asksFor(req) {
+		t.mu.unacceptable = resp != nil && resp.StatusCode == http.StatusNotAcceptable
+	}
 	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
