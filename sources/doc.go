@@ -24,9 +24,10 @@
 //  2. Events of a source keep their order. There is no order between sources.
 //  3. An object is stored while at least one source has it. The newest version applies; an older one that
 //     arrives later from another source is dropped, even after the source of the newest has lost the
-//     object. Sources with common objects must be of one server. When that server is restored from a backup,
-//     its versions begin again. A list proves that if it is older than what the same source had, and was not
-//     asked for at version "0". Then the sources that have objects in common list once more, and what a
+//     object, except with the first list of a request and with the list of a repair. Sources with common
+//     objects must be of one server. When that server is restored from a backup, its versions begin again. A
+//     list proves that if it is older than what the same request of a source had, and was not asked for at
+//     version "0". Then the sources that have objects in common list once more, and what a
 //     source had before hides nothing, also if the source cannot list.
 //  4. An object is deleted with a cache.DeletedFinalStateUnknown when its source lists without it or is
 //     removed, or when the watch reports the deletion of an older state than the cached one, which another

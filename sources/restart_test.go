@@ -143,3 +143,28 @@ func TestRestoredMeet(t *testing.T) {
 		assert.Equal(r, "x@"+now, r.app("ns/p"))
 	})
 }
+
+// TestLateRelist: a relist that was under way while another source received a newer state of an object, and lost the
+// object, does not replace that state.
+func TestLateRelist(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.write("a", "p", "x")
+		slow := r.asks("", "")
+		r.set.Put("fast", r.asks("", "x"))
+		r.set.Put("slow", slow)
+		r.run()
+		slow.gate.close()
+		slow.listed = func() { // the list is not stored yet
+			slow.listed = nil
+			r.write("a", "p", "x")
+			r.write("a", "p", "y") // fast loses it
+			synctest.Wait()
+		}
+		r.handler.take()
+		require.NoError(r, kinformer.Relist(r.set.Source("slow")))
+		settle()
+		assert.Equal(r, []string{"update a/p"}, r.handler.take())
+		slow.gate.open()
+		assert.Equal(r, []string{"update a/p"}, r.handler.take())
+	})
+}

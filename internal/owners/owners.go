@@ -67,8 +67,9 @@ func (o *owners) leave(s *Source) {
 
 // add records that s has a version of an object, and reports whether the version must be stored: no
 // other source has a newer one. listed means that it is from a full list, which may be older than
-// the store: a restored server restarts its versions.
-func (o *owners) add(s *Source, key, version string, listed bool) (stores bool) {
+// the store: a restored server restarts its versions. ends means that the store may go back to it from a
+// version of a source that has lost the object.
+func (o *owners) add(s *Source, key, version string, listed, ends bool) (stores bool) {
 	claims := o.claimsWith(s, key)
 	if s.lapsed {
 		return false // its next list has the object, or has not
@@ -77,7 +78,7 @@ func (o *owners) add(s *Source, key, version string, listed bool) (stores bool) 
 		return true
 	}
 	claims, newest := rest(claims, func(c claim) bool {
-		return c.by == s || c.by == nil && (listed || order(version, c.version) >= 0)
+		return c.by == s || c.by == nil && (ends || order(version, c.version) >= 0)
 	})
 	if o.shared[key] = append(claims, claim{s, version}); len(claims) == 0 {
 		delete(o.shared, key)
@@ -230,6 +231,7 @@ func (o *owners) Admit(run []event.Record) (admitted []event.Record, of int) {
 		rec := &run[i]
 		session := sessionOf(rec)
 		if !session.isCurrent() {
+			o.remind(session)
 			continue
 		}
 		session.note(rec.Type, rec.Version)
@@ -240,6 +242,14 @@ func (o *owners) Admit(run []event.Record) (admitted []event.Record, of int) {
 		}
 	}
 	return run[:n], of
+}
+
+// remind asks a lapsed session again for a list if it sends an event: a list that was under way has failed
+// since, and the reflector watches instead.
+func (o *owners) remind(session *Session) {
+	if session != nil && session.lapsed && session == session.applied {
+		o.call(session.Lapsed)
+	}
 }
 
 // Name returns the name of the source of a record.
@@ -255,7 +265,7 @@ func (o *owners) Name(rec *event.Record) *string {
 // deletion that is older than the store becomes a tombstone of the stored object.
 func (o *owners) changesStore(s *Source, rec *event.Record) bool {
 	if rec.Type != clientgo.Deleted {
-		return o.add(s, rec.Key, rec.Version, false)
+		return o.add(s, rec.Key, rec.Version, false, false)
 	}
 	stored, is := o.inStore(rec.Key)
 	if !o.remove(s, rec.Key) {
@@ -278,19 +288,22 @@ func (s *Session) State(of store.Sharing) (version string, own map[string]string
 func (o *owners) versionsOf(s *Source) map[string]string {
 	versions := make(map[string]string, len(s.keys))
 	for key := range s.keys {
-		versions[key] = ""
-	}
-	for key, claims := range o.shared {
-		if slices.ContainsFunc(claims, func(c claim) bool { return c.by == nil }) {
-			continue
-		}
-		for _, c := range claims {
-			if c.by == s {
-				versions[key] = c.version
-			}
-		}
+		versions[key] = versionFor(s, o.shared[key])
 	}
 	return versions
+}
+
+// versionFor is a value of versionsOf.
+func versionFor(s *Source, claims []claim) (version string) {
+	for _, c := range claims {
+		switch c.by {
+		case nil:
+			return ""
+		case s:
+			version = c.version
+		}
+	}
+	return version
 }
 
 // order returns 1 if version is newer than other, -1 if it is older, and 0 if they are equal. A

@@ -95,7 +95,8 @@ func (r *sharedRig) queue(session *Session, typ clientgo.DeltaType, key, at stri
 
 // state queues a full list, of the current session or the next one.
 func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
-	if next || s.Number == 0 {
+	next = next || s.Number == 0
+	if next {
 		s.Session = &Session{Source: s.Source, Number: s.Number + 1, Stored: s.Stored}
 	}
 	var pods []*v1.Pod
@@ -110,7 +111,7 @@ func (r *sharedRig) state(s *modelSource, has map[string]int, next bool) {
 		}
 	}
 	for key, version := range has {
-		r.add(s, key, version, true)
+		r.add(s, key, version, next || r.asked == "")
 	}
 }
 
@@ -123,8 +124,8 @@ func (r *sharedRig) remove(s *modelSource) {
 }
 
 // add and drop are the model of owners.add and owners.remove.
-func (r *sharedRig) add(s *modelSource, key string, version int, listed bool) {
-	if listed || version >= r.floor[key] {
+func (r *sharedRig) add(s *modelSource, key string, version int, ends bool) {
+	if ends || version >= r.floor[key] {
 		delete(r.floor, key)
 	}
 	delete(s.has, key)
@@ -379,8 +380,8 @@ func TestSharedCalls(t *testing.T) {
 }
 
 // TestSharedDoesNotGoBack checks that after a source has lost an object, an older version of it
-// from a slow source does not replace the newer one. A list may, because a restored server restarts
-// its versions.
+// from a slow source does not replace the newer one, nor does a relist. A list of the server's most
+// recent state may, because a restored server restarts its versions.
 func TestSharedDoesNotGoBack(t *testing.T) {
 	r := newSharedRig(t, 2)
 	fast, slow := r.sources[0], r.sources[1]
@@ -392,9 +393,15 @@ func TestSharedDoesNotGoBack(t *testing.T) {
 	r.deleted(fast, "x", 9) // it no longer matches the selector
 	r.event(slow, "x", 6)
 	r.hears()
+	r.state(slow, map[string]int{"x": 7}, false)
+	r.hears()
+	r.asked = ""
+	r.state(slow, map[string]int{"x": 7}, false)
+	r.hears("update ns/x 7")
+	r.asked = "0"
 	r.event(slow, "x", 8)
 	r.event(slow, "x", 9)
-	r.hears("update ns/x 9")
+	r.hears("update ns/x 8", "update ns/x 9")
 	r.state(fast, map[string]int{"x": 3}, false)
 	r.hears()
 	r.state(slow, map[string]int{"x": 3}, false)
@@ -448,7 +455,7 @@ func TestSharedRestart(t *testing.T) {
 			r.queue(a.Session, clientgo.Added, "z", "5")
 			r.applier.Apply(r.batch, true)
 			r.applier.Done()
-			assert.Equal(t, map[int]int{1: 1, 2: 1, 3: 1}, lapsed)
+			assert.Equal(t, map[int]int{1: 2, 2: 1, 3: 1}, lapsed, "the first one is reminded")
 			for key, want := range map[string]string{"x": strconv.Itoa(c.x), "z": "5"} {
 				obj, _ := r.contents.Table.Get("ns/" + key)
 				assert.Equal(t, want, obj.(*v1.Pod).ResourceVersion, key)

@@ -62,6 +62,10 @@ func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version 
 	if s.applied != nil && p.session.Number < s.applied.Number {
 		return changes // the source was replaced or removed meanwhile
 	}
+	if p.isFromBefore(version) {
+		o.call(p.session.Relist)
+		return changes
+	}
 	first, repeated := s.applied == nil, s.applied == p.session
 	if o.provesRestart(p, version) {
 		o.restart(s)
@@ -70,7 +74,7 @@ func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version 
 	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
 	write.removals(o, s)
-	write.additions(o, s)
+	write.additions(o, s, !repeated || p.asked == "")
 	a.Contents.Apply(write.operations, func(held string) string { return held })
 	write.collect(a, repeated && !p.distrust)
 	p.session.note(clientgo.ReplacedAll, version)
@@ -130,15 +134,16 @@ func (w *partWrite) removals(o *owners, s *Source) {
 }
 
 // additions adds operations for the objects of the list, except those of which the store has a
-// newer version.
-func (w *partWrite) additions(o *owners, s *Source) {
+// newer version. ends is that of owners.add: no earlier list of the session could prove that the versions
+// began again, or the list is of the most recent state, as a repair asks for. Any other list may be late.
+func (w *partWrite) additions(o *owners, s *Source, ends bool) {
 	w.operations = slices.Grow(w.operations, len(w.part.items))
 	for i := range w.part.items {
 		item := &w.part.items[i]
 		if item.object == nil {
 			continue
 		}
-		if o.add(s, item.key, item.version, true) {
+		if o.add(s, item.key, item.version, true, ends) {
 			w.operations = append(w.operations, table.Op{Key: item.key, Object: item.object})
 			w.items = append(w.items, item)
 		}

@@ -46,7 +46,7 @@ func (o *owners) restart(s *Source) {
 	all := o.relatives(s)
 	o.forget(all)
 	delete(all, s)
-	o.lapse(all)
+	o.lapse(all, s.restarted)
 }
 
 // meet is called when s gets an object that other has. If the versions began again for one of them after
@@ -56,13 +56,13 @@ func (o *owners) meet(s, other *Source) {
 	if other.restarted > s.listed {
 		newer, late = other, s
 	}
-	if newer.restarted <= late.listed {
-		return
+	if newer.restarted <= late.listed || late.lapsed && newer.restarted <= late.restarted {
+		return // it has listed since, or will; without the latter each further key would cost a pass over all
 	}
 	all := o.relatives(late)
 	delete(all, newer)
 	o.forget(all)
-	o.lapse(all)
+	o.lapse(all, newer.restarted)
 }
 
 // meetAll is meet for a key that several sources may have.
@@ -93,20 +93,39 @@ func (o *owners) forget(of map[*Source]struct{}) {
 	}
 }
 
-// lapse makes sources list again. Until then nothing of them counts.
-func (o *owners) lapse(all map[*Source]struct{}) {
+// lapse makes sources list again, because the versions of their server began again at a restart. Until then
+// nothing of them counts. A source that has not listed since an earlier restart may have a list of that time
+// under way, so it is asked for another one in any case.
+func (o *owners) lapse(all map[*Source]struct{}, restart uint64) {
 	for s := range all {
+		session, before := s.applied, s.restarted
+		s.restarted = max(before, restart)
 		if s.lapsed {
+			if before < restart {
+				o.call(session.Relist)
+			}
 			continue
 		}
 		s.lapsed = true
-		session := s.applied
-		session.newest, session.newestIsVouched = "", false
+		session.former, session.newest, session.newestIsVouched = session.newest, "", false
 		session.publish()
-		if session.Lapsed != nil {
-			o.stored = append(o.stored, session.Lapsed)
-		}
+		o.call(session.Lapsed)
 	}
+}
+
+// call calls a function of a session, which may be nil, when the handlers have received the batch.
+func (o *owners) call(told func()) {
+	if told != nil {
+		o.stored = append(o.stored, told)
+	}
+}
+
+// isFromBefore reports whether a list of a lapsed session may be of the time before the restart: it is
+// neither of the server's most recent state nor older than what the session had, so it may have been under
+// way. Then it does not count, and another one is asked for.
+func (p *partState) isFromBefore(version string) bool {
+	s := p.session
+	return s.lapsed && s.applied == s && p.asked != "" && order(version, s.former) >= 0
 }
 
 // relatives returns s and the sources that have objects in common with it, or with each other.

@@ -38,15 +38,17 @@ func (s *Source) Len() int { return int(s.size.Load()) }
 type Session struct {
 	*Source
 	Number uint64
-	// Stored is called when a list of the session is in the store and was passed to the handlers, and
-	// Lapsed when the source needs a list of the server's most recent state, because the versions of its
-	// server began again. Both are called in the applier's goroutine, must not block, and may be nil.
-	Stored, Lapsed func()
+	// Stored is called when a list of the session is in the store and was passed to the handlers. Lapsed is
+	// called when the source needs a list of the server's most recent state, because the versions of its
+	// server began again; one that is under way is such a list. Relist is called when it needs another one
+	// in any case. All are called in the applier's goroutine, must not block, and may be nil.
+	Stored, Lapsed, Relist func()
 
 	Progress store.Progress // of the session: a server vouches for nothing before its first list
 	version  atomic.Pointer[string]
 
 	newest          string // version to be published after the transaction
+	former          string // newest when the source lapsed
 	newestIsVouched bool   // whether the server vouches for newest
 }
 

@@ -46,7 +46,7 @@ func newSession(of *Source, lw clientgo.ListerWatcher, report *reflector.Journal
 	if before := of.Current(); before != nil {
 		s.part.Number = before.part.Number + 1
 	}
-	s.part.Stored, s.part.Lapsed = s.stored, s.lapsed
+	s.part.Stored, s.part.Lapsed, s.part.Relist = s.stored, s.lapsed, func() { s.relister.RelistNewest() }
 	s.Holder = door.NewHolder(door.Look(s.look))
 	return s
 }
