@@ -265,7 +265,7 @@ func awaitVersionOf(ctx context.Context, own *door.Informer, rv string) error {
 	for {
 		err := awaitVersion(ctx, own, rv)
 		next := own.Replaced()
-		if err == nil || next == nil || ctx.Err() != nil {
+		if next == nil || err != nil && ctx.Err() != nil {
 			return err
 		}
 		own = next

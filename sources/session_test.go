@@ -6,6 +6,7 @@ package sources_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -204,6 +205,38 @@ func TestRemovedSourceIsNotHopeless(t *testing.T) {
 		assert.Empty(r, waits)
 		heal()
 		require.NoError(r, <-waits)
+	})
+}
+
+// TestReplacedWhileOthersAreAwaited: WaitForVersion of an informer waits for the present requests of all sources, also of
+// those that are replaced before their turn.
+func TestReplacedWhileOthersAreAwaited(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		slow := r.asks("slow", "")
+		r.set.Put("slow", slow)
+		for i := range 8 {
+			r.follow(fmt.Sprint("n", i))
+		}
+		r.run()
+		slow.gate.close()
+		version := r.write("slow", "1", "x")
+		r.server.Bookmark()
+		returned := make(chan error, 50) // sources are awaited in any order, so some of the calls await slow before another one
+		for range cap(returned) {
+			go func() { returned <- kinformer.WaitForVersion(r.Context(), r.informer, version) }()
+		}
+		synctest.Wait()
+		heal := r.server.Partition()
+		for i := range 8 {
+			r.follow(fmt.Sprint("n", i))
+		}
+		slow.gate.open()
+		synctest.Wait()
+		require.Less(r, len(returned), cap(returned))
+		heal()
+		for range cap(returned) {
+			require.NoError(r, <-returned)
+		}
 	})
 }
 
