@@ -41,6 +41,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -660,6 +661,24 @@ func TestCountsOnly(t *testing.T) {
 	})
 }
 
+// TestSourceWithColons: the name of a source is not taken for the end of the problem, which has no more than
+// its first words.
+func TestSourceWithColons(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		informer, set := sources.New(&corev1.Pod{}, kinformer.Options{})
+		set.Put(`a: "b": c`, serving(testkit.PodAt("a", "1"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: hidden}}))
+		t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
+		synctest.Wait()
+		problem := func(o Options) []string {
+			return decoded[informerView](t, get(Handler(o), idOf(t, informer)+"&format=json")).Degraded
+		}
+		const counts = `source "a: \"b\": c": 1 object of another type or namespace left out`
+		assert.Equal(t, []string{counts}, problem(Options{}))
+		assert.Equal(t, []string{counts + ": object has type *v1.Node, not *v1.Pod"}, problem(Options{Objects: true}))
+	})
+}
+
 // TestReasonsFirst: problems are at the top of an informer's page and in its row; empty sections
 // are omitted.
 func TestReasonsFirst(t *testing.T) {
@@ -686,7 +705,7 @@ func TestReasonsFirst(t *testing.T) {
 func TestObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := testkit.PodAt("a", "1")
-		pod.Labels = map[string]string{"l": "<b>"}
+		pod.Labels = map[string]string{"l": "<b>", "unprintable": "\x00\x1b\x7f\u2028\u202e\U000e0001\xff"}
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: hidden}}
 		pod.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": hidden, "kept": "yes"}
 		informer := follow(t, serving(pod, testkit.PodAt("b", "2")), &corev1.Pod{}, nil, kinformer.Options{Indexers: cache.Indexers{
@@ -702,6 +721,7 @@ func TestObjects(t *testing.T) {
 
 		page := get(h, id+"&key=ns/a").Body.String()
 		assert.Contains(t, page, "&#34;kept&#34;: &#34;yes&#34;")
+		assert.Contains(t, page, `&#34;unprintable&#34;: &#34;\u0000\u001b\u007f\u2028\u202e\udb40\udc01`+"\uFFFD&#34;")
 		assert.NotContains(t, page, "<b>")
 		assert.NotContains(t, page, hidden)
 		got := decoded[objectView](t, get(h, id+"&key=ns/a&format=json"))

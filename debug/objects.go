@@ -157,7 +157,7 @@ func printable(text []byte) []byte {
 	var all []byte
 	done := 0
 	for at, c := range string(text) {
-		if c < utf8.RuneSelf || unicode.IsPrint(c) {
+		if c < utf8.RuneSelf && c != '\x7f' || unicode.IsPrint(c) { // JSON has escaped the others of ASCII
 			continue
 		}
 		all = append(all, text[done:at]...)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -293,12 +294,15 @@ func (h *handler) problem(text string) string {
 	if h.options.Objects {
 		return text
 	}
-	first, rest, _ := strings.Cut(text, ": ")
-	if strings.HasPrefix(first, `source "`) {
-		second, _, _ := strings.Cut(rest, ": ")
-		first += ": " + second
+	source := ""
+	if rest, ok := strings.CutPrefix(text, "source "); ok {
+		name, _ := strconv.QuotedPrefix(rest) // which may have colons
+		if problem, ok := strings.CutPrefix(rest[len(name):], ": "); ok {
+			source, text = "source "+name+": ", problem
+		}
 	}
-	return first
+	first, _, _ := strings.Cut(text, ": ")
+	return source + first
 }
 
 // view returns the content of an informer's page.
