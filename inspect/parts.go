@@ -30,7 +30,7 @@ func statusOfAll(i *door.Informer, read func(parts map[string]*door.Informer, so
 		}
 		own := i.Report.Status()
 		s.sum(&own, sources)
-		if s.Phase == string(reflector.Unstarted) && i.Observed.Number.Load() != 0 {
+		if len(sources) == 0 && s.Phase == string(reflector.Unstarted) && i.Observed.Number.Load() != 0 {
 			s.Phase = "without sources"
 		}
 		if read != nil {

@@ -211,6 +211,19 @@ func TestDeletionOlderThanTheStore(t *testing.T) {
 	})
 }
 
+// TestPhaseOfASourceThatCannotRun: an informer with a source that cannot run has sources.
+func TestPhaseOfASourceThatCannotRun(t *testing.T) {
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		r.set.Put("nil", nil)
+		r.run()
+		r.follow("a")
+		synctest.Wait()
+		assert.Equal(r, statusOf(r.set.Source("nil")).Phase, statusOf(r.informer).Phase)
+		require.Len(r, statusOf(r.informer).Problems, 1)
+		assert.Equal(r, `source "nil": it cannot run`, statusOf(r.informer).Problems[0].Text)
+	})
+}
+
 // TestNoSource: an informer without sources has synced, and stays synced.
 func TestNoSource(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
