@@ -268,8 +268,11 @@ func NamespaceOf(obj any) (string, error) {
 }
 
 // LaterVersion returns the greater of two resourceVersions, or seen, the more recent one, if they
-// cannot be compared.
+// cannot be compared. An event without a version says nothing about the version that was reached.
 func LaterVersion(held, seen string) string {
+	if seen == "" {
+		return held
+	}
 	if len(seen) > len(held) || len(seen) == len(held) && seen >= held {
 		return seen // seen is greater, or is not a number
 	}

@@ -68,6 +68,12 @@ func (s *stage) put(item partItem) {
 	s.state.items = append(s.state.items, item)
 }
 
+// Keeps returns the number of the source's objects in the store, and of those at most that the published
+// list will not remove.
+func (s *stage) Keeps() (kept, stored int, err error) {
+	return len(s.state.at) + len(s.state.untransformed), s.state.session.Len(), nil
+}
+
 func (s *stage) Remove(obj any) error {
 	key, err := s.reader.Keys.KeyOf(obj, false)
 	if err != nil {

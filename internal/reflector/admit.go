@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,15 +136,26 @@ func unusableKind(obj runtime.Object) (schema.GroupVersionKind, bool) {
 		return schema.GroupVersionKind{}, false
 	}
 	gvk := obj.GetObjectKind().GroupVersionKind()
+	list, isList := obj.(*unstructured.UnstructuredList)
 	switch gvk {
 	case metav1.SchemeGroupVersion.WithKind("Table"), metav1beta1.SchemeGroupVersion.WithKind("Table"):
 		return gvk, true
 	case schema.GroupVersionKind{Version: "v1", Kind: "Status"}:
-		_, single := obj.(*unstructured.Unstructured)
-		return gvk, single
+		return gvk, !isList || len(list.Items) == 0
 	default:
-		return gvk, false
+		return gvk, isList && isNoList(list)
 	}
+}
+
+// isNoList reports whether a list is what client-go's dynamic client makes of a document that is no list:
+// one without items that has a name, as a single object does, or neither a version nor a kind of lists.
+func isNoList(list *unstructured.UnstructuredList) bool {
+	if len(list.Items) > 0 {
+		return false
+	}
+	name, _, _ := unstructured.NestedString(list.Object, "metadata", "name")
+	kind := list.GetKind()
+	return name != "" || list.GetResourceVersion() == "" && kind != "" && !strings.HasSuffix(kind, "List")
 }
 
 // watchChange is a valid watch event: Added, Modified, Deleted or Bookmark, with an object that has

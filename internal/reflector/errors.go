@@ -46,6 +46,8 @@ var (
 	errNoStream = errors.New("the ListerWatcher returned no watch and no error")
 	// errNoList means that a list returned neither a list nor an error.
 	errNoList = errors.New("the ListerWatcher returned no list and no error")
+	// errNothing means that a list is not known to be one; see fetched.isNothing.
+	errNothing = errors.New("the answer has no items and no version: an error of a gateway with status 200?")
 	// errEndlessList means that a page of a list names itself as the next one. A page with other
 	// items is not a repetition: fake ListerWatchers may use one token for all pages.
 	errEndlessList = errors.New("a page has the continue token that was just used, so the list would never end: the server, or a proxy in between, repeats its answer")
@@ -167,6 +169,7 @@ const (
 	againDecoding = "decoding" // directly decoded objects are in doubt
 	againPanic    = "panic"    // the ListerWatcher panicked
 	againAsked    = "asked"    // a caller of Relister requested it
+	againLoss     = "loss"     // an answer would remove most of the store
 )
 
 // cause is a reason for the failure of a request or the end of a watch.

@@ -5,6 +5,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
@@ -151,6 +152,62 @@ func TestListResultsThatAreNone(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hush")
 			assert.Contains(t, err.Error(), "*v1.Pod")
 			assert.Empty(t, store.Entries())
+		})
+	}
+}
+
+// TestNoListIsNoEmptyList: what client-go's clients make of an answer that is no list, with status 200, is an
+// error. The typed clients leave nothing to tell by but the lack of a version, so the first list may be one.
+func TestNoListIsNoEmptyList(t *testing.T) {
+	named := func(kind, name string) *unstructured.UnstructuredList {
+		list := &unstructured.UnstructuredList{Object: map[string]any{}}
+		list.SetAPIVersion("v1")
+		list.SetKind(kind)
+		if name != "" {
+			_ = unstructured.SetNestedField(list.Object, name, "metadata", "name")
+			list.SetResourceVersion("7")
+		}
+		return list
+	}
+	withVersion := named("Widgets", "")
+	withVersion.SetResourceVersion("7")
+	for name, tc := range map[string]struct {
+		answer       apiruntime.Object
+		first, later bool // whether it is a list as the first answer, and as a later one
+	}{
+		"typed, nothing":             {&v1.PodList{}, true, false},
+		"typed, empty":               {testkit.PodList("7"), true, true},
+		"typed, with items":          {testkit.PodList("", testkit.PodAt("a", "")), true, true},
+		"metadata, nothing":          {&metav1.PartialObjectMetadataList{}, true, false},
+		"dynamic, nothing":           {named("PodList", ""), true, false},
+		"dynamic, Status":            {named("Status", ""), false, false},
+		"dynamic, error":             {named("x", ""), false, false},
+		"dynamic, object":            {named("Pod", "a"), false, false},
+		"dynamic, list of odd kind":  {withVersion, true, true},
+		"dynamic, empty with a kind": {untypedList("7"), true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, first := range []bool{true, false} {
+				store := &testkit.StoreLog{}
+				server := &testkit.Server{OnList: func(n int, _ context.Context, _ metav1.ListOptions) (apiruntime.Object, error) {
+					if n == 1 && !first {
+						return testkit.PodList("5"), nil
+					}
+					return tc.answer, nil
+				}}
+				r := listOnly(server, store)
+				r.state.reader.expects.typ, r.state.reader.expects.usable = nil, false // any objects
+				err := r.ListAndWatch(t.Context())
+				if !first {
+					before := len(store.Entries())
+					err = r.ListAndWatch(t.Context())
+					assert.Equal(t, tc.later, len(store.Entries()) > before)
+					assert.Equal(t, tc.later, errors.Is(err, testkit.ErrForbidden), err)
+					continue
+				}
+				assert.Equal(t, tc.first, len(store.Entries()) > 0)
+				assert.Equal(t, tc.first, errors.Is(err, testkit.ErrForbidden), err)
+			}
 		})
 	}
 }

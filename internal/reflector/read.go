@@ -261,7 +261,7 @@ func (r *watchReader) apply(s *stream, c watchChange) {
 	if c.kind != watch.Added {
 		s.ordered = true // the synthetic events, if any, have ended
 	}
-	if s.ordered {
+	if s.ordered && version != "" { // a watch from "" would not report what was deleted in between
 		r.collected.version, r.collected.moves = version, true
 	}
 }

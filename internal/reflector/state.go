@@ -44,6 +44,8 @@ type persistentState struct {
 	newest bool
 	// synced is set once a state was published, and stays set.
 	synced bool
+	// confirms is set if the next list confirms that most objects are to be removed.
+	confirms *loss
 	// waitsOut is set if an expected error was logged and still persists.
 	waitsOut bool
 	// degradedAt is the time since which requests fail although the server answers, or zero.

@@ -70,6 +70,9 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		return s.understood - s.others, err
 	}
 	r.state.refuse(false)
+	if err := r.lossBy(staged, version); err != nil {
+		return s.understood - s.others - 1, err
+	}
 	if recorded, ok := staged.(*recordingStage); ok {
 		r.compareWithList(ctx, recorded.received.objects(), version)
 	}
@@ -157,9 +160,13 @@ func (r *round) streamWatchdog() *silence {
 // streamFailed returns what follows a watch-list that failed. Each attempt starts with an empty
 // stage.
 func (r *round) streamFailed(ctx context.Context, asked string, err error) outcome {
-	if r.doubted(ctx, err) {
+	switch {
+	case r.doubted(ctx, err):
 		r.state.again = againDecoding
 		return goOn(Streaming)
+	case errors.As(err, &r.state.confirms):
+		r.state.again = "" // confirm has the reason
+		return goOn(Listing)
 	}
 	r.failed(ctx, err)
 	switch {

@@ -27,6 +27,8 @@ type stage struct {
 	reader *event.Reader
 	reuses bool // identical cached objects are reused
 	next   *nextState
+	stored *table.Table
+	kept   int                // the number of received objects that are stored under their keys
 	done   func(event.Record) // receives the published list
 	lapsed []string           // keys of objects of the next content of which a later state was refused
 
@@ -41,7 +43,7 @@ type stage struct {
 // NewStage returns an empty stage for about size objects of a store. done receives the published
 // list: a ReplacedAll record, for the applier of that store.
 func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
-	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), done: done, chunk: table.BlockLen}
+	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), stored: c.Table, done: done, chunk: table.BlockLen}
 	if !c.AllowsReader(1) {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
@@ -71,6 +73,11 @@ func (s *stage) flush() error {
 		return err
 	}
 	s.next.draft.Look(&s.block)
+	for _, cached := range s.block.Former[:s.block.N] {
+		if cached != nil {
+			s.kept++
+		}
+	}
 	if s.reader.Transform.Function != nil {
 		if err := s.transform(); err != nil {
 			return err
@@ -173,6 +180,13 @@ func (s *stage) Remove(obj any) error {
 	s.next.untransformed, s.lapsed = without(s.next.untransformed, key), without(s.lapsed, key)
 	s.next.remove(key)
 	return nil
+}
+
+// Keeps returns the number of objects in the store, and of those that the published list will not remove.
+// An object that was put more than once is counted as often.
+func (s *stage) Keeps() (kept, stored int, err error) {
+	err = s.flush()
+	return s.kept, s.stored.Len(), err
 }
 
 func without(keys []string, key string) []string {

@@ -1,0 +1,244 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinformer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
+	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
+)
+
+// proxy is between an informer and a server. As long as it lies, its lists and watch-lists have some of the
+// objects only.
+type proxy struct {
+	*cachetest.Source
+	lies atomic.Int64 // the number of answers in which it will lie
+	keep atomic.Int64 // the number of objects in such an answer
+}
+
+func (p *proxy) lie() bool { return p.lies.Load() > 0 && p.lies.Add(-1) >= 0 }
+
+func (p *proxy) ListWithContext(ctx context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+	list, err := p.Source.ListWithContext(ctx, o)
+	if err == nil && o.Continue == "" && p.lie() {
+		pods := list.(*v1.PodList)
+		pods.Items, pods.Continue = pods.Items[:min(len(pods.Items), int(p.keep.Load()))], ""
+	}
+	return list, err
+}
+
+func (p *proxy) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	w, err := p.Source.WatchWithContext(ctx, o)
+	if err != nil || o.SendInitialEvents == nil || !p.lie() {
+		return w, err
+	}
+	short := &shortWatch{Interface: w, events: make(chan watch.Event), stopped: make(chan struct{})}
+	go short.pass(int(p.keep.Load()))
+	return short, nil
+}
+
+// shortWatch is a watch-list that has some of the initial objects only.
+type shortWatch struct {
+	watch.Interface
+	events  chan watch.Event
+	once    sync.Once
+	stopped chan struct{}
+}
+
+func (w *shortWatch) ResultChan() <-chan watch.Event { return w.events }
+
+func (w *shortWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.Interface.Stop()
+}
+
+func (w *shortWatch) pass(keep int) {
+	defer close(w.events)
+	initial := true
+	for event := range w.Interface.ResultChan() {
+		if initial = initial && event.Type == watch.Added; initial {
+			if keep--; keep < 0 {
+				continue
+			}
+		}
+		select {
+		case w.events <- event:
+		case <-w.stopped:
+			return
+		}
+	}
+}
+
+// lossRig is an informer behind a proxy.
+type lossRig struct {
+	*testing.T
+	cache.SharedIndexInformer
+	server   *proxy
+	recorder cachetest.Recorder
+}
+
+// inLoss runs a test with a running informer of n pods, which lists or streams, as one source or as one of
+// several, and which must not say anything at the end that it does not say in the test.
+func inLoss(t *testing.T, n int, test func(r *lossRig)) {
+	testkit.Reports(t)
+	for _, mode := range []kinformer.ListMode{kinformer.ListModeList, kinformer.ListModeWatchList} {
+		for _, several := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%v several %v", mode, several), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := &lossRig{T: t, server: &proxy{Source: cachetest.New(cachetest.Options{
+						Example: &v1.Pod{}, NewList: func() apiruntime.Object { return &v1.PodList{} },
+					})}}
+					options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
+					if several {
+						var set *sources.Set
+						r.SharedIndexInformer, set = sources.New(&v1.Pod{}, options)
+						set.Put("pods", r.server)
+					} else {
+						r.SharedIndexInformer = kinformer.New(r.server, &v1.Pod{}, options)
+					}
+					for i := range n {
+						r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", i), ""))
+					}
+					_, err := r.AddEventHandler(&r.recorder)
+					require.NoError(t, err)
+					defer testkit.InBackground(t, r.RunWithContext)()
+					r.settle()
+					require.Len(t, r.recorder.Take(), n)
+					test(r)
+				})
+			})
+		}
+	}
+}
+
+func (r *lossRig) settle() {
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+}
+
+// relist makes the informer list again through the proxy, which lies so often.
+func (r *lossRig) relist(lies, keep int64) {
+	r.server.lies.Store(lies)
+	r.server.keep.Store(keep)
+	require.NoError(r, kinformer.Relist(r.SharedIndexInformer))
+	r.settle()
+}
+
+// confirmed returns the number of answers that were asked for once more.
+func (r *lossRig) confirmed() int64 { return informers.Inspected(r.T, r.SharedIndexInformer).Relists["loss"] }
+
+// TestLossIsConfirmed: an answer that would remove more than half of the objects is asked for once more, and the
+// second answer counts.
+func TestLossIsConfirmed(t *testing.T) {
+	for name, c := range map[string]struct {
+		stored     int
+		lies, keep int64
+		left       int
+		confirmed  int64
+	}{
+		"lied to once":            {40, 1, 3, 40, 1},
+		"nothing left":            {40, 1, 0, 40, 1},
+		"two answers alike":       {40, 2, 3, 3, 1},
+		"half":                    {40, 1, 20, 20, 0},
+		"more than half":          {40, 1, 19, 40, 1},
+		"the fewest objects":      {20, 1, 9, 20, 1},
+		"too few to be looked at": {19, 1, 3, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inLoss(t, c.stored, func(r *lossRig) {
+				r.relist(c.lies, c.keep)
+				assert.Equal(r, c.confirmed, r.confirmed())
+				assert.Len(r, r.GetStore().ListKeys(), c.left)
+				assert.Len(r, r.recorder.Take(), c.stored-c.left)
+			})
+		})
+	}
+}
+
+// TestLossIsReal: objects that were deleted while the server was out of reach cost one more list.
+func TestLossIsReal(t *testing.T) {
+	inLoss(t, 40, func(r *lossRig) {
+		r.server.FailNext(cachetest.VerbWatch, testkit.ErrExpired)
+		heal := r.server.Partition()
+		synctest.Wait()
+		for i := range 30 {
+			r.server.Delete("ns", fmt.Sprintf("p%03d", i))
+		}
+		heal()
+		r.settle()
+		assert.EqualValues(r, 1, r.confirmed())
+		assert.Len(r, r.GetStore().ListKeys(), 10)
+		deleted := slices.DeleteFunc(r.recorder.Take(), func(call string) bool { return !strings.HasPrefix(call, "delete") })
+		assert.Len(r, deleted, 30)
+	})
+}
+
+// TestLossIsNotConfirmed: if the second request fails, the store stays, and the status says why.
+func TestLossIsNotConfirmed(t *testing.T) {
+	inLoss(t, 40, func(r *lossRig) {
+		r.server.lies.Store(1)
+		if informers.Inspected(r.T, r.SharedIndexInformer).Streams.Ended == 0 {
+			r.server.FailNext(cachetest.VerbList, nil)
+		}
+		r.server.FailNext(cachetest.VerbList, testkit.ErrForbidden)
+		require.NoError(r, kinformer.Relist(r.SharedIndexInformer))
+		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
+		status := informers.Status(r.T, r.SharedIndexInformer)
+		require.ErrorIs(r, status.LastError, testkit.ErrForbidden)
+		assert.ErrorContains(r, status.LastError, "would remove 40 of 40 objects")
+		assert.Len(r, r.GetStore().ListKeys(), 40)
+		r.settle()
+		assert.Empty(r, r.recorder.Take())
+		assert.EqualValues(r, 1, r.confirmed())
+	})
+}
+
+// TestLossAtRandom: a proxy that lies now and then, but not twice in a row, removes nothing; and what the server
+// really deletes is removed, even if the proxy lies about it.
+func TestLossAtRandom(t *testing.T) {
+	inLoss(t, 60, func(r *lossRig) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 60 {
+			switch random.IntN(4) {
+			case 0:
+				r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", random.IntN(80)), ""))
+			case 1:
+				if name := fmt.Sprintf("p%03d", random.IntN(80)); len(r.server.Versions()) > 45 && r.server.Get("ns", name) != nil {
+					r.server.Delete("ns", name)
+				}
+			case 2:
+				r.relist(int64(random.IntN(2)), int64(random.IntN(15)))
+			case 3:
+				r.server.Inject(cachetest.ErrorEvent(cachetest.Expired()))
+				r.server.lies.Store(1)
+				r.settle()
+			}
+			synctest.Wait()
+			require.Len(r, r.GetStore().ListKeys(), len(r.server.Versions()))
+		}
+		assert.Positive(r, r.confirmed())
+	})
+}
