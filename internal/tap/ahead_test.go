@@ -156,6 +156,27 @@ func TestRandomSchedules(t *testing.T) {
 	})
 }
 
+// TestOtherShardsAreSeen checks that a watch of which nearly all events are those of another shard sends one of
+// them each second, so that it does not seem to be silent, and decodes no others.
+func TestOtherShardsAreSeen(t *testing.T) {
+	for _, k := range append([]kind{kinds[4]}, podClients...) {
+		part, pieces := half(t, shard.UID), [][]byte(nil)
+		for i := 0; len(pieces) < 1+40; i++ {
+			p := pod(fmt.Sprint("p", i), fmt.Sprint(10+i))
+			p.UID = types.UID(fmt.Sprintf("%x", sha256.Sum256([]byte(p.Name))))
+			if part.Has(p) == (len(pieces) == 0) {
+				pieces = append(pieces, taptest.Frame(watch.Added, p, k.mediaType()))
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			source := tappedOf(k.make(t, inPieces(pieces, time.Second/4, 0, transport)), k.example, usesOwn, func(o *tap.Options) { o.Part = part })
+			assert.Len(t, followSlowly(t, source, 0, 0).Events, 1+10)
+			assert.EqualValues(t, 1+10, source.ledger.State().Verified)
+			assert.Zero(t, source.ledger.State().Decoded)
+		})
+	}
+}
+
 // eager is a client whose decoder reads and decodes ahead, as that of client-go 0.38 does, and takes some time.
 func eager(time time.Duration) watchChange {
 	return func(ctx context.Context, plain clientgo.WatcherWithContext, o metav1.ListOptions) (watch.Interface, error) {

@@ -29,6 +29,9 @@ const (
 	// decodingTime is the time that a client which has read a frame, and reads on, has to send its
 	// event. A client that reads ahead reads on at once, and decodes within microseconds.
 	decodingTime = 2 * time.Second
+	// otherEvery is how often an event of another shard is sent, of those that are received. A caller that
+	// receives none takes the server for silent. Its limits are tens of seconds.
+	otherEvery = time.Second
 )
 
 // following is a watch whose frames this package decodes. Frames that the decoder gives up, and
@@ -65,6 +68,7 @@ type following struct {
 	streamType *streamType // nil until both have decoded a frame
 	decoded    int
 	givenUp    int
+	otherSent  time.Time // when an event of another shard was last sent, or the watch began
 }
 
 // follow decodes a watch whose body was claimed.
@@ -72,7 +76,7 @@ func follow(t *trust, client *watch.StreamWatcher, body *watchBody, e Encoding, 
 	f := &following{
 		trust: t, client: client, body: body, coding: e, drops: drops,
 		frames: decode.NewFrames(counting{body.real, &t.options.Ledger.watchBytes}, e, maxFrame),
-		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}),
+		events: make(chan watch.Event, eventsAhead), stopped: make(chan struct{}), otherSent: time.Now(),
 	}
 	go f.run()
 	return f
@@ -103,11 +107,12 @@ func (f *following) run() {
 
 // handle sends the event of a frame. It returns false if run must return.
 func (f *following) handle(frame []byte) bool {
-	if f.streamType != nil && f.isOther(f.frames.Payload(frame)) {
+	other := f.streamType != nil && f.isOther(f.frames.Payload(frame))
+	if other && !f.sendsOther() {
 		return true
 	}
 	sample := f.trust.sampler.next()
-	if f.streamType == nil || sample {
+	if f.streamType == nil || sample || other {
 		return f.passOn(frame, nil)
 	}
 	count, ours, err := f.decode(f.frames.Payload(frame))
@@ -117,6 +122,16 @@ func (f *following) handle(frame []byte) bool {
 	f.decoded++
 	count.Add(1)
 	return f.emit(ours)
+}
+
+// sendsOther reports whether an event of another shard is sent now, as a sample: the caller leaves it out.
+func (f *following) sendsOther() bool {
+	now := time.Now()
+	if now.Sub(f.otherSent) < otherEvery {
+		return false
+	}
+	f.otherSent = now
+	return true
 }
 
 // isOther reports whether a frame is about an object of another shard, and nothing else.
