@@ -478,7 +478,7 @@ func TestHosts(t *testing.T) {
 			request := httptest.NewRequest(http.MethodGet, "/debug/informers/"+query, nil)
 			request.Host = host
 			withObjects, without := httptest.NewRecorder(), httptest.NewRecorder()
-			Handler(Options{Objects: true, Hosts: []string{"debug.example.com"}}).ServeHTTP(withObjects, request)
+			Handler(Options{Objects: true, Hosts: []string{"debug.example.com."}}).ServeHTTP(withObjects, request)
 			Handler(Options{}).ServeHTTP(without, request)
 			assert.NotEqual(t, http.StatusMisdirectedRequest, without.Code, host)
 			if answers {

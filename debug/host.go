@@ -28,6 +28,6 @@ func (o *Options) answersTo(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	isHost := func(name string) bool { return strings.EqualFold(name, host) }
+	isHost := func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, "."), host) }
 	return isHost("localhost") || slices.ContainsFunc(o.Hosts, isHost)
 }

@@ -67,17 +67,22 @@ func (n *Namespaces) Remove(namespace string) {
 
 // WaitForSync waits until all informers have the first list of a namespace, or ctx ends. Like that of
 // kinformer.WaitForSync, the error names the informer that does not have it, and the reason. The error
-// is sources.ErrUnknown if the namespace is not in the set, or is removed during the wait. Informers that
-// are made later are not waited for. Informers that have not run yet are; those that have stopped, and
+// is sources.ErrUnknown if the namespace is not in the set, or is removed during the wait and not added
+// again. Informers that are made later are not waited for. Informers that have not run yet are; those that have stopped, and
 // those of objects without a namespace, are not.
 func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 	informers, err := n.following(namespace)
 	if err != nil {
 		return err
 	}
-	for _, informer := range informers {
-		if err := n.await(ctx, informer, namespace); err != nil {
-			return err
+	for all := false; !all; {
+		all = true
+		for _, informer := range informers {
+			before, _ := n.sourceOf(informer, namespace)
+			all = all && (before == nil || before.HasSynced()) // else one that came first may have another source now
+			if err := n.await(ctx, informer, namespace); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

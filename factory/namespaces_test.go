@@ -26,6 +26,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
@@ -132,6 +133,36 @@ func TestNamespacesTogether(t *testing.T) {
 		f.Shutdown()
 		namespaces.Add("third")
 		require.NoError(t, namespaces.WaitForSync(t.Context(), "third"), "nobody follows it")
+	})
+}
+
+// TestNamespacesAddedAgain: a wait for a namespace that is removed and added again in the meantime is for the new
+// sources of all informers, also of those that had synced before.
+func TestNamespacesAddedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var namespaces factory.Namespaces
+		servers, heal := [2]*cachetest.Source{}, [2]func(){}
+		for i := range servers {
+			servers[i] = cachetest.New(cachetest.Options{Example: &corev1.Pod{}, NewList: func() runtime.Object { return &corev1.PodList{} }})
+			informer := namespaces.Constructor(cache.NewSharedIndexInformer, func(runtime.Object, string) cache.ListerWatcher {
+				return servers[i]
+			})(nil, &corev1.Pod{}, 0, cache.Indexers{})
+			defer testkit.InBackground(t, informer.RunWithContext)()
+		}
+		heal[1] = servers[1].Partition()
+		namespaces.Add("ns")
+		synctest.Wait()
+		returned := make(chan error, 1)
+		go func() { returned <- namespaces.WaitForSync(t.Context(), "ns") }()
+		synctest.Wait()
+		heal[0] = servers[0].Partition()
+		namespaces.Remove("ns")
+		namespaces.Add("ns")
+		heal[1]()
+		synctest.Wait()
+		assert.Empty(t, returned)
+		heal[0]()
+		assert.NoError(t, <-returned)
 	})
 }
 

@@ -54,7 +54,8 @@ func Times(t *testing.T, n int, property func(*T)) {
 // Fuzz calls property with the inputs that go's fuzzer chooses, beginning with that of the seed.
 func Fuzz(f *testing.F, property func(*T)) {
 	f.Add([]byte{}) // the fuzzer shortens a failing input of its cache, but none that Add gets
-	if cache := flag.Lookup("test.fuzzcachedir").Value.String(); cache != "" {
+	cache, worker := flag.Lookup("test.fuzzcachedir").Value.String(), flag.Lookup("test.fuzzworker").Value.String() == "true"
+	if cache != "" && !worker { // the workers share the file
 		input := fmt.Appendf(nil, "go test fuzz v1\n[]byte(%q)\n", random(newSeed()))
 		_ = os.MkdirAll(filepath.Join(cache, f.Name()), 0o777)
 		if err := os.WriteFile(filepath.Join(cache, f.Name(), "seed"), input, 0o666); err != nil {
