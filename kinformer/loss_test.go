@@ -147,7 +147,9 @@ func (r *lossRig) relist(lies, keep int64) {
 }
 
 // confirmed returns the number of answers that were asked for once more.
-func (r *lossRig) confirmed() int64 { return informers.Inspected(r.T, r.SharedIndexInformer).Relists["loss"] }
+func (r *lossRig) confirmed() int64 {
+	return informers.Inspected(r.T, r.SharedIndexInformer).Relists["loss"]
+}
 
 // TestLossIsConfirmed: an answer that would remove more than half of the objects is asked for once more, and the
 // second answer counts.
