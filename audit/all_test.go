@@ -157,6 +157,7 @@ func (p panicking) List(o metav1.ListOptions) (apiruntime.Object, error) {
 	if p.from.Load() {
 		panic("no list")
 	}
+	//lint:ignore SA1019 it implements the interface that has the method
 	return p.ListerWatcher.List(o)
 }
 

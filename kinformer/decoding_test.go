@@ -358,7 +358,7 @@ func TestDifferentListIsNone(t *testing.T) {
 	}
 }
 
-// TestOddListsSuspend: after a response that is not a list the client decodes one list, and then the
+// TestOddListsSuspend: after a response that cannot be taken apart the client decodes one list, and then the
 // informer decodes directly again; after the third such response it does not. The status states this,
 // and Causes as a single word.
 func TestOddListsSuspend(t *testing.T) {
@@ -367,7 +367,7 @@ func TestOddListsSuspend(t *testing.T) {
 		server.Answer = func(r *http.Request) ([][]byte, bool) {
 			if r.URL.Query().Get("watch") == "" {
 				if lists++; lists%2 == 1 {
-					return [][]byte{[]byte("null")}, false
+					return [][]byte{[]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"40"},"items":[null]}`)}, false
 				}
 			}
 			return server.answer(r)

@@ -56,7 +56,7 @@ func TestRestored(t *testing.T) {
 				require.NoError(r, kinformer.Relist(r.set.Source("a")))
 				settle()
 				assert.Equal(r, "old@"+version, r.app("ns/p"))
-				err, _ := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, r.informer, version) })
+				_, err := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, r.informer, version) })
 				require.Error(r, err, "b has no version")
 				if remove {
 					require.NoError(r, r.set.Remove("b"))

@@ -26,13 +26,13 @@ import (
 	"github.com/kinformer/cache/view"
 )
 
-// after returns the error of a wait that has a time limit, and the time that it took.
-func after(r *rig, limit time.Duration, wait func(ctx context.Context) error) (error, time.Duration) {
+// after returns the time that a wait with a time limit took, and its error.
+func after(r *rig, limit time.Duration, wait func(ctx context.Context) error) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
 	began := time.Now()
-	err := wait(ctx)
-	return err, time.Since(began)
+	err = wait(ctx)
+	return time.Since(began), err
 }
 
 // TestReplacementIsAwaited: after Put under an existing name, the source and the result of Put have synced, and have
@@ -48,14 +48,14 @@ func TestReplacementIsAwaited(t *testing.T) {
 		heal := r.server.Partition()
 		source, session := r.set.Source("pods"), r.set.Put("pods", r.asks("a", ""))
 		for what, of := range map[string]inspect.Syncer{"source": source, "session": session} {
-			err, took := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, of) })
+			took, err := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, of) })
 			require.ErrorIs(r, err, context.DeadlineExceeded, what)
 			assert.Equal(r, time.Minute, took, what)
-			err, _ = after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, of, version) })
+			_, err = after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, of, version) })
 			require.ErrorIs(r, err, context.DeadlineExceeded, what)
 			assert.False(r, statusOf(of).Synced, what)
 		}
-		err, _ := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, r.informer, version) })
+		_, err := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, r.informer, version) })
 		require.ErrorIs(r, err, context.DeadlineExceeded)
 		assert.True(r, r.informer.HasSynced())
 		assert.Empty(r, source.LastSyncResourceVersion()+session.LastSyncResourceVersion())
@@ -319,7 +319,7 @@ func TestShardOfAShard(t *testing.T) {
 		r.write("a", "1", "x")
 		r.set.Put("0", sources.Shard(sources.Shard(r.asks("", ""), 0, 2), 1, 2))
 		r.run()
-		err, _ := after(r, time.Second, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, r.set.Source("0")) })
+		_, err := after(r, time.Second, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, r.set.Source("0")) })
 		require.ErrorContains(r, err, "shard of a shard")
 		require.Empty(r, r.stored())
 	})

@@ -62,9 +62,12 @@ type (
 	Frames   = stream.Frames
 	Frame    = stream.Frame
 	List     = stream.List
-	Weak     = mem.Weak
-	Former   = proto.Former
-	Row      = proto.Row
+
+	// NoListError reports that a body is no list.
+	NoListError = stream.NoListError
+	Weak        = mem.Weak
+	Former      = proto.Former
+	Row         = proto.Row
 )
 
 // The encodings of objects on the wire.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -96,6 +97,14 @@ type safeList struct{ List }
 func (l safeList) Next() (item Item, err error) {
 	defer giveUpOnPanic(&err)
 	return l.List.Next()
+}
+
+// kind returns the kind of the list, or "" if it is not known. Lists of other packages' decoders have none.
+func (l safeList) kind() string {
+	if own, ok := l.List.(interface{ Head() metav1.TypeMeta }); ok {
+		return own.Head().Kind
+	}
+	return ""
 }
 
 // again decodes an item without its former version, and checks each shared part.

@@ -720,12 +720,13 @@ func TestPanickingCall(t *testing.T) {
 func lateBody(late <-chan error) io.ReadCloser {
 	begun := false
 	return readBy{http.NoBody, func(_ io.Reader, p []byte) (int, error) {
-		p[0] = '!'
 		if begun {
+			p[0] = '!'
 			return 1, <-late
 		}
 		begun = true
-		return 1, nil
+		p[0], p[1] = '{', '!'
+		return 2, nil
 	}}
 }
 

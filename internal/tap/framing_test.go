@@ -294,14 +294,14 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestOddLists checks that bodies which are not valid lists have the same result as without a tap.
+// TestOddLists checks that bodies which are not valid lists, but not certainly none, have the same result as without a
+// tap.
 func TestOddLists(t *testing.T) {
 	good := jsonOf(podList("5"))
 	for name, body := range map[string]string{
 		"cut":           good[:len(good)/2],
 		"no JSON":       "{]",
 		"empty":         "",
-		"a status":      jsonOf(statusOf(500, "InternalError")),
 		"null items":    `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":null}`,
 		"no items":      `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`,
 		"items first":   `{"apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"kind":"PodList","metadata":{"resourceVersion":"5"}}`,
@@ -537,7 +537,7 @@ func asked(t *testing.T, source tapped, times int) string {
 // again. Responses that the client does not understand either never turn the tap off. A list that expires between two
 // pages does not end a suspension, and the client also decodes the list that the pager requests instead.
 func TestDirectAgainAfterOddResponses(t *testing.T) {
-	const once = "suspended: client direct direct"
+	const once, failed = "suspended: client direct direct", "failed direct direct" // failed: certainly no list
 	first := inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},` +
 		`"items":[{"metadata":{"name":"a"}},null]}`)
 	for name, c := range map[string]struct {
@@ -545,18 +545,18 @@ func TestDirectAgainAfterOddResponses(t *testing.T) {
 		answers []answer
 		want    string
 	}{
-		"a gateway's error":          {dynamicJSON, []answer{gateway, goodList}, once},
+		"a gateway's error":          {dynamicJSON, []answer{gateway, goodList}, failed},
 		"a list that is cut":         {generatedJSON, []answer{aCutList, goodList}, once},
 		"nothing":                    {generatedJSON, []answer{inJSON(""), goodList}, once},
-		"null":                       {generatedJSON, []answer{inJSON("null"), goodList}, once},
+		"null":                       {generatedJSON, []answer{inJSON("null"), goodList}, failed},
 		"one bad item":               {generatedJSON, []answer{badItem, goodList}, once},
 		"a null item":                {generatedJSON, []answer{nullItem, goodList}, once},
 		"a null item, unstructured":  {dynamicJSON, []answer{nullItem, goodList}, once},
-		"a status":                   {generatedJSON, []answer{aStatus, goodList}, once},
-		"a list of another kind":     {generatedJSON, []answer{nodes, goodList}, once},
+		"a status":                   {generatedJSON, []answer{aStatus, goodList}, failed},
+		"a list of another kind":     {generatedJSON, []answer{nodes, goodList}, failed},
 		"a list cut in unstructured": {dynamicJSON, []answer{aCutList, goodList}, once},
 		"the client fails too": {generatedJSON, []answer{aCutList, aCutList, badItem, badItem, badItem, badItem, aStatus, aStatus, goodList},
-			"suspended: failed suspended: failed suspended: failed suspended: failed direct"},
+			"suspended: failed suspended: failed suspended: failed failed failed direct"},
 		"an expired list": {generatedJSON, []answer{first, first, status(410, metav1.StatusReasonExpired), nullItem, goodList},
 			"suspended: client failed client direct"},
 	} {
@@ -565,6 +565,52 @@ func TestDirectAgainAfterOddResponses(t *testing.T) {
 		assert.True(t, source.ledger.State().On, name)
 		assert.Zero(t, source.ledger.State().Differences, name)
 	}
+}
+
+// TestNoList checks what is said of answers with status 200 that are no list. The client would make an empty list of
+// most of them.
+func TestNoList(t *testing.T) {
+	for name, c := range map[string]struct {
+		k      kind
+		answer answer
+		want   string // "" if it is a list
+	}{
+		"a gateway's error":      {generatedJSON, gateway, "the answer is an object without a kind that is known, not a PodList"},
+		"dynamic":                {dynamicJSON, gateway, "the answer is an object without a kind that is known, not a list"},
+		"an empty object":        {generatedJSON, inJSON(`{}`), "the answer is an object without a kind that is known, not a PodList"},
+		"null":                   {generatedJSON, inJSON(`null`), "the answer is no JSON object, not a PodList"},
+		"HTML":                   {generatedJSON, inJSON(`<html>hush</html>`), "the answer is no JSON object, not a PodList"},
+		"a Status":               {generatedJSON, aStatus, `the answer is of kind "Status", not a PodList`},
+		"a Status, dynamic":      {dynamicJSON, aStatus, `the answer is of kind "Status", not a list`},
+		"a single object":        {generatedJSON, inJSON(jsonOf(&pods(1, "4")[0])), `the answer is of kind "Pod", not a PodList`},
+		"a Table":                {generatedJSON, inJSON(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"rows":[]}`), `the answer is of kind "Table", not a PodList`},
+		"a list of another kind": {generatedJSON, nodes, `the answer is of kind "NodeList", not a PodList`},
+		"a list without kind":    {generatedJSON, inJSON(`{"metadata":{"resourceVersion":"5"},"items":null}`), ""},
+		"a list of an odd kind":  {dynamicJSON, inJSON(`{"kind":"Widgets","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`), ""},
+		"a list without items":   {generatedJSON, inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`), ""},
+	} {
+		source := c.k.tapped(t, served{lists: []answer{c.answer}}, usesOwn)
+		_, err := source.ListWithContext(t.Context(), firstList)
+		if c.want == "" {
+			assert.NoError(t, err, name)
+			continue
+		}
+		assert.EqualError(t, err, c.want, name)
+	}
+}
+
+// TestMetadataOfCompleteObjects checks that a list of complete objects, which an older server sends, is left to the client of
+// metadata: for such objects it ignores the case of names.
+func TestMetadataOfCompleteObjects(t *testing.T) {
+	k := kinds[5]
+	lists := served{lists: []answer{inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},` +
+		`"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","Labels":{"x":"y"}}}]}`)}}
+	source := k.tapped(t, lists, usesOwn)
+	assert.Equal(t, "suspended:", asked(t, source, 1))
+	assert.Contains(t, source.ledger.State().Why, "complete objects in a list of metadata")
+	got := listed(t, source)
+	assert.Equal(t, listed(t, k.plain(t, lists)), got)
+	assert.Len(t, got.Items, 1)
 }
 
 // TestThirdOddResponseTurnsTheTapOff checks that the third response that only the client understands turns the tap

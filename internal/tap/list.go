@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache/internal/decode"
 )
 
 // listBody is the body of a list that client-go reads instead of the real one: the same list
@@ -38,9 +40,11 @@ type listBody struct {
 	passed     []int // the indexes of items that client-go also decodes
 	reused     int   // the number of other items that are former objects
 	gaveUp     []error
-	why        string // the reason why the list could not be split
-	done       bool   // the substitute is complete
-	bytes      int64  // of the real body
+	why        string              // the reason why the list could not be split
+	none       *decode.NoListError // set if the body is no list
+	kind       string              // of the list, if it is known
+	done       bool                // the substitute is complete
+	bytes      int64               // of the real body
 
 	mu struct {
 		sync.Mutex
@@ -113,7 +117,10 @@ func (b *listBody) fill() {
 	defer from.close()
 	list := b.decoder.list(from, b.checks())
 	wires, err := b.readItems(list)
+	b.kind = list.kind()
 	switch failed := from.failed(); {
+	case failed == nil && errors.As(err, &b.none):
+		b.substitute = failing{b.none}
 	case err == nil:
 		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, from.read()
 	case failed != nil:

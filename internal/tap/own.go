@@ -159,6 +159,9 @@ func (l *ownList) Next() (Item, error) {
 	for err == nil && l.decoder.by.isOther(data, l.decoder.coding) {
 		data, err = l.List.Next()
 	}
+	if err == nil && l.isOfWholeObjects() {
+		err = errWhole
+	}
 	if err != nil {
 		return Item{}, reason(err)
 	}
@@ -175,6 +178,16 @@ func (l *ownList) Next() (Item, error) {
 		l.decoder.known.add(known, obj, sums)
 	}
 	return Item{Wire: data, Object: obj, Why: err}, nil
+}
+
+// errWhole leaves a list to the client. Its decoder of metadata in complete objects ignores the case of names.
+var errWhole = errors.New("complete objects in a list of metadata")
+
+// isOfWholeObjects reports whether an older server, which knows no lists of metadata, has sent the complete
+// objects.
+func (l *ownList) isOfWholeObjects() bool {
+	kind := l.Head().Kind
+	return kind != "" && l.decoder.of == reflect.TypeFor[*metav1.PartialObjectMetadata]() && kind != "PartialObjectMetadataList"
 }
 
 func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Object, decode.Row, error) {

@@ -170,10 +170,14 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return nil, err // of a call that did not wait, because it was canceled for example
 	case phase == decoding:
 		return nil, s.doubt("the list is still read when the call has returned")
+	case body.none != nil:
+		return nil, fmt.Errorf("%w, not %s", body.none, s.listKind())
 	case body.why != "":
 		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
 		return nil, err // the error of the real body
+	case err == nil && !event.IsNil(list) && body.isUntouched(list) && body.kind != "":
+		return nil, fmt.Errorf("the answer is of kind %q, not %s", event.Shortened(body.kind), s.listKind())
 	case err != nil || event.IsNil(list) || body.isUntouched(list):
 		return nil, s.suspect("the client did not take the list, less items")
 	}
@@ -191,6 +195,14 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	s.setListed(true)
 	s.options.Ledger.turnedOn(got.encoding)
 	return page, nil
+}
+
+// listKind returns the kind of the list of the example objects.
+func (s *Source) listKind() string {
+	if s.example.Kind() == reflect.Pointer && !s.example.Implements(reflect.TypeFor[runtime.Unstructured]()) {
+		return "a " + s.example.Elem().Name() + "List"
+	}
+	return "a list"
 }
 
 // account counts the items of a list that is used.

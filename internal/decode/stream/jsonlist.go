@@ -6,6 +6,7 @@ package stream
 import (
 	"bytes"
 	"io"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "k8s.io/apimachinery/pkg/util/json"
@@ -49,7 +50,7 @@ func (l *jsonList) step() (item []byte, err error) {
 	c := l.w.peek()
 	if c == 0 && l.w.pos == len(l.w.buf) {
 		if l.state == behindList && l.w.err == io.EOF {
-			return nil, io.EOF
+			return nil, l.over()
 		}
 		return nil, l.w.failure()
 	}
@@ -69,6 +70,8 @@ func (l *jsonList) step() (item []byte, err error) {
 	case l.state == behindItem && c == ',':
 		l.w.pos++
 		l.state = beforeItem
+	case l.state == beforeList:
+		return nil, &NoListError{"no JSON object"}
 	default:
 		return nil, l.giveUp("not a list as it is known")
 	}
@@ -76,6 +79,20 @@ func (l *jsonList) step() (item []byte, err error) {
 		return nil, l.giveUp("too much besides the items")
 	}
 	return nil, nil
+}
+
+// over returns io.EOF for a list that was read to its end. An object that has no items, and is not of a
+// kind of lists, is none.
+func (l *jsonList) over() error {
+	if l.hasItems || l.names[`"items"`] {
+		return io.EOF
+	}
+	var head metav1.TypeMeta
+	_ = kjson.Unmarshal(l.stub, &head)
+	if strings.HasSuffix(head.Kind, "List") {
+		return io.EOF
+	}
+	return noList(head.Kind)
 }
 
 func (l *jsonList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: l.w.pos} }

@@ -4,6 +4,7 @@
 package stream
 
 import (
+	"fmt"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +19,8 @@ type List interface {
 	// reader to its end and returns io.EOF. An item in JSON begins and ends as an object, but is
 	// not checked otherwise. An item in protobuf is a whole message. Next gives up, or returns
 	// io.ErrUnexpectedEOF, if the list ends too early, and gives up if the body is not certain to
-	// be a list. Other errors are those of the reader.
+	// be a list. The error is a *NoListError if it is certainly none. Other errors are those of the
+	// reader.
 	Next() ([]byte, error)
 	// Head returns the kind and apiVersion of a list in JSON, if they precede its items. It is set
 	// after the first item.
@@ -26,6 +28,21 @@ type List interface {
 	// With returns the list with the given items instead of its own. It is valid after Next has
 	// returned io.EOF. The rest of the list has not been checked.
 	With(items [][]byte) []byte
+}
+
+// NoListError reports that a body is no list. Came says what it is instead, as far as it is known: the
+// kind of an object, with an article.
+type NoListError struct{ Came string }
+
+func (e *NoListError) Error() string { return "the answer is " + e.Came }
+
+// noList returns the error for an object of a kind that is no list.
+func noList(kind string) error {
+	const longest = 63
+	if kind == "" || len(kind) > longest {
+		return &NoListError{"an object without a kind that is known"}
+	}
+	return &NoListError{fmt.Sprintf("of kind %q", kind)}
 }
 
 // NewList returns a reader of a list. Each item, and the rest of the list, has at most limit bytes.

@@ -91,8 +91,11 @@ func (l *protobufList) open() error {
 		return err
 	}
 	_, kind, ok := openTypeMeta(about)
-	if tag != envelopeType || !ok || !bytes.HasSuffix(kind, []byte("List")) {
+	if tag != envelopeType || !ok {
 		return l.giveUp("not a list")
+	}
+	if !bytes.HasSuffix(kind, []byte("List")) {
+		return noList(string(kind))
 	}
 	l.head = appendField([]byte(envelopeMark), tag, about)
 	if tag, err = l.number(); err != nil {
