@@ -376,13 +376,17 @@ func (h *handler) handlers(all []inspect.Handler) (shown []handlerView, omitted 
 }
 
 // sorted returns the numbers below n in an order. Of equal ones, the lower is first. A sort of the
-// described elements themselves would keep all methods of their types in the program.
+// described elements themselves would keep all methods of their types in the program, and sort.Slice is in
+// every program with clients of Kubernetes, unlike a stable one.
 func sorted(n int, isLess func(a, b int) bool) []int {
 	order := make([]int, n)
 	for at := range order {
 		order[at] = at
 	}
-	sort.SliceStable(order, func(i, j int) bool { return isLess(order[i], order[j]) })
+	sort.Slice(order, func(i, j int) bool {
+		a, b := order[i], order[j]
+		return isLess(a, b) || a < b && !isLess(b, a)
+	})
 	return order
 }
 

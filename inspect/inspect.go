@@ -14,9 +14,8 @@
 package inspect
 
 import (
-	"cmp"
 	"iter"
-	"slices"
+	"sort"
 	"time"
 	"unsafe"
 
@@ -111,7 +110,7 @@ func (all *Inspection) addContents(own *door.Informer) {
 		all.Indices = append(all.Indices, IndexStats(ix))
 		memory.Indices += ix.Bytes
 	}
-	slices.SortFunc(all.Indices, func(a, b IndexStats) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(all.Indices, func(i, j int) bool { return all.Indices[i].Name < all.Indices[j].Name })
 	own.Observed.Memo.CompareAndSwap(nil, &sample{})
 	mean := own.Observed.Memo.Load().(*sample).of(sampling, time.Now(), own.Table.Sample)
 	n := float64(all.Status.Objects)
