@@ -6,6 +6,7 @@ package main
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -198,4 +200,26 @@ func TestLater(t *testing.T) {
 func TestInvalidPortArguments(t *testing.T) {
 	complains(t, (&port{minor: "v0.35", to: "x"}).run(t.Context()), "only v0.36 can be made")
 	complains(t, (&port{minor: "v0.36"}).run(t.Context()), "-o is needed")
+}
+
+// TestPatchesOfLaterMinors: the patches for later minors apply to this tree. The port itself takes minutes.
+func TestPatchesOfLaterMinors(t *testing.T) {
+	mod, err := os.ReadFile("../../go.mod")
+	complains(t, err, "")
+	_, version, _ := strings.Cut(string(mod), "k8s.io/client-go ")
+	minor := semver.MajorMinor(strings.Fields(version)[0])
+	patches, err := filepath.Glob("../../testdata/ports/v*/*.patch")
+	complains(t, err, "")
+	for _, patch := range patches {
+		if semver.Compare(filepath.Base(filepath.Dir(patch)), minor) <= 0 {
+			continue
+		}
+		absolute, err := filepath.Abs(patch)
+		complains(t, err, "")
+		check := exec.CommandContext(t.Context(), "git", "apply", "--check", absolute)
+		check.Dir = "../.."
+		if said, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", patch, err, said)
+		}
+	}
 }
