@@ -56,16 +56,14 @@ func Of(storeOrInformer any) (*Snapshot, error) {
 		return &Snapshot{of: of.Snapshot()}, nil
 	}
 	source := door.Of(storeOrInformer)
-	switch {
-	case source == nil || source.Part == nil:
+	if source == nil || source.Part == nil {
 		return nil, fmt.Errorf("snapshot of a %T: %w", storeOrInformer, door.ErrForeign)
-	case source.Applier == nil:
-		return nil, fmt.Errorf("snapshot of a source: %w", source.Report.Status().Unfit)
 	}
-	source.Delivery.Lock()
-	defer source.Delivery.Unlock()
-	version, own, _ := source.Part.State(source.Applier.Sharing)
-	return &Snapshot{source.Applier.Contents.Table.Snapshot(), own, version}, nil
+	of, own, version, err := beside.SourceOf(source)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot of a source: %w", err)
+	}
+	return &Snapshot{of, own, version}, nil
 }
 
 // ResourceVersion returns the resourceVersion of the state. A later snapshot may have an older one,

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
@@ -35,6 +36,19 @@ func StateOf(a *store.Applier, of store.Part) *State {
 	}
 	s.snapshot, s.received = a.Contents.Table.Snapshot(), maps.Clone(a.Received)
 	return s
+}
+
+// SourceOf returns a snapshot of the store of a source, the keys of the source's objects in it, and the
+// version that the store has reached for the source. It waits for a batch that is being stored. The error
+// is why there is no store.
+func SourceOf(source *door.Informer) (stored *table.Snapshot, own map[string]string, version string, err error) {
+	if source.Applier == nil {
+		return nil, nil, "", source.Report.Status().Unfit
+	}
+	source.Delivery.Lock()
+	defer source.Delivery.Unlock()
+	version, own, _ = source.Part.State(source.Applier.Sharing)
+	return source.Applier.Contents.Table.Snapshot(), own, version, nil
 }
 
 // Version returns the version of the state.

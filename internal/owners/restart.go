@@ -21,24 +21,6 @@ import (
 // Sources that have an object in common are of one server. That is known of two sources when they have
 // one, which may be later; see meet.
 
-// provesRestart reports whether a list at version proves that the versions of its server began again: it
-// is older than what its own session had, or has an object older than in its session, although it was not
-// allowed to be of any age. The first list after a restart proves nothing more.
-func (o *owners) provesRestart(p *partState, version string) bool {
-	s := p.session
-	if s.applied != s || s.lapsed || p.gone || p.asked == "0" {
-		return false
-	}
-	if order(version, s.newest) < 0 {
-		return true
-	}
-	return len(o.shared) > 0 && slices.ContainsFunc(p.items, func(item partItem) bool {
-		return item.object != nil && slices.ContainsFunc(o.shared[item.key], func(c claim) bool {
-			return c.by == s.Source && order(item.version, c.version) < 0
-		})
-	})
-}
-
 // restart records that a list of s has proved that the versions of its server began again.
 func (o *owners) restart(s *Source) {
 	o.restarts++
@@ -118,14 +100,6 @@ func (o *owners) call(told func()) {
 	if told != nil {
 		o.stored = append(o.stored, told)
 	}
-}
-
-// isFromBefore reports whether a list of a lapsed session may be of the time before the restart: it is
-// neither of the server's most recent state nor older than what the session had, so it may have been under
-// way. Then it does not count, and another one is asked for.
-func (p *partState) isFromBefore(version string) bool {
-	s := p.session
-	return s.lapsed && s.applied == s && p.asked != "" && order(version, s.former) >= 0
 }
 
 // relatives returns s and the sources that have objects in common with it, or with each other.

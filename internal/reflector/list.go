@@ -100,6 +100,29 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 	return got, nil
 }
 
+// lossBy returns a *loss if a stage at version would remove too much. The first state of an informer
+// removes nothing, and versions are needed to tell a server from a fake with canned answers.
+func (r *round) lossBy(state Stage, version string) error {
+	if !r.state.synced || version == "" || r.state.Version() == "" {
+		return nil
+	}
+	return lossBy(state)
+}
+
+// confirm lists the most recent state, in pages, because an earlier answer was not believed.
+func (r *round) confirm(ctx context.Context) (fetched, error) {
+	why := r.state.confirms
+	r.state.confirms = nil
+	r.asks(ctx, ByList, againLoss)
+	r.options.warn(ctx, "An answer would remove most objects, so they are listed once more", "removed", why.removed, "stored", why.stored)
+	got, err := r.fetchTrusted(ctx, r.pager(""), "")
+	if err != nil {
+		return fetched{}, fmt.Errorf("%w, and the list that was to confirm it failed: %w", why, err)
+	}
+	r.state.refuse(false)
+	return got, nil
+}
+
 // fetchTrusted is fetchAt. If the objects that were decoded directly are in doubt, it fetches them once
 // more.
 func (r *round) fetchTrusted(ctx context.Context, pages *pager.ListPager, version string) (fetched, error) {

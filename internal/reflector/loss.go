@@ -4,7 +4,6 @@
 package reflector
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/kinformer/cache/internal/event"
@@ -23,13 +22,12 @@ func (l *loss) Error() string {
 	return fmt.Sprintf("the answer would remove %d of %d objects", l.removed, l.stored)
 }
 
-// lossBy returns a *loss if a stage at version would remove too much. The first state of an informer
-// removes nothing, and versions are needed to tell a server from a fake with canned answers.
-func (r *round) lossBy(state Stage, version string) error {
+// lossBy returns a *loss if a stage would remove too much.
+func lossBy(state Stage) error {
 	counting, ok := state.(interface {
 		Keeps() (kept, stored int, err error)
 	})
-	if !ok || !r.state.synced || version == "" || r.state.Version() == "" {
+	if !ok {
 		return nil
 	}
 	kept, stored, err := counting.Keeps()
@@ -40,18 +38,4 @@ func (r *round) lossBy(state Stage, version string) error {
 		return &loss{removed, stored}
 	}
 	return nil
-}
-
-// confirm lists the most recent state, in pages, because an earlier answer was not believed.
-func (r *round) confirm(ctx context.Context) (fetched, error) {
-	why := r.state.confirms
-	r.state.confirms = nil
-	r.asks(ctx, ByList, againLoss)
-	r.options.warn(ctx, "An answer would remove most objects, so they are listed once more", "removed", why.removed, "stored", why.stored)
-	got, err := r.fetchTrusted(ctx, r.pager(""), "")
-	if err != nil {
-		return fetched{}, fmt.Errorf("%w, and the list that was to confirm it failed: %w", why, err)
-	}
-	r.state.refuse(false)
-	return got, nil
 }

@@ -31,18 +31,12 @@ var (
 
 // Group is the sources of one informer. It may be used by any number of goroutines.
 type Group struct {
-	whole  *door.Informer // the informer before it ran
-	synced chan struct{}  // closed when HasSynced waits for no more source
-	mu     struct {
-		sync.Mutex
+	kind
+	guarded struct { // by mu
 		sources map[string]*Source
 		phase   phase
 		unfit   error // why no source will ever run; nil if they may
 		follow        // set while running
-
-		awaited  int           // the number of awaited sources, plus one until Follow knows all of them
-		hopeless int           // the number of them that have ended
-		never    chan struct{} // closed while hopeless is positive
 	}
 }
 
@@ -76,8 +70,8 @@ func Attach(informer *door.Informer) *Group {
 
 // NewGroup returns a Group without sources for an informer that has not run.
 func NewGroup(whole *door.Informer) *Group {
-	g := &Group{whole: whole, synced: make(chan struct{})}
-	g.mu.sources, g.mu.awaited, g.mu.never = map[string]*Source{}, 1, make(chan struct{})
+	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}
+	g.mu.awaited, g.mu.never, g.guarded.sources = 1, make(chan struct{}), map[string]*Source{}
 	return g
 }
 
@@ -86,25 +80,25 @@ func NewGroup(whole *door.Informer) *Group {
 func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.mu.sources[name]
+	s := g.guarded.sources[name]
 	if s == nil {
-		s = newSource(name, g)
-		g.mu.sources[name] = s
+		s = newSource(name, &g.kind)
+		g.guarded.sources[name] = s
 	} else if g.retireLocked(s.Current(), errReplaced); isClosed(s.synced) {
 		s.synced = make(chan struct{})
 	}
 	session := newSession(s, lw, g.whole.Report.OfSource(name))
 	s.current.Store(session)
-	unfit := g.mu.unfit
+	unfit := g.guarded.unfit
 	if event.IsNil(lw) {
 		unfit = cmp.Or(unfit, errNoListerWatcher)
 	}
 	switch {
 	case unfit != nil:
 		session.report.Refuse(unfit)
-	case g.mu.phase == phaseEnded:
+	case g.guarded.phase == phaseEnded:
 		session.report.End()
-	case g.mu.phase == phaseRunning:
+	case g.guarded.phase == phaseRunning:
 		g.startLocked(session)
 	}
 	g.judgeLocked(s)
@@ -115,23 +109,23 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 func (g *Group) Refuse(unfit error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.unfit = unfit
+	g.guarded.unfit = unfit
 }
 
 // Remove removes a source and its objects; after the end of Follow the objects remain. The error is
 // ErrUnknown.
 func (g *Group) Remove(name string) error {
 	g.mu.Lock()
-	s := g.mu.sources[name]
+	s := g.guarded.sources[name]
 	if s == nil {
 		g.mu.Unlock()
 		return fmt.Errorf("%w: %q", ErrUnknown, name)
 	}
-	delete(g.mu.sources, name)
+	delete(g.guarded.sources, name)
 	g.ignoreLocked(s)
 	g.retireLocked(s.Current(), errRemoved)
 	gone := &owners.Session{Source: s.part, Number: s.Current().part.Number + 1}
-	q, running := g.mu.queue, g.mu.phase == phaseRunning
+	q, running := g.guarded.queue, g.guarded.phase == phaseRunning
 	g.mu.Unlock()
 	if running {
 		q.PutState(owners.NewGone(gone))
@@ -143,14 +137,14 @@ func (g *Group) Remove(name string) error {
 func (g *Group) Source(name string) *Source {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mu.sources[name]
+	return g.guarded.sources[name]
 }
 
 // Names returns the sorted names of the sources.
 func (g *Group) Names() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Sorted(maps.Keys(g.mu.sources))
+	return slices.Sorted(maps.Keys(g.guarded.sources))
 }
 
 // Parts returns the sources as informers.
@@ -164,8 +158,8 @@ func (g *Group) Parts() map[string]*door.Informer {
 func (g *Group) Together(read func(parts map[string]*door.Informer)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	parts := make(map[string]*door.Informer, len(g.mu.sources))
-	for name, s := range g.mu.sources {
+	parts := make(map[string]*door.Informer, len(g.guarded.sources))
+	for name, s := range g.guarded.sources {
 		parts[name] = s.lookLocked()
 	}
 	read(parts)
@@ -189,8 +183,8 @@ func (g *Group) NeverSyncs() <-chan struct{} {
 func (g *Group) Version() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.mu.sources) == 1 {
-		for _, s := range g.mu.sources {
+	if len(g.guarded.sources) == 1 {
+		for _, s := range g.guarded.sources {
 			return s.Current().part.Version()
 		}
 	}
@@ -210,8 +204,8 @@ func (g *Group) Follow(ctx context.Context, o reflector.Options, q *queue.Queue)
 func (g *Group) begin(f follow) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.phase, g.mu.follow = phaseRunning, f
-	for _, s := range g.mu.sources {
+	g.guarded.phase, g.guarded.follow, g.mu.put = phaseRunning, f, f.queue.PutState
+	for _, s := range g.guarded.sources {
 		s.awaited = true
 		g.mu.awaited++
 		if !s.Current().report.HasEnded() {
@@ -222,46 +216,13 @@ func (g *Group) begin(f follow) {
 	g.oneLessLocked()
 }
 
-// oneLessLocked makes HasSynced wait for one source less.
-func (g *Group) oneLessLocked() {
-	if g.mu.awaited--; g.mu.awaited == 0 {
-		close(g.synced)
-	}
-}
-
-// ignoreLocked makes HasSynced stop waiting for a source.
-func (g *Group) ignoreLocked(s *Source) {
-	if s.awaited {
-		s.awaited = false
-		g.oneLessLocked()
-	}
-	g.judgeLocked(s)
-}
-
-// judgeLocked updates whether an awaited source has ended.
-func (g *Group) judgeLocked(s *Source) {
-	before := g.mu.hopeless
-	if s.hopeless {
-		g.mu.hopeless--
-	}
-	if s.hopeless = s.awaited && s.Current().report.HasEnded(); s.hopeless {
-		g.mu.hopeless++
-	}
-	switch {
-	case before == 0 && g.mu.hopeless > 0:
-		close(g.mu.never)
-	case before > 0 && g.mu.hopeless == 0:
-		g.mu.never = make(chan struct{})
-	}
-}
-
 // end prevents further starts, waits for the running reflectors, and ends the journals of the
 // sources.
 func (g *Group) end(running *sync.WaitGroup) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.phase = phaseEnded
-	for _, s := range g.mu.sources {
+	g.guarded.phase = phaseEnded
+	for _, s := range g.guarded.sources {
 		if stop := s.Current().stop; stop != nil {
 			stop()
 		}
@@ -269,7 +230,7 @@ func (g *Group) end(running *sync.WaitGroup) {
 	g.mu.Unlock()
 	running.Wait()
 	g.mu.Lock()
-	for _, s := range g.mu.sources {
+	for _, s := range g.guarded.sources {
 		s.Current().report.End()
 	}
 }
@@ -300,7 +261,7 @@ func (g *Group) resync(ctx context.Context, o *reflector.Options) {
 
 // startLocked runs a session.
 func (g *Group) startLocked(s *Session) {
-	f, name := &g.mu.follow, s.source.name
+	f, name := &g.guarded.follow, s.source.name
 	ctx, stop := context.WithCancel(f.ctx)
 	s.stop = stop
 	reader := f.queue.NewReader()
@@ -322,8 +283,8 @@ func (g *Group) startLocked(s *Session) {
 func (g *Group) retireLocked(s *Session, reason error) {
 	if s.transform != nil { // else it has not run
 		s.stop()
-		g.mu.options.Journal.Absorb(s.report)
-		g.mu.queue.Reader.Transform.Absorb(s.transform)
+		g.guarded.options.Journal.Absorb(s.report)
+		g.guarded.queue.Reader.Transform.Absorb(s.transform)
 	}
 	s.report.Leave(reason)
 	s.report.End()

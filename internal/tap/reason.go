@@ -3,8 +3,6 @@
 
 package tap
 
-import "strings"
-
 // The beginnings of State.Why, in addition to those in doubt.go. docs/direct.md lists them.
 const (
 	offByOption   = "Decoding.Off says so"
@@ -31,37 +29,3 @@ const (
 	switchedOff = "switched-off"
 	logLevel    = "log-level"
 )
-
-// reasons has the word for each beginning of State.Why.
-var reasons = []struct{ begins, word string }{
-	{offByOption, switchedOff},
-	{offByVariable, switchedOff},
-	{offForLog, logLevel},
-	{noTransport, "no-transport"},
-	{suspended, "suspended"},
-	{forGood + manyGivenBack, "gave-up"},
-	{forGood, "off-for-good"},
-	{forWatch, "off-for-a-watch"},
-	{noDecoder, "no-decoder"},
-	{errNoKind.Error(), "no-kind"},
-	{contentEncoding, "encoding"},
-	{contentType, "encoding"},
-	{badContentType, "encoding"},
-	{otherRequest, "lister-watcher"},
-	{noStream, "lister-watcher"},
-	{severalWatches, "lister-watcher"},
-	{readEarly, "lister-watcher"},
-}
-
-// Reason returns a word for Why, which is one of a few, or "" if Why is empty.
-func (s State) Reason() string {
-	if s.Why == "" {
-		return ""
-	}
-	for _, reason := range reasons {
-		if strings.HasPrefix(s.Why, reason.begins) {
-			return reason.word
-		}
-	}
-	return "other"
-}

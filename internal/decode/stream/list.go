@@ -4,7 +4,6 @@
 package stream
 
 import (
-	"fmt"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,21 +27,6 @@ type List interface {
 	// With returns the list with the given items instead of its own. It is valid after Next has
 	// returned io.EOF. The rest of the list has not been checked.
 	With(items [][]byte) []byte
-}
-
-// NoListError reports that a body is no list. Came says what it is instead, as far as it is known: the
-// kind of an object, with an article.
-type NoListError struct{ Came string }
-
-func (e *NoListError) Error() string { return "the answer is " + e.Came }
-
-// noList returns the error for an object of a kind that is no list.
-func noList(kind string) error {
-	const longest = 63
-	if kind == "" || len(kind) > longest {
-		return &NoListError{"an object without a kind that is known"}
-	}
-	return &NoListError{fmt.Sprintf("of kind %q", kind)}
 }
 
 // NewList returns a reader of a list. Each item, and the rest of the list, has at most limit bytes.
