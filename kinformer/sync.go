@@ -37,9 +37,9 @@ var (
 // registrations of handlers. It does not poll.
 //
 // It returns nil when all have synced. It returns an error when ctx ends, when an informer, or a source
-// that it waits for, has stopped without having synced or cannot run, and when a registration can never count as synced. The error
-// joins that cause with one error for each argument that has not synced. This names the argument and
-// states the known reasons: for an informer its phase and the duration of the phase, its problems, and
+// that it waits for, has stopped without having synced or cannot run, and when a registration can never
+// count as synced. The error joins that cause with one error for each argument that has not synced. This
+// names the argument and states the known reasons: for an informer its phase and the duration of the phase, its problems, and
 // its last error, such as a 403, a missing resource or a refused connection; for a handler its state,
 // or the call in which it panicked. errors.Is, errors.As and functions like apierrors.IsForbidden
 // search all of them. For informers and registrations of other packages only the names are known. An
@@ -79,11 +79,10 @@ func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Synce
 // awaitSynced returns nil when an informer or registration has synced, or the reason to stop waiting.
 func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
 	for {
-		synced := syncer.HasSyncedChecker().Done()
-		hopeless := hopeOf(syncer)
+		synced, hopeless := syncer.HasSyncedChecker(), hopeOf(syncer)
 		var err error
 		select {
-		case <-synced:
+		case <-synced.Done():
 		case <-hopeless.handler:
 			err = errNeverSyncs
 		case <-hopeless.source:
@@ -96,19 +95,10 @@ func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
-		if isDone(synced) {
+		if clientgo.IsDone(synced) {
 			return nil
 		}
 		return err
-	}
-}
-
-func isDone(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -54,7 +54,7 @@
 //
 // The resourceVersion of the informer is that of its source if it has only one, otherwise empty.
 // Therefore an audit of the informer audits each source, and adds up the reports; audit.Once and audit.Run
-// also accept a Source or a Session. An audit compares the version of an object that the source has, also while the store has a
-// newer version of another source. A version that is in the store and that no source has any more counts
-// as a difference.
+// also accept a Source or a Session. An audit compares the version of an object that the source has, also
+// while the store has a newer version of another source. A version that is in the store and that no source
+// has any more counts as a difference.
 package sources

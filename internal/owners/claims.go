@@ -29,9 +29,9 @@ type owners struct {
 }
 
 // claim is the version of an object for a source; "" if the versions of its server began again after
-// the source's last list. A claim without a source is the version in the
-// store if that is of a source that has lost the object, and newer than the versions of the others.
-// So the store does not go back while the others catch up.
+// the source's last list. A claim without a source is the version in the store if that is of a source
+// that has lost the object, and newer than the versions of the others. So the store does not go back
+// while the others catch up.
 type claim struct {
 	by      *Source
 	version string

@@ -235,5 +235,9 @@ func (o *Options) TellStopped(ctx context.Context, objects string, err error) {
 		return
 	}
 	defer utilruntime.HandleCrashWithContext(ctx) // the reflector has stopped even if OnStop panics
-	o.OnStop(ctx, Halted{o.Source, fmt.Errorf("the informer of %s has stopped for good: %w", objects, err)})
+	what := "the informer"
+	if o.Source != "" {
+		what = "the reflector" // the informer goes on
+	}
+	o.OnStop(ctx, Halted{o.Source, fmt.Errorf("%s of %s has stopped for good: %w", what, objects, err)})
 }

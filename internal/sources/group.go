@@ -31,7 +31,7 @@ var (
 
 // Group is the sources of one informer. It may be used by any number of goroutines.
 type Group struct {
-	kind
+	common
 	guarded struct { // by mu
 		sources map[string]*Source
 		phase   phase
@@ -70,7 +70,7 @@ func Attach(informer *door.Informer) *Group {
 
 // NewGroup returns a Group without sources for an informer that has not run.
 func NewGroup(whole *door.Informer) *Group {
-	g := &Group{kind: kind{whole: whole, synced: make(chan struct{})}}
+	g := &Group{common: common{whole: whole, synced: make(chan struct{})}}
 	g.mu.awaited, g.mu.never, g.guarded.sources = 1, make(chan struct{}), map[string]*Source{}
 	return g
 }
@@ -82,7 +82,7 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	defer g.mu.Unlock()
 	s := g.guarded.sources[name]
 	if s == nil {
-		s = newSource(name, &g.kind)
+		s = newSource(name, &g.common)
 		g.guarded.sources[name] = s
 	} else if g.retireLocked(s.Current(), errReplaced); isClosed(s.synced) {
 		s.synced = make(chan struct{})

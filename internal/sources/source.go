@@ -22,8 +22,8 @@ var (
 	errRemoved  = errors.New("the source was removed")
 )
 
-// kind is what the sources of a Group share.
-type kind struct {
+// common is what the sources of a Group share.
+type common struct {
 	whole  *door.Informer // the informer before it ran
 	synced chan struct{}  // closed when HasSynced waits for no more source
 	mu     struct {
@@ -36,35 +36,35 @@ type kind struct {
 }
 
 // oneLessLocked makes HasSynced wait for one source less.
-func (k *kind) oneLessLocked() {
-	if k.mu.awaited--; k.mu.awaited == 0 {
-		close(k.synced)
+func (c *common) oneLessLocked() {
+	if c.mu.awaited--; c.mu.awaited == 0 {
+		close(c.synced)
 	}
 }
 
 // ignoreLocked makes HasSynced stop waiting for a source.
-func (k *kind) ignoreLocked(s *Source) {
+func (c *common) ignoreLocked(s *Source) {
 	if s.awaited {
 		s.awaited = false
-		k.oneLessLocked()
+		c.oneLessLocked()
 	}
-	k.judgeLocked(s)
+	c.judgeLocked(s)
 }
 
 // judgeLocked updates whether an awaited source has ended.
-func (k *kind) judgeLocked(s *Source) {
-	before := k.mu.hopeless
+func (c *common) judgeLocked(s *Source) {
+	before := c.mu.hopeless
 	if s.hopeless {
-		k.mu.hopeless--
+		c.mu.hopeless--
 	}
 	if s.hopeless = s.awaited && s.Current().report.HasEnded(); s.hopeless {
-		k.mu.hopeless++
+		c.mu.hopeless++
 	}
 	switch {
-	case before == 0 && k.mu.hopeless > 0:
-		close(k.mu.never)
-	case before > 0 && k.mu.hopeless == 0:
-		k.mu.never = make(chan struct{})
+	case before == 0 && c.mu.hopeless > 0:
+		close(c.mu.never)
+	case before > 0 && c.mu.hopeless == 0:
+		c.mu.never = make(chan struct{})
 	}
 }
 
@@ -72,7 +72,7 @@ func (k *kind) judgeLocked(s *Source) {
 // current session. It lasts until it is removed; a replacement starts another session of it.
 type Source struct {
 	door.Holder[door.Look]
-	of       *kind
+	of       *common
 	name     string
 	part     *owners.Source
 	observed door.Observed
@@ -85,7 +85,7 @@ type Source struct {
 	hopeless bool          // whether the Group counts it as one that will never sync
 }
 
-func newSource(name string, of *kind) *Source {
+func newSource(name string, of *common) *Source {
 	s := &Source{of: of, name: name, part: &owners.Source{Name: name}, synced: make(chan struct{})}
 	s.Holder = door.NewHolder(door.Look(s.Look))
 	return s
@@ -187,14 +187,7 @@ func (s *Session) lapsed() {
 	}))
 }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func isClosed(c <-chan struct{}) bool { return clientgo.IsDone(checker{done: c}) }
 
 func (s *Session) look() *door.Informer {
 	s.source.of.mu.Lock()

@@ -182,8 +182,8 @@ func (s *stage) Remove(obj any) error {
 	return nil
 }
 
-// Keeps returns the number of objects in the store, and of those that the published list will not remove.
-// An object that was put more than once is counted as often.
+// Keeps returns the number of objects in the store, and of those at most that the published list will not
+// remove: an object counts as often as it was put, also if it was removed again.
 func (s *stage) Keeps() (kept, stored int, err error) {
 	err = s.flush()
 	return s.kept, s.stored.Len(), err

@@ -186,8 +186,11 @@ var errWhole = errors.New("complete objects in a list of metadata")
 // isOfWholeObjects reports whether an older server, which knows no lists of metadata, has sent the complete
 // objects.
 func (l *ownList) isOfWholeObjects() bool {
+	if l.decoder.of != reflect.TypeFor[*metav1.PartialObjectMetadata]() {
+		return false
+	}
 	kind := l.Head().Kind
-	return kind != "" && l.decoder.of == reflect.TypeFor[*metav1.PartialObjectMetadata]() && kind != "PartialObjectMetadataList"
+	return kind != "" && kind != "PartialObjectMetadataList"
 }
 
 func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Object, decode.Row, error) {

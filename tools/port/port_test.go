@@ -210,6 +210,9 @@ func TestPatchesOfLaterMinors(t *testing.T) {
 	minor := semver.MajorMinor(strings.Fields(version)[0])
 	patches, err := filepath.Glob("../../testdata/ports/v*/*.patch")
 	complains(t, err, "")
+	if len(patches) == 0 {
+		t.Error("there are no patches, also of earlier minors")
+	}
 	for _, patch := range patches {
 		if semver.Compare(filepath.Base(filepath.Dir(patch)), minor) <= 0 {
 			continue
