@@ -49,7 +49,8 @@
 // ms, for 100,000 objects.
 //
 // Objects that the transform function refuses differ from the server (Untransformed of
-// inspect.Queue). Report.Refused counts them; they are not findings.
+// inspect.Queue), as do those that cannot be decoded (Undecodable of inspect.Status). Report.Refused counts
+// them; they are not findings.
 //
 // # What it costs
 //

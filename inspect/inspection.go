@@ -64,12 +64,13 @@ type Inspection struct {
 	// failed), "fallback" (LIST after a watch-list failed), "refused" (the server does not know the
 	// requested version), "decoding" (see Decoding), "resync" (the queue could not be resynced),
 	// "panic" (of the ListerWatcher), "asked" (Relist), "loss" (an answer would have removed more than half
-	// of 20 objects or more, so the most recent state was listed, and counts).
+	// of 20 objects or more, so the most recent state was listed, and counts), "anew" (the server begins its
+	// watches anew).
 	Relists map[string]int64
 	// WatchEnds counts the watches that have ended, by reason: "closed" by the server, which is the
 	// ordinary end, "idle" (Requests.IdleTimeout), "very-short" (closed at once, without an event),
 	// "expired", "throttled" (429), "internal-error" (500), "connection", "decoding", "resync",
-	// "asked" (Relist), "error" (any other), "stopped" (by the informer).
+	// "asked" (Relist), "anew" (as in Relists), "error" (any other), "stopped" (by the informer).
 	WatchEnds map[string]int64
 	// Drops counts the list items and watch events that were left out. "type", "kind", "namespace",
 	// "no-object", "no-metadata" and "event-type" make up Status.Dropped. "refused" are watch

@@ -45,6 +45,7 @@ func statusOfAll(i *door.Informer, read func(parts map[string]*door.Informer, so
 func (s *Status) sum(own *reflector.Status, sources []Source) {
 	former := statusFrom(own)
 	s.Lists, s.Watches, s.Dropped, s.Reconnects, s.Decoding = former.Lists, former.Watches, former.Dropped, former.Reconnects, former.Decoding
+	s.Confirmed = former.Confirmed
 	runs := own.Unfit == nil && own.Phase != reflector.Stopped
 	for n := range sources {
 		part := &sources[n].Status
@@ -122,6 +123,8 @@ func isLessFar(a, b *Status) bool {
 func (s *Status) add(part *Status) {
 	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
 	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
+	s.Confirmed += part.Confirmed
+	s.addUndecodable(part.Undecodable, part.UndecodableObjects)
 	if part.LastErrorAt.After(s.LastErrorAt) {
 		s.LastError, s.LastErrorReason, s.LastErrorAt = part.LastError, part.LastErrorReason, part.LastErrorAt
 	}

@@ -32,7 +32,12 @@ func statusOfOne(i *door.Informer) Status {
 	if i.Len != nil {
 		s.Objects = i.Len()
 	}
+	lacking := undecodableOf(i)
+	s.addUndecodable(len(lacking), lacking)
 	s.Problems = append(problemsOf(&status), problemsOfContents(i)...)
+	if s.Undecodable > 0 {
+		s.Problems = append(s.Problems, Problem{"undecodable", s.describeUndecodable()})
+	}
 	return s
 }
 
@@ -67,7 +72,7 @@ func statusFrom(r *reflector.Status) Status {
 		LastError: r.Err, LastErrorReason: reflector.Reason(r.Err), LastErrorAt: r.ErrAt, Attempts: r.Failures,
 		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
 		LastEvent: r.HeardAt,
-		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left,
+		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left, Confirmed: r.Losses,
 	}
 	d := &r.Decoding
 	s.Decoding = Decoding{
@@ -95,9 +100,11 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", beside.Counted(r.LeftNow, "object"), r.LeftWhy)
 	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
 	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
+	add(r.Anew, "anew", "the server begins its watches anew: what is deleted between two of them is found by a list, at most once a minute")
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
 	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
+	add(r.Decoding.Skips && !r.Decoding.On && r.Decoding.Why != "", "undecodable-off", "Errors.SkipUndecodable is off, because the client decodes: %s", r.Decoding.Why)
 	add(r.Decoding.WrittenTo > 0, "mutation", "a caller has modified cached objects: %s", r.Decoding.Written)
 	return problems
 }

@@ -83,6 +83,13 @@ type Status struct {
 	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers; those of one page of a list were reported
 	// together.
 	Dropped int64
+	// Confirmed is the number of lists that were sent because the answer before would have removed more
+	// than half of 20 objects or more: the most recent state was listed, and counted.
+	Confirmed int64
+	// Undecodable is the number of objects whose newest version is left out because no decoder can read
+	// it (kinformer.Errors.SkipUndecodable), and UndecodableObjects has the first eight of them, by key.
+	Undecodable        int
+	UndecodableObjects []UndecodableObject
 	// Decoding describes whether the informer decodes the server's answers itself; see Decoding and
 	// package direct.
 	Decoding Decoding
@@ -98,12 +105,14 @@ type Problem struct {
 	// without a transport of package direct only whole pages of a list are visible, so that a list
 	// hangs after five minutes), "errors", "refused" (the server does not know the last
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
-	// of watch-list), "unsharded" (the server also sends objects of other shards), "silent" (the
+	// of watch-list), "unsharded" (the server also sends objects of other shards), "anew" (the server
+	// begins its watches anew, so that lists have to find what was deleted meanwhile), "silent" (the
 	// watch was), "index" (objects are missing from an index), "transform" (it refused objects),
 	// "audit" (the last audit has found objects that differ from the server, or a cache that is
 	// ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is off, until the
 	// client has decoded a list, until the next watch, or for good), "mutation" (the program has modified cached objects
-	// that share parts).
+	// that share parts), "undecodable" (objects cannot be decoded), "undecodable-off" (such objects are not
+	// left out, although Errors.SkipUndecodable is set, because the client decodes).
 	Cause string
 	// Text describes the problem.
 	Text string

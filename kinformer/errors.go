@@ -27,6 +27,16 @@ type Errors struct {
 	// (package sources, or the namespaces of a factory.Namespaces). The informer and its other sources
 	// continue. It may put another source, or remove this one.
 	OnSourceStop func(ctx context.Context, stopped Stopped)
+	// SkipUndecodable makes the informer go on without the objects that neither it nor its client can
+	// decode, instead of failing the list or watch that has one. The store keeps the last version that
+	// could be decoded, if any, until a later one can be, or the object is deleted; its OnDelete then gets
+	// a DeletedFinalStateUnknown. inspect.Status.UndecodableObjects names eight of these objects. An object whose name or
+	// resourceVersion cannot be read fails its list or watch.
+	//
+	// It needs a transport of package direct: without one, which no client of a test has, each list and
+	// watch fails with an error that says so. While decoding is off for another reason,
+	// inspect.Status.Problems says that this option is off, too.
+	SkipUndecodable bool
 }
 
 // Stopped describes the end of an informer, or of one of its sources.
@@ -102,6 +112,7 @@ func ExpectNotFound(period time.Duration) ErrorPolicy {
 
 func (e Errors) set(o *reflector.Options) {
 	o.OnStop, o.OnSourceStop = stopFunc(e.OnStop), stopFunc(e.OnSourceStop)
+	o.Decoding.SkipUndecodable = e.SkipUndecodable
 	if e.Policy == nil {
 		return
 	}

@@ -124,6 +124,9 @@ func (o *Options) set(c *door.Config) {
 	o.Requests.set(&c.Requests, &c.Bad)
 	o.Decoding.set(c)
 	o.Errors.set(&c.Requests)
+	if o.Errors.SkipUndecodable && o.Decoding.Off {
+		c.Bad.Add("Errors.SkipUndecodable is for objects that the informer decodes, and with Decoding.Off the client decodes all: leave out one of them")
+	}
 	c.Standard = o.Delivery.asStandard(&c.Bad)
 	if hook := o.OnIndexFailure; hook != nil {
 		c.OnIndexFailure = func(f table.IndexFailure) { hook(IndexFailure(f)) }

@@ -91,11 +91,14 @@ func NewFrames(r io.Reader, e Encoding, limit int) *Frames { return stream.NewFr
 // Open parses a frame of a watch.
 func Open(frame []byte, e Encoding) (Frame, error) { return stream.Open(frame, e) }
 
-// NewList splits the body of a list into items of at most limit bytes.
+// NewList splits the body of a list into items. See [stream.NewList].
 func NewList(r io.Reader, e Encoding, limit int) List { return stream.NewList(r, e, limit) }
 
 // WeakTo returns a weak reference to the value that the pointer obj points to.
 func WeakTo(obj any) Weak { return mem.WeakTo(obj) }
+
+// NoList returns the error for a list of another kind.
+func NoList(kind string) *NoListError { return stream.NoList(kind) }
 
 // UID returns the UID of an encoded object as a subslice of object, without decoding the object. It
 // returns nil if the UID is missing or is not at the position to which servers write it.
@@ -112,6 +115,22 @@ func Namespace(object []byte, e Encoding) []byte {
 		return json.Namespace(object)
 	}
 	return proto.Namespace(object)
+}
+
+// Name is UID for the name.
+func Name(object []byte, e Encoding) []byte {
+	if e == JSON {
+		return json.Name(object)
+	}
+	return proto.Name(object)
+}
+
+// Version is UID for the resourceVersion.
+func Version(object []byte, e Encoding) []byte {
+	if e == JSON {
+		return json.Version(object)
+	}
+	return proto.Version(object)
 }
 
 // Unstructured decodes an object into the content of an Unstructured. It gives up on an object

@@ -57,7 +57,7 @@ func (r *Record) Lose() {
 	}
 }
 
-// Lost reports whether the record is a deletion whose last state could not be transformed, or is older
+// Lost reports whether the record is a deletion whose last state could not be transformed or decoded, or is older
 // than the stored one. Its object is a tombstone without an object.
 func (r *Record) Lost() bool {
 	if r.Altered == nil {
@@ -92,12 +92,12 @@ type Reader struct {
 }
 
 // Complete sets the fields that follow from the type and the received object. If a deletion cannot
-// be transformed, the record is complete and Lost, and Complete returns the error.
+// be transformed, or is Undecodable, the record is complete and Lost, and Complete returns the error.
 func (r *Reader) Complete(rec *Record) error {
 	if !rec.Keyed() {
 		return nil
 	}
-	if err := r.ReadKey(rec); err != nil || r.Transform.Function == nil {
+	if err := r.ReadKey(rec); err != nil || r.Transform.isIdle(rec.Object) {
 		return err
 	}
 	if rec.Type == clientgo.Deleted {
@@ -106,13 +106,9 @@ func (r *Reader) Complete(rec *Record) error {
 	return r.pass(rec, seen)
 }
 
-// PassListed transforms the object of a record of a full list, if there is a transform function.
-// The key must have been read.
-func (r *Reader) PassListed(rec *Record) error { return r.pass(rec, listed) }
-
 func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
-	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Object, as)
+	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Version, rec.Object, as)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // a copy, so that only altered objects allocate
 		rec.Altered = &altered

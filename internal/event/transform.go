@@ -6,9 +6,9 @@ package event
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	clientgo "k8s.io/client-go/tools/cache"
 )
@@ -16,19 +16,27 @@ import (
 // Transformer calls the transform function of a queue, exactly once for each received object,
 // including deletions of a watch. Tombstones and the objects of a resync were not received.
 //
-// If an object cannot be transformed, the store keeps the cached version. The key of the object is
-// then behind, until a later version passes, a Replace does not contain the object, or the object
-// is deleted.
+// If an object cannot be transformed, or is Undecodable, the store keeps the cached version. The key of
+// the object is then behind, until a later version passes, a Replace does not contain the object, or the
+// object is deleted.
 type Transformer struct {
 	Function   clientgo.TransformFunc // may be nil
 	KeepCached bool                   // a Replace continues without objects that cannot be transformed; otherwise it fails
 
-	mu struct {
+	lags atomic.Bool // whether a key is behind
+	mu   struct {
 		sync.Mutex
-		behind map[string]struct{}
-		failed uint64 // the number of failed calls
+		behind map[string]refusal
+		listed map[string]refusal // of the list that is being received; see Replaced
+		failed uint64             // the number of failed calls
 		last   error
 	}
+}
+
+// refusal is the reason why a key is behind.
+type refusal struct {
+	version string       // that was refused
+	bad     *Undecodable // nil: the transform function failed
 }
 
 // occasion is the way in which an object was received.
@@ -40,31 +48,47 @@ const (
 	listed                 // in a full list, which may remain incomplete; Replaced is called if it is complete
 )
 
+// isIdle reports whether pass would do nothing with an object that is not of a list.
+func (t *Transformer) isIdle(obj any) bool {
+	_, bad := obj.(*Undecodable)
+	return t.Function == nil && !bad && !t.lags.Load()
+}
+
 // pass transforms a received object. called reports whether the function was called.
-func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called bool, err error) {
-	if _, isTombstone := obj.(clientgo.DeletedFinalStateUnknown); isTombstone || t.Function == nil {
-		stored = obj
-	} else {
+func (t *Transformer) pass(key, version string, obj any, as occasion) (stored any, called bool, err error) {
+	stored = obj
+	bad, undecodable := obj.(*Undecodable)
+	_, isTombstone := obj.(clientgo.DeletedFinalStateUnknown)
+	switch {
+	case undecodable:
+		stored, err = nil, bad
+	case !isTombstone && t.Function != nil:
 		stored, err = t.Call(obj)
 		called = true
 	}
-	if t.Function == nil || as == listed && err == nil {
-		return stored, called, err
+	if err == nil && (as == listed || !t.lags.Load()) {
+		return stored, called, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case as == gone, err == nil:
 		delete(t.mu.behind, key)
-	case as == seen, !t.KeepCached:
-		t.addLocked(key)
+	case as == seen, !t.keeps(err):
+		add(&t.mu.behind, key, refusal{version, bad})
+	default:
+		add(&t.mu.listed, key, refusal{version, bad})
 	}
-	if err != nil {
+	if called && err != nil {
 		t.mu.failed++
 		t.mu.last = Retainable(Redacted(err))
 	}
+	t.lags.Store(len(t.mu.behind) > 0)
 	return stored, called, err
 }
+
+// keeps reports whether a full list continues after the refusal of an object.
+func (t *Transformer) keeps(err error) bool { return t.KeepCached || isUndecodable(err) }
 
 // Call calls the function, for objects that are stored and others. It returns a panic as an error.
 func (t *Transformer) Call(obj any) (result any, err error) {
@@ -102,27 +126,29 @@ func isNothing(v any) bool {
 	}
 }
 
-func (t *Transformer) addLocked(key string) {
-	if t.mu.behind == nil {
-		t.mu.behind = map[string]struct{}{}
+func add(to *map[string]refusal, key string, why refusal) {
+	if *to == nil {
+		*to = map[string]refusal{}
 	}
-	t.mu.behind[key] = struct{}{}
+	(*to)[key] = why
 }
 
 // Replaced records that a Replace succeeded for all objects but those with the given keys.
 func (t *Transformer) Replaced(except []string) {
-	if t.Function == nil {
+	if t.Function == nil && len(except) == 0 && !t.lags.Load() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.mu.behind)
 	for _, key := range except {
-		t.addLocked(key)
+		add(&t.mu.behind, key, t.mu.listed[key])
 	}
+	t.mu.listed = nil
+	t.lags.Store(len(t.mu.behind) > 0)
 }
 
-// Behind returns a copy of the keys of the objects that are behind. It returns nil for a nil
+// Behind returns the set of the keys of the objects that are behind. It returns nil for a nil
 // Transformer.
 func (t *Transformer) Behind() map[string]struct{} {
 	if t == nil {
@@ -130,7 +156,27 @@ func (t *Transformer) Behind() map[string]struct{} {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return maps.Clone(t.mu.behind)
+	behind := make(map[string]struct{}, len(t.mu.behind))
+	for key := range t.mu.behind {
+		behind[key] = struct{}{}
+	}
+	return behind
+}
+
+// Undecodable returns the objects that are behind because they cannot be decoded, in no order. It returns
+// nil for a nil Transformer.
+func (t *Transformer) Undecodable() (lacks []Lack) {
+	if t == nil || !t.lags.Load() {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, why := range t.mu.behind {
+		if why.bad != nil {
+			lacks = append(lacks, Lack{key, why.version, why.bad.Why.Error()})
+		}
+	}
+	return lacks
 }
 
 // Absorb adds the failures of another Transformer, which is no longer in use.
@@ -143,13 +189,18 @@ func (t *Transformer) Absorb(over *Transformer) {
 	}
 }
 
-// Counts returns the number of objects that are behind, the number of failed calls, and the last
-// error. It returns zeros for a nil Transformer.
+// Counts returns the number of objects that are behind because the function refused them, the number of
+// failed calls, and the last error. It returns zeros for a nil Transformer.
 func (t *Transformer) Counts() (behind int, failed uint64, last error) {
 	if t == nil {
 		return 0, 0, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.mu.behind), t.mu.failed, t.mu.last
+	for _, why := range t.mu.behind {
+		if why.bad == nil {
+			behind++
+		}
+	}
+	return behind, t.mu.failed, t.mu.last
 }

@@ -111,6 +111,7 @@ var (
 	queuePauses   = sparse(define(Counter, "queue_pauses_total", "{pause}", "How often the limit stopped the reading of the watch."))
 	queuePaused   = sparse(define(Counter, "queue_paused_seconds_total", "s", "How long the limit stopped the reading of the watch."))
 	untransformed = sparse(define(Gauge, "untransformed_objects", "{object}", "Objects that are not as on the server, because the transform function refused them."))
+	undecodable   = sparse(define(Gauge, "undecodable_objects", "{object}", "Objects that are not as on the server, because no decoder can read them (see kinformer.Errors.SkipUndecodable)."))
 	memory        = sparse(define(Gauge, "memory_bytes", "By", "Estimate of the memory by part: objects, store, indices, snapshots, queue, handlers.", "part"))
 	audits        = sparse(define(Counter, "audits_total", "{audit}", "Audits (see package audit) by their outcome: equal, different, expired, unvouched, unsupported, failed.", "outcome"))
 	auditFindings = sparse(define(Counter, "audit_findings_total", "{object}", "Objects that an audit found to differ from the server, and confirmed, by how they differ; a cache that is ahead of its server counts as one.", "kind"))

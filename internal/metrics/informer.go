@@ -250,6 +250,7 @@ func (v visit) contents(i *inspect.Inspection, inf *informer) {
 	v.put(queuePauses, inf.labels, float64(q.Pauses))
 	v.put(queuePaused, inf.labels, q.Paused.Seconds())
 	v.put(untransformed, inf.labels, float64(q.Untransformed))
+	v.put(undecodable, inf.labels, float64(i.Status.Undecodable))
 	for _, part := range [...]struct {
 		name  string
 		bytes int64

@@ -38,22 +38,21 @@ func (s *stage) Asked(version string) { s.state.asked = version }
 func (s *stage) WhenStored(stored func()) { s.state.stored = stored }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
-// returns an error or, if the reader says so, the object keeps its cached version.
+// returns an error or, if the reader says so or the object cannot be decoded, the object keeps its cached version.
 func (s *stage) Put(obj any) error {
 	rec := event.Record{Type: clientgo.Replaced, Object: obj}
 	rec.Version, _ = event.VersionOf(obj)
 	if err := s.reader.ReadKey(&rec); err != nil {
 		return err
 	}
-	switch err := s.reader.PassListed(&rec); {
+	switch kept, err := s.reader.PassListed(&rec); {
 	case err == nil:
 		delete(s.state.untransformed, rec.Key)
 		s.put(partItem{rec.Key, rec.Version, rec.Object, rec.Altered})
 		return nil
-	case !s.reader.Transform.KeepCached:
+	case !kept:
 		return err
 	default:
-		event.ReportTo(s.reader.Logger, event.Redacted(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
 		s.state.untransformed[rec.Key] = struct{}{}
 		return nil
 	}

@@ -36,12 +36,11 @@ func (q *Queue) NewReplacement(objects []any) (*List, error) {
 		if err := q.Reader.ReadKey(&rec); err != nil {
 			return nil, err
 		}
-		err := q.Reader.PassListed(&rec)
+		kept, err := q.Reader.PassListed(&rec)
 		switch {
 		case err == nil:
 			r.Keys, r.Versions, r.Objects = append(r.Keys, rec.Key), append(r.Versions, rec.Version), append(r.Objects, rec.Object)
-		case q.Reader.Transform.KeepCached:
-			event.ReportTo(q.Reader.Logger, event.Redacted(err), "Object of a list keeps its cached version: transform failed", "key", rec.Key)
+		case kept:
 			r.untransformed = append(r.untransformed, rec.Key)
 		default:
 			return nil, err

@@ -98,7 +98,7 @@ func (q *Queue) admitBatch(reader *event.Reader, records []event.Record) (admitt
 			refused = append(refused, event.Refused{Type: rec.Type, Object: received, Err: err})
 			continue
 		} else if err != nil {
-			event.ReportTo(q.Reader.Logger, event.Redacted(err), "Object deleted without its last state: transform failed", "key", rec.Key)
+			reader.ReportLost(rec, err)
 		}
 		if n != i {
 			records[n] = *rec

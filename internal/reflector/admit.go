@@ -78,6 +78,9 @@ func (e expectation) admit(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errNoObject
 	}
+	if isUndecodable(obj) {
+		return nil
+	}
 	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
 		return droppedFor("type", "object has type %v, not %v", got, e.typ)
 	}
@@ -93,6 +96,12 @@ func (e expectation) admit(obj runtime.Object) error {
 		return droppedFor("kind", "objects of kind %v cannot be cached", gvk)
 	}
 	return nil
+}
+
+// isUndecodable reports whether obj stands for an expected object that cannot be decoded.
+func isUndecodable(obj runtime.Object) bool {
+	_, is := obj.(*event.Undecodable)
+	return is
 }
 
 // admitItem is admit for an item of a list, and also checks its namespace and shard and trims it.

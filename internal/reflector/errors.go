@@ -31,6 +31,8 @@ var (
 	errClosed = errors.New("watch closed")
 	// errAsked means that a watch was ended for a relist.
 	errAsked = errors.New("a relist was requested")
+	// errAnew means that a watch was ended because the server begins its watches anew.
+	errAnew = errors.New("the watch began anew")
 	// errPanic means that a function of the user's panicked.
 	errPanic = errors.New("panic")
 	// errSilent means that a watch-list stream sent nothing for too long.
@@ -170,6 +172,7 @@ const (
 	againPanic    = "panic"    // the ListerWatcher panicked
 	againAsked    = "asked"    // a caller of Relister requested it
 	againLoss     = "loss"     // an answer would remove most of the store
+	againAnew     = "anew"     // the server begins its watches anew
 )
 
 // cause is a reason for the failure of a request or the end of a watch.
@@ -188,6 +191,7 @@ var causes = []cause{
 	{word: "closed", is: isErr(errClosed), ordinary: true},
 	{word: "idle", is: isErr(errIdle), ordinary: true},
 	{word: againAsked, is: isErr(errAsked), ordinary: true, again: true},
+	{word: againAnew, is: isErr(errAnew), ordinary: true, again: true},
 	{word: againDecoding, is: isA[*tap.Doubt], again: true},
 	{word: "resync", is: isA[*resyncError], again: true},
 	{word: "very-short", is: isA[*clientgo.VeryShortWatchError]},

@@ -114,6 +114,7 @@ func (r *round) confirm(ctx context.Context) (fetched, error) {
 	why := r.state.confirms
 	r.state.confirms = nil
 	r.asks(ctx, ByList, againLoss)
+	r.options.Journal.write(func(p *journalState) { p.Losses++ })
 	r.options.warn(ctx, "An answer would remove most objects, so they are listed once more", "removed", why.removed, "stored", why.stored)
 	got, err := r.fetchTrusted(ctx, r.pager(""), "")
 	if err != nil {

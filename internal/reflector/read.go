@@ -35,6 +35,7 @@ type watchReader struct {
 	// opensLate is set if the last watch with a conclusive opening opened only with its first
 	// event: some aggregated servers send no headers before.
 	opensLate bool
+	anew      anew
 }
 
 // stream is an open watch.
@@ -219,7 +220,15 @@ func (r *watchReader) receive(ctx context.Context, s *stream, got watch.Event, o
 	if stage != nil {
 		return stage(ctx, c), nil
 	}
+	again, lists := r.anew.sees(c, r.options.Clock.Now())
 	r.apply(s, c)
+	if again {
+		r.options.Journal.write(func(p *journalState) { p.Anew = true })
+	}
+	if lists {
+		r.options.warn(ctx, "The server begins its watches anew, listing again")
+		return false, errAnew
+	}
 	return false, nil
 }
 

@@ -28,6 +28,7 @@ type Status struct {
 	FailingFor time.Duration // how long requests have failed unexpectedly, or hung; 0 if they do not
 	Refused    bool          // whether the server did not know the position
 	Unsharded  bool          // whether the server also sends objects of other shards
+	Anew       bool          // whether the server begins its watches anew, see anew
 	Silent     bool          // whether the idle watchdog gave up a watch and nothing was received since
 	ListUntil  time.Time     // until when LIST replaces watch-lists; zero if it does not
 
@@ -42,6 +43,7 @@ type Status struct {
 	Reconnects int64
 
 	Version        string    // from which the reflector would watch; "" before the first list
+	Losses         int64     // the number of lists that were asked for once more, see loss
 	Lists, Watches int64     // the number of requests: each page is a list, each watch-list a watch
 	HeardAt        time.Time // when the last watch event or bookmark was received; zero if none was
 	Bookmarked     bool      // whether a watch has sent a bookmark, so that silence is significant

@@ -31,7 +31,11 @@ func (r *round) watch(ctx context.Context) outcome {
 		if err != nil {
 			return r.watchNotOpened(ctx, r.options.Relister.because(ctx, err))
 		}
-		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
+		if s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"; s.ordered {
+			r.reader.anew.begins(options.ResourceVersion)
+		} else {
+			r.reader.anew.begins("")
+		}
 		r.stream = s
 		if err := r.connected(s); err != nil {
 			r.dropStream()
@@ -122,7 +126,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		r.options.warn(ctx, "The watch is silent, opening another one")
 		r.options.Journal.write(func(p *journalState) { p.Silent = true })
 		return goOn(Watching)
-	case errors.Is(err, errAsked), r.doubted(ctx, err):
+	case errors.Is(err, errAsked), errors.Is(err, errAnew), r.doubted(ctx, err):
 		return endRound(nil)
 	}
 	r.failed(ctx, err)
@@ -151,6 +155,9 @@ func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	took := r.options.Clock.Since(s.since)
 	r.options.Journal.ended(Past{Kind: KindWatch, Took: took, Objects: s.received, Failed: !causeOf(err).ordinary, Reason: endReason(err)})
 	r.state.again = againAfter(err)
+	if s.understood > 0 && r.reader.anew.ends() {
+		r.options.Journal.write(func(p *journalState) { p.Anew = false })
+	}
 	if s.understood > 0 || r.options.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
 		r.misses = 0
 	}

@@ -43,6 +43,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.streamFailed(ctx, asked, err)
 	}
 	r.stream.handOver(r.options.Clock.Now())
+	r.reader.anew.begins("")
 	next := r.beginWatching(ctx)
 	r.timers.outage.over(ctx, time.Now())
 	r.state.succeeded(ctx)

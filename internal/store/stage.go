@@ -30,6 +30,7 @@ type stage struct {
 	stored *table.Table
 	kept   int                // the number of received objects that are stored under their keys
 	done   func(event.Record) // receives the published list
+	unread bool               // an object that cannot be decoded was received
 	lapsed []string           // keys of objects of the next content of which a later state was refused
 
 	chunk    int // number of objects at which the block is flushed
@@ -58,6 +59,9 @@ func (s *stage) Distrust() { s.next.distrust = true }
 func (s *stage) WhenStored(stored func()) { s.next.stored = stored }
 
 func (s *stage) Put(obj any) error {
+	if _, bad := obj.(*event.Undecodable); bad {
+		s.unread = true
+	}
 	s.block.Objects[s.block.N] = obj
 	if s.block.N++; s.block.N == s.chunk {
 		s.chunk = table.BlockLen
@@ -78,7 +82,7 @@ func (s *stage) flush() error {
 			s.kept++
 		}
 	}
-	if s.reader.Transform.Function != nil {
+	if s.reader.Transform.Function != nil || s.unread {
 		if err := s.transform(); err != nil {
 			return err
 		}
@@ -132,21 +136,19 @@ func (s *stage) computeKeys() (err error) {
 }
 
 // transform transforms the objects of the block. If cached objects are to stay, it drops those that
-// cannot be transformed.
+// cannot be transformed. It drops those that cannot be decoded.
 func (s *stage) transform() error {
 	b, n := &s.block, 0
 	for i := range b.N {
 		rec := event.Record{Type: clientgo.Replaced, Key: b.Keys[i], Version: s.versions[i], Object: b.Objects[i]}
-		err := s.reader.PassListed(&rec)
+		kept, err := s.reader.PassListed(&rec)
 		switch {
 		case err == nil:
 			b.Keys[n], b.Objects[n], b.Former[n] = rec.Key, rec.Object, b.Former[i]
 			s.versions[n], s.altered[n] = rec.Version, rec.Altered
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
-		case s.reader.Transform.KeepCached:
-			event.ReportTo(s.reader.Logger, event.Redacted(err),
-				"Object of a list keeps its cached version: transform failed", "key", rec.Key)
+		case kept:
 			s.next.untransformed = append(s.next.untransformed, rec.Key)
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {
 				s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/decode"
@@ -63,7 +62,10 @@ type Item struct {
 type Maker func(reflect.Type, Encoding) Decoder
 
 // safeDecoder is a Decoder that gives up if the underlying one panics.
-type safeDecoder struct{ Decoder }
+type safeDecoder struct {
+	Decoder
+	encoding Encoding
+}
 
 func (d safeDecoder) Open(frame []byte) (f Frame, err error) {
 	defer giveUpOnPanic(&err)
@@ -101,8 +103,8 @@ func (l safeList) Next() (item Item, err error) {
 
 // kind returns the kind of the list, or "" if it is not known. Lists of other packages' decoders have none.
 func (l safeList) kind() string {
-	if own, ok := l.List.(interface{ Head() metav1.TypeMeta }); ok {
-		return own.Head().Kind
+	if own, ok := l.List.(interface{ Kind() string }); ok {
+		return own.Kind()
 	}
 	return ""
 }

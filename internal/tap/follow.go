@@ -8,15 +8,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/event"
 )
 
 const (
@@ -212,10 +217,16 @@ func (f *following) passOn(frame []byte, why error) bool {
 		f.release(unreadable)
 		return false
 	}
+	if f.trust.options.SkipUndecodable {
+		if bad, is := f.undecodable(f.frames.Payload(frame)); is && f.trust.maySkip(bad.Object.(*event.Undecodable)) {
+			return f.emit(bad)
+		}
+	}
 	theirs, answered := f.ask(frame)
 	if !answered {
 		return false
 	}
+	theirs = f.named(f.frames.Payload(frame), theirs)
 	if why == nil && isChange(theirs.Type) {
 		why = f.compare(f.frames.Payload(frame), theirs)
 	}
@@ -303,6 +314,55 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 		f.trust.options.Ledger.turnedOn(f.coding)
 	}
 	return nil
+}
+
+// undecodable returns the event of a frame whose object cannot be decoded, and reports whether the frame has
+// such an object, of the expected kind.
+func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
+	frame, err := decode.Open(data, f.coding)
+	if err != nil || frame.Type == watch.Bookmark || !f.isExpected(frame) {
+		return e, false
+	}
+	of := f.trust.example
+	if f.streamType != nil {
+		of = f.streamType.of
+	}
+	bad := undecodable(of, frame.Object, f.coding)
+	return watch.Event{Type: frame.Type, Object: bad}, bad != nil
+}
+
+// isExpected reports whether a frame has an object of the kind of the watch: of that of earlier frames, or
+// else of the kind that has the name of the type.
+func (f *following) isExpected(frame Frame) bool {
+	kind, of := frame.Kind, f.trust.example
+	if f.coding == JSON {
+		var about metav1.TypeMeta
+		_ = kjson.Unmarshal(frame.Object, &about)
+		kind = about.GroupVersionKind()
+	}
+	switch {
+	case f.streamType != nil:
+		return kind == f.streamType.kind
+	case of == nil:
+		return false
+	case of.Implements(reflect.TypeFor[runtime.Unstructured]()):
+		return kind.Kind != "" && kind.Kind != "Status"
+	default:
+		return kind.Kind == of.Elem().Name()
+	}
+}
+
+// named returns the event that the client has made of a frame, or an event with the name of the frame's
+// object if the client could not decode it.
+func (f *following) named(data []byte, theirs watch.Event) watch.Event {
+	if theirs.Type != watch.Error {
+		return theirs
+	}
+	if bad, is := f.undecodable(data); is {
+		err := fmt.Errorf("unable to decode an event from the watch stream: %s of %v", bad.Type, bad.Object)
+		theirs.Object = apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, string(event.CauseWatchDecoding)).AsObject(err)
+	}
+	return theirs
 }
 
 // decoderOf returns the decoder for the type of an object that the client made.

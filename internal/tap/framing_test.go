@@ -36,6 +36,7 @@ import (
 	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // bookmark returns a bookmark, with the annotation that ends a watch-list if end is set.
@@ -263,33 +264,110 @@ func TestStarvedClient(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOn checks that the events after an error event, and those after a frame that cannot be
-// read, are the client's, and that the status has the reason, until the next watch.
+// TestWatchGoesOn checks that the events after an error event are the client's, and that the status has the
+// reason, until the next watch.
 func TestWatchGoesOn(t *testing.T) {
 	gone := event{watch.Error, statusOf(http.StatusGone, metav1.StatusReasonExpired)}
-	long := pod("long", "34")
-	long.Annotations["long"] = strings.Repeat("x", 8<<20)
-	for why, between := range map[string]event{
-		"off for this watch: it goes on after an error":       gone,
-		"off for this watch: a frame is too long, or is none": {watch.Modified, long},
-	} {
-		for _, k := range podClients {
-			for _, k.ahead = range []bool{false, true} {
-				script := slices.Concat(manyEvents(), []event{between}, manyEvents())
-				source := k.tapped(t, served{watches: []answer{events(false, script...), events(false, manyEvents()...)}}, usesOwn)
-				assert.Len(t, watched(t, source).Events, len(script))
-				state := source.ledger.State()
-				assert.False(t, state.On)
-				assert.Equal(t, why, state.Why)
-				assert.True(t, state.IsTurnedOff())
-				decoded := state.Decoded
-				assert.Positive(t, decoded)
-				assert.Len(t, watched(t, source).Events, len(manyEvents()))
-				state = source.ledger.State()
-				assert.True(t, state.On)
-				assert.Empty(t, state.Why)
-				assert.Greater(t, state.Decoded, decoded)
-			}
+	for _, k := range podClients {
+		for _, k.ahead = range []bool{false, true} {
+			script := slices.Concat(manyEvents(), []event{gone}, manyEvents())
+			source := k.tapped(t, served{watches: []answer{events(false, script...), events(false, manyEvents()...)}}, usesOwn)
+			assert.Len(t, watched(t, source).Events, len(script))
+			state := source.ledger.State()
+			assert.False(t, state.On)
+			assert.Equal(t, "off for this watch: it goes on after an error", state.Why)
+			assert.True(t, state.IsTurnedOff())
+			decoded := state.Decoded
+			assert.Positive(t, decoded)
+			assert.Len(t, watched(t, source).Events, len(manyEvents()))
+			state = source.ledger.State()
+			assert.True(t, state.On)
+			assert.Empty(t, state.Why)
+			assert.Greater(t, state.Decoded, decoded)
+		}
+	}
+}
+
+// itemSize returns the size of a pod in a list, in bytes, objectSize that of the object of a frame, and frameSize that of
+// the frame, without the length before it.
+func itemSize(p *v1.Pod, e tap.Encoding) int {
+	if e == tap.Protobuf {
+		return p.Size()
+	}
+	item, _ := json.Marshal(p)
+	return len(item)
+}
+
+func objectSize(p *v1.Pod, e tap.Encoding) int {
+	if e == tap.Protobuf {
+		return p.Size()
+	}
+	return len(bytes.TrimSpace([]byte(jsonOf(p))))
+}
+
+func frameSize(p *v1.Pod, e tap.Encoding) int {
+	if e == tap.Protobuf {
+		return len(taptest.Frame(watch.Modified, p, protobufType)) - 4
+	}
+	return len(taptest.Frame(watch.Modified, p, runtime.ContentTypeJSON))
+}
+
+// podOfSize returns a pod for which size, in an encoding, is n.
+func podOfSize(n int, e tap.Encoding, size func(*v1.Pod, tap.Encoding) int) *v1.Pod {
+	p, pad := pod("large", "34"), 0
+	for is := size(p, e); is != n; is = size(p, e) {
+		pad += n - is
+		p.Annotations["pad"] = strings.Repeat("x", pad)
+	}
+	return p
+}
+
+// TestLargeObjects checks that an object above the limit is left to the client, and that all others, before and
+// after it, are decoded directly as before.
+func TestLargeObjects(t *testing.T) {
+	const limit = 8 << 20
+	for _, k := range podClients {
+		for above := -1; above <= 1; above++ {
+			large := podOfSize(limit+above, k.encoding, itemSize)
+			sent := pods(21, "4")
+			sent[10] = *large
+			s := served{lists: []answer{list("5", sent...)}}
+			source := k.tapped(t, s, usesOwn)
+			assert.Equal(t, listed(t, k.plain(t, s)), listed(t, source))
+			assert.Equal(t, max(above, 0), tooLong(t, source))
+
+			large = podOfSize(limit+above, k.encoding, objectSize)
+			s = served{watches: []answer{events(false, slices.Concat(manyEvents(), []event{{watch.Modified, large}}, manyEvents())...)}}
+			source = k.tapped(t, s, usesOwn)
+			assert.Equal(t, watched(t, k.plain(t, s)), watched(t, source))
+			assert.Equal(t, max(above, 0), tooLong(t, source))
+		}
+	}
+}
+
+// tooLong returns the number of objects that were left to the client because of their size. Decoding must be on, and no
+// object may have another reason.
+func tooLong(t *testing.T, source tapped) int {
+	state := source.ledger.State()
+	assert.True(t, state.On, state.Why)
+	assert.Positive(t, state.Decoded)
+	n := int(state.GivenUp["too long"])
+	delete(state.GivenUp, "too long")
+	assert.Empty(t, state.GivenUp)
+	return n
+}
+
+// TestLongestFrames checks that frames up to and above the most that client-go reads have the result that they
+// have without a tap.
+func TestLongestFrames(t *testing.T) {
+	testkit.AtNight(t)
+	for _, k := range podClients {
+		for above := -1; above <= 1; above++ {
+			longest := podOfSize(16<<20+above, k.encoding, frameSize)
+			s := served{watches: []answer{events(false, slices.Concat(manyEvents(), []event{{watch.Modified, longest}}, manyEvents())...)}}
+			plain, ours := watched(t, k.plain(t, s)), watched(t, k.tapped(t, s, usesOwn))
+			assert.Equal(t, len(plain.Events), len(ours.Events), above)
+			assert.Equal(t, plain, ours, above)
 		}
 	}
 }
@@ -508,7 +586,10 @@ var (
 	badItem  = inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":7}}]}`)
 	nullItem = inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}},null]}`)
 	aStatus  = inJSON(jsonOf(statusOf(500, "InternalError")))
-	nodes    = inJSON(jsonOf(&v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: make([]v1.Node, 2)}))
+	noNodes  = func(w http.ResponseWriter, r *http.Request) {
+		reply(w, r, protobufType, taptest.Encoded(&v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, protobufType))
+	}
+	nodes = inJSON(jsonOf(&v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: make([]v1.Node, 2)}))
 )
 
 var generatedJSON, dynamicJSON = kinds[1], kinds[4]
@@ -549,14 +630,14 @@ func TestDirectAgainAfterOddResponses(t *testing.T) {
 		"a list that is cut":         {generatedJSON, []answer{aCutList, goodList}, once},
 		"nothing":                    {generatedJSON, []answer{inJSON(""), goodList}, once},
 		"null":                       {generatedJSON, []answer{inJSON("null"), goodList}, failed},
-		"one bad item":               {generatedJSON, []answer{badItem, goodList}, once},
+		"one bad item":               {generatedJSON, []answer{badItem, goodList}, failed},
 		"a null item":                {generatedJSON, []answer{nullItem, goodList}, once},
 		"a null item, unstructured":  {dynamicJSON, []answer{nullItem, goodList}, once},
 		"a status":                   {generatedJSON, []answer{aStatus, goodList}, failed},
 		"a list of another kind":     {generatedJSON, []answer{nodes, goodList}, failed},
 		"a list cut in unstructured": {dynamicJSON, []answer{aCutList, goodList}, once},
 		"the client fails too": {generatedJSON, []answer{aCutList, aCutList, badItem, badItem, badItem, badItem, aStatus, aStatus, goodList},
-			"suspended: failed suspended: failed suspended: failed failed failed direct"},
+			"suspended: failed failed failed failed failed failed failed direct"},
 		"an expired list": {generatedJSON, []answer{first, first, status(410, metav1.StatusReasonExpired), nullItem, goodList},
 			"suspended: client failed client direct"},
 	} {
@@ -575,19 +656,21 @@ func TestNoList(t *testing.T) {
 		answer answer
 		want   string // "" if it is a list
 	}{
-		"a gateway's error":      {generatedJSON, gateway, "the answer is an object without a kind that is known, not a PodList"},
-		"dynamic":                {dynamicJSON, gateway, "the answer is an object without a kind that is known, not a list"},
-		"an empty object":        {generatedJSON, inJSON(`{}`), "the answer is an object without a kind that is known, not a PodList"},
-		"null":                   {generatedJSON, inJSON(`null`), "the answer is no JSON object, not a PodList"},
-		"HTML":                   {generatedJSON, inJSON(`<html>hush</html>`), "the answer is no JSON object, not a PodList"},
-		"a Status":               {generatedJSON, aStatus, `the answer is of kind "Status", not a PodList`},
-		"a Status, dynamic":      {dynamicJSON, aStatus, `the answer is of kind "Status", not a list`},
-		"a single object":        {generatedJSON, inJSON(jsonOf(&pods(1, "4")[0])), `the answer is of kind "Pod", not a PodList`},
-		"a Table":                {generatedJSON, inJSON(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"rows":[]}`), `the answer is of kind "Table", not a PodList`},
-		"a list of another kind": {generatedJSON, nodes, `the answer is of kind "NodeList", not a PodList`},
-		"a list without kind":    {generatedJSON, inJSON(`{"metadata":{"resourceVersion":"5"},"items":null}`), ""},
-		"a list of an odd kind":  {dynamicJSON, inJSON(`{"kind":"Widgets","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`), ""},
-		"a list without items":   {generatedJSON, inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`), ""},
+		"a gateway's error":          {generatedJSON, gateway, "the answer is an object without a kind that is known, not a PodList"},
+		"dynamic":                    {dynamicJSON, gateway, "the answer is an object without a kind that is known, not a list"},
+		"an empty object":            {generatedJSON, inJSON(`{}`), "the answer is an object without a kind that is known, not a PodList"},
+		"null":                       {generatedJSON, inJSON(`null`), "the answer is no JSON object, not a PodList"},
+		"HTML":                       {generatedJSON, inJSON(`<html>hush</html>`), "the answer is no JSON object, not a PodList"},
+		"a Status":                   {generatedJSON, aStatus, "the answer is a Status, not a PodList"},
+		"a Status, dynamic":          {dynamicJSON, aStatus, "the answer is a Status, not a list"},
+		"a single object":            {generatedJSON, inJSON(jsonOf(&pods(1, "4")[0])), "the answer is a Pod, not a PodList"},
+		"a Table":                    {generatedJSON, inJSON(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"rows":[]}`), "the answer is a Table, not a PodList"},
+		"a list of another kind":     {generatedJSON, nodes, "the answer is a NodeList, not a PodList"},
+		"no objects of another kind": {generatedJSON, inJSON(`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`), "the answer is a NodeList, not a PodList"},
+		"the same in protobuf":       {kinds[0], noNodes, "the answer is a NodeList, not a PodList"},
+		"a list without kind":        {generatedJSON, inJSON(`{"metadata":{"resourceVersion":"5"},"items":null}`), ""},
+		"a list of an odd kind":      {dynamicJSON, inJSON(`{"kind":"Widgets","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`), ""},
+		"a list without items":       {generatedJSON, inJSON(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"}}`), ""},
 	} {
 		source := c.k.tapped(t, served{lists: []answer{c.answer}}, usesOwn)
 		_, err := source.ListWithContext(t.Context(), firstList)
@@ -616,20 +699,20 @@ func TestMetadataOfCompleteObjects(t *testing.T) {
 // TestThirdOddResponseTurnsTheTapOff checks that the third response that only the client understands turns the tap
 // off for good. Responses that the client does not understand do not count.
 func TestThirdOddResponseTurnsTheTapOff(t *testing.T) {
-	answers := []answer{nullItem, nullItem, badItem, badItem, nullItem, goodList, goodList, badItem, goodList}
+	answers := []answer{nullItem, nullItem, aCutList, aCutList, nullItem, goodList, goodList, nullItem, goodList}
 	source := generatedJSON.tapped(t, served{lists: answers}, usesOwn)
 	assert.Equal(t, "suspended: client suspended: failed suspended: client direct suspended:", asked(t, source, 8))
 	why := source.ledger.State().Why
 	assert.Equal(t, "client client", asked(t, source, 2))
-	assert.Equal(t, "suspended: the client did not take the list, less items", why)
-	assert.Equal(t, "off for good: the client did not take the list, less items", source.ledger.State().Why)
+	assert.Equal(t, "suspended: the list cannot be taken apart: not a list as it is known", why)
+	assert.Equal(t, "off for good: the list cannot be taken apart: not a list as it is known", source.ledger.State().Why)
 	assert.False(t, source.ledger.State().On)
 }
 
 // TestSuspendedToTheLastPage checks that a complete list by the client ends a suspension, and a canceled one does not.
 func TestSuspendedToTheLastPage(t *testing.T) {
 	first := page(metav1.ListMeta{ResourceVersion: "5", Continue: "more"}, pods(20, "4")...)
-	source := generatedJSON.tapped(t, served{lists: []answer{first, badItem, first, goodList}}, usesOwn)
+	source := generatedJSON.tapped(t, served{lists: []answer{first, aCutList, first, goodList}}, usesOwn)
 	ctx, cancel := context.WithCancel(t.Context())
 	assert.Equal(t, "direct suspended:", asked(t, source, 2))
 	cancel()

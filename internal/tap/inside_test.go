@@ -325,7 +325,7 @@ func inProtobuf(t testing.TB, kind string, obj interface{ Marshal() ([]byte, err
 // followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
 	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, streamType: &streamType{
-		decoder: safeDecoder{OwnDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
+		decoder: safeDecoder{OwnDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e), e}, of: podForm.of,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -368,13 +368,15 @@ func TestStreamTypesAreApart(t *testing.T) {
 func TestDeletionsMakeRoom(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
-		for _, kind := range []watch.EventType{watch.Added, watch.Deleted} {
-			for i := range 40 {
-				f.sent(t, kind, podOf(i))
-			}
-			if kind == watch.Added {
-				require.Len(t, f.trust.rows.mu.objects, 40)
-			}
+		var cached []watch.Event
+		for i := range 40 {
+			added, _ := f.sent(t, watch.Added, podOf(i))
+			cached = append(cached, added)
+		}
+		require.Len(t, f.trust.rows.mu.objects, 40)
+		runtime.KeepAlive(cached)
+		for i := range 40 {
+			f.sent(t, watch.Deleted, podOf(i))
 		}
 		require.Eventually(t, func() bool {
 			runtime.GC() // cleanups run later
@@ -785,7 +787,7 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
 		d := OwnDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
-		f.streamType.decoder = safeDecoder{d}
+		f.streamType.decoder = safeDecoder{d, e}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)
 		var before, after runtime.MemStats

@@ -31,6 +31,7 @@ type State struct {
 	Verified    int64            // objects that both decoded
 	Differences int64            // those that differed
 
+	Skips    bool   // Options.SkipUndecodable
 	Shares   bool   // objects that are decoded directly share equal parts
 	Unshared string // the reason why none do, although it was requested
 
@@ -74,6 +75,7 @@ type Ledger struct {
 		why      string
 		givenUp  map[string]int64
 
+		skips    bool
 		shares   bool
 		unshared string
 		written  string
@@ -88,7 +90,7 @@ func (l *Ledger) State() State {
 	s := State{
 		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
 		Decoded: l.decoded.Load(), Reused: l.reused.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
-		Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
+		Skips: l.mu.skips, Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
 		Checked: l.checked.Load(), WrittenTo: l.writtenTo.Load(), Written: l.mu.written,
 	}
 	if s.Shares && s.Why == noTransport {
@@ -116,11 +118,11 @@ func (l *Ledger) Absorb(over *Ledger) {
 	}
 }
 
-// begin records whether objects share equal parts. The ledger may have readers already.
-func (l *Ledger) begin(shares bool, unshared string) {
+// begin records the options that readers of the ledger see. It may have readers already.
+func (l *Ledger) begin(skips, shares bool, unshared string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.shares, l.mu.unshared = shares, unshared
+	l.mu.skips, l.mu.shares, l.mu.unshared = skips, shares, unshared
 }
 
 // Bytes returns the number of bytes read from the bodies that were taken: from complete lists, and

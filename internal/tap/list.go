@@ -42,6 +42,8 @@ type listBody struct {
 	gaveUp     []error
 	why        string              // the reason why the list could not be split
 	none       *decode.NoListError // set if the body is no list
+	bad        *badItemError       // set if an item cannot be decoded and may not be skipped
+	skipped    int                 // the number of items that cannot be decoded
 	kind       string              // of the list, if it is known
 	done       bool                // the substitute is complete
 	bytes      int64               // of the real body
@@ -60,6 +62,7 @@ type reading struct {
 	samples func() bool     // reports whether both decode an item
 	checks  func() bool     // reports whether shared parts are checked
 	onItem  func(bytes int) // called for each item
+	trust   *trust          // decides about items that cannot be decoded
 }
 
 // listPhase is the progress of the reading of a list.
@@ -119,8 +122,8 @@ func (b *listBody) fill() {
 	wires, err := b.readItems(list)
 	b.kind = list.kind()
 	switch failed := from.failed(); {
-	case failed == nil && errors.As(err, &b.none):
-		b.substitute = failing{b.none}
+	case failed == nil && errors.As(err, &b.none), failed == nil && errors.As(err, &b.bad):
+		b.substitute = failing{err}
 	case err == nil:
 		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, from.read()
 	case failed != nil:
@@ -194,14 +197,17 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
-			return b.passLast(wires, list, last), nil
+			return b.passLast(wires, list, last)
 		}
 		if err != nil {
 			return nil, err
 		}
 		b.onItem(len(item.Wire))
-		if b.samples() || len(b.items) == 0 || item.Object == nil {
-			wires, last = b.pass(wires, list, item), Item{}
+		if b.samples() || len(b.passed) == 0 || item.Object == nil {
+			if wires, err = b.pass(wires, list, item); err != nil {
+				return nil, err
+			}
+			last = Item{}
 			continue
 		}
 		if item.Reused {
@@ -213,18 +219,31 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 	}
 }
 
-// pass adds an item that client-go also decodes.
-func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
+// pass adds an item that client-go also decodes. It skips an item that client-go cannot decode, or returns
+// an error that names it.
+func (b *listBody) pass(wires [][]byte, list safeList, item Item) ([][]byte, error) {
+	if item.Object == nil || b.trust.options.SkipUndecodable {
+		bad := undecodable(b.trust.example, item.Wire, b.decoder.encoding)
+		switch {
+		case bad == nil:
+		case !b.trust.maySkip(bad):
+			return nil, &badItemError{len(b.items), bad}
+		default:
+			b.items = append(b.items, bad)
+			b.skipped++
+			return wires, nil
+		}
+	}
 	b.passed = append(b.passed, len(b.items))
 	b.gaveUp = append(b.gaveUp, item.Why)
 	b.items = append(b.items, list.again(item))
-	return append(wires, bytes.Clone(item.Wire))
+	return append(wires, bytes.Clone(item.Wire)), nil
 }
 
 // passLast passes the last item to client-go. If last is zero, it has been passed already.
-func (b *listBody) passLast(wires [][]byte, list safeList, last Item) [][]byte {
+func (b *listBody) passLast(wires [][]byte, list safeList, last Item) ([][]byte, error) {
 	if last.Object == nil {
-		return wires
+		return wires, nil
 	}
 	if last.Reused {
 		b.reused--
@@ -246,11 +265,12 @@ type Page struct {
 	Items                []runtime.Object
 }
 
-// isUntouched reports whether the client returned a new, empty list although it was passed items.
-// client-go does so if the list is of another kind.
-func (b *listBody) isUntouched(list runtime.Object) bool {
+// isUntouched reports whether the client returned a new, empty list although it was passed items, or a list of
+// another kind than the expected one. client-go does so if the list is of another kind.
+func (b *listBody) isUntouched(list runtime.Object, expected string) bool {
 	accessor, err := meta.ListAccessor(list)
-	return err == nil && len(b.passed) > 0 && meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
+	return err == nil && (len(b.passed) > 0 || b.kind != "" && expected != "" && b.kind != expected) &&
+		meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
 }
 
 // page completes the decoded items with those that the client made. If the list is not as expected,

@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	// maxFrame is the most bytes of a frame of a watch. Objects in etcd have up to 1.5 MiB.
-	// client-go accepts 16 MiB of JSON, and rejects more in its own way.
-	maxFrame = 8 << 20
-	// maxItem is the most bytes of an item of a list, and of the rest of the list.
-	maxItem = maxFrame
+	// maxFrame is the most bytes of a frame of a watch. client-go accepts as many, and rejects more in
+	// its own way.
+	maxFrame = 16 << 20
+	// maxObject is the most bytes of an object that is decoded directly, and of a list besides its
+	// items. Objects in etcd have up to 1.5 MiB.
+	maxObject = 8 << 20
 )
 
 // OwnDecoders returns a Maker of the decoders of this package, for one informer. Lists look up
@@ -98,6 +99,9 @@ func (d own) dropping() Decoder {
 // object decodes an object, possibly from its former version, and returns its row. For an item of a
 // list, list is the TypeMeta of the list.
 func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if len(data) > maxObject {
+		return nil, nil, errTooLong
+	}
 	if obj, sums, err = d.whole(data, of, list, check); err == nil && d.drops {
 		managedFields.Trim(obj)
 	}
@@ -144,7 +148,7 @@ func untyped(data []byte, list *metav1.TypeMeta, o decode.Options) (runtime.Obje
 }
 
 func (d own) List(body io.Reader, check bool) List {
-	return &ownList{decode.NewList(body, d.coding, maxItem), d, check}
+	return &ownList{decode.NewList(body, d.coding, maxObject), d, check}
 }
 
 // ownList is a list whose items own decodes.
@@ -179,6 +183,9 @@ func (l *ownList) Next() (Item, error) {
 	}
 	return Item{Wire: data, Object: obj, Why: err}, nil
 }
+
+// errTooLong leaves an object to the client.
+var errTooLong = errors.New("too long")
 
 // errWhole leaves a list to the client. Its decoder of metadata in complete objects ignores the case of names.
 var errWhole = errors.New("complete objects in a list of metadata")

@@ -5,6 +5,7 @@ package tap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -16,6 +17,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -65,7 +67,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Ledger == nil {
 		o.Ledger = &Ledger{}
 	}
-	o.Ledger.begin(o.Share, o.Unshared)
+	o.Ledger.begin(o.SkipUndecodable, o.Share, o.Unshared)
 	s := &Source{lists: lists}
 	if o.Make == nil {
 		if o.Share && o.Remember {
@@ -140,7 +142,7 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 		s.sampler.begins()
 		s.cached.list()
 	}
-	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.received}}
+	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.received, &s.trust}}
 	t.decoder = func(e Encoding, drops bool) (safeDecoder, bool) { return s.decoder(s.example, e, drops) }
 	t.ledger, t.asks, t.drop = s.options.Ledger, s.options.Ledger, s.asksToDrop()
 	defer t.end() // also if the call panics
@@ -162,6 +164,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case phase == unread:
 		if s.notTaken(got, err); err == nil {
 			s.setListed(false)
+			err = s.refuses(got)
 		}
 		return list, err
 	case got.several:
@@ -171,14 +174,16 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	case phase == decoding:
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.none != nil:
-		return nil, fmt.Errorf("%w, not %s", body.none, s.listKind())
+		return nil, s.noList(body.none)
+	case body.bad != nil:
+		return nil, body.bad
 	case body.why != "":
 		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
 		return nil, err // the error of the real body
-	case err == nil && !event.IsNil(list) && body.isUntouched(list) && body.kind != "":
-		return nil, fmt.Errorf("the answer is of kind %q, not %s", event.Shortened(body.kind), s.listKind())
-	case err != nil || event.IsNil(list) || body.isUntouched(list):
+	case err == nil && !event.IsNil(list) && body.kind != "" && body.isUntouched(list, s.listKind()):
+		return nil, s.noList(decode.NoList(body.kind))
+	case err != nil || event.IsNil(list) || body.isUntouched(list, ""):
 		return nil, s.suspect("the client did not take the list, less items")
 	}
 	page, odd, differs := body.page(list, &s.trust)
@@ -197,12 +202,20 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	return page, nil
 }
 
-// listKind returns the kind of the list of the example objects.
+// noList returns an error that says what came instead of a list of the example objects.
+func (s *Source) noList(came *decode.NoListError) error {
+	if kind := s.listKind(); kind != "" {
+		return fmt.Errorf("%w, not a %s", came, kind)
+	}
+	return fmt.Errorf("%w, not a list", came)
+}
+
+// listKind returns the kind that lists of the example objects have by convention, or "" for unstructured ones.
 func (s *Source) listKind() string {
 	if s.example.Kind() == reflect.Pointer && !s.example.Implements(reflect.TypeFor[runtime.Unstructured]()) {
-		return "a " + s.example.Elem().Name() + "List"
+		return s.example.Elem().Name() + "List"
 	}
-	return "a list"
+	return ""
 }
 
 // account counts the items of a list that is used.
@@ -215,7 +228,7 @@ func (s *Source) account(b *listBody) {
 			ledger.verified.Add(1)
 		}
 	}
-	ledger.decoded.Add(int64(len(b.items) - len(b.passed) - b.reused))
+	ledger.decoded.Add(int64(len(b.items) - len(b.passed) - b.skipped - b.reused))
 	ledger.reused.Add(int64(b.reused))
 	ledger.listBytes.Add(b.bytes)
 }
@@ -254,6 +267,10 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	body := got.watch
 	if body == nil {
 		s.notTaken(got, err)
+		if refused := s.refuses(got); err == nil && !event.IsNil(w) && refused != nil {
+			w.Stop()
+			return nil, refused
+		}
 		return w, err
 	}
 	client, plain := w.(*watch.StreamWatcher)
@@ -302,6 +319,18 @@ func (s *Source) asking(ctx context.Context, options metav1.ListOptions, watches
 	t := &Tap{options: options, watches: watches, asks: s.options.Ledger}
 	t.end()
 	return into(ctx, t)
+}
+
+// errNeedsTransport refuses Options.SkipUndecodable where the bytes of an object are never seen.
+var errNeedsTransport = errors.New("Errors.SkipUndecodable needs direct.Transport, which has not seen the request: " +
+	"wrap the config before its clients are made, or leave out the option")
+
+// refuses returns an error if objects are to be skipped, and no transport sees their bytes.
+func (s *Source) refuses(got taken) error {
+	if s.options.SkipUndecodable && !got.seen {
+		return errNeedsTransport
+	}
+	return nil
 }
 
 // notTaken records why a body was not taken. It ignores errors, and requests without a response,

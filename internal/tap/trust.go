@@ -37,6 +37,9 @@ type Options struct {
 	// Remember means that, if Share is set, former objects may be returned again: no caller
 	// modifies objects.
 	Remember bool
+	// SkipUndecodable means that an *event.Undecodable takes the place of an object that the client
+	// cannot decode either, if its name and version can be read. Else its list or watch fails.
+	SkipUndecodable bool
 	// Drop is the metadata to remove from received objects. See Trim.
 	Drop *decode.Drop
 	// Part is the shard that is requested; nil: all objects. Objects of other shards are dropped if
@@ -109,7 +112,13 @@ func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, b
 	if own, ok := d.(interface{ dropping() Decoder }); ok && drops {
 		d = own.dropping()
 	}
-	return safeDecoder{d}, d != nil
+	return safeDecoder{d, e}, d != nil
+}
+
+// maySkip reports whether an object that cannot be decoded may be left out: its place in the store and in
+// the order of events is known.
+func (t *trust) maySkip(bad *event.Undecodable) bool {
+	return t.options.SkipUndecodable && bad.Name != "" && bad.ResourceVersion != ""
 }
 
 // difference returns the difference of two objects decoded from the same bytes, or "".

@@ -18,9 +18,8 @@ import (
 	"github.com/kinformer/cache/internal/tap"
 )
 
-// maxItem bounds an item of a list, and the bytes between items. Objects in etcd have at most 1.5
-// MiB.
-const maxItem = 8 << 20
+// maxRest bounds the bytes of a list besides its items.
+const maxRest = 8 << 20
 
 var (
 	errOddMetadata = errors.New("metadata in an unknown form")
@@ -74,7 +73,7 @@ func (d identities) Open([]byte) (tap.Frame, error) { return tap.Frame{}, errOnl
 func (d identities) Object(tap.Frame, bool) (runtime.Object, error) { return nil, errOnlyLists }
 
 func (d identities) List(body io.Reader, _ bool) tap.List {
-	return &list{decode.NewList(body, d.coding, maxItem), d}
+	return &list{decode.NewList(body, d.coding, maxRest), d}
 }
 
 // list is a list of identities.

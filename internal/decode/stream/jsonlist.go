@@ -21,8 +21,9 @@ type jsonList struct {
 	state    listState
 	names    map[string]bool // names of the members read so far, quoted
 	head     metav1.TypeMeta
+	kind     string
 	hasItems bool // an item was read
-	limit    int  // of the stub, in bytes
+	limit    int  // of the stub, in bytes, and of each of its values
 	at       int  // the index of the items in stub; 0 before the first item
 }
 
@@ -44,6 +45,9 @@ func (l *jsonList) With(items [][]byte) []byte {
 // Head implements List. It is empty if the server writes kind and apiVersion after the items, as
 // with names in alphabetical order.
 func (l *jsonList) Head() metav1.TypeMeta { return l.head }
+
+// Kind implements List.
+func (l *jsonList) Kind() string { return l.kind }
 
 // step reads a token of the list. It returns an item if the token is one.
 func (l *jsonList) step() (item []byte, err error) {
@@ -84,15 +88,12 @@ func (l *jsonList) step() (item []byte, err error) {
 // over returns io.EOF for a list that was read to its end. An object that has no items, and is not of a
 // kind of lists, is none.
 func (l *jsonList) over() error {
-	if l.hasItems || l.names[`"items"`] {
-		return io.EOF
-	}
 	var head metav1.TypeMeta
 	_ = kjson.Unmarshal(l.stub, &head)
-	if strings.HasSuffix(head.Kind, "List") {
+	if l.kind = head.Kind; l.hasItems || l.names[`"items"`] || strings.HasSuffix(l.kind, "List") {
 		return io.EOF
 	}
-	return noList(head.Kind)
+	return NoList(l.kind)
 }
 
 func (l *jsonList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: l.w.pos} }
@@ -138,7 +139,9 @@ func (l *jsonList) member() error {
 }
 
 func (l *jsonList) item() ([]byte, error) {
+	l.w.limit = longestItem
 	item, err := l.w.value()
+	l.w.limit = l.limit
 	if err != nil {
 		return nil, err
 	}

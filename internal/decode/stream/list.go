@@ -24,15 +24,18 @@ type List interface {
 	// Head returns the kind and apiVersion of a list in JSON, if they precede its items. It is set
 	// after the first item.
 	Head() metav1.TypeMeta
+	// Kind returns the kind of the list, or "" if it has none. It is set after Next has returned io.EOF.
+	Kind() string
 	// With returns the list with the given items instead of its own. It is valid after Next has
 	// returned io.EOF. The rest of the list has not been checked.
 	With(items [][]byte) []byte
 }
 
-// NewList returns a reader of a list. Each item, and the rest of the list, has at most limit bytes.
+// NewList returns a reader of a list, which has at most limit bytes besides its items. An item has at most
+// longestItem bytes.
 func NewList(r io.Reader, e Encoding, limit int) List {
 	if e == Protobuf {
-		return &protobufList{w: window{r: r, limit: limit}, limit: limit}
+		return &protobufList{w: window{r: r, limit: longestItem}, limit: limit}
 	}
 	return &jsonList{w: window{r: r, limit: limit}, limit: limit, names: map[string]bool{}}
 }

@@ -4,7 +4,8 @@
 package stream
 
 import (
-	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/kinformer/cache/internal/decode/scan"
 )
@@ -18,11 +19,17 @@ func (e *NoListError) Error() string { return "the answer is " + e.Came }
 // Unwrap returns [scan.ErrGiveUp].
 func (*NoListError) Unwrap() error { return scan.ErrGiveUp }
 
-// noList returns the error for an object of a kind that is no list.
-func noList(kind string) error {
-	const longest = 63
-	if kind == "" || len(kind) > longest {
+// NoList returns the error for an object of a kind that is not the expected list.
+func NoList(kind string) *NoListError {
+	switch {
+	case !kinds.MatchString(kind):
 		return &NoListError{"an object without a kind that is known"}
+	case strings.ContainsAny(kind[:1], "AEIOU"):
+		return &NoListError{"an " + kind}
+	default:
+		return &NoListError{"a " + kind}
 	}
-	return &NoListError{fmt.Sprintf("of kind %q", kind)}
 }
+
+// kinds matches kinds that are safe to show. They need no quotation marks, which errors about answers lose.
+var kinds = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)

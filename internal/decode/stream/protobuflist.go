@@ -17,11 +17,12 @@ type protobufList struct {
 	w        window
 	state    listState
 	stub     []byte // the list in the envelope, without its items
+	kind     string
 	head     []byte // the envelope before the list
 	end      uint64 // of the list, in bytes from the beginning of the data
 	hasItems bool   // an item was read
 	place    int    // the index of the first item in stub
-	limit    int
+	limit    int    // of a field of the list that is no item, and of all of them, in bytes
 }
 
 // The tags of the envelope and of lists.
@@ -72,6 +73,9 @@ func (l *protobufList) With(items [][]byte) []byte {
 // Head implements List. It is empty, because items in protobuf need no head.
 func (l *protobufList) Head() metav1.TypeMeta { return metav1.TypeMeta{} }
 
+// Kind implements List.
+func (l *protobufList) Kind() string { return l.kind }
+
 func (l *protobufList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: int(l.at())} }
 
 // at returns the position, in bytes from the beginning of the data.
@@ -95,8 +99,9 @@ func (l *protobufList) open() error {
 		return l.giveUp("not a list")
 	}
 	if !bytes.HasSuffix(kind, []byte("List")) {
-		return noList(string(kind))
+		return NoList(string(kind))
 	}
+	l.kind = string(kind)
 	l.head = appendField([]byte(envelopeMark), tag, about)
 	if tag, err = l.number(); err != nil {
 		return err
@@ -161,7 +166,11 @@ func (l *protobufList) field() (tag uint64, field []byte, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if size > uint64(l.limit) {
+	limit := l.limit
+	if tag == listItem {
+		limit = longestItem
+	}
+	if size > uint64(limit) {
 		return 0, nil, l.giveUp("too long")
 	}
 	if !l.w.need(int(size)) {

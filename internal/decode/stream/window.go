@@ -13,6 +13,9 @@ import (
 // firstWindow is the number of bytes read at a time. It is usually the size of the window, too.
 const firstWindow = 32 << 10
 
+// longestItem is the most bytes of an item of a list. A client holds the whole list, so an item costs it no less.
+const longestItem = 1 << 30
+
 // window is the part of a stream that is kept in memory:
 //
 //	stream  [ dropped (gone) | ... value ... | ....... ]

@@ -45,7 +45,12 @@ func Encoded(obj runtime.Object, media string) []byte {
 
 // Frame returns a watch event as a server encodes it.
 func Frame(kind watch.EventType, obj runtime.Object, media string) []byte {
-	event := &metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Raw: Encoded(obj, media)}}
+	return RawFrame(kind, Encoded(obj, media), media)
+}
+
+// RawFrame is Frame for an encoded object.
+func RawFrame(kind watch.EventType, object []byte, media string) []byte {
+	event := &metav1.WatchEvent{Type: string(kind), Object: runtime.RawExtension{Raw: object}}
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), media)
 	var framed bytes.Buffer
 	writer := info.StreamSerializer.Framer.NewFrameWriter(&framed)

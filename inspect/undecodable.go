@@ -1,0 +1,54 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kinformer/cache/internal/beside"
+	"github.com/kinformer/cache/internal/door"
+)
+
+// UndecodableObject is an object whose newest version neither the informer nor its client can decode: see
+// kinformer.Errors.SkipUndecodable. The store has an older version of it, or none.
+type UndecodableObject struct {
+	// Key is namespace/name, or the name of an object without a namespace.
+	Key string
+	// Version is the resourceVersion that the store lacks.
+	Version string
+	// Why is the reason, without a value of the object, such as "spec.replicas: string instead of int32".
+	Why string
+}
+
+// addUndecodable adds n objects, of which some are named.
+func (s *Status) addUndecodable(n int, named []UndecodableObject) {
+	if s.Undecodable += n; n == 0 {
+		return
+	}
+	s.UndecodableObjects = append(s.UndecodableObjects, named...)
+	slices.SortFunc(s.UndecodableObjects, func(a, b UndecodableObject) int { return cmp.Compare(a.Key, b.Key) })
+	s.UndecodableObjects = slices.Clip(s.UndecodableObjects[:min(len(s.UndecodableObjects), mostNamed)])
+}
+
+func undecodableOf(i *door.Informer) (all []UndecodableObject) {
+	for _, lack := range i.Transform.Undecodable() {
+		all = append(all, UndecodableObject(lack))
+	}
+	return all
+}
+
+// describeUndecodable describes the objects in one line.
+func (s *Status) describeUndecodable() string {
+	var named []string
+	for _, object := range s.UndecodableObjects {
+		named = append(named, fmt.Sprintf("%s at version %s (%s)", object.Key, object.Version, object.Why))
+	}
+	if more := s.Undecodable - len(s.UndecodableObjects); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	return beside.Counted(int64(s.Undecodable), "object") + " that cannot be decoded: " + strings.Join(named, ", ")
+}
