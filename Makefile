@@ -130,7 +130,7 @@ e2e-matrix: apiserver ## decoding directly beside the client's decoding, in all 
 	cd test/e2e && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./matrix
 	cd test/conformance/controllerruntime && KINFORMER_MATRIX=all KINFORMER_APISERVER=$(APISERVER) $(TEST) -run '^TestMatrix$$' -v ./...
 
-outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask; 7 minutes a round of 12s, 15 of 60s (OUTAGE_FLAGS=-kill)
+outage: apiserver ## stop the API server for OUTAGES and start it again, ROUNDS times for each side: how soon 60 informers are fresh, and what they ask; 10 minutes a round of 12s, 22 of 60s (OUTAGE_FLAGS=-kill)
 	cd test/e2e && KINFORMER_APISERVER=$(APISERVER) $(TEST) -count=1 -v -run '^TestOutages$$' ./blindness -outages $(OUTAGES) -rounds $(ROUNDS) $(OUTAGE_FLAGS)
 
 embedded: ## what informers take, without -race

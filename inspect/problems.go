@@ -95,6 +95,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.Stopped, "stopped", "stopped by its error policy")
 	add(r.OutOfReach, "outage", "the server went out of reach %v ago", beside.Shortly(r.Outage))
 	add(r.Hangs != "", "hangs", "%s", beside.Hanging(r))
+	add(!r.Throttled.IsZero(), "throttled", "the server asks to wait until %s", r.Throttled.Format(time.RFC3339))
 	add(r.Failures > 0, "errors", "%s since the last success", beside.Counted(int64(r.Failures), "error"))
 	add(r.Refused, "refused", "the server does not know the last resourceVersion")
 	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", beside.Counted(r.LeftNow, "object"), r.LeftWhy)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/beside"
@@ -30,7 +31,7 @@ type ReadyOptions struct {
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
 	// synced is no longer ready: from the first request or watch that fails until a watch is
 	// established again; or from the last sign of life of a request that hangs, as defined by
-	// Problem.Cause. Errors that a kinformer.ErrorPolicy calls expected do not count, nor does an
+	// Problem.Cause. A server that throttles (429) does not count: see Readiness.ServeHTTP. Errors that a kinformer.ErrorPolicy calls expected do not count, nor does an
 	// open watch without events if its server has never sent a bookmark. The default, 0, means no
 	// limit.
 	//
@@ -68,7 +69,7 @@ func Ready(options ReadyOptions, informers ...Syncer) *Readiness {
 // are not, with the reasons, and wraps the last errors of those that have not synced. It does not
 // block.
 func (r *Readiness) Check(*http.Request) error {
-	unready, of := r.unready()
+	unready, _, of := r.unready()
 	if of == 0 {
 		return errors.New(r.none())
 	}
@@ -82,7 +83,8 @@ func (r *Readiness) Check(*http.Request) error {
 	return event.WithText(described(unready, of, true), errors.Join(causes...))
 }
 
-// ServeHTTP answers a GET or HEAD with 200 and "ok", or with 503 and lines of text that name at
+// ServeHTTP answers a GET or HEAD with 200 and "ok", and a line for each of at most 8 informers that wait because
+// their server throttles, or with 503 and lines of text that name at
 // most 8 of the informers that are not ready, with their phases. It does not show errors, because
 // they may contain addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -91,7 +93,7 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	text, code := "ok", http.StatusOK
-	switch unready, of := r.unready(); {
+	switch unready, notes, of := r.unready(); {
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		header.Set("Allow", "GET, HEAD")
 		text, code = http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed
@@ -99,6 +101,8 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		text, code = r.none(), http.StatusServiceUnavailable
 	case len(unready) > 0:
 		text, code = described(unready, of, false), http.StatusServiceUnavailable
+	default:
+		text = strings.Join(append([]string{text}, notes...), "\n")
 	}
 	w.WriteHeader(code)
 	if req.Method != http.MethodHead {
@@ -109,7 +113,8 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // unreadyInformer is an informer that is not ready.
 type unreadyInformer struct {
 	name, why string
-	cause     error // may be nil
+	note      string // what is to be said of one that is ready; may be ""
+	cause     error  // may be nil
 }
 
 // maxUnready is the largest number of informers that a message names.
@@ -140,8 +145,9 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	return strings.Join(lines, separator)
 }
 
-// unready returns the informers that are not ready, and the number of all that were checked.
-func (r *Readiness) unready() (unready []unreadyInformer, of int) {
+// unready returns the informers that are not ready, what is to be said of others, and the number of all that were
+// checked.
+func (r *Readiness) unready() (unready []unreadyInformer, notes []string, of int) {
 	informers := r.informers
 	if r.options.All {
 		informers = r.withAll()
@@ -151,11 +157,14 @@ func (r *Readiness) unready() (unready []unreadyInformer, of int) {
 		if informer != nil {
 			u = r.check(informer)
 		}
-		if u.why != "" {
+		switch {
+		case u.why != "":
 			unready = append(unready, u)
+		case u.note != "" && len(notes) < maxUnready:
+			notes = append(notes, u.name+" "+u.note)
 		}
 	}
-	return unready, len(informers)
+	return unready, notes, len(informers)
 }
 
 // withAll returns the informers of the check and all others that run.
@@ -182,6 +191,11 @@ func (r *Readiness) none() string {
 	return "not ready: Ready was given no informers"
 }
 
+// isThrottled reports whether a reflector waits because its server has told it to.
+func isThrottled(r *reflector.Status) bool {
+	return !r.Throttled.IsZero() || r.Hangs == "" && r.Failures > 0 && apierrors.IsTooManyRequests(r.Err)
+}
+
 // check returns why an informer is not ready. If it is ready, why is "".
 func (r *Readiness) check(informer Syncer) unreadyInformer {
 	checker := informer.HasSyncedChecker()
@@ -202,6 +216,11 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 		u.why, u.cause = "has stopped", status.Cause()
 	case !synced:
 		u.why, u.cause = "has not synced: "+beside.DescribePhase(string(status.Phase), status.Since, status.Age), status.Cause()
+		if isThrottled(&status) {
+			u.why += "; the server asks to wait"
+		}
+	case isThrottled(&status):
+		u.note = "follows its server slowly: that asks to wait"
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
 		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", beside.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {

@@ -101,9 +101,9 @@ type Status struct {
 type Problem struct {
 	// Cause is one of a few words: "unfit" (the informer cannot run), "stopped" (by its error
 	// policy), "outage", "hangs" (a list has sent nothing for a minute; or a watch is not open
-	// after a minute, or sends no bookmark for five minutes although it has sent some before;
-	// without a transport of package direct only whole pages of a list are visible, so that a list
-	// hangs after five minutes), "errors", "refused" (the server does not know the last
+	// after a minute, or is still open half a minute after its own timeout and sends nothing, although
+	// a watch has sent bookmarks before; without a transport of package direct only whole pages of a list are visible, so that a list
+	// hangs after five minutes), "throttled" (the server has told the client to wait), "errors", "refused" (the server does not know the last
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
 	// of watch-list), "unsharded" (the server also sends objects of other shards), "anew" (the server
 	// begins its watches anew, so that lists have to find what was deleted meanwhile), "silent" (the

@@ -39,9 +39,14 @@ func DescribePhase(phase string, since time.Time, age time.Duration) string {
 	}
 }
 
-// Hanging describes the request that hangs.
+// Hanging describes the request that hangs. Without a transport of package direct it is not known whether the
+// client waits because the server has told it to.
 func Hanging(r *reflector.Status) string {
-	return fmt.Sprintf("%s hangs, nothing has come for %v", r.Hangs, Shortly(r.HangsFor))
+	or := ""
+	if !r.Transport && r.Hangs != "the watch" {
+		or = ", or waits for Retry-After"
+	}
+	return fmt.Sprintf("%s hangs%s, nothing has come for %v", r.Hangs, or, Shortly(r.HangsFor))
 }
 
 // Counted returns a number with a noun, in the plural if necessary.

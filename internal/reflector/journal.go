@@ -36,10 +36,12 @@ type journalState struct {
 	History      // without bytes, see Journal.History
 	counted bool // whether Failures was incremented since the last wait
 
-	asked    string    // the kind of the pending request that may hang; "" if there is none
-	askedAt  time.Time // when it was sent
-	followed time.Time // since when bookmarks are due; zero if there is no watch
-	heldUp   bool      // whether the sink has no room
+	asked    string        // the kind of the pending request that may hang; "" if there is none
+	askedAt  time.Time     // when it was sent
+	followed time.Time     // since when the watch is read; zero if there is no watch
+	due      time.Time     // when the server has to have ended the watch; see outlives
+	lasts    time.Duration // from the opening of the watch to due
+	heldUp   bool          // whether the sink has no room
 }
 
 func NewJournal() *Journal {
@@ -112,7 +114,7 @@ func (j *Journal) Status() Status {
 	}
 	hang, _ := j.hangLocked()
 	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
-	s.Hangs, s.HangsFor = hang.what, age(hang.since)
+	s.Hangs, s.HangsFor, s.Throttled = hang.what, age(hang.since), j.throttledLocked(now)
 	outage := j.mu.lastOutage()
 	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
 	if !s.ListUntil.After(now) {
@@ -210,12 +212,10 @@ func (p *journalState) failingSince(hang awaited) time.Time {
 	return hang.since
 }
 
-// succeeded records that a watch is open, on a published state.
-func (j *Journal) succeeded() {
+// succeeded records that a watch is open, on a published state, and when the server has to have ended it.
+func (j *Journal) succeeded(due time.Time, lasts time.Duration) {
 	j.write(func(p *journalState) {
-		if p.followed.IsZero() || p.Failures > 0 { // else a silence continues across watches
-			p.followed = p.clock.Now()
-		}
+		p.followed, p.due, p.lasts = p.clock.Now(), due, lasts
 		p.Failures, p.counted, p.FailingSince = 0, false, time.Time{}
 	})
 }
@@ -264,11 +264,13 @@ func (j *Journal) HasEnded() bool {
 	}
 }
 
-// awaitedLocked returns what the server has to send next: the answer to the pending request, and a
-// bookmark of the watch if a watch has ever sent one. No bookmark is due while requests fail or the
-// sink has no room.
+// awaitedLocked returns what the server has to send next: the answer to the pending request, and the end
+// of a watch that has outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end
+// its watches. None is due while the server asks to wait, requests fail, or the sink has no room.
 func (j *Journal) awaitedLocked() (all []awaited) {
 	p := &j.mu.journalState
+	last := j.decoding.Refused()
+	answered := latest(p.askedAt, last.Until)
 	switch p.asked {
 	case KindList:
 		limit := unseenLimit
@@ -276,20 +278,30 @@ func (j *Journal) awaitedLocked() (all []awaited) {
 		if seen {
 			limit = hangLimit
 		}
-		all = append(all, awaited{"a list", latest(p.askedAt, at), limit})
+		all = append(all, awaited{"a list", latest(answered, at), limit})
 	case KindWatchList:
-		all = append(all, awaited{"a watch-list", latest(p.askedAt, p.HeardAt), hangLimit})
+		all = append(all, awaited{"a watch-list", latest(answered, p.HeardAt), hangLimit})
 	case KindWatch:
-		all = append(all, awaited{"the opening of a watch", p.askedAt, hangLimit})
+		all = append(all, awaited{"the opening of a watch", answered, hangLimit})
 	}
-	if p.followed.IsZero() || !p.Bookmarked || p.Failures > 0 {
+	if p.followed.IsZero() || !p.Bookmarked || p.Failures > 0 || p.heldUp {
 		return all
 	}
 	heard := latest(p.followed, p.HeardAt)
-	if p.heldUp {
-		heard = p.clock.Now()
+	limit := p.due.Sub(heard)
+	if limit <= 0 {
+		limit = p.lasts // the server ignores timeouts, but sends something
 	}
-	return append(all, awaited{"the watch", heard, bookmarkLimit})
+	return append(all, awaited{"the watch", heard, limit})
+}
+
+// throttledLocked returns until when the server asks to wait with the pending request, or zero.
+func (j *Journal) throttledLocked(now time.Time) (until time.Time) {
+	last := j.decoding.Refused()
+	if j.mu.asked == "" || last.At.Before(j.mu.askedAt) || !now.Before(last.Until) {
+		return time.Time{}
+	}
+	return last.Until
 }
 
 // hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed
@@ -327,9 +339,8 @@ const (
 	// unseenLimit is how long a page of a list may take if its bytes are not visible: long enough
 	// for a page that arrives slowly.
 	unseenLimit = 5 * time.Minute
-	// bookmarkLimit is how long a watch that has sent bookmarks may send nothing: servers send one
-	// each minute.
-	bookmarkLimit = 5 * time.Minute
+	// outlives is how much longer than its TimeoutSeconds a watch may be open: the server ends it.
+	outlives = 30 * time.Second
 )
 
 // awaited is an answer that a server has to send. It hangs if it is overdue.

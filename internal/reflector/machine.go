@@ -176,7 +176,7 @@ func (m *machine) backOff(ctx context.Context) outcome {
 	defer timer.Stop()
 	m.round.timers.outage.member.woken.Store(false)
 	if m.pause.wakes {
-		defer m.round.timers.outage.waits(timer, m.pause.length)()
+		defer m.round.timers.outage.waits(timer, m.pause.length, m.pause.resume != Watching)()
 	}
 	if _, err := await(ctx, m.round.timers, timer.C()); err != nil {
 		return m.round.interrupted(ctx, err)

@@ -241,12 +241,20 @@ func (o *outage) returns() bool {
 		return false
 	}
 	o.reach = settled
-	return true
+	return o.server == nil || o.server.returns(&o.member)
+}
+
+// listDelay returns the delay before the list that follows the first answer of a server.
+func (o *outage) listDelay() time.Duration {
+	if o.member.woken.Load() {
+		return max(0, time.Until(o.member.listAt))
+	}
+	return o.options.spread()
 }
 
 // delay returns the delay before the next request to a server that is out of reach. If the server
 // itself says that it cannot serve, each reflector uses its own backoff.
-func (o *outage) delay(synced bool) time.Duration {
+func (o *outage) delay() time.Duration {
 	var status apierrors.APIStatus
 	switch {
 	case errors.As(o.err, &status):
@@ -254,13 +262,13 @@ func (o *outage) delay(synced bool) time.Duration {
 	case o.options.away != nil:
 		return o.options.away()
 	default:
-		return o.server.turn(&o.member, synced)
+		return o.server.turn(&o.member)
 	}
 }
 
 // waits lets an answer of the server to another reflector end a pause, until done is called.
-func (o *outage) waits(timer clock.Timer, length time.Duration) (done func()) {
-	o.server.waits(&o.member, timer, length)
+func (o *outage) waits(timer clock.Timer, length time.Duration, lists bool) (done func()) {
+	o.server.waits(&o.member, timer, length, lists)
 	return func() { o.server.goesOn(&o.member) }
 }
 

@@ -45,6 +45,8 @@ type stream struct {
 	cancel context.CancelFunc // ends the request's context
 	since  time.Time          // when it was requested, or when watching took it over
 	opened time.Time          // when it was opened; zero if watching took it over
+	due    time.Time          // when the server has to have ended it; see outlives
+	lasts  time.Duration      // from the opening to due
 
 	lastRead time.Time // when the last batch began
 	busy     bool      // whether this batch follows the last one closely
@@ -263,7 +265,7 @@ func (r *watchReader) apply(s *stream, c watchChange) {
 		r.options.Journal.write(func(p *journalState) {
 			if !p.Bookmarked {
 				p.Bookmarked = true
-				r.timers.hang.alarm.arm(bookmarkLimit)
+				r.timers.hang.alarm.arm(p.lasts) // not armed before
 			}
 		})
 	}

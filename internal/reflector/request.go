@@ -23,7 +23,7 @@ type timers struct {
 }
 
 func newTimers(o *Options) timers {
-	return timers{spawn: o.spawn, resync: resyncTimer{options: o}, outage: outage{options: o, member: member{name: o.lostName, spread: o.spread}}, hang: hangTimer{options: o}}
+	return timers{spawn: o.spawn, resync: resyncTimer{options: o}, outage: outage{options: o, member: member{name: o.lostName, spread: o.spread, jitters: o.Spread > 0}}, hang: hangTimer{options: o}}
 }
 
 // await waits for a value on ch, and serves the timers meanwhile. It returns errStopped if ctx

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,7 +124,10 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 			return nil, errNoStream
 		}
 		r.warnOfClient(ctx)
-		return &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.options.Clock.Now()}, nil
+		s := &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.options.Clock.Now()}
+		s.lasts = time.Duration(*options.TimeoutSeconds)*time.Second + outlives
+		s.due = s.opened.Add(s.lasts)
+		return s, nil
 	}, (*stream).stop)
 }
 

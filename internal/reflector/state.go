@@ -157,12 +157,12 @@ func (m *persistentState) degraded(ctx context.Context, reason string) {
 }
 
 // succeeded records that a watch is open, on a published state.
-func (m *persistentState) succeeded(ctx context.Context) {
+func (m *persistentState) succeeded(ctx context.Context, s *stream) {
 	if !m.degradedAt.IsZero() {
 		m.reader.options.logStateAt(ctx, m.degradedLevel, stateRecovered, "degraded", time.Since(m.degradedAt).Round(time.Millisecond), "failures", m.reader.options.Journal.Status().Failures)
 	}
 	m.degradedAt, m.waitsOut = time.Time{}, false
-	m.reader.options.Journal.succeeded()
+	m.reader.options.Journal.succeeded(s.due, s.lasts)
 }
 
 // refuse records whether the server refused the reflector's version.
@@ -207,14 +207,11 @@ func (m *persistentState) delayAfter(err error, decision Decision) (length time.
 	case decision.After > 0:
 		return decision.After, false
 	case m.reader.timers.outage.err == nil && !asked && m.reader.timers.outage.returns():
-		if m.reader.timers.outage.member.woken.Load() { // the waking has applied the spread
-			return 0, false
-		}
-		return m.reader.options.spread(), false
+		return m.reader.timers.outage.listDelay(), false
 	case m.reader.timers.outage.err == nil || asked || apierrors.IsTooManyRequests(err):
 		return max(m.reader.options.Delay(), min(time.Duration(suggested)*time.Second, maxRetryAfter)), false
 	default:
-		return m.reader.timers.outage.delay(m.synced), true
+		return m.reader.timers.outage.delay(), true
 	}
 }
 

@@ -35,6 +35,8 @@ type Status struct {
 	Hangs    string        // the hanging request, in words; "" if none hangs
 	HangsFor time.Duration // the time since the last sign of life
 
+	Throttled time.Time // until when the server asks to wait with the pending request; zero if it does not
+
 	// The reflector was last out of date from OutageAt on, for Outage, because its server was out
 	// of reach; zero if never.
 	OutageAt   time.Time

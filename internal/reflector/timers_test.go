@@ -104,7 +104,7 @@ func TestRoomDuringAResync(t *testing.T) {
 		w.Events <- testkit.Bookmark("6")
 		synctest.Wait()
 		w.Events <- testkit.Added("a", "7")
-		time.Sleep(time.Hour + bookmarkLimit - time.Second)
+		time.Sleep(time.Hour + outlives - time.Second)
 		synctest.Wait()
 		assert.Empty(t, report.Status().Hangs)
 		time.Sleep(time.Second)

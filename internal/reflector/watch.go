@@ -42,7 +42,7 @@ func (r *round) watch(ctx context.Context) outcome {
 			return r.watchNotOpened(ctx, r.options.Relister.because(ctx, err))
 		}
 		r.timers.outage.opens()
-		r.state.succeeded(ctx)
+		r.state.succeeded(ctx, r.stream)
 	}
 	r.timers.hang.look(ctx)
 	quiet := r.idleWatchdog()

@@ -46,7 +46,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	r.reader.anew.begins("")
 	next := r.beginWatching(ctx)
 	r.timers.outage.over(ctx, time.Now())
-	r.state.succeeded(ctx)
+	r.state.succeeded(ctx, r.stream)
 	return next
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,6 +69,8 @@ type Ledger struct {
 
 	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never
 	receiving atomic.Pointer[received] // the list that a transport of package direct receives; nil: none
+
+	refused atomic.Pointer[Refusal] // the last answer other than 200; nil: none
 
 	mu struct {
 		sync.Mutex
@@ -181,6 +185,30 @@ func (l *Ledger) include(source Target) {
 			return
 		}
 	}
+}
+
+// Refusal is an answer other than 200. The client may repeat such a request by itself, without returning.
+type Refusal struct {
+	At    time.Time
+	Until time.Time // until when the server asks to wait; At if it does not
+}
+
+// refuses records an answer other than 200.
+func (l *Ledger) refuses(resp *http.Response) {
+	now := time.Now()
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		seconds = 0
+	}
+	l.refused.Store(&Refusal{now, now.Add(time.Duration(seconds) * time.Second)})
+}
+
+// Refused returns the last answer other than 200, or zero.
+func (l *Ledger) Refused() Refusal {
+	if last := l.refused.Load(); last != nil {
+		return *last
+	}
+	return Refusal{}
 }
 
 // processBegan is the origin of the times in a Ledger. It has a monotonic clock reading, since the

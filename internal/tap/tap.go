@@ -72,6 +72,9 @@ func (t *Tap) Ask(u *url.URL) {
 // that the tap is for. req is the request that was sent; resp is nil if it got no response.
 func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	t.receives(resp)
+	if t.asks != nil && resp != nil && resp.StatusCode != http.StatusOK {
+		t.asks.refuses(resp)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.seen, t.mu.silent = true, resp == nil

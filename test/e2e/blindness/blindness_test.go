@@ -123,7 +123,7 @@ func (r *result) last(t *testing.T, ctx context.Context) {
 
 // look records the outages in the statuses of kinformer's informers, and checks their plausibility.
 func (r *result) look(t *testing.T, ctx context.Context) {
-	if r.side.name == "client-go" {
+	if r.side.isTheirs() {
 		return
 	}
 	for _, i := range r.fleet.informers {

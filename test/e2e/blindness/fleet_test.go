@@ -39,14 +39,25 @@ type side struct {
 	name   string
 	direct bool // whether direct.Transport is below its client
 	make   func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+	qps    int // the most requests of the client in a second; 0: no limit
+	burst  int
 }
+
+// limited returns a side whose client has a limit of its own.
+func (s side) limited(qps, burst int) side {
+	s.name, s.qps, s.burst = fmt.Sprintf("%s QPS %d/%d", s.name, qps, burst), qps, burst
+	return s
+}
+
+// isTheirs reports whether the informers are client-go's.
+func (s side) isTheirs() bool { return strings.HasPrefix(s.name, "client-go") }
 
 func sides() []side {
 	return []side{
-		{"client-go", false, clientgo.NewSharedIndexInformer},
-		{"ours", false, cache.NewSharedIndexInformer},
-		{"direct", true, cache.NewSharedIndexInformer},
-		{"shared", true, kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})},
+		{name: "client-go", make: clientgo.NewSharedIndexInformer},
+		{name: "ours", make: cache.NewSharedIndexInformer},
+		{name: "direct", direct: true, make: cache.NewSharedIndexInformer},
+		{name: "shared", direct: true, make: kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})},
 	}
 }
 
@@ -162,6 +173,9 @@ func startFleet(t *testing.T, ctx context.Context, srv *apiserver.Server, s side
 	f.asked.Store(&asked{})
 	config := srv.ProtobufConfig()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, &f.asked} })
+	if s.qps > 0 {
+		config.QPS, config.Burst = float32(s.qps), s.burst
+	}
 	if s.direct {
 		config.Wrap(direct.Transport)
 	}

@@ -55,13 +55,18 @@ func TestOutages(t *testing.T) {
 	fmt.Print(table(results))
 }
 
-// outagesOf returns the outages of one length, one per side and version.
+// outagesOf returns the outages of one length: one per side and version, and some with clients that have a limit.
 func outagesOf(t *testing.T, length string) (all []outage) {
 	d, err := time.ParseDuration(length)
 	require.NoError(t, err)
 	for _, lost := range []bool{false, true} {
 		for _, s := range sides() {
 			all = append(all, outage{side: s, kill: *kill, lost: lost, length: d})
+		}
+	}
+	for _, limit := range [][2]int{{20, 30}, {5, 10}} { // controller-runtime's, and client-go's own
+		for _, s := range sides()[:2] {
+			all = append(all, outage{side: s.limited(limit[0], limit[1]), kill: *kill, lost: true, length: d})
 		}
 	}
 	return all

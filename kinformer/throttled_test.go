@@ -1,0 +1,137 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinformer_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
+	"github.com/kinformer/cache/kinformer"
+)
+
+// throttling is a server without a network that answers watches, or lists, with 429 and a Retry-After.
+type throttling struct {
+	lists   bool
+	seconds string
+	refused atomic.Int64
+	over    atomic.Bool
+}
+
+func (s *throttling) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Request: r}
+	watches := r.URL.Query().Get("watch") != ""
+	switch {
+	case watches != s.lists && !s.over.Load():
+		s.refused.Add(1)
+		answer.StatusCode, answer.Body = http.StatusTooManyRequests, io.NopCloser(strings.NewReader("later"))
+		answer.Header.Set("Retry-After", s.seconds)
+	case watches:
+		read, write := io.Pipe()
+		go func() {
+			<-r.Context().Done()
+			_ = write.CloseWithError(r.Context().Err())
+		}()
+		answer.Body = read
+	default:
+		answer.Body = io.NopCloser(bytes.NewReader(taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, runtime.ContentTypeJSON)))
+	}
+	return answer, nil
+}
+
+// TestThrottledIsNotHung checks that a server which asks to wait, each time, is said to do so and not to hang, that such
+// an informer is ready if it has synced, and that it keeps its slot.
+func TestThrottledIsNotHung(t *testing.T) {
+	testkit.Reports(t)
+	for name, c := range map[string]struct {
+		mode    kinformer.ListMode
+		lists   bool
+		seconds string
+	}{
+		"a watch":                     {kinformer.ListModeList, false, "7"},
+		"a watch-list":                {kinformer.ListModeWatchList, false, "7"},
+		"a list, longer than a hang":  {kinformer.ListModeList, true, "62"},
+		"a watch, longer than a hang": {kinformer.ListModeList, false, "300"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &throttling{lists: c.lists, seconds: c.seconds}
+				slots := kinformer.NewListSlots(1)
+				options := kinformer.Options{Requests: kinformer.Requests{Mode: c.mode, Slots: slots}}
+				informer := kinformer.New(informers.ClientOver(t, server, runtime.ContentTypeJSON, true), &v1.Pod{}, options)
+				ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 30 * time.Second}, informer)
+				defer testkit.InBackground(t, informer.RunWithContext)()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				synced := informer.HasSynced()
+				other := kinformer.New(informers.ClientOver(t, server, runtime.ContentTypeJSON, true), &v1.Pod{}, options)
+				if !synced {
+					defer testkit.InBackground(t, other.RunWithContext)()
+				}
+				throttled := 0
+				for second := range 120 {
+					time.Sleep(time.Second)
+					status := informers.Status(t, informer)
+					for _, problem := range status.Problems {
+						require.NotEqual(t, "hangs", problem.Cause, problem.Text)
+						if problem.Cause == "throttled" {
+							throttled++
+							require.Regexp(t, "^the server asks to wait until 2000-01-01T00:", problem.Text)
+						}
+					}
+					if err := ready.Check(nil); synced {
+						require.NoError(t, err)
+						answer := httptest.NewRecorder()
+						ready.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+						require.Regexp(t, "^ok\nSharedIndexInformer .* follows its server slowly: that asks to wait\n$", answer.Body.String())
+					} else {
+						require.Error(t, err)
+						require.True(t, second > 60 || informers.Status(t, other).Phase == "waiting for a list slot")
+					}
+				}
+				assert.Greater(t, throttled, 60)
+				if !synced {
+					assert.ErrorContains(t, ready.Check(nil), "; the server asks to wait")
+				}
+				server.over.Store(true)
+				time.Sleep(5*time.Minute + time.Second)
+				assert.Empty(t, informers.Status(t, informer).Problems)
+			})
+		})
+	}
+}
+
+// TestHangsOrWaits checks that without a transport of package direct, which sees the answers, the status does not say
+// that a request hangs for certain.
+func TestHangsOrWaits(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := &throttling{seconds: "7"}
+		informer := kinformer.New(informers.ClientOver(t, server, runtime.ContentTypeJSON, false), &v1.Pod{}, kinformer.Options{
+			Requests: kinformer.Requests{Mode: kinformer.ListModeList},
+		})
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(62 * time.Second)
+		status := informers.Status(t, informer)
+		require.Len(t, status.Problems, 1)
+		assert.Equal(t, "hangs", status.Problems[0].Cause)
+		assert.Regexp(t, "^the opening of a watch hangs, or waits for Retry-After, nothing has come for 1m", status.Problems[0].Text)
+	})
+}
