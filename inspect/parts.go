@@ -30,6 +30,7 @@ func statusOfAll(i *door.Informer, read func(parts map[string]*door.Informer, so
 		}
 		own := i.Report.Status()
 		s.sum(&own, sources)
+		s.setUndecodable(slices.Collect(maps.Values(parts))...)
 		if len(sources) == 0 && s.Phase == string(reflector.Unstarted) && i.Observed.Number.Load() != 0 {
 			s.Phase = "without sources"
 		}
@@ -124,7 +125,6 @@ func (s *Status) add(part *Status) {
 	s.Lists, s.Watches, s.Dropped = s.Lists+part.Lists, s.Watches+part.Watches, s.Dropped+part.Dropped
 	s.Reconnects, s.Attempts = s.Reconnects+part.Reconnects, s.Attempts+part.Attempts
 	s.Confirmed += part.Confirmed
-	s.addUndecodable(part.Undecodable, part.UndecodableObjects)
 	if part.LastErrorAt.After(s.LastErrorAt) {
 		s.LastError, s.LastErrorReason, s.LastErrorAt = part.LastError, part.LastErrorReason, part.LastErrorAt
 	}

@@ -32,8 +32,7 @@ func statusOfOne(i *door.Informer) Status {
 	if i.Len != nil {
 		s.Objects = i.Len()
 	}
-	lacking := undecodableOf(i)
-	s.addUndecodable(len(lacking), lacking)
+	s.setUndecodable(i)
 	s.Problems = append(problemsOf(&status), problemsOfContents(i)...)
 	if s.Undecodable > 0 {
 		s.Problems = append(s.Problems, Problem{"undecodable", s.describeUndecodable()})

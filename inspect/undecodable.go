@@ -4,8 +4,8 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,21 +24,18 @@ type UndecodableObject struct {
 	Why string
 }
 
-// addUndecodable adds n objects, of which some are named.
-func (s *Status) addUndecodable(n int, named []UndecodableObject) {
-	if s.Undecodable += n; n == 0 {
-		return
+// setUndecodable sets the objects that the given informers or sources lack. One that several lack counts once.
+func (s *Status) setUndecodable(of ...*door.Informer) {
+	lacking := map[string]UndecodableObject{}
+	for _, i := range of {
+		for _, lack := range i.Transform.Undecodable() {
+			lacking[lack.Key] = UndecodableObject(lack)
+		}
 	}
-	s.UndecodableObjects = append(s.UndecodableObjects, named...)
-	slices.SortFunc(s.UndecodableObjects, func(a, b UndecodableObject) int { return cmp.Compare(a.Key, b.Key) })
-	s.UndecodableObjects = slices.Clip(s.UndecodableObjects[:min(len(s.UndecodableObjects), mostNamed)])
-}
-
-func undecodableOf(i *door.Informer) (all []UndecodableObject) {
-	for _, lack := range i.Transform.Undecodable() {
-		all = append(all, UndecodableObject(lack))
+	s.Undecodable, s.UndecodableObjects = len(lacking), nil
+	for _, key := range slices.Sorted(maps.Keys(lacking))[:min(len(lacking), mostNamed)] {
+		s.UndecodableObjects = append(s.UndecodableObjects, lacking[key])
 	}
-	return all
 }
 
 // describeUndecodable describes the objects in one line.

@@ -6,6 +6,7 @@ package kinformer_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -33,6 +34,7 @@ import (
 type forgetful struct {
 	mu      sync.Mutex
 	anew    bool
+	newest  bool          // the present objects are sent from the newest to the oldest, and no bookmark follows
 	length  time.Duration // of a watch
 	version int
 	pods    map[string]int // the version of each
@@ -53,6 +55,12 @@ func (f *forgetful) remove(name string) {
 	delete(f.pods, name)
 }
 
+func (f *forgetful) reached() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version
+}
+
 func (f *forgetful) list(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,22 +75,32 @@ func (f *forgetful) list(context.Context, metav1.ListOptions) (runtime.Object, e
 func (f *forgetful) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w := watch.NewFakeWithChanSize(len(f.pods)+1, false)
+	w := watch.NewRaceFreeFake()
 	from, _ := strconv.Atoi(o.ResourceVersion)
-	for name, version := range f.pods {
-		if f.anew || version > from {
+	names := slices.SortedFunc(maps.Keys(f.pods), func(a, b string) int { return f.pods[a] - f.pods[b] })
+	if f.newest {
+		slices.Reverse(names)
+	}
+	for _, name := range names {
+		if version := f.pods[name]; f.anew || version > from {
 			w.Add(testkit.PodAt(name, strconv.Itoa(version)))
 		}
 	}
-	bookmark := &v1.Pod{}
-	bookmark.ResourceVersion = strconv.Itoa(f.version)
-	w.Action(watch.Bookmark, bookmark)
 	go func() {
-		select {
-		case <-ctx.Done():
-		case <-time.After(f.length):
+		defer w.Stop()
+		end, every := time.After(f.length), time.Tick(time.Minute)
+		for {
+			if !f.newest {
+				w.Action(watch.Bookmark, &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(f.reached())}})
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-end:
+				return
+			case <-every:
+			}
 		}
-		w.Stop()
 	}()
 	return w, nil
 }
@@ -157,5 +175,37 @@ func TestServerWithHistoryDoesNotBeginAnew(t *testing.T) {
 		assert.Len(t, f.lists, 1)
 		assert.Len(t, informer.GetStore().ListKeys(), 22)
 		assert.False(t, slices.Contains(informers.Causes(informers.Status(t, informer)), "anew"))
+	})
+}
+
+// TestServerBeginsAnewFromTheNewest checks that ghosts are found if each watch ends with the oldest object, and exactly that
+// is deleted.
+func TestServerBeginsAnewFromTheNewest(t *testing.T) {
+	followsForgetful(t, true, 5*time.Minute, func(t *testing.T, f *forgetful, informer cache.SharedIndexInformer) {
+		f.newest = true
+		for n := range 8 {
+			f.put(fmt.Sprint("p", n))
+		}
+		time.Sleep(11 * time.Minute)
+		for n := range 4 {
+			f.remove(fmt.Sprint("p", n))
+			time.Sleep(11 * time.Minute)
+			synctest.Wait()
+			assert.NotContains(t, informer.GetStore().ListKeys(), fmt.Sprint("ns/p", n))
+		}
+	})
+}
+
+// TestServerBeginsAnewWithinAPause checks that a list which has to wait follows in a watch that lasts.
+func TestServerBeginsAnewWithinAPause(t *testing.T) {
+	followsForgetful(t, true, 20*time.Second, func(t *testing.T, f *forgetful, informer cache.SharedIndexInformer) {
+		time.Sleep(25 * time.Second) // the list that the second watch is due has begun the third one
+		require.Len(t, f.lists, 2)
+		f.remove("b")
+		f.length = 24 * time.Hour
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
+		assert.Len(t, f.lists, 3)
 	})
 }

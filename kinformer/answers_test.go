@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -227,5 +229,155 @@ func TestOddAnswersToFirstLists(t *testing.T) {
 				assert.True(t, r.informers[0].HasSynced())
 			})
 		})
+	}
+}
+
+// TestAnswersWithoutVersion checks that an informer that ever had a version takes no answer without items and version for a
+// list, whatever decodes it, also if a list without a version was taken meanwhile.
+func TestAnswersWithoutVersion(t *testing.T) {
+	testkit.Reports(t)
+	unversioned := oddPods(25)
+	unversioned.ResourceVersion = ""
+	for _, body := range []string{`{"items":[]}`, `{"error":"upstream","items":null}`, `{"kind":"PodList","apiVersion":"v1","items":[]}`, `{"kind":"PodList"}`} {
+		for _, direct := range []bool{true, false} {
+			t.Run(fmt.Sprint(body, " direct ", direct), func(t *testing.T) {
+				inOdd(t, oddAnswer{media: runtime.ContentTypeJSON, direct: direct}, nil, func(r *oddRig) {
+					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					r.answers([]byte(body))
+					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					r.answers(taptest.Encoded(unversioned, runtime.ContentTypeJSON))
+					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					r.answers([]byte(body))
+					assert.Equal(t, "25 pods, 0 deletions", r.has()[0])
+				})
+			})
+		}
+	}
+}
+
+// TestEndMarkWithoutVersion checks that a watch-list whose end has no version is no state of an informer that had one.
+func TestEndMarkWithoutVersion(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		expire, streams := make(chan struct{}), 0
+		lw := &cache.ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return oddPods(25), nil },
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				w := watch.NewFakeWithChanSize(30, false)
+				if o.SendInitialEvents != nil {
+					mark := testkit.EndMark("50").Object.(*v1.Pod).DeepCopy()
+					if streams++; streams == 1 {
+						for _, pod := range oddPods(25).Items {
+							w.Add(&pod)
+						}
+					} else {
+						mark.ResourceVersion = ""
+					}
+					w.Action(watch.Bookmark, mark)
+				}
+				ends := expire
+				if streams > 1 {
+					ends = nil
+				}
+				go func() {
+					select {
+					case <-ctx.Done():
+					case <-ends:
+						w.Error(testkit.ErrExpired.ErrStatus.DeepCopy())
+					}
+					w.Stop()
+				}()
+				return w, nil
+			},
+		}
+		informer := kinformer.New(lw, &v1.Pod{}, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeWatchList}})
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(time.Minute)
+		require.Len(t, informer.GetStore().ListKeys(), 25)
+		close(expire)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, 2, streams)
+		assert.Len(t, informer.GetStore().ListKeys(), 25)
+	})
+}
+
+// TestEmptyListsOfAnotherKind checks that an empty list of another kind than before is refused where the kind is known,
+// also if it has a version.
+func TestEmptyListsOfAnotherKind(t *testing.T) {
+	testkit.Reports(t)
+	for _, body := range []string{
+		`{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"50"},"items":[]}`,
+		`{"kind":"NodeList","apiVersion":"v1","items":[]}`,
+		`{"kind":"ErrorList","apiVersion":"v1","items":null}`,
+		`{"kind":"Status","apiVersion":"v1","metadata":{"resourceVersion":"50"},"items":[]}`,
+		`{"error":"x","items":[]}`,
+	} {
+		for name, client := range map[string]func(*testing.T, *gadgetServer) cache.SharedIndexInformer{
+			"typed": func(t *testing.T, s *gadgetServer) cache.SharedIndexInformer {
+				return gadgetsOf(t, s, true, byLists(false))
+			},
+			"dynamic": func(t *testing.T, s *gadgetServer) cache.SharedIndexInformer {
+				return dynamicGadgets(t, gadgetConfig(s, true), byLists(false))
+			},
+			"dynamic, plain": func(t *testing.T, s *gadgetServer) cache.SharedIndexInformer {
+				return dynamicGadgets(t, gadgetConfig(s, false), byLists(false))
+			},
+			"metadata, direct": func(t *testing.T, s *gadgetServer) cache.SharedIndexInformer {
+				return gadgetMetadata(t, gadgetConfig(s, true), byLists(false))
+			},
+		} {
+			t.Run(name+body, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					list := gadgetList("10", gadget("a", "5", `{}`), gadget("c", "7", `{}`))
+					if strings.HasPrefix(name, "metadata") {
+						list = strings.NewReplacer("GadgetList", "PartialObjectMetadataList", "g.io/v1", "meta.k8s.io/v1", `"Gadget"`, `"PartialObjectMetadata"`).Replace(list)
+					}
+					s := &gadgetServer{list: list}
+					informer := client(t, s)
+					defer testkit.InBackground(t, informer.RunWithContext)()
+					time.Sleep(time.Minute)
+					require.Len(t, informer.GetStore().List(), 2)
+					s.answers(body)
+					require.NoError(t, kinformer.Relist(informer))
+					time.Sleep(time.Minute)
+					assert.Len(t, informer.GetStore().List(), 2)
+					s.answers(list)
+					time.Sleep(5 * time.Minute)
+					assert.Empty(t, informers.Status(t, informer).Problems)
+				})
+			})
+		}
+	}
+}
+
+// TestListsThatTheClientTakes checks that odd lists that the client takes are taken with direct decoding, too: of a kind
+// that is not named after the type, without a version, or with a decoder of its own.
+func TestListsThatTheClientTakes(t *testing.T) {
+	testkit.Reports(t)
+	for name, c := range map[string]struct {
+		body, kind string
+		list       runtime.Object
+		has        int
+	}{
+		"no kind, no items":     {`{"metadata":{"resourceVersion":"1"}}`, "GadgetList", &gadgetV1List{}, 0},
+		"another kind":          {`{"kind":"Gadgets","apiVersion":"g.io/v1","metadata":{"resourceVersion":"1"}}`, "Gadgets", &gadgetV1List{}, 0},
+		"another kind, empty":   {`{"kind":"Gadgets","apiVersion":"g.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`, "Gadgets", &gadgetV1List{}, 0},
+		"another kind, an item": {`{"kind":"Gadgets","apiVersion":"g.io/v1","metadata":{"resourceVersion":"1"},"items":[` + gadget("a", "1", "{}") + `]}`, "Gadgets", &gadgetV1List{}, 1},
+		"no version":            {`{"apiVersion":"g.io/v1","items":[],"kind":"GadgetList","metadata":{}}`, "GadgetList", &gadgetV1List{}, 0},
+		"its own decoder":       {gadgetList("10", gadget("a", "5", `{}`), gadget("b", "6", `{"replicas":"3"}`), gadget("c", "7", `{}`)), "GadgetList", &lenientList{}, 3},
+	} {
+		for _, tapped := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, " direct ", tapped), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &gadgetServer{list: c.body}
+					informer := kinformer.New(typedGadgets(t, gadgetConfig(s, tapped), c.kind, c.list), &gadgetV1{}, byLists(false))
+					defer testkit.InBackground(t, informer.RunWithContext)()
+					time.Sleep(10 * time.Minute)
+					assert.True(t, informer.HasSynced(), "%v", informers.Status(t, informer).LastError)
+					assert.Len(t, informer.GetStore().List(), c.has)
+				})
+			})
+		}
 	}
 }

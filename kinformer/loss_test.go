@@ -242,3 +242,40 @@ func TestLossAtRandom(t *testing.T) {
 		assert.Positive(r, r.confirmed())
 	})
 }
+
+// TestLossBesideOthers checks that objects that come do not hide those that go: neither others, nor one that comes again and
+// again, nor others that cannot be decoded.
+func TestLossBesideOthers(t *testing.T) {
+	testkit.Reports(t)
+	items := func(prefix, spec string) (all []string) {
+		for i := range 25 {
+			all = append(all, gadget(fmt.Sprint(prefix, i), "5", spec))
+		}
+		return all
+	}
+	again := slices.Repeat([]string{gadget("p0", "5", `{}`)}, 25)
+	for name, then := range map[string][]string{"others": items("q", `{}`), "one again": again, "undecodable": items("q", `{"replicas":"x"}`)} {
+		for _, several := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " several ", several), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &gadgetServer{list: gadgetList("10", items("p", `{}`)...)}
+					lw := typedGadgets(t, gadgetConfig(s, true), "GadgetList", &gadgetV1List{})
+					informer := kinformer.New(lw, &gadgetV1{}, byLists(true))
+					if several {
+						var set *sources.Set
+						informer, set = sources.New(&gadgetV1{}, byLists(true))
+						set.Put("gadgets", lw)
+					}
+					defer testkit.InBackground(t, informer.RunWithContext)()
+					time.Sleep(time.Minute)
+					require.Len(t, informer.GetStore().List(), 25)
+					s.answers(gadgetList("20", then...))
+					require.NoError(t, kinformer.Relist(informer))
+					time.Sleep(time.Minute)
+					assert.EqualValues(t, 1, informers.Status(t, informer).Confirmed)
+					assert.Equal(t, 3, s.lists)
+				})
+			})
+		}
+	}
+}

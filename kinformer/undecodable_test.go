@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +30,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
+	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -472,5 +474,152 @@ func TestSkipUndecodableIsRefused(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.True(t, informer.HasSynced())
 		assert.Equal(t, []string{"undecodable-off"}, informers.Causes(informers.Status(t, informer)))
+	})
+}
+
+// TestUndecodableShowsNoValue checks that nothing that the object has is shown, whatever its types' decoders say.
+func TestUndecodableShowsNoValue(t *testing.T) {
+	testkit.Reports(t)
+	for _, spec := range []string{
+		`{"ip":"hunter2"}`, `{"codes":{"hunter2 and more":"x"}}`, `{"codes":{"hunter2":"x"}}`, `{"level":"hunter2"}`, `{"when":"hunter2"}`,
+		`{"for":"hunter2"}`, `{"data":"hunter2!"}`, `{"number":"hunter2"}`, `{"quoted":"hunter2"}`,
+	} {
+		for _, skips := range []bool{true, false} {
+			t.Run(fmt.Sprint(spec, skips), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &gadgetServer{list: gadgetList("10", gadget("a", "5", `{}`), gadget("b", "6", spec), gadget("c", "7", `{}`))}
+					informer := gadgetsOf(t, s, true, byLists(skips))
+					defer testkit.InBackground(t, informer.RunWithContext)()
+					time.Sleep(time.Minute)
+					status := informers.Status(t, informer)
+					text := fmt.Sprint(status.LastError, status.UndecodableObjects, status.Problems)
+					assert.Contains(t, text, "space/b")
+					assert.NotContains(t, text, "hunter2")
+				})
+			})
+		}
+	}
+}
+
+// TestSkipUndecodableInFirstFrames checks watches whose first frame cannot be decoded, of a type that has another name than
+// the kind, in frames of another form than the API server's, and watch-lists.
+func TestSkipUndecodableInFirstFrames(t *testing.T) {
+	testkit.Reports(t)
+	first, bad := gadgetList("10", gadget("a", "5", `{}`)), gadget("a", "11", `{"replicas":"x"}`)
+	for name, c := range map[string]struct {
+		mode   kinformer.ListMode
+		frames []string
+		stored string // the version of a
+	}{
+		"watch":              {kinformer.ListModeList, []string{modified(bad)}, "5"},
+		"form with blanks":   {kinformer.ListModeList, []string{`{"type": "MODIFIED", "object": ` + bad + `}`}, "5"},
+		"members in reverse": {kinformer.ListModeList, []string{`{"object":` + bad + `,"type":"MODIFIED"}`}, "5"},
+		"watch-list": {kinformer.ListModeWatchList, []string{
+			`{"type":"ADDED","object":` + bad + `}`,
+			`{"type":"BOOKMARK","object":{"apiVersion":"g.io/v1","kind":"Gadget","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}}`,
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &gadgetServer{list: first, frames: func(string) []string { return c.frames }}
+				options := byLists(true)
+				options.Requests.Mode = c.mode
+				informer := gadgetsOf(t, s, true, options)
+				defer testkit.InBackground(t, informer.RunWithContext)()
+				time.Sleep(5 * time.Minute)
+				status := informers.Status(t, informer)
+				require.NoError(t, status.LastError)
+				assert.Equal(t, []inspect.UndecodableObject{{Key: "space/a", Version: "11", Why: "spec.replicas: string instead of int32"}}, status.UndecodableObjects)
+				assert.Equal(t, 1, s.watches)
+				obj, exists, _ := informer.GetStore().GetByKey("space/a")
+				if assert.Equal(t, c.stored != "", exists); exists {
+					assert.Equal(t, c.stored, obj.(*gadgetV1).ResourceVersion)
+				}
+			})
+		})
+	}
+}
+
+// TestUndecodableRecreated checks that an object of another UID that cannot be decoded does not keep the former one.
+func TestUndecodableRecreated(t *testing.T) {
+	testkit.Reports(t)
+	for _, several := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &gadgetServer{list: gadgetList("10", gadget("a", "5", `{}`), gadget("c", "7", `{}`))}
+			lw := typedGadgets(t, gadgetConfig(s, true), "GadgetList", &gadgetV1List{})
+			informer := kinformer.New(lw, &gadgetV1{}, byLists(true))
+			if several {
+				var set *sources.Set
+				informer, set = sources.New(&gadgetV1{}, byLists(true))
+				set.Put("gadgets", lw)
+			}
+			defer testkit.InBackground(t, informer.RunWithContext)()
+			time.Sleep(time.Minute)
+			s.answers(gadgetList("20", strings.Replace(gadget("a", "15", `{"replicas":"x"}`), "uid-a", "uid-new", 1), gadget("c", "7", `{}`)))
+			require.NoError(t, kinformer.Relist(informer))
+			time.Sleep(time.Minute)
+			assert.Equal(t, []string{"space/c"}, informer.GetStore().ListKeys())
+			status := informers.Status(t, informer)
+			require.Len(t, status.UndecodableObjects, 1)
+			assert.Equal(t, "15", status.UndecodableObjects[0].Version)
+		})
+	}
+}
+
+// TestUndecodableOfSeveralSources checks that an object that two sources have counts once.
+func TestUndecodableOfSeveralSources(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newBrokenServer(runtime.ContentTypeJSON)
+		s.do(func() { s.put("a", true); s.put("b", false); s.put("c", true) })
+		informer, set := sources.New(&v1.Pod{}, byLists(true))
+		set.Put("one", s.client(t, true))
+		set.Put("two", s.client(t, true))
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(time.Minute)
+		status := informers.Status(t, informer)
+		assert.Equal(t, 2, status.Undecodable)
+		require.Len(t, status.UndecodableObjects, 2)
+		assert.Equal(t, "space/a", status.UndecodableObjects[0].Key)
+		assert.Equal(t, "space/c", status.UndecodableObjects[1].Key)
+	})
+}
+
+// noConnection fails the watches before package direct sees them.
+type noConnection struct{ next http.RoundTripper }
+
+func (n noConnection) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") != "" {
+		return nil, io.EOF
+	}
+	return n.next.RoundTrip(r)
+}
+
+// TestSkipUndecodableWithoutConnection checks that a watch without a connection is not taken for one without a transport.
+func TestSkipUndecodableWithoutConnection(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &gadgetServer{list: gadgetList("10", gadget("a", "5", `{}`))}
+		informer := gadgetsOf(t, noConnection{direct.Transport(s)}, false, byLists(true))
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(time.Minute)
+		assert.True(t, informer.HasSynced())
+		assert.ErrorContains(t, informers.Status(t, informer).LastError, "no connection for a watch")
+	})
+}
+
+// TestAuditOfUndecodableBySource checks that an audit by another client does not need its transport.
+func TestAuditOfUndecodableBySource(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := &gadgetServer{list: gadgetList("10", gadget("a", "5", `{}`), gadget("c", "10", `{}`))}
+		informer := gadgetsOf(t, s, true, byLists(true))
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(time.Minute)
+		for _, tapped := range []bool{true, false} {
+			report, err := audit.Once(t.Context(), informer, audit.Options{Source: typedGadgets(t, gadgetConfig(s, tapped), "GadgetList", &gadgetV1List{})})
+			require.NoError(t, err)
+			assert.True(t, report.Equal())
+		}
 	})
 }

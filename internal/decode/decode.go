@@ -62,6 +62,7 @@ type (
 	Frames   = stream.Frames
 	Frame    = stream.Frame
 	List     = stream.List
+	About    = stream.About
 
 	// NoListError reports that a body is no list.
 	NoListError = stream.NoListError

@@ -76,7 +76,7 @@ func (r *sharedRig) deleted(s *modelSource, key string, version int) {
 
 // stage returns a stage of a session, which queues its list.
 func (r *sharedRig) stage(session *Session) *stage {
-	s := NewStage(r.reader, session, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	s := NewStage(r.reader, session, r.applier, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
 	s.Asked(r.asked)
 	return s
 }

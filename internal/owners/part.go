@@ -18,12 +18,12 @@ import (
 type partState struct {
 	session       *Session
 	items         []partItem
-	at            map[string]int      // index in items by key
-	untransformed map[string]struct{} // keys of objects whose last state could not be transformed: their cached version stays
-	distrust      bool                // the versions of cached objects are not trusted
-	asked         string              // the version that was asked for
-	stored        func()              // called when the list is in the store
-	gone          bool                // the source is removed
+	at            map[string]int    // index in items by key
+	untransformed map[string]string // the UIDs, by key, of objects whose last state could not be transformed: their cached version stays
+	distrust      bool              // the versions of cached objects are not trusted
+	asked         string            // the version that was asked for
+	stored        func()            // called when the list is in the store
+	gone          bool              // the source is removed
 }
 
 // partItem is an object of the list. The zero value is an object that was removed again.
@@ -73,7 +73,7 @@ func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version 
 	p.session.begin(o.restarts)
 	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
-	write.removals(o, s)
+	write.removals(a, o, s)
 	write.additions(o, s, !repeated || p.asked == "")
 	a.Contents.Apply(write.operations, func(held string) string { return held })
 	write.collect(a, repeated && !p.distrust)
@@ -146,17 +146,24 @@ type partWrite struct {
 }
 
 // removals adds operations for the objects that the source no longer has.
-func (w *partWrite) removals(o *owners, s *Source) {
+func (w *partWrite) removals(a *store.Applier, o *owners, s *Source) {
 	for key := range s.keys {
 		_, listed := w.part.at[key]
-		_, untransformed := w.part.untransformed[key]
-		if listed || untransformed {
+		uid, untransformed := w.part.untransformed[key]
+		if listed || untransformed && !isAnother(a, key, uid) {
 			continue
 		}
 		if o.remove(s, key) {
 			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
 		}
 	}
+}
+
+// isAnother reports whether the stored object is known to be another one than that with a UID.
+func isAnother(a *store.Applier, key, uid string) bool {
+	cached, _ := a.Contents.Table.Get(key)
+	before := a.Received.Origin(key, cached).UID
+	return cached != nil && before != "" && uid != "" && before != uid
 }
 
 // additions adds operations for the objects of the list, except those of which the store has a

@@ -7,6 +7,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/store"
 )
 
 // stage is the reflector.Stage of one of several sources. It reads and transforms the objects as they
@@ -14,17 +15,18 @@ import (
 type stage struct {
 	reader *event.Reader
 	state  *partState
+	of     *store.Applier // its table may be read by any goroutine
 	done   func(event.Record)
 }
 
 // NewStage returns an empty stage for about size objects of a source. The reader belongs to the
 // source. done receives the published list: a ReplacedAll record, for an applier with several
 // sources.
-func NewStage(r *event.Reader, session *Session, size int, done func(event.Record)) *stage {
+func NewStage(r *event.Reader, session *Session, of *store.Applier, size int, done func(event.Record)) *stage {
 	return &stage{r, &partState{
 		session: session, items: make([]partItem, 0, size), at: make(map[string]int, size),
-		untransformed: map[string]struct{}{}, stored: func() {},
-	}, done}
+		untransformed: map[string]string{}, stored: func() {},
+	}, of, done}
 }
 
 // Distrust makes objects that are not identical to the cached ones count as changed, whatever their
@@ -53,7 +55,7 @@ func (s *stage) Put(obj any) error {
 	case !kept:
 		return err
 	default:
-		s.state.untransformed[rec.Key] = struct{}{}
+		s.state.untransformed[rec.Key] = event.OriginOf(obj).UID
 		return nil
 	}
 }
@@ -68,9 +70,24 @@ func (s *stage) put(item partItem) {
 }
 
 // Keeps returns the number of the source's objects in the store, and of those at most that the published
-// list will not remove.
+// list will not remove: an object that another source has counts, too.
 func (s *stage) Keeps() (kept, stored int, err error) {
-	return len(s.state.at) + len(s.state.untransformed), s.state.session.Len(), nil
+	for key := range s.state.at {
+		if s.isStored(key) {
+			kept++
+		}
+	}
+	for key := range s.state.untransformed {
+		if _, again := s.state.at[key]; !again && s.isStored(key) {
+			kept++
+		}
+	}
+	return kept, s.state.session.Len(), nil
+}
+
+func (s *stage) isStored(key string) bool {
+	_, is := s.of.Contents.Table.Get(key)
+	return is
 }
 
 func (s *stage) Remove(obj any) error {

@@ -19,29 +19,43 @@ const anewPause = time.Minute
 // reported by it, so that a list has to find that. Two watches in a row show it, since one may be an odd
 // answer, or one of a fake.
 type anew struct {
-	from     string    // the version that the open watch follows; "" if it may begin with the present objects
+	reached  string    // the greatest version since the last list
+	from     string    // reached when the open watch began; "" if that may begin with the present objects
 	now      bool      // whether that watch has sent an object that is as old as from
 	last     bool      // whether the last watch that has sent events did
+	fresh    bool      // whether no watch has begun since the last list
+	listsFor bool      // whether a list is due if the open watch begins anew: if it does not follow a list
+	owed     bool      // whether a list is due once anewPause is over
 	listedAt time.Time // when the last list for it was due; zero if none was
 }
 
-// begins begins a watch.
-func (a *anew) begins(from string) { a.from, a.now = from, false }
+// listed begins anew with a list.
+func (a *anew) listed(version string) { a.reached, a.fresh, a.owed = version, true, false }
+
+// begins begins a watch, of events in the order of their versions or not.
+func (a *anew) begins(ordered bool) {
+	a.from, a.now, a.owed = "", false, !a.fresh && a.owed
+	if ordered {
+		a.from = a.reached
+	}
+	a.listsFor, a.fresh = !a.fresh, false
+}
 
 // sees looks at a change of the watch. is reports that the server is found to begin its watches anew, and
 // lists that a list is due.
 func (a *anew) sees(c watchChange, at time.Time) (is, lists bool) {
-	if a.now || a.from == "" || c.kind != watch.Added || !isReached(c.meta.GetResourceVersion(), a.from) {
-		return false, false
+	version := c.meta.GetResourceVersion()
+	if !a.now && a.from != "" && c.kind == watch.Added && isReached(version, a.from) {
+		a.now = true
+		is = a.last
+		a.owed = a.owed || is && a.listsFor
 	}
-	if a.now = true; !a.last {
-		return false, false
+	a.reached = event.LaterVersion(a.reached, version)
+	if !a.owed || !a.listedAt.IsZero() && at.Sub(a.listedAt) < anewPause {
+		return is, false
 	}
-	if !a.listedAt.IsZero() && at.Sub(a.listedAt) < anewPause {
-		return true, false
-	}
-	a.listedAt = at
-	return true, true
+	a.owed, a.listedAt = false, at
+	return is, true
 }
 
 // ends ends a watch that has sent events, and reports whether it has not begun anew.
@@ -50,6 +64,7 @@ func (a *anew) ends() (heals bool) {
 		return false
 	}
 	a.last = a.now
+	a.owed = a.owed && a.now
 	return !a.last
 }
 

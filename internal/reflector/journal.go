@@ -36,12 +36,13 @@ type journalState struct {
 	History      // without bytes, see Journal.History
 	counted bool // whether Failures was incremented since the last wait
 
-	asked    string        // the kind of the pending request that may hang; "" if there is none
-	askedAt  time.Time     // when it was sent
-	followed time.Time     // since when the watch is read; zero if there is no watch
-	due      time.Time     // when the server has to have ended the watch; see outlives
-	lasts    time.Duration // from the opening of the watch to due
-	heldUp   bool          // whether the sink has no room
+	versioned bool          // whether Version was ever set
+	asked     string        // the kind of the pending request that may hang; "" if there is none
+	askedAt   time.Time     // when it was sent
+	followed  time.Time     // since when the watch is read; zero if there is no watch
+	due       time.Time     // when the server has to have ended the watch; see outlives
+	lasts     time.Duration // from the opening of the watch to due
+	heldUp    bool          // whether the sink has no room
 }
 
 func NewJournal() *Journal {
@@ -171,6 +172,11 @@ func (p *journalState) enter(phase Phase) {
 	if phase != Watching && phase != BackingOff {
 		p.followed = time.Time{}
 	}
+}
+
+// reach sets the version.
+func (p *journalState) reach(version string) {
+	p.Version, p.versioned = version, p.versioned || version != ""
 }
 
 // hold records whether the sink has no room, in which case the watch is not read.

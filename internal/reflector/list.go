@@ -69,7 +69,7 @@ func (r *round) fetch(ctx context.Context) (got fetched, err error) {
 		return r.confirm(ctx)
 	}
 	if got, err = r.fetchOnce(ctx); err == nil {
-		err = r.lossBy(got.stage, got.version)
+		err = r.lossBy(got.stage)
 	}
 	if errors.As(err, &r.state.confirms) {
 		got = fetched{} // releases the objects before others arrive
@@ -100,10 +100,10 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 	return got, nil
 }
 
-// lossBy returns a *loss if a stage at version would remove too much. The first state of an informer
+// lossBy returns a *loss if a stage would remove too much. The first state of an informer
 // removes nothing, and versions are needed to tell a server from a fake with canned answers.
-func (r *round) lossBy(state Stage, version string) error {
-	if !r.state.synced || version == "" || r.state.Version() == "" {
+func (r *round) lossBy(state Stage) error {
+	if !r.state.synced || !r.state.versioned() {
 		return nil
 	}
 	return lossBy(state)
@@ -154,7 +154,6 @@ func (r *round) listVersion() string {
 type fetched struct {
 	stage   Stage
 	version string
-	direct  bool         // whether the kind of the list was seen, because it was decoded directly
 	paged   bool         // whether the list came in more than one page
 	first   string       // the name of the first item of the last page
 	taken   int          // the number of items that were staged
@@ -174,8 +173,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 		}
 		if options.Continue == "" {
 			_, size, _ := pageOf(page)
-			_, direct := page.(*tap.Page)
-			got = fetched{stage: r.newStage(size, false, version), direct: direct}
+			got = fetched{stage: r.newStage(size, false, version)}
 		}
 		before := got.first
 		list, err := r.stagePage(ctx, &got, page)
@@ -200,7 +198,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 		return fetched{}, err
 	}
 	got.version = accessor.GetResourceVersion()
-	if got.isNothing() && r.state.Version() != "" {
+	if got.isNothing() && r.state.versioned() {
 		return fetched{}, errNothing
 	}
 	return got, nil
@@ -210,7 +208,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 // one without items and version. The kind does not tell, because they remove it. A server sends a version
 // with an empty list too, but a fake may not: an informer that never had a version takes it.
 func (f *fetched) isNothing() bool {
-	return f.version == "" && f.taken == 0 && f.foreign.n == 0 && !f.direct
+	return f.version == "" && f.taken == 0 && f.foreign.n == 0
 }
 
 // pager returns the pager for a list that begins at version. A configured page size takes
@@ -243,7 +241,10 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // and left out. Items are copied out of the page's array, so that one item does not keep the others
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
-	list, _, each := pageOf(page)
+	list, n, each := pageOf(page)
+	if other := r.state.otherKind(list, n); other != "" {
+		return nil, fmt.Errorf("the answer is a %s, not a %s", event.Shortened(other), r.state.listKind)
+	}
 	if gvk, bad := unusableKind(list); bad {
 		return nil, fmt.Errorf("unsupported list of kind %v, type: %v", gvk, r.options.Journal.Name()) // a badly configured client may get it
 	}
@@ -340,7 +341,8 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Redacted(err))
 	}
-	r.options.Journal.write(func(p *journalState) { p.Version = version })
+	r.options.Journal.write(func(p *journalState) { p.reach(version) })
+	r.reader.anew.listed(version)
 	r.state.distrust(false)
 	return nil
 }

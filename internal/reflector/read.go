@@ -288,7 +288,7 @@ func (r *watchReader) handOver(ctx context.Context, events int) {
 	}
 	r.options.Journal.write(func(p *journalState) {
 		if p.Events += int64(events); b.moves {
-			p.Version = b.version
+			p.reach(b.version)
 		}
 		if len(refused) > 0 {
 			count(&p.Drops, dropRefused, int64(len(refused)))

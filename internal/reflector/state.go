@@ -44,6 +44,8 @@ type persistentState struct {
 	newest bool
 	// synced is set once a state was published, and stays set.
 	synced bool
+	// listKind is the kind of the last list that has one; "" before.
+	listKind string
 	// confirms is set if the next list confirms that most objects are to be removed.
 	confirms *loss
 	// waitsOut is set if an expected error was logged and still persists.
@@ -68,7 +70,7 @@ func newPersistentState(o Options) *persistentState {
 		opening: openingPhase(o),
 	}
 	m.reader.expects = m.reader.options.expectation()
-	m.reader.options.Journal.write(func(p *journalState) { p.clock, p.Version = o.Clock, o.Reached })
+	m.reader.options.Journal.write(func(p *journalState) { p.clock = o.Clock; p.reach(o.Reached) })
 	return m
 }
 
@@ -105,6 +107,26 @@ func (m *persistentState) distrust(them bool) {
 func (m *persistentState) Version() (version string) {
 	m.reader.options.Journal.write(func(p *journalState) { version = p.Version })
 	return version
+}
+
+// otherKind returns the kind of a list without items if it is another one than that of the list before. Only the
+// client of unstructured objects keeps kinds.
+func (m *persistentState) otherKind(list runtime.Object, n int) string {
+	kind := list.GetObjectKind().GroupVersionKind().Kind
+	switch {
+	case kind == "":
+	case m.listKind == "" || n > 0:
+		m.listKind = kind
+	case kind != m.listKind:
+		return kind
+	}
+	return ""
+}
+
+// versioned reports whether the reflector has ever had a version.
+func (m *persistentState) versioned() (is bool) {
+	m.reader.options.Journal.write(func(p *journalState) { is = p.versioned })
+	return is
 }
 
 // serves records whether the server that sent the list restricts it to the requested shard. It returns

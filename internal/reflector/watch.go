@@ -31,11 +31,8 @@ func (r *round) watch(ctx context.Context) outcome {
 		if err != nil {
 			return r.watchNotOpened(ctx, r.options.Relister.because(ctx, err))
 		}
-		if s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"; s.ordered {
-			r.reader.anew.begins(options.ResourceVersion)
-		} else {
-			r.reader.anew.begins("")
-		}
+		s.ordered = options.ResourceVersion != "" && options.ResourceVersion != "0"
+		r.reader.anew.begins(s.ordered)
 		r.stream = s
 		if err := r.connected(s); err != nil {
 			r.dropStream()

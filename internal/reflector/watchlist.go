@@ -43,7 +43,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 		return r.streamFailed(ctx, asked, err)
 	}
 	r.stream.handOver(r.options.Clock.Now())
-	r.reader.anew.begins("")
+	r.reader.anew.begins(false)
 	next := r.beginWatching(ctx)
 	r.timers.outage.over(ctx, time.Now())
 	r.state.succeeded(ctx, r.stream)
@@ -71,7 +71,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		return s.understood - s.others, err
 	}
 	r.state.refuse(false)
-	if err := r.lossBy(staged, version); err != nil {
+	if err := r.lossBy(staged); err != nil {
 		return s.understood - s.others - 1, err
 	}
 	if recorded, ok := staged.(*recordingStage); ok {
@@ -135,6 +135,8 @@ func (r *round) collect(ctx context.Context, staged Stage) (version string, err 
 		err = refused
 	case errors.Is(err, errClosed) && r.options.Clock.Since(r.stream.opened) >= veryShortWatch: // else the server was busy
 		r.markless++
+	case err == nil && version == "" && r.state.versioned():
+		err = errMark
 	case err == nil && r.stream.understood == 1 && r.stream.received > 1: // only the end mark
 		err = fmt.Errorf("none of %d watch-list events is about one of the expected objects", r.stream.received-1)
 	}

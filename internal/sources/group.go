@@ -269,7 +269,7 @@ func (g *Group) startLocked(s *Session) {
 	o := f.options
 	o.ListerWatcher, o.Journal, o.Relister, o.ResyncPeriod = s.listerWatcher, s.report, s.relister, 0
 	o.Name, o.Source, o.OnStop = o.Name+" source "+name, name, o.OnSourceStop
-	o.Sink = &sink{s.part, reader, f.queue, f.room}
+	o.Sink = &sink{g.whole, s.part, reader, f.queue, f.room}
 	s.requests = func() reflector.Options { return o }
 	f.running.Go(func() {
 		defer stop()

@@ -6,6 +6,7 @@ package sources
 import (
 	"sync"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/owners"
 	"github.com/kinformer/cache/internal/queue"
@@ -15,6 +16,7 @@ import (
 // sink receives the changes of one session. It has a reader of its own, because several reflectors
 // read concurrently.
 type sink struct {
+	of      *door.Informer
 	session *owners.Session
 	reader  *event.Reader
 	queue   *queue.Queue
@@ -34,7 +36,7 @@ func (s *sink) Stage(size int, streamed bool) reflector.Stage {
 	if streamed {
 		size = s.session.Len()
 	}
-	return owners.NewStage(s.reader, s.session, size, s.queue.PutState)
+	return owners.NewStage(s.reader, s.session, s.of.Applier, size, s.queue.PutState)
 }
 
 // Resync does nothing: the Group has one timer for all sources.

@@ -28,7 +28,6 @@ type stage struct {
 	reuses bool // identical cached objects are reused
 	next   *nextState
 	stored *table.Table
-	kept   int                // the number of received objects that are stored under their keys
 	done   func(event.Record) // receives the published list
 	unread bool               // an object that cannot be decoded was received
 	lapsed []string           // keys of objects of the next content of which a later state was refused
@@ -77,11 +76,6 @@ func (s *stage) flush() error {
 		return err
 	}
 	s.next.draft.Look(&s.block)
-	for _, cached := range s.block.Former[:s.block.N] {
-		if cached != nil {
-			s.kept++
-		}
-	}
 	if s.reader.Transform.Function != nil || s.unread {
 		if err := s.transform(); err != nil {
 			return err
@@ -148,6 +142,8 @@ func (s *stage) transform() error {
 			s.versions[n], s.altered[n] = rec.Version, rec.Altered
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
+		case kept && isAnother(b.Former[i], b.Objects[i]):
+			s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
 		case kept:
 			s.next.untransformed = append(s.next.untransformed, rec.Key)
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {
@@ -184,11 +180,34 @@ func (s *stage) Remove(obj any) error {
 	return nil
 }
 
-// Keeps returns the number of objects in the store, and of those at most that the published list will not
-// remove: an object counts as often as it was put, also if it was removed again.
+// isAnother reports whether a received object, which may be Undecodable, is known not to be the cached one:
+// it has the same key and another UID.
+func isAnother(cached, received any) bool {
+	if cached == nil {
+		return false
+	}
+	before, now := event.OriginOf(cached).UID, event.OriginOf(received).UID
+	return before != "" && now != "" && before != now
+}
+
+// Keeps returns the number of objects in the store, and of those that the published list will not remove.
 func (s *stage) Keeps() (kept, stored int, err error) {
-	err = s.flush()
-	return s.kept, s.stored.Len(), err
+	if err := s.flush(); err != nil {
+		return 0, 0, err
+	}
+	for _, item := range s.next.draft.All {
+		if item.Former != nil {
+			kept++
+		}
+	}
+	slices.Sort(s.next.untransformed)
+	s.next.untransformed = slices.Compact(s.next.untransformed)
+	for _, key := range s.next.untransformed {
+		if _, cached := s.stored.Get(key); cached && !s.next.draft.Has(key) {
+			kept++
+		}
+	}
+	return kept, s.stored.Len(), nil
 }
 
 func without(keys []string, key string) []string {

@@ -101,12 +101,12 @@ func (l safeList) Next() (item Item, err error) {
 	return l.List.Next()
 }
 
-// kind returns the kind of the list, or "" if it is not known. Lists of other packages' decoders have none.
-func (l safeList) kind() string {
-	if own, ok := l.List.(interface{ Kind() string }); ok {
-		return own.Kind()
+// about returns what the list says of itself. Lists of other packages' decoders say nothing.
+func (l safeList) about() decode.About {
+	if own, ok := l.List.(interface{ About() decode.About }); ok {
+		return own.About()
 	}
-	return ""
+	return decode.About{}
 }
 
 // again decodes an item without its former version, and checks each shared part.

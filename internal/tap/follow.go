@@ -320,7 +320,15 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 // such an object, of the expected kind.
 func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
 	frame, err := decode.Open(data, f.coding)
-	if err != nil || frame.Type == watch.Bookmark || !f.isExpected(frame) {
+	if err != nil && f.coding == JSON {
+		var other struct {
+			Type   watch.EventType
+			Object json.RawMessage
+		}
+		err = json.Unmarshal(data, &other)
+		frame.Type, frame.Object = other.Type, other.Object
+	}
+	if err != nil || frame.Type == watch.Bookmark || !isChange(frame.Type) || !f.isExpected(frame) {
 		return e, false
 	}
 	of := f.trust.example
@@ -332,24 +340,18 @@ func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
 }
 
 // isExpected reports whether a frame has an object of the kind of the watch: of that of earlier frames, or
-// else of the kind that has the name of the type.
+// else any but a Status.
 func (f *following) isExpected(frame Frame) bool {
-	kind, of := frame.Kind, f.trust.example
+	kind := frame.Kind
 	if f.coding == JSON {
 		var about metav1.TypeMeta
 		_ = kjson.Unmarshal(frame.Object, &about)
 		kind = about.GroupVersionKind()
 	}
-	switch {
-	case f.streamType != nil:
+	if f.streamType != nil {
 		return kind == f.streamType.kind
-	case of == nil:
-		return false
-	case of.Implements(reflect.TypeFor[runtime.Unstructured]()):
-		return kind.Kind != "" && kind.Kind != "Status"
-	default:
-		return kind.Kind == of.Elem().Name()
 	}
+	return f.trust.example != nil && kind.Kind != "" && kind.Kind != "Status"
 }
 
 // named returns the event that the client has made of a frame, or an event with the name of the frame's

@@ -42,9 +42,9 @@ type listBody struct {
 	gaveUp     []error
 	why        string              // the reason why the list could not be split
 	none       *decode.NoListError // set if the body is no list
-	bad        *badItemError       // set if an item cannot be decoded and may not be skipped
+	bad        *badItemError       // the first item that cannot be decoded and may not be skipped; nil: none
 	skipped    int                 // the number of items that cannot be decoded
-	kind       string              // of the list, if it is known
+	about      decode.About        // the list
 	done       bool                // the substitute is complete
 	bytes      int64               // of the real body
 
@@ -120,10 +120,10 @@ func (b *listBody) fill() {
 	defer from.close()
 	list := b.decoder.list(from, b.checks())
 	wires, err := b.readItems(list)
-	b.kind = list.kind()
+	b.about = list.about()
 	switch failed := from.failed(); {
-	case failed == nil && errors.As(err, &b.none), failed == nil && errors.As(err, &b.bad):
-		b.substitute = failing{err}
+	case failed == nil && errors.As(err, &b.none):
+		b.substitute = failing{b.none}
 	case err == nil:
 		b.substitute, b.done, b.bytes = bytes.NewReader(list.With(wires)), true, from.read()
 	case failed != nil:
@@ -197,17 +197,14 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 	for {
 		item, err := list.Next()
 		if errors.Is(err, io.EOF) {
-			return b.passLast(wires, list, last)
+			return b.passLast(wires, list, last), nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		b.onItem(len(item.Wire))
 		if b.samples() || len(b.passed) == 0 || item.Object == nil {
-			if wires, err = b.pass(wires, list, item); err != nil {
-				return nil, err
-			}
-			last = Item{}
+			wires, last = b.pass(wires, list, item), Item{}
 			continue
 		}
 		if item.Reused {
@@ -219,31 +216,31 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 	}
 }
 
-// pass adds an item that client-go also decodes. It skips an item that client-go cannot decode, or returns
-// an error that names it.
-func (b *listBody) pass(wires [][]byte, list safeList, item Item) ([][]byte, error) {
+// pass adds an item that client-go also decodes. An item that client-go cannot decode is skipped, or named if
+// client-go then refuses the list: it may have another decoder.
+func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
 	if item.Object == nil || b.trust.options.SkipUndecodable {
 		bad := undecodable(b.trust.example, item.Wire, b.decoder.encoding)
 		switch {
 		case bad == nil:
-		case !b.trust.maySkip(bad):
-			return nil, &badItemError{len(b.items), bad}
-		default:
+		case b.trust.maySkip(bad):
 			b.items = append(b.items, bad)
 			b.skipped++
-			return wires, nil
+			return wires
+		case b.bad == nil:
+			b.bad = &badItemError{len(b.items), bad}
 		}
 	}
 	b.passed = append(b.passed, len(b.items))
 	b.gaveUp = append(b.gaveUp, item.Why)
 	b.items = append(b.items, list.again(item))
-	return append(wires, bytes.Clone(item.Wire)), nil
+	return append(wires, bytes.Clone(item.Wire))
 }
 
 // passLast passes the last item to client-go. If last is zero, it has been passed already.
-func (b *listBody) passLast(wires [][]byte, list safeList, last Item) ([][]byte, error) {
+func (b *listBody) passLast(wires [][]byte, list safeList, last Item) [][]byte {
 	if last.Object == nil {
-		return wires, nil
+		return wires
 	}
 	if last.Reused {
 		b.reused--
@@ -265,12 +262,11 @@ type Page struct {
 	Items                []runtime.Object
 }
 
-// isUntouched reports whether the client returned a new, empty list although it was passed items, or a list of
-// another kind than the expected one. client-go does so if the list is of another kind.
-func (b *listBody) isUntouched(list runtime.Object, expected string) bool {
+// isUntouched reports whether the client returned a new, empty list although it was passed items, or a
+// version. client-go does so if the list is of another kind.
+func (b *listBody) isUntouched(list runtime.Object) bool {
 	accessor, err := meta.ListAccessor(list)
-	return err == nil && (len(b.passed) > 0 || b.kind != "" && expected != "" && b.kind != expected) &&
-		meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
+	return err == nil && (len(b.passed) > 0 || b.about.Version != "") && meta.LenList(list) == 0 && accessor.GetResourceVersion() == ""
 }
 
 // page completes the decoded items with those that the client made. If the list is not as expected,

@@ -53,7 +53,8 @@ func (s State) IsUnexpected() bool {
 type Source struct {
 	trust
 	lists     clientgo.ListerWatcherWithContext
-	mayNotAsk atomic.Bool // to leave out managed fields
+	mayNotAsk atomic.Bool            // to leave out managed fields
+	kind      atomic.Pointer[string] // of the last list that has one; nil: there was none
 }
 
 // New returns a source for objects of the type of example, which may be nil.
@@ -175,15 +176,15 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return nil, s.doubt("the list is still read when the call has returned")
 	case body.none != nil:
 		return nil, s.noList(body.none)
-	case body.bad != nil:
-		return nil, body.bad
 	case body.why != "":
 		return nil, s.suspect(body.why)
 	case err != nil && !body.done:
 		return nil, err // the error of the real body
-	case err == nil && !event.IsNil(list) && body.kind != "" && body.isUntouched(list, s.listKind()):
-		return nil, s.noList(decode.NoList(body.kind))
-	case err != nil || event.IsNil(list) || body.isUntouched(list, ""):
+	case err != nil && body.bad != nil:
+		return nil, event.WithText(body.bad.Error(), err)
+	case err == nil && !event.IsNil(list) && body.about.Kind != "" && (body.isUntouched(list) || s.isOther(body)):
+		return nil, s.noList(decode.NoList(body.about.Kind))
+	case err != nil || event.IsNil(list) || body.isUntouched(list):
 		return nil, s.suspect("the client did not take the list, less items")
 	}
 	page, odd, differs := body.page(list, &s.trust)
@@ -193,6 +194,9 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	if odd != "" {
 		return nil, s.doubt(odd)
 	}
+	if kind := body.about.Kind; kind != "" {
+		s.kind.Store(&kind) // a copy, which does not keep the body
+	}
 	s.account(body)
 	if page.GetContinue() == "" {
 		s.cached.listed()
@@ -200,6 +204,13 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	s.setListed(true)
 	s.options.Ledger.turnedOn(got.encoding)
 	return page, nil
+}
+
+// isOther reports whether an empty list is of another kind than the list before. The client of unstructured
+// objects and that of metadata take it.
+func (s *Source) isOther(body *listBody) bool {
+	before := s.kind.Load()
+	return before != nil && *before != body.about.Kind && len(body.items) == 0
 }
 
 // noList returns an error that says what came instead of a list of the example objects.
@@ -267,7 +278,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	body := got.watch
 	if body == nil {
 		s.notTaken(got, err)
-		if refused := s.refuses(got); err == nil && !event.IsNil(w) && refused != nil {
+		if refused := s.refuses(got); err == nil && !event.IsNil(w) && reflect.TypeOf(w) != emptyWatch && refused != nil {
 			w.Stop()
 			return nil, refused
 		}
@@ -324,6 +335,9 @@ func (s *Source) asking(ctx context.Context, options metav1.ListOptions, watches
 // errNeedsTransport refuses Options.SkipUndecodable where the bytes of an object are never seen.
 var errNeedsTransport = errors.New("Errors.SkipUndecodable needs direct.Transport, which has not seen the request: " +
 	"wrap the config before its clients are made, or leave out the option")
+
+// emptyWatch is the type of the watch that client-go returns if it got no connection.
+var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
 
 // refuses returns an error if objects are to be skipped, and no transport sees their bytes.
 func (s *Source) refuses(got taken) error {

@@ -57,14 +57,20 @@ func readAsClient(of reflect.Type, data []byte, e Encoding) (err error) {
 
 // mismatch is the text of an error about a JSON value of another type than that of its field: the type of
 // the value, and the path and type of the field.
-var mismatch = regexp.MustCompile(`cannot unmarshal (\w+)(?: [^ ]*)? into Go (?:struct field [^. ]*\.(\S+)|value) of type (\S+)$`)
+var mismatch = regexp.MustCompile(`cannot unmarshal (\w+)(?: .*)? into Go (?:struct field [^. ]*\.(\S+)|value) of type (\S+)$`)
 
-// whyUndecodable returns the reason why an object cannot be decoded, without data.
+// harmless matches other errors whose text has no data of the object: of syntax, of protobuf, and of base64.
+var harmless = regexp.MustCompile(`^(invalid character|unexpected (EOF|end of JSON input)|proto: [A-Za-z: ]*\d*[A-Za-z ():=]*\d*[A-Za-z ()]*$|illegal base64 data)`)
+
+// whyUndecodable returns the reason why an object cannot be decoded, without data: of the errors of a type's own
+// decoder, which may quote what they have read, only their type is shown.
 func whyUndecodable(err error) string {
 	found := mismatch.FindStringSubmatch(err.Error())
 	switch {
-	case found == nil:
+	case found == nil && harmless.MatchString(err.Error()):
 		return event.RedactedAnswer(err).Error()
+	case found == nil:
+		return fmt.Sprintf("its decoder returns a %T", err)
 	case found[2] == "":
 		return fmt.Sprintf("%s instead of %s", found[1], found[3])
 	default:

@@ -96,6 +96,7 @@ func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithCon
 	anything := reflector.Options{Namespace: l.options.Namespace, ListerWatcher: l.options.ListerWatcher, Part: l.options.Part}
 	decoding := l.options.Decoding
 	_, decoding.Part = l.options.Shard()
+	decoding.SkipUndecodable = false // its client may have no transport of package direct, and its objects may have only metadata
 	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(decoding))
 	return l.list(ctx, metadata, anything.Admits(), version, take)
 }

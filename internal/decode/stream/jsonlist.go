@@ -21,7 +21,7 @@ type jsonList struct {
 	state    listState
 	names    map[string]bool // names of the members read so far, quoted
 	head     metav1.TypeMeta
-	kind     string
+	about    About
 	hasItems bool // an item was read
 	limit    int  // of the stub, in bytes, and of each of its values
 	at       int  // the index of the items in stub; 0 before the first item
@@ -46,8 +46,8 @@ func (l *jsonList) With(items [][]byte) []byte {
 // with names in alphabetical order.
 func (l *jsonList) Head() metav1.TypeMeta { return l.head }
 
-// Kind implements List.
-func (l *jsonList) Kind() string { return l.kind }
+// About implements List.
+func (l *jsonList) About() About { return l.about }
 
 // step reads a token of the list. It returns an item if the token is one.
 func (l *jsonList) step() (item []byte, err error) {
@@ -88,12 +88,20 @@ func (l *jsonList) step() (item []byte, err error) {
 // over returns io.EOF for a list that was read to its end. An object that has no items, and is not of a
 // kind of lists, is none.
 func (l *jsonList) over() error {
-	var head metav1.TypeMeta
-	_ = kjson.Unmarshal(l.stub, &head)
-	if l.kind = head.Kind; l.hasItems || l.names[`"items"`] || strings.HasSuffix(l.kind, "List") {
+	var rest struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name            string `json:"name"`
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	_ = kjson.Unmarshal(l.stub, &rest)
+	l.about = About{rest.Kind, rest.Metadata.ResourceVersion}
+	named := rest.Metadata.Name != "" || rest.Kind == "Status" || rest.Kind == "Table"
+	if l.hasItems || l.names[`"items"`] || strings.HasSuffix(rest.Kind, "List") || l.about.Version != "" && !named {
 		return io.EOF
 	}
-	return NoList(l.kind)
+	return NoList(rest.Kind)
 }
 
 func (l *jsonList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: l.w.pos} }

@@ -24,8 +24,8 @@ type List interface {
 	// Head returns the kind and apiVersion of a list in JSON, if they precede its items. It is set
 	// after the first item.
 	Head() metav1.TypeMeta
-	// Kind returns the kind of the list, or "" if it has none. It is set after Next has returned io.EOF.
-	Kind() string
+	// About returns what the list says of itself. It is set after Next has returned io.EOF.
+	About() About
 	// With returns the list with the given items instead of its own. It is valid after Next has
 	// returned io.EOF. The rest of the list has not been checked.
 	With(items [][]byte) []byte

@@ -33,3 +33,6 @@ func NoList(kind string) *NoListError {
 
 // kinds matches kinds that are safe to show. They need no quotation marks, which errors about answers lose.
 var kinds = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,62}$`)
+
+// About is the kind and the resourceVersion of a list. They are empty if it has none.
+type About struct{ Kind, Version string }

@@ -17,7 +17,7 @@ type protobufList struct {
 	w        window
 	state    listState
 	stub     []byte // the list in the envelope, without its items
-	kind     string
+	about    About
 	head     []byte // the envelope before the list
 	end      uint64 // of the list, in bytes from the beginning of the data
 	hasItems bool   // an item was read
@@ -29,6 +29,7 @@ type protobufList struct {
 const (
 	envelopeType   = 1<<3 | scan.WireBytes
 	envelopeObject = 2<<3 | scan.WireBytes
+	listMeta       = 1<<3 | scan.WireBytes
 	listItem       = 2<<3 | scan.WireBytes
 )
 
@@ -54,6 +55,9 @@ func (l *protobufList) Next() ([]byte, error) {
 			}
 			return field, nil
 		}
+		if meta := (metav1.ListMeta{}); tag == listMeta && meta.Unmarshal(field) == nil {
+			l.about.Version = meta.ResourceVersion
+		}
 		if l.stub = appendField(l.stub, tag, field); len(l.stub) > l.limit {
 			return nil, l.giveUp("too much besides the items")
 		}
@@ -73,8 +77,8 @@ func (l *protobufList) With(items [][]byte) []byte {
 // Head implements List. It is empty, because items in protobuf need no head.
 func (l *protobufList) Head() metav1.TypeMeta { return metav1.TypeMeta{} }
 
-// Kind implements List.
-func (l *protobufList) Kind() string { return l.kind }
+// About implements List.
+func (l *protobufList) About() About { return l.about }
 
 func (l *protobufList) giveUp(why string) error { return &scan.GiveUpError{Why: why, At: int(l.at())} }
 
@@ -101,7 +105,7 @@ func (l *protobufList) open() error {
 	if !bytes.HasSuffix(kind, []byte("List")) {
 		return NoList(string(kind))
 	}
-	l.kind = string(kind)
+	l.about.Kind = string(kind)
 	l.head = appendField([]byte(envelopeMark), tag, about)
 	if tag, err = l.number(); err != nil {
 		return err
