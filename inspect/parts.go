@@ -101,6 +101,9 @@ func worstOf(i *door.Informer, synced bool) reflector.Status {
 	}
 	for _, part := range i.Parts() {
 		one := part.Report.Status()
+		if isThrottled(&one) {
+			one.FailingFor = 0 // others may have an outage
+		}
 		ends := one.Unfit != nil || one.Phase == reflector.Stopped
 		switch {
 		case synced && !ends && one.FailingFor > worst.FailingFor,

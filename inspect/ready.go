@@ -193,7 +193,13 @@ func (r *Readiness) none() string {
 
 // isThrottled reports whether a reflector waits because its server has told it to.
 func isThrottled(r *reflector.Status) bool {
-	return !r.Throttled.IsZero() || r.Hangs == "" && r.Failures > 0 && apierrors.IsTooManyRequests(r.Err)
+	return !r.Throttled.IsZero() || r.Hangs == "" && r.Failures > 0 && (apierrors.IsTooManyRequests(r.Err) || asksToWait(r.Err))
+}
+
+// asksToWait reports whether a server has said how long to wait.
+func asksToWait(err error) bool {
+	_, asks := apierrors.SuggestsClientDelay(err)
+	return asks
 }
 
 // check returns why an informer is not ready. If it is ready, why is "".

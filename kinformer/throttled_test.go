@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
 )
 
 // throttling is a server without a network that answers watches, or lists, with 429 and a Retry-After.
@@ -134,4 +136,131 @@ func TestHangsOrWaits(t *testing.T) {
 		assert.Equal(t, "hangs", status.Problems[0].Cause)
 		assert.Regexp(t, "^the opening of a watch hangs, or waits for Retry-After, nothing has come for 1m", status.Problems[0].Text)
 	})
+}
+
+// scripted is a server without a network whose watches are scripted; its lists are empty.
+type scripted struct {
+	n     atomic.Int64
+	watch func(n int64, r *http.Request) (answer *http.Response, sends string, lasts time.Duration)
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") == "" {
+		return (&throttling{}).RoundTrip(r)
+	}
+	answer, sends, lasts := s.watch(s.n.Add(1), r)
+	if answer != nil {
+		answer.Request = r
+		return answer, nil
+	}
+	if lasts < 0 {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	read, write := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(write, sends)
+		select {
+		case <-r.Context().Done():
+		case <-time.After(lasts):
+		}
+		_ = write.Close()
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Request: r, Body: read}, nil
+}
+
+func refusal(code int, after string) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Retry-After": {after}}, Body: io.NopCloser(strings.NewReader("no"))}
+}
+
+// causesOver returns the causes of the problems that an informer has, and those of its being unready, in their order.
+func causesOver(t *testing.T, s *scripted, long time.Duration) (seen []string) {
+	informer := kinformer.New(informers.ClientOver(t, s, runtime.ContentTypeJSON, true), &v1.Pod{}, byLists(false))
+	ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 30 * time.Second}, informer)
+	defer testkit.InBackground(t, informer.RunWithContext)()
+	for range int(long / time.Second) {
+		time.Sleep(time.Second)
+		now := informers.Causes(informers.Status(t, informer))
+		if informer.HasSynced() && ready.Check(nil) != nil {
+			now = append(now, "unready")
+		}
+		if said := strings.Join(now, " "); len(seen) == 0 || seen[len(seen)-1] != said {
+			seen = append(seen, said)
+		}
+	}
+	return seen
+}
+
+// TestEndedWatchIsNotHung checks that a watch that its server has ended does not hang while the next one is throttled, or is
+// slow to open.
+func TestEndedWatchIsNotHung(t *testing.T) {
+	testkit.Reports(t)
+	const bookmark = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6"}}}` + "\n"
+	timeout := func(r *http.Request) time.Duration {
+		length, _ := time.ParseDuration(r.URL.Query().Get("timeoutSeconds") + "s")
+		return length
+	}
+	synctest.Test(t, func(t *testing.T) {
+		seen := causesOver(t, &scripted{watch: func(n int64, r *http.Request) (*http.Response, string, time.Duration) {
+			if n == 1 {
+				return nil, bookmark, timeout(r)
+			}
+			return refusal(http.StatusTooManyRequests, "300"), "", 0
+		}}, 20*time.Minute)
+		assert.Equal(t, []string{"", "throttled"}, seen)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		seen := causesOver(t, &scripted{watch: func(n int64, r *http.Request) (*http.Response, string, time.Duration) {
+			if n > 1 {
+				time.Sleep(45 * time.Second)
+			}
+			return nil, bookmark, timeout(r)
+		}}, 25*time.Minute)
+		assert.Equal(t, []string{""}, seen)
+	})
+}
+
+// TestStaleRetryAfter checks that a Retry-After that the client does not obey hides no hang.
+func TestStaleRetryAfter(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		seen := causesOver(t, &scripted{watch: func(n int64, _ *http.Request) (*http.Response, string, time.Duration) {
+			if n == 1 {
+				return refusal(http.StatusForbidden, "7200"), "", 0
+			}
+			return nil, "", -1
+		}}, 8*time.Minute) // the informer itself waits for five
+		assert.Contains(t, strings.Join(seen, "|"), "hangs")
+	})
+}
+
+// TestThrottledSourceHidesNoOutage checks that a source whose server throttles does not hide the outage of another.
+func TestThrottledSourceHidesNoOutage(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		throttles := &scripted{watch: func(int64, *http.Request) (*http.Response, string, time.Duration) {
+			return refusal(http.StatusTooManyRequests, "7"), "", 0
+		}}
+		lost := &scripted{watch: func(int64, *http.Request) (*http.Response, string, time.Duration) { return nil, "", time.Hour }}
+		informer, set := sources.New(&v1.Pod{}, byLists(false))
+		set.Put("throttles", informers.ClientOver(t, throttles, runtime.ContentTypeJSON, true))
+		set.Put("lost", informers.ClientOver(t, noAnswer{lost}, runtime.ContentTypeJSON, true))
+		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 5 * time.Minute}, informer)
+		defer testkit.InBackground(t, informer.RunWithContext)()
+		time.Sleep(time.Minute)
+		require.True(t, informer.HasSynced())
+		require.NoError(t, ready.Check(nil))
+		time.Sleep(40 * time.Minute)
+		assert.ErrorContains(t, ready.Check(nil), "gets old: requests fail for")
+	})
+}
+
+// noAnswer refuses the connections of watches.
+type noAnswer struct{ next http.RoundTripper }
+
+func (n noAnswer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Get("watch") != "" {
+		return nil, syscall.ECONNREFUSED
+	}
+	return n.next.RoundTrip(r)
 }

@@ -275,8 +275,10 @@ func (j *Journal) HasEnded() bool {
 // its watches. None is due while the server asks to wait, requests fail, or the sink has no room.
 func (j *Journal) awaitedLocked() (all []awaited) {
 	p := &j.mu.journalState
-	last := j.decoding.Refused()
-	answered := latest(p.askedAt, last.Until)
+	answered := p.askedAt
+	if last := j.decoding.Refused(); !last.At.Before(p.askedAt) {
+		answered = last.Until
+	}
 	switch p.asked {
 	case KindList:
 		limit := unseenLimit

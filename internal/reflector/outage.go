@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -172,6 +171,7 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 		p.Reconnects++
 	})
 	o.since, o.opened = time.Time{}, time.Time{}
+	o.member.woken.Store(false)
 	o.alarm.disarm()
 	switch back, missing := o.server.find(&o.member, blind); {
 	case back == 0:
@@ -255,9 +255,8 @@ func (o *outage) listDelay() time.Duration {
 // delay returns the delay before the next request to a server that is out of reach. If the server
 // itself says that it cannot serve, each reflector uses its own backoff.
 func (o *outage) delay() time.Duration {
-	var status apierrors.APIStatus
 	switch {
-	case errors.As(o.err, &status):
+	case isUnwilling(o.err):
 		return o.options.Delay()
 	case o.options.away != nil:
 		return o.options.away()

@@ -115,7 +115,10 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	}()
 	since := r.options.Clock.Now() // before the request: some proxies hold back the headers until the first event
 	return requestOf(ctx, r.timers, kind, func(ctx context.Context) (*stream, error) {
-		r.options.Journal.write(func(p *journalState) { p.Status.Watches++ })
+		r.options.Journal.write(func(p *journalState) {
+			p.Status.Watches++
+			p.followed = time.Time{} // the watch before has ended
+		})
 		w, err := r.state.lists.WatchWithContext(ctx, options)
 		if err != nil {
 			return nil, event.RedactedAnswer(err)

@@ -193,11 +193,12 @@ type Refusal struct {
 	Until time.Time // until when the server asks to wait; At if it does not
 }
 
-// refuses records an answer other than 200.
+// refuses records an answer other than 200. Of 429 and 5xx, client-go obeys Retry-After.
 func (l *Ledger) refuses(resp *http.Response) {
 	now := time.Now()
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil || seconds < 0 {
+	obeyed := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError
+	if err != nil || seconds < 0 || !obeyed {
 		seconds = 0
 	}
 	l.refused.Store(&Refusal{now, now.Add(time.Duration(seconds) * time.Second)})
