@@ -41,6 +41,20 @@ type forgetful struct {
 	lists   []time.Time
 }
 
+// set changes the server.
+func (f *forgetful) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// listed returns the times of the lists.
+func (f *forgetful) listed() []time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.lists)
+}
+
 func (f *forgetful) put(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,11 +100,12 @@ func (f *forgetful) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 			w.Add(testkit.PodAt(name, strconv.Itoa(version)))
 		}
 	}
+	end, quiet := time.After(f.length), f.newest
 	go func() {
 		defer w.Stop()
-		end, every := time.After(f.length), time.Tick(time.Minute)
+		every := time.Tick(time.Minute)
 		for {
-			if !f.newest {
+			if !quiet {
 				w.Action(watch.Bookmark, &v1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(f.reached())}})
 			}
 			select {
@@ -147,7 +162,7 @@ func TestServerBeginsAnew(t *testing.T) {
 				time.Sleep(2*length + 2*time.Minute)
 				assert.NotContains(t, informer.GetStore().ListKeys(), "ns/"+name)
 			}
-			again := f.lists[1:]
+			again := f.listed()[1:]
 			for i := range again[1:] {
 				assert.GreaterOrEqual(t, again[i+1].Sub(again[i]), time.Minute)
 			}
@@ -155,7 +170,7 @@ func TestServerBeginsAnew(t *testing.T) {
 			require.NoError(t, err)
 			assert.EqualValues(t, len(again), of.Relists["anew"])
 			assert.InDelta(t, of.Relists["anew"], of.WatchEnds["anew"], 1) // a list may be due
-			f.anew = false
+			f.set(func() { f.anew = false })
 			time.Sleep(2 * length)
 			f.put("new")
 			time.Sleep(2 * length)
@@ -169,10 +184,10 @@ func TestServerWithHistoryDoesNotBeginAnew(t *testing.T) {
 	followsForgetful(t, false, 20*time.Second, func(t *testing.T, f *forgetful, informer cache.SharedIndexInformer) {
 		for n := range 20 {
 			f.put(fmt.Sprint("p", n))
-			f.anew = n == 10 // for one watch
-			time.Sleep(f.length)
+			f.set(func() { f.anew = n == 10 }) // for one watch
+			time.Sleep(20 * time.Second)
 		}
-		assert.Len(t, f.lists, 1)
+		assert.Len(t, f.listed(), 1)
 		assert.Len(t, informer.GetStore().ListKeys(), 22)
 		assert.False(t, slices.Contains(informers.Causes(informers.Status(t, informer)), "anew"))
 	})
@@ -182,7 +197,7 @@ func TestServerWithHistoryDoesNotBeginAnew(t *testing.T) {
 // is deleted.
 func TestServerBeginsAnewFromTheNewest(t *testing.T) {
 	followsForgetful(t, true, 5*time.Minute, func(t *testing.T, f *forgetful, informer cache.SharedIndexInformer) {
-		f.newest = true
+		f.set(func() { f.newest = true })
 		for n := range 8 {
 			f.put(fmt.Sprint("p", n))
 		}
@@ -200,12 +215,12 @@ func TestServerBeginsAnewFromTheNewest(t *testing.T) {
 func TestServerBeginsAnewWithinAPause(t *testing.T) {
 	followsForgetful(t, true, 20*time.Second, func(t *testing.T, f *forgetful, informer cache.SharedIndexInformer) {
 		time.Sleep(25 * time.Second) // the list that the second watch is due has begun the third one
-		require.Len(t, f.lists, 2)
+		require.Len(t, f.listed(), 2)
 		f.remove("b")
-		f.length = 24 * time.Hour
+		f.set(func() { f.length = 24 * time.Hour })
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []string{"ns/a"}, informer.GetStore().ListKeys())
-		assert.Len(t, f.lists, 3)
+		assert.Len(t, f.listed(), 3)
 	})
 }

@@ -212,7 +212,10 @@ func TestEndedWatchIsNotHung(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := causesOver(t, &scripted{watch: func(n int64, r *http.Request) (*http.Response, string, time.Duration) {
 			if n > 1 {
-				time.Sleep(45 * time.Second)
+				select {
+				case <-time.After(45 * time.Second):
+				case <-r.Context().Done():
+				}
 			}
 			return nil, bookmark, timeout(r)
 		}}, 25*time.Minute)
