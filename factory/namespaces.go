@@ -68,9 +68,8 @@ func (n *Namespaces) Remove(namespace string) {
 // WaitForSync waits until all informers have the first list of a namespace, or ctx ends. Like that of
 // kinformer.WaitForSync, the error names the informer that does not have it, and the reason. The error
 // is sources.ErrUnknown if the namespace is not in the set, or is removed during the wait and not added
-// again. Informers that are made later are not waited for. Informers that have not run yet are; those that
-// have stopped, and
-// those of objects without a namespace, are not.
+// again. Informers that have not run yet are waited for; those that are made later, those that have
+// stopped, and those of objects without a namespace are not.
 func (n *Namespaces) WaitForSync(ctx context.Context, namespace string) error {
 	informers, err := n.following(namespace)
 	if err != nil {

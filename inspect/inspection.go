@@ -64,8 +64,7 @@ type Inspection struct {
 	// failed), "fallback" (LIST after a watch-list failed), "refused" (the server does not know the
 	// requested version), "decoding" (see Decoding), "resync" (the queue could not be resynced),
 	// "panic" (of the ListerWatcher), "asked" (Relist), "loss" (an answer would have removed more than half
-	// of 20 objects or more, so the most recent state was listed, and counts), "anew" (the server begins its
-	// watches anew).
+	// of 20 objects or more, so the most recent state was listed, and counts), "anew" (see Problem.Cause).
 	Relists map[string]int64
 	// WatchEnds counts the watches that have ended, by reason: "closed" by the server, which is the
 	// ordinary end, "idle" (Requests.IdleTimeout), "very-short" (closed at once, without an event),

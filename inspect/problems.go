@@ -71,7 +71,7 @@ func statusFrom(r *reflector.Status) Status {
 		LastError: r.Err, LastErrorReason: reflector.Reason(r.Err), LastErrorAt: r.ErrAt, Attempts: r.Failures,
 		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
 		LastEvent: r.HeardAt,
-		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left, Confirmed: r.Losses,
+		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left, Confirmed: r.Confirmed,
 	}
 	d := &r.Decoding
 	s.Decoding = Decoding{
@@ -100,7 +100,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", beside.Counted(r.LeftNow, "object"), r.LeftWhy)
 	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
 	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
-	add(r.Anew, "anew", "the server begins its watches anew: what is deleted between two of them is found by a list, at most once a minute")
+	add(r.Anew, "anew", "the server begins each watch with all present objects: objects that were deleted between two watches are found by a list, at most once a minute")
 	add(r.Silent, "silent", "the watch was silent and was opened anew")
 	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is %s", r.Decoding.Why)

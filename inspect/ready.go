@@ -31,9 +31,9 @@ type ReadyOptions struct {
 	// MaxOutage, if positive, is how long requests may fail or hang until an informer that has
 	// synced is no longer ready: from the first request or watch that fails until a watch is
 	// established again; or from the last sign of life of a request that hangs, as defined by
-	// Problem.Cause. A server that throttles (429) does not count: see Readiness.ServeHTTP. Errors that a kinformer.ErrorPolicy calls expected do not count, nor does an
-	// open watch without events if its server has never sent a bookmark. The default, 0, means no
-	// limit.
+	// Problem.Cause. Errors that a kinformer.ErrorPolicy calls expected do not count, nor does an
+	// open watch without events if its server has never sent a bookmark, nor a server that throttles:
+	// see Readiness.ServeHTTP. The default, 0, means no limit.
 	//
 	// Use a limit with care. If a server is out of reach, it is so for all replicas, and a limit
 	// makes all of them unready at the same time, although each could still serve its cached state.
@@ -83,10 +83,9 @@ func (r *Readiness) Check(*http.Request) error {
 	return event.WithText(described(unready, of, true), errors.Join(causes...))
 }
 
-// ServeHTTP answers a GET or HEAD with 200 and "ok", and a line for each of at most 8 informers that wait because
-// their server throttles, or with 503 and lines of text that name at
-// most 8 of the informers that are not ready, with their phases. It does not show errors, because
-// they may contain addresses; use Check or StatusOf for these.
+// ServeHTTP answers a GET or HEAD with 200 and "ok", and lines that name at most 8 informers whose server
+// throttles, or with 503 and lines that name at most 8 of the informers that are not ready, with their
+// phases. It does not show errors, because they may contain addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -110,11 +109,12 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// unreadyInformer is an informer that is not ready.
-type unreadyInformer struct {
-	name, why string
-	note      string // what is to be said of one that is ready; may be ""
-	cause     error  // may be nil
+// checkedInformer is what a check has found of an informer.
+type checkedInformer struct {
+	name  string
+	why   string // why it is not ready; "" if it is
+	cause error  // of why; may be nil
+	note  string // about one that is ready; may be ""
 }
 
 // maxUnready is the largest number of informers that a message names.
@@ -122,7 +122,7 @@ const maxUnready = 8
 
 // described lists the informers that are not ready: on one line with their errors, or one per line
 // without.
-func described(unready []unreadyInformer, of int, withErrors bool) string {
+func described(unready []checkedInformer, of int, withErrors bool) string {
 	separator := "\n"
 	if withErrors {
 		separator = "; "
@@ -145,15 +145,14 @@ func described(unready []unreadyInformer, of int, withErrors bool) string {
 	return strings.Join(lines, separator)
 }
 
-// unready returns the informers that are not ready, what is to be said of others, and the number of all that were
-// checked.
-func (r *Readiness) unready() (unready []unreadyInformer, notes []string, of int) {
+// unready returns the informers that are not ready, notes about others, and the number of all informers.
+func (r *Readiness) unready() (unready []checkedInformer, notes []string, of int) {
 	informers := r.informers
 	if r.options.All {
 		informers = r.withAll()
 	}
 	for i, informer := range informers {
-		u := unreadyInformer{name: fmt.Sprintf("informer %d", i+1), why: "is nil"}
+		u := checkedInformer{name: fmt.Sprintf("informer %d", i+1), why: "is nil"}
 		if informer != nil {
 			u = r.check(informer)
 		}
@@ -191,21 +190,18 @@ func (r *Readiness) none() string {
 	return "not ready: Ready was given no informers"
 }
 
+const asksToWait = "the server asks to wait"
+
 // isThrottled reports whether a reflector waits because its server has told it to.
 func isThrottled(r *reflector.Status) bool {
-	return !r.Throttled.IsZero() || r.Hangs == "" && r.Failures > 0 && (apierrors.IsTooManyRequests(r.Err) || asksToWait(r.Err))
-}
-
-// asksToWait reports whether a server has said how long to wait.
-func asksToWait(err error) bool {
-	_, asks := apierrors.SuggestsClientDelay(err)
-	return asks
+	_, asked := apierrors.SuggestsClientDelay(r.Err)
+	return !r.Throttled.IsZero() || r.Hangs == "" && r.Failures > 0 && (asked || apierrors.IsTooManyRequests(r.Err))
 }
 
 // check returns why an informer is not ready. If it is ready, why is "".
-func (r *Readiness) check(informer Syncer) unreadyInformer {
+func (r *Readiness) check(informer Syncer) checkedInformer {
 	checker := informer.HasSyncedChecker()
-	u := unreadyInformer{name: checker.Name()}
+	u := checkedInformer{name: checker.Name()}
 	own, synced := door.Of(informer), clientgo.IsDone(checker)
 	if own == nil {
 		if !synced {
@@ -223,10 +219,10 @@ func (r *Readiness) check(informer Syncer) unreadyInformer {
 	case !synced:
 		u.why, u.cause = "has not synced: "+beside.DescribePhase(string(status.Phase), status.Since, status.Age), status.Cause()
 		if isThrottled(&status) {
-			u.why += "; the server asks to wait"
+			u.why += "; " + asksToWait
 		}
 	case isThrottled(&status):
-		u.note = "follows its server slowly: that asks to wait"
+		u.note = "is slow: " + asksToWait
 	case r.options.MaxOutage > 0 && status.FailingFor > r.options.MaxOutage:
 		u.why, u.cause = fmt.Sprintf("gets old: requests fail for %v", beside.Shortly(status.FailingFor)), status.Err
 		if status.Hangs != "" && status.HangsFor >= status.FailingFor {

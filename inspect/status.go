@@ -84,7 +84,7 @@ type Status struct {
 	// together.
 	Dropped int64
 	// Confirmed is the number of lists that were sent because the answer before would have removed more
-	// than half of 20 objects or more: the most recent state was listed, and counted.
+	// than half of 20 objects or more. That answer was dropped, and the list applied.
 	Confirmed int64
 	// Undecodable is the number of objects whose newest version is left out because no decoder can read
 	// it (kinformer.Errors.SkipUndecodable), and UndecodableObjects has the first eight of them, by key.
@@ -101,18 +101,20 @@ type Status struct {
 type Problem struct {
 	// Cause is one of a few words: "unfit" (the informer cannot run), "stopped" (by its error
 	// policy), "outage", "hangs" (a list has sent nothing for a minute; or a watch is not open
-	// after a minute, or is still open half a minute after its own timeout and sends nothing, although
-	// a watch has sent bookmarks before; without a transport of package direct only whole pages of a list are visible, so that a list
-	// hangs after five minutes), "throttled" (the server has told the client to wait), "errors", "refused" (the server does not know the last
+	// after a minute, or is still open half a minute after its own timeout and sends nothing,
+	// although a watch has sent bookmarks before; without a transport of package direct only whole
+	// pages of a list are visible, so that a list hangs after five minutes), "throttled" (the server
+	// has told the client to wait), "errors", "refused" (the server does not know the last
 	// resourceVersion), "dropped" (objects of another type or namespace), "fallback" (LIST instead
-	// of watch-list), "unsharded" (the server also sends objects of other shards), "anew" (the server
-	// begins its watches anew, so that lists have to find what was deleted meanwhile), "silent" (the
-	// watch was), "index" (objects are missing from an index), "transform" (it refused objects),
-	// "audit" (the last audit has found objects that differ from the server, or a cache that is
-	// ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is off, until the
-	// client has decoded a list, until the next watch, or for good), "mutation" (the program has modified cached objects
-	// that share parts), "undecodable" (objects cannot be decoded), "undecodable-off" (such objects are not
-	// left out, although Errors.SkipUndecodable is set, because the client decodes).
+	// of watch-list), "unsharded" (the server also sends objects of other shards), "anew" (each watch
+	// begins with all present objects, so that lists have to find what was deleted between two
+	// watches), "silent" (the watch was), "index" (objects are missing from an index), "transform"
+	// (it refused objects), "audit" (the last audit has found objects that differ from the server,
+	// or a cache that is ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is
+	// off, until the client has decoded a list, until the next watch, or for good), "mutation" (the
+	// program has modified cached objects that share parts), "undecodable" (objects cannot be
+	// decoded), "undecodable-off" (such objects are not left out, although Errors.SkipUndecodable is
+	// set, because the client decodes).
 	Cause string
 	// Text describes the problem.
 	Text string

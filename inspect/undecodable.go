@@ -28,8 +28,8 @@ type UndecodableObject struct {
 func (s *Status) setUndecodable(of ...*door.Informer) {
 	lacking := map[string]UndecodableObject{}
 	for _, i := range of {
-		for _, lack := range i.Transform.Undecodable() {
-			lacking[lack.Key] = UndecodableObject(lack)
+		for _, bad := range i.Transform.Undecodable() {
+			lacking[bad.Key()] = UndecodableObject{bad.Key(), bad.ResourceVersion, bad.Why.Error()}
 		}
 	}
 	s.Undecodable, s.UndecodableObjects = len(lacking), nil

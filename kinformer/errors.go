@@ -28,14 +28,14 @@ type Errors struct {
 	// continue. It may put another source, or remove this one.
 	OnSourceStop func(ctx context.Context, stopped Stopped)
 	// SkipUndecodable makes the informer go on without the objects that neither it nor its client can
-	// decode, instead of failing the list or watch that has one. The store keeps the last version that
-	// could be decoded, if any, until a later one can be, or the object is deleted; its OnDelete then gets
-	// a DeletedFinalStateUnknown. inspect.Status.UndecodableObjects names eight of these objects. An object whose name or
-	// resourceVersion cannot be read fails its list or watch.
+	// decode, instead of failing the list or watch that has one. The store keeps the last version of such
+	// an object that could be decoded, if any, until a later one can be, or the object is deleted; OnDelete
+	// then gets a DeletedFinalStateUnknown if the last state cannot be decoded. inspect.Status names eight
+	// of these objects. An object whose name or resourceVersion cannot be read fails its list or watch.
 	//
-	// It needs a transport of package direct: without one, which no client of a test has, each list and
-	// watch fails with an error that says so. While decoding is off for another reason,
-	// inspect.Status.Problems says that this option is off, too.
+	// The option needs a transport of package direct. Without one, as with a fake clientset, each list and
+	// watch fails with an error that says so. While the client decodes for another reason,
+	// inspect.Status.Problems says that the option is off.
 	SkipUndecodable bool
 }
 

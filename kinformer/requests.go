@@ -33,9 +33,10 @@ type Requests struct {
 	StartJitter time.Duration
 	// Backoff configures the delays between failed requests. Requests that reach no server have a
 	// separate series of delays. A series starts again after 2 minutes without failure. The zero value
-	// grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, it
-	// is nine tenths of the time since the loss, at most 20 s. A longer Retry-After of the server takes precedence, up to 5 minutes. With a Factor above
-	// 1 the delays grow for the given number of Steps; 0 Steps means that they grow up to Cap.
+	// grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, a
+	// delay is nine tenths of the time since the loss, at most 20 s. A longer Retry-After of the server
+	// takes precedence, up to 5 minutes. With a Factor above 1 the delays grow for the given number of
+	// Steps; 0 Steps means that they grow up to Cap.
 	Backoff wait.Backoff
 	// StreamSilence is the time without data after which the informer ends a watch-list and uses LIST.
 	// 0 means 2 minutes. It cannot be combined with ListModeList.

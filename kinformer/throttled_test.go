@@ -102,7 +102,7 @@ func TestThrottledIsNotHung(t *testing.T) {
 						require.NoError(t, err)
 						answer := httptest.NewRecorder()
 						ready.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-						require.Regexp(t, "^ok\nSharedIndexInformer .* follows its server slowly: that asks to wait\n$", answer.Body.String())
+						require.Regexp(t, "^ok\nSharedIndexInformer .* is slow: the server asks to wait\n$", answer.Body.String())
 					} else {
 						require.Error(t, err)
 						require.True(t, second > 60 || informers.Status(t, other).Phase == "waiting for a list slot")
@@ -247,7 +247,7 @@ func TestThrottledSourceHidesNoOutage(t *testing.T) {
 		lost := &scripted{watch: func(int64, *http.Request) (*http.Response, string, time.Duration) { return nil, "", time.Hour }}
 		informer, set := sources.New(&v1.Pod{}, byLists(false))
 		set.Put("throttles", informers.ClientOver(t, throttles, runtime.ContentTypeJSON, true))
-		set.Put("lost", informers.ClientOver(t, noAnswer{lost}, runtime.ContentTypeJSON, true))
+		set.Put("lost", informers.ClientOver(t, noWatches{lost, syscall.ECONNREFUSED}, runtime.ContentTypeJSON, true))
 		ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 5 * time.Minute}, informer)
 		defer testkit.InBackground(t, informer.RunWithContext)()
 		time.Sleep(time.Minute)
@@ -256,14 +256,4 @@ func TestThrottledSourceHidesNoOutage(t *testing.T) {
 		time.Sleep(40 * time.Minute)
 		assert.ErrorContains(t, ready.Check(nil), "gets old: requests fail for")
 	})
-}
-
-// noAnswer refuses the connections of watches.
-type noAnswer struct{ next http.RoundTripper }
-
-func (n noAnswer) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Query().Get("watch") != "" {
-		return nil, syscall.ECONNREFUSED
-	}
-	return n.next.RoundTrip(r)
 }

@@ -585,12 +585,15 @@ func TestUndecodableOfSeveralSources(t *testing.T) {
 	})
 }
 
-// noConnection fails the watches before package direct sees them.
-type noConnection struct{ next http.RoundTripper }
+// noWatches fails the watches before package direct sees them.
+type noWatches struct {
+	next http.RoundTripper
+	err  error
+}
 
-func (n noConnection) RoundTrip(r *http.Request) (*http.Response, error) {
+func (n noWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Query().Get("watch") != "" {
-		return nil, io.EOF
+		return nil, n.err
 	}
 	return n.next.RoundTrip(r)
 }
@@ -600,7 +603,7 @@ func TestSkipUndecodableWithoutConnection(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := &gadgetServer{list: gadgetList("10", gadget("a", "5", `{}`))}
-		informer := gadgetsOf(t, noConnection{direct.Transport(s)}, false, byLists(true))
+		informer := gadgetsOf(t, noWatches{direct.Transport(s), io.EOF}, false, byLists(true))
 		defer testkit.InBackground(t, informer.RunWithContext)()
 		time.Sleep(time.Minute)
 		assert.True(t, informer.HasSynced())

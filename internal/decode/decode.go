@@ -118,22 +118,6 @@ func Namespace(object []byte, e Encoding) []byte {
 	return proto.Namespace(object)
 }
 
-// Name is UID for the name.
-func Name(object []byte, e Encoding) []byte {
-	if e == JSON {
-		return json.Name(object)
-	}
-	return proto.Name(object)
-}
-
-// Version is UID for the resourceVersion.
-func Version(object []byte, e Encoding) []byte {
-	if e == JSON {
-		return json.Version(object)
-	}
-	return proto.Version(object)
-}
-
 // Unstructured decodes an object into the content of an Unstructured. It gives up on an object
 // without kind or apiVersion, and on an object with items, which client-go decodes as a list.
 func Unstructured(data []byte, o Options) (map[string]any, error) {

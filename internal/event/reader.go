@@ -31,6 +31,11 @@ type Record struct {
 // resourceVersion and UID.
 type Origin struct{ Version, UID string }
 
+// IsOfAnother reports whether o and other are known to be of two objects, whose UIDs differ.
+func (o Origin) IsOfAnother(other Origin) bool {
+	return o.UID != "" && other.UID != "" && o.UID != other.UID
+}
+
 // Keyed reports whether the record is about one object. Only such records are batched.
 func (r *Record) Keyed() bool {
 	switch r.Type {
@@ -57,8 +62,8 @@ func (r *Record) Lose() {
 	}
 }
 
-// Lost reports whether the record is a deletion whose last state could not be transformed or decoded, or is older
-// than the stored one. Its object is a tombstone without an object.
+// Lost reports whether the record is a deletion whose last state could not be transformed or decoded, or is
+// older than the stored one. Its object is a tombstone without an object.
 func (r *Record) Lost() bool {
 	if r.Altered == nil {
 		return false
@@ -108,7 +113,7 @@ func (r *Reader) Complete(rec *Record) error {
 
 func (r *Reader) pass(rec *Record, as occasion) (err error) {
 	received, called := Origin{Version: rec.Version, UID: OriginOf(rec.Object).UID}, false
-	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Version, rec.Object, as)
+	rec.Object, called, err = r.Transform.pass(rec.Key, rec.Object, as)
 	if rec.Altered = nil; called && err == nil && OriginOf(rec.Object) != received {
 		altered := received // a copy, so that only altered objects allocate
 		rec.Altered = &altered

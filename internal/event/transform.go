@@ -26,17 +26,11 @@ type Transformer struct {
 	lags atomic.Bool // whether a key is behind
 	mu   struct {
 		sync.Mutex
-		behind map[string]refusal
-		listed map[string]refusal // of the list that is being received; see Replaced
-		failed uint64             // the number of failed calls
+		behind map[string]*Undecodable // what is behind, by key; nil: the transform function failed
+		listed map[string]*Undecodable // the same of the list that is being received; see Replaced
+		failed uint64                  // the number of failed calls
 		last   error
 	}
-}
-
-// refusal is the reason why a key is behind.
-type refusal struct {
-	version string       // that was refused
-	bad     *Undecodable // nil: the transform function failed
 }
 
 // occasion is the way in which an object was received.
@@ -55,7 +49,7 @@ func (t *Transformer) isIdle(obj any) bool {
 }
 
 // pass transforms a received object. called reports whether the function was called.
-func (t *Transformer) pass(key, version string, obj any, as occasion) (stored any, called bool, err error) {
+func (t *Transformer) pass(key string, obj any, as occasion) (stored any, called bool, err error) {
 	stored = obj
 	bad, undecodable := obj.(*Undecodable)
 	_, isTombstone := obj.(clientgo.DeletedFinalStateUnknown)
@@ -75,9 +69,9 @@ func (t *Transformer) pass(key, version string, obj any, as occasion) (stored an
 	case as == gone, err == nil:
 		delete(t.mu.behind, key)
 	case as == seen, !t.keeps(err):
-		add(&t.mu.behind, key, refusal{version, bad})
+		add(&t.mu.behind, key, bad)
 	default:
-		add(&t.mu.listed, key, refusal{version, bad})
+		add(&t.mu.listed, key, bad)
 	}
 	if called && err != nil {
 		t.mu.failed++
@@ -126,21 +120,18 @@ func isNothing(v any) bool {
 	}
 }
 
-func add(to *map[string]refusal, key string, why refusal) {
+func add(to *map[string]*Undecodable, key string, bad *Undecodable) {
 	if *to == nil {
-		*to = map[string]refusal{}
+		*to = map[string]*Undecodable{}
 	}
-	(*to)[key] = why
+	(*to)[key] = bad
 }
 
 // Replaced records that a Replace succeeded for all objects but those with the given keys.
 func (t *Transformer) Replaced(except []string) {
-	if t.Function == nil && len(except) == 0 && !t.lags.Load() {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.mu.behind)
+	t.mu.behind = nil
 	for _, key := range except {
 		add(&t.mu.behind, key, t.mu.listed[key])
 	}
@@ -165,18 +156,18 @@ func (t *Transformer) Behind() map[string]struct{} {
 
 // Undecodable returns the objects that are behind because they cannot be decoded, in no order. It returns
 // nil for a nil Transformer.
-func (t *Transformer) Undecodable() (lacks []Lack) {
-	if t == nil || !t.lags.Load() {
+func (t *Transformer) Undecodable() (all []*Undecodable) {
+	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for key, why := range t.mu.behind {
-		if why.bad != nil {
-			lacks = append(lacks, Lack{key, why.version, why.bad.Why.Error()})
+	for _, bad := range t.mu.behind {
+		if bad != nil {
+			all = append(all, bad)
 		}
 	}
-	return lacks
+	return all
 }
 
 // Absorb adds the failures of another Transformer, which is no longer in use.
@@ -197,8 +188,8 @@ func (t *Transformer) Counts() (behind int, failed uint64, last error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, why := range t.mu.behind {
-		if why.bad == nil {
+	for _, bad := range t.mu.behind {
+		if bad == nil {
 			behind++
 		}
 	}

@@ -48,10 +48,3 @@ func isUndecodable(err error) bool {
 	var bad *Undecodable
 	return errors.As(err, &bad)
 }
-
-// Lack is an object that is behind because its newest version cannot be decoded.
-type Lack struct {
-	Key     string
-	Version string // the newest version
-	Why     string // the reason, without data
-}

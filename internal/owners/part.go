@@ -18,12 +18,12 @@ import (
 type partState struct {
 	session       *Session
 	items         []partItem
-	at            map[string]int    // index in items by key
-	untransformed map[string]string // the UIDs, by key, of objects whose last state could not be transformed: their cached version stays
-	distrust      bool              // the versions of cached objects are not trusted
-	asked         string            // the version that was asked for
-	stored        func()            // called when the list is in the store
-	gone          bool              // the source is removed
+	at            map[string]int          // index in items by key
+	untransformed map[string]event.Origin // of objects, by key, whose last state could not be transformed or decoded: their cached version stays
+	distrust      bool                    // the versions of cached objects are not trusted
+	asked         string                  // the version that was asked for
+	stored        func()                  // called when the list is in the store
+	gone          bool                    // the source is removed
 }
 
 // partItem is an object of the list. The zero value is an object that was removed again.
@@ -149,8 +149,8 @@ type partWrite struct {
 func (w *partWrite) removals(a *store.Applier, o *owners, s *Source) {
 	for key := range s.keys {
 		_, listed := w.part.at[key]
-		uid, untransformed := w.part.untransformed[key]
-		if listed || untransformed && !isAnother(a, key, uid) {
+		refused, untransformed := w.part.untransformed[key]
+		if listed || untransformed && !isOfAnother(a, key, refused) {
 			continue
 		}
 		if o.remove(s, key) {
@@ -159,11 +159,10 @@ func (w *partWrite) removals(a *store.Applier, o *owners, s *Source) {
 	}
 }
 
-// isAnother reports whether the stored object is known to be another one than that with a UID.
-func isAnother(a *store.Applier, key, uid string) bool {
-	cached, _ := a.Contents.Table.Get(key)
-	before := a.Received.Origin(key, cached).UID
-	return cached != nil && before != "" && uid != "" && before != uid
+// isOfAnother reports whether the stored object is known to be another one than the refused one of its key.
+func isOfAnother(a *store.Applier, key string, refused event.Origin) bool {
+	cached, is := a.Contents.Table.Get(key)
+	return is && a.Received.Origin(key, cached).IsOfAnother(refused)
 }
 
 // additions adds operations for the objects of the list, except those of which the store has a

@@ -25,7 +25,7 @@ type stage struct {
 func NewStage(r *event.Reader, session *Session, of *store.Applier, size int, done func(event.Record)) *stage {
 	return &stage{r, &partState{
 		session: session, items: make([]partItem, 0, size), at: make(map[string]int, size),
-		untransformed: map[string]string{}, stored: func() {},
+		untransformed: map[string]event.Origin{}, stored: func() {},
 	}, of, done}
 }
 
@@ -40,7 +40,8 @@ func (s *stage) Asked(version string) { s.state.asked = version }
 func (s *stage) WhenStored(stored func()) { s.state.stored = stored }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
-// returns an error or, if the reader says so or the object cannot be decoded, the object keeps its cached version.
+// returns an error or, if the reader says so or the object cannot be decoded, the object keeps its cached
+// version.
 func (s *stage) Put(obj any) error {
 	rec := event.Record{Type: clientgo.Replaced, Object: obj}
 	rec.Version, _ = event.VersionOf(obj)
@@ -55,7 +56,7 @@ func (s *stage) Put(obj any) error {
 	case !kept:
 		return err
 	default:
-		s.state.untransformed[rec.Key] = event.OriginOf(obj).UID
+		s.state.untransformed[rec.Key] = event.OriginOf(obj)
 		return nil
 	}
 }

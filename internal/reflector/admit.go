@@ -78,8 +78,8 @@ func (e expectation) admit(obj runtime.Object) error {
 	if event.IsNil(obj) {
 		return errNoObject
 	}
-	if isUndecodable(obj) {
-		return nil
+	if _, undecodable := obj.(*event.Undecodable); undecodable {
+		return nil // it stands for an expected object
 	}
 	if got := reflect.TypeOf(obj); e.typ != nil && e.typ != got {
 		return droppedFor("type", "object has type %v, not %v", got, e.typ)
@@ -96,12 +96,6 @@ func (e expectation) admit(obj runtime.Object) error {
 		return droppedFor("kind", "objects of kind %v cannot be cached", gvk)
 	}
 	return nil
-}
-
-// isUndecodable reports whether obj stands for an expected object that cannot be decoded.
-func isUndecodable(obj runtime.Object) bool {
-	_, is := obj.(*event.Undecodable)
-	return is
 }
 
 // admitItem is admit for an item of a list, and also checks its namespace and shard and trims it.

@@ -20,42 +20,39 @@ const anewPause = time.Minute
 // answer, or one of a fake.
 type anew struct {
 	reached  string    // the greatest version since the last list
+	watches  int       // the number of watches that have begun since
 	from     string    // reached when the open watch began; "" if that may begin with the present objects
 	now      bool      // whether that watch has sent an object that is as old as from
 	last     bool      // whether the last watch that has sent events did
-	fresh    bool      // whether no watch has begun since the last list
-	listsFor bool      // whether a list is due if the open watch begins anew: if it does not follow a list
 	owed     bool      // whether a list is due once anewPause is over
 	listedAt time.Time // when the last list for it was due; zero if none was
 }
 
-// listed begins anew with a list.
-func (a *anew) listed(version string) { a.reached, a.fresh, a.owed = version, true, false }
+// listed begins with a list.
+func (a *anew) listed(version string) { a.reached, a.watches, a.owed = version, 0, false }
 
-// begins begins a watch, of events in the order of their versions or not.
+// begins begins a watch, whose events come in the order of their versions or not.
 func (a *anew) begins(ordered bool) {
-	a.from, a.now, a.owed = "", false, !a.fresh && a.owed
-	if ordered {
+	a.watches++
+	if a.from, a.now = "", false; ordered {
 		a.from = a.reached
 	}
-	a.listsFor, a.fresh = !a.fresh, false
 }
 
-// sees looks at a change of the watch. is reports that the server is found to begin its watches anew, and
-// lists that a list is due.
-func (a *anew) sees(c watchChange, at time.Time) (is, lists bool) {
-	version := c.meta.GetResourceVersion()
-	if !a.now && a.from != "" && c.kind == watch.Added && isReached(version, a.from) {
+// sees looks at an event of the watch. found reports that the server is found to begin its watches anew, and
+// lists that a list is due. The first watch after a list needs none: hardly anything is deleted between the two.
+func (a *anew) sees(kind watch.EventType, version string, at time.Time) (found, lists bool) {
+	if !a.now && a.from != "" && kind == watch.Added && isReached(version, a.from) {
 		a.now = true
-		is = a.last
-		a.owed = a.owed || is && a.listsFor
+		found = a.last
+		a.owed = a.owed || found && a.watches > 1
 	}
 	a.reached = event.LaterVersion(a.reached, version)
 	if !a.owed || !a.listedAt.IsZero() && at.Sub(a.listedAt) < anewPause {
-		return is, false
+		return found, false
 	}
 	a.owed, a.listedAt = false, at
-	return is, true
+	return found, true
 }
 
 // ends ends a watch that has sent events, and reports whether it has not begun anew.

@@ -50,7 +50,7 @@ var (
 	errNoList = errors.New("the ListerWatcher returned no list and no error")
 	// errNothing means that a list is not known to be one; see fetched.isNothing.
 	errNothing = errors.New("the answer has no items and no version: an error of a gateway with status 200?")
-	// errMark means that a watch-list ended with a mark that is not known to be one.
+	// errMark means that the bookmark at the end of a watch-list has no version, although others had.
 	errMark = errors.New("the bookmark at the end of the watch-list has no version")
 	// errEndlessList means that a page of a list names itself as the next one. A page with other
 	// items is not a repetition: fake ListerWatchers may use one token for all pages.

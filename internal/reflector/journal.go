@@ -116,6 +116,7 @@ func (j *Journal) Status() Status {
 	hang, _ := j.hangLocked()
 	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
 	s.Hangs, s.HangsFor, s.Throttled = hang.what, age(hang.since), j.throttledLocked(now)
+	s.Confirmed = j.mu.Relists[againLoss]
 	outage := j.mu.lastOutage()
 	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
 	if !s.ListUntil.After(now) {

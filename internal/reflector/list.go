@@ -114,7 +114,6 @@ func (r *round) confirm(ctx context.Context) (fetched, error) {
 	why := r.state.confirms
 	r.state.confirms = nil
 	r.asks(ctx, ByList, againLoss)
-	r.options.Journal.write(func(p *journalState) { p.Losses++ })
 	r.options.warn(ctx, "An answer would remove most objects, so they are listed once more", "removed", why.removed, "stored", why.stored)
 	got, err := r.fetchTrusted(ctx, r.pager(""), "")
 	if err != nil {
@@ -242,7 +241,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, n, each := pageOf(page)
-	if other := r.state.otherKind(list, n); other != "" {
+	if other := r.state.otherKind(page, n); other != "" {
 		return nil, fmt.Errorf("the answer is a %s, not a %s", event.Shortened(other), r.state.listKind)
 	}
 	if gvk, bad := unusableKind(list); bad {

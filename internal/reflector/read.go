@@ -222,13 +222,14 @@ func (r *watchReader) receive(ctx context.Context, s *stream, got watch.Event, o
 	if stage != nil {
 		return stage(ctx, c), nil
 	}
-	again, lists := r.anew.sees(c, r.options.Clock.Now())
-	r.apply(s, c)
-	if again {
+	version := c.meta.GetResourceVersion() // read first, because the sink's transform may clear it
+	found, lists := r.anew.sees(c.kind, version, s.lastRead)
+	r.apply(s, c, version)
+	if found {
 		r.options.Journal.write(func(p *journalState) { p.Anew = true })
 	}
 	if lists {
-		r.options.warn(ctx, "The server begins its watches anew, listing again")
+		r.options.warn(ctx, "The server begins each watch with all present objects, listing again")
 		return false, errAnew
 	}
 	return false, nil
@@ -258,8 +259,7 @@ func (r *watchReader) closing(s *stream) error {
 }
 
 // apply collects a change of the watch, and the position that follows from it.
-func (r *watchReader) apply(s *stream, c watchChange) {
-	version := c.meta.GetResourceVersion() // read first, because the sink's transform may clear it
+func (r *watchReader) apply(s *stream, c watchChange, version string) {
 	r.collected.add(c, version)
 	if c.kind == watch.Bookmark {
 		r.options.Journal.write(func(p *journalState) {

@@ -44,7 +44,7 @@ type persistentState struct {
 	newest bool
 	// synced is set once a state was published, and stays set.
 	synced bool
-	// listKind is the kind of the last list that has one; "" before.
+	// listKind is the kind of the last page that has one; "" before.
 	listKind string
 	// confirms is set if the next list confirms that most objects are to be removed.
 	confirms *loss
@@ -109,10 +109,13 @@ func (m *persistentState) Version() (version string) {
 	return version
 }
 
-// otherKind returns the kind of a list without items if it is another one than that of the list before. Only the
-// client of unstructured objects keeps kinds.
-func (m *persistentState) otherKind(list runtime.Object, n int) string {
-	kind := list.GetObjectKind().GroupVersionKind().Kind
+// otherKind returns the kind of a page without items if it is another one than that of the page before, as
+// far as kinds are known: from the bytes of the page, or from the client of unstructured objects.
+func (m *persistentState) otherKind(page runtime.Object, n int) string {
+	kind := page.GetObjectKind().GroupVersionKind().Kind
+	if direct, is := page.(*tap.Page); is {
+		kind = direct.Kind
+	}
 	switch {
 	case kind == "":
 	case m.listKind == "" || n > 0:

@@ -45,7 +45,7 @@ type Status struct {
 	Reconnects int64
 
 	Version        string    // from which the reflector would watch; "" before the first list
-	Losses         int64     // the number of lists that were asked for once more, see loss
+	Confirmed      int64     // the number of lists that were to confirm an answer, see loss
 	Lists, Watches int64     // the number of requests: each page is a list, each watch-list a watch
 	HeardAt        time.Time // when the last watch event or bookmark was received; zero if none was
 	Bookmarked     bool      // whether a watch has sent a bookmark, so that silence is significant

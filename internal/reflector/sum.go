@@ -57,6 +57,6 @@ func (j *Journal) Absorb(over *Journal) {
 	j.write(func(p *journalState) {
 		p.History.Add(&past)
 		p.Status.Lists, p.Status.Watches = p.Status.Lists+counted.Lists, p.Status.Watches+counted.Watches
-		p.Left, p.Reconnects, p.Losses = p.Left+counted.Left, p.Reconnects+counted.Reconnects, p.Losses+counted.Losses
+		p.Left, p.Reconnects = p.Left+counted.Left, p.Reconnects+counted.Reconnects
 	})
 }

@@ -29,9 +29,10 @@ const (
 	fleetWindow = 120 * time.Second
 	listPace    = 27 * time.Millisecond
 
-	// maxDuds is how many wakings may be in vain before a reflector waits for its own turns. A server that
-	// answers some requests and refuses others would wake it again and again.
-	maxDuds = 3
+	// maxInVain is how many wakings may be in vain before a reflector is not woken any more, until a new
+	// series of delays. A server that answers some requests and refuses others would wake it again and
+	// again.
+	maxInVain = 3
 )
 
 // turns are the delays of a reflector between its requests to a server that is out of reach. A series of
@@ -41,15 +42,15 @@ type turns struct {
 	last   time.Time // when its last delay began
 	waited bool      // whether a delay has begun since the reflector was up to date
 	tried  bool      // whether the reflector was woken, or has returned, since the last delay began
-	duds   int       // how often in the series that was in vain
+	inVain int       // how often in the series that was in vain
 }
 
 // next begins a delay and returns its length. part returns a random part of the first delay of an outage.
 func (t *turns) next(now time.Time, part func() float64) time.Duration {
 	if now.Sub(t.last) > backoffReset {
-		t.began, t.duds = now, 0
+		t.began, t.inVain = now, 0
 	} else if t.tried {
-		t.duds++
+		t.inVain++
 	}
 	t.last, t.tried = now, false
 	length := t.length(now)
@@ -66,12 +67,12 @@ func (t *turns) length(now time.Time) time.Duration {
 }
 
 // mayWake reports whether an answer to another reflector cuts the delay short.
-func (t *turns) mayWake() bool { return t.duds < maxDuds }
+func (t *turns) mayWake() bool { return t.inVain < maxInVain }
 
 // returns reports whether the request after an answer is sent without a backoff: unless that was in vain.
 func (t *turns) returns() bool {
 	t.tried = true
-	return t.duds == 0
+	return t.inVain == 0
 }
 
 // listsAfter returns the delay of a list after a waking, of one of n reflectors of a process whose turn would

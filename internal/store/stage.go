@@ -29,8 +29,9 @@ type stage struct {
 	next   *nextState
 	stored *table.Table
 	done   func(event.Record) // receives the published list
-	unread bool               // an object that cannot be decoded was received
 	lapsed []string           // keys of objects of the next content of which a later state was refused
+
+	undecodable bool // whether an object that cannot be decoded was received
 
 	chunk    int // number of objects at which the block is flushed
 	block    table.Block
@@ -59,7 +60,7 @@ func (s *stage) WhenStored(stored func()) { s.next.stored = stored }
 
 func (s *stage) Put(obj any) error {
 	if _, bad := obj.(*event.Undecodable); bad {
-		s.unread = true
+		s.undecodable = true
 	}
 	s.block.Objects[s.block.N] = obj
 	if s.block.N++; s.block.N == s.chunk {
@@ -76,7 +77,7 @@ func (s *stage) flush() error {
 		return err
 	}
 	s.next.draft.Look(&s.block)
-	if s.reader.Transform.Function != nil || s.unread {
+	if s.reader.Transform.Function != nil || s.undecodable {
 		if err := s.transform(); err != nil {
 			return err
 		}
@@ -142,7 +143,7 @@ func (s *stage) transform() error {
 			s.versions[n], s.altered[n] = rec.Version, rec.Altered
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
-		case kept && isAnother(b.Former[i], b.Objects[i]):
+		case kept && event.OriginOf(b.Former[i]).IsOfAnother(event.OriginOf(b.Objects[i])):
 			s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
 		case kept:
 			s.next.untransformed = append(s.next.untransformed, rec.Key)
@@ -178,16 +179,6 @@ func (s *stage) Remove(obj any) error {
 	s.next.untransformed, s.lapsed = without(s.next.untransformed, key), without(s.lapsed, key)
 	s.next.remove(key)
 	return nil
-}
-
-// isAnother reports whether a received object, which may be Undecodable, is known not to be the cached one:
-// it has the same key and another UID.
-func isAnother(cached, received any) bool {
-	if cached == nil {
-		return false
-	}
-	before, now := event.OriginOf(cached).UID, event.OriginOf(received).UID
-	return before != "" && now != "" && before != now
 }
 
 // Keeps returns the number of objects in the store, and of those that the published list will not remove.

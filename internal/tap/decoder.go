@@ -62,10 +62,7 @@ type Item struct {
 type Maker func(reflect.Type, Encoding) Decoder
 
 // safeDecoder is a Decoder that gives up if the underlying one panics.
-type safeDecoder struct {
-	Decoder
-	encoding Encoding
-}
+type safeDecoder struct{ Decoder }
 
 func (d safeDecoder) Open(frame []byte) (f Frame, err error) {
 	defer giveUpOnPanic(&err)

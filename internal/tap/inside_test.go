@@ -325,7 +325,7 @@ func inProtobuf(t testing.TB, kind string, obj interface{ Marshal() ([]byte, err
 // followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
 	return &following{trust: &trust{rows: r, options: Options{Ledger: &Ledger{}}}, coding: e, streamType: &streamType{
-		decoder: safeDecoder{OwnDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e), e}, of: podForm.of,
+		decoder: safeDecoder{OwnDecoders(Options{Ledger: &Ledger{}}, r)(podForm.of, e)}, of: podForm.of,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -787,7 +787,7 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
 		d := OwnDecoders(Options{Ledger: f.trust.options.Ledger, Share: true}, f.trust.rows)(podForm.of, e)
-		f.streamType.decoder = safeDecoder{d, e}
+		f.streamType.decoder = safeDecoder{d}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)
 		var before, after runtime.MemStats

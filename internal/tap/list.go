@@ -31,6 +31,7 @@ type listBody struct {
 	reading
 	over    func() bool // reports whether the call of the list has returned
 	real    io.ReadCloser
+	coding  Encoding
 	decoder safeDecoder
 	until   time.Time // when the bound of bytes that wait to be decoded ends
 
@@ -220,7 +221,7 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 // client-go then refuses the list: it may have another decoder.
 func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
 	if item.Object == nil || b.trust.options.SkipUndecodable {
-		bad := undecodable(b.trust.example, item.Wire, b.decoder.encoding)
+		bad := undecodable(b.trust.example, item.Wire, b.coding)
 		switch {
 		case bad == nil:
 		case b.trust.maySkip(bad):
@@ -260,6 +261,7 @@ type Page struct {
 	metav1.ListInterface // of List
 	List                 runtime.Object
 	Items                []runtime.Object
+	Kind                 string // of the list on the wire; "" if it had none
 }
 
 // isUntouched reports whether the client returned a new, empty list although it was passed items, or a
@@ -296,7 +298,7 @@ func (b *listBody) page(list runtime.Object, t *trust) (p *Page, why string, dif
 			return nil, fmt.Sprintf("an item of the list is a %T", theirs[i]), false
 		}
 	}
-	return &Page{ListInterface: accessor, List: list, Items: b.items}, "", false
+	return &Page{ListInterface: accessor, List: list, Items: b.items, Kind: b.about.Kind}, "", false
 }
 
 // GetObjectKind returns the kind of the list.
@@ -310,5 +312,5 @@ func (p *Page) DeepCopyObject() runtime.Object {
 	for i, item := range p.Items {
 		items[i] = item.DeepCopyObject()
 	}
-	return &Page{ListInterface: accessor, List: list, Items: items}
+	return &Page{ListInterface: accessor, List: list, Items: items, Kind: p.Kind}
 }

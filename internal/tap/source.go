@@ -53,8 +53,7 @@ func (s State) IsUnexpected() bool {
 type Source struct {
 	trust
 	lists     clientgo.ListerWatcherWithContext
-	mayNotAsk atomic.Bool            // to leave out managed fields
-	kind      atomic.Pointer[string] // of the last list that has one; nil: there was none
+	mayNotAsk atomic.Bool // to leave out managed fields
 }
 
 // New returns a source for objects of the type of example, which may be nil.
@@ -182,7 +181,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return nil, err // the error of the real body
 	case err != nil && body.bad != nil:
 		return nil, event.WithText(body.bad.Error(), err)
-	case err == nil && !event.IsNil(list) && body.about.Kind != "" && (body.isUntouched(list) || s.isOther(body)):
+	case err == nil && !event.IsNil(list) && body.about.Kind != "" && body.isUntouched(list):
 		return nil, s.noList(decode.NoList(body.about.Kind))
 	case err != nil || event.IsNil(list) || body.isUntouched(list):
 		return nil, s.suspect("the client did not take the list, less items")
@@ -194,9 +193,6 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	if odd != "" {
 		return nil, s.doubt(odd)
 	}
-	if kind := body.about.Kind; kind != "" {
-		s.kind.Store(&kind) // a copy, which does not keep the body
-	}
 	s.account(body)
 	if page.GetContinue() == "" {
 		s.cached.listed()
@@ -204,13 +200,6 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 	s.setListed(true)
 	s.options.Ledger.turnedOn(got.encoding)
 	return page, nil
-}
-
-// isOther reports whether an empty list is of another kind than the list before. The client of unstructured
-// objects and that of metadata take it.
-func (s *Source) isOther(body *listBody) bool {
-	before := s.kind.Load()
-	return before != nil && *before != body.about.Kind && len(body.items) == 0
 }
 
 // noList returns an error that says what came instead of a list of the example objects.

@@ -124,7 +124,7 @@ func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Re
 	if _, timed := req.Context().Deadline(); timed {
 		until = time.Time{}
 	}
-	t.mu.list = &listBody{reading: t.reading, over: t.isOver, real: resp.Body, decoder: decoder, until: until}
+	t.mu.list = &listBody{reading: t.reading, over: t.isOver, real: resp.Body, coding: encoding, decoder: decoder, until: until}
 	resp.Body = t.mu.list
 	resp.ContentLength = -1 // unknown for the substitute
 	if resp.Header.Get("Content-Length") != "" {

@@ -112,7 +112,7 @@ func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, b
 	if own, ok := d.(interface{ dropping() Decoder }); ok && drops {
 		d = own.dropping()
 	}
-	return safeDecoder{d, e}, d != nil
+	return safeDecoder{d}, d != nil
 }
 
 // maySkip reports whether an object that cannot be decoded may be left out: its place in the store and in

@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
 )
 
@@ -25,18 +24,35 @@ func undecodable(of reflect.Type, data []byte, e Encoding) *event.Undecodable {
 	if why == nil {
 		return nil
 	}
-	bad := &event.Undecodable{Why: errors.New(whyUndecodable(why))}
-	name, namespace := string(decode.Name(data, e)), string(decode.Namespace(data, e))
-	if len(name)+len(namespace) <= longestKey {
-		bad.Name, bad.Namespace = strings.ToValidUTF8(name, ""), strings.ToValidUTF8(namespace, "")
+	bad := &event.Undecodable{Why: errors.New(whyUndecodable(why, e))}
+	if of := identityOf(data, e); len(of.Name)+len(of.Namespace) <= longestKey {
+		bad.Name, bad.Namespace, bad.UID, bad.ResourceVersion = of.Name, of.Namespace, of.UID, of.ResourceVersion
 	}
-	bad.UID = types.UID(decode.UID(data, e))
-	bad.ResourceVersion = string(decode.Version(data, e))
 	return bad
 }
 
 // longestKey is the most bytes of a namespace and a name.
 const longestKey = 63 + 253
+
+// identityOf returns the metadata of an encoded object that identify it, as far as they can be read.
+func identityOf(data []byte, e Encoding) metav1.ObjectMeta {
+	if e == Protobuf {
+		var object metav1.PartialObjectMetadata // its other fields are skipped
+		_ = object.Unmarshal(data)
+		return object.ObjectMeta
+	}
+	var object struct {
+		Metadata struct {
+			Name            string    `json:"name"`
+			Namespace       string    `json:"namespace"`
+			UID             types.UID `json:"uid"`
+			ResourceVersion string    `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	_ = kjson.Unmarshal(data, &object)
+	of := &object.Metadata
+	return metav1.ObjectMeta{Name: of.Name, Namespace: of.Namespace, UID: of.UID, ResourceVersion: of.ResourceVersion}
+}
 
 // readAsClient returns the error of client-go's decoder for an object, or nil also if that decoder panics.
 func readAsClient(of reflect.Type, data []byte, e Encoding) (err error) {
@@ -59,15 +75,16 @@ func readAsClient(of reflect.Type, data []byte, e Encoding) (err error) {
 // the value, and the path and type of the field.
 var mismatch = regexp.MustCompile(`cannot unmarshal (\w+)(?: .*)? into Go (?:struct field [^. ]*\.(\S+)|value) of type (\S+)$`)
 
-// harmless matches other errors whose text has no data of the object: of syntax, of protobuf, and of base64.
-var harmless = regexp.MustCompile(`^(invalid character|unexpected (EOF|end of JSON input)|proto: [A-Za-z: ]*\d*[A-Za-z ():=]*\d*[A-Za-z ()]*$|illegal base64 data)`)
+// harmless matches the other errors about JSON whose text has no data of the object: of syntax, and of base64.
+var harmless = regexp.MustCompile(`^(invalid character '.{1,8}' |unexpected (EOF|end of JSON input)$|illegal base64 data )`)
 
-// whyUndecodable returns the reason why an object cannot be decoded, without data: of the errors of a type's own
-// decoder, which may quote what they have read, only their type is shown.
-func whyUndecodable(err error) string {
+// whyUndecodable returns the reason why an object cannot be decoded, without data. The errors of generated
+// decoders of protobuf have none. Of those of a type's own decoder of JSON, which may quote what it has read,
+// only their type is shown.
+func whyUndecodable(err error, e Encoding) string {
 	found := mismatch.FindStringSubmatch(err.Error())
 	switch {
-	case found == nil && harmless.MatchString(err.Error()):
+	case e == Protobuf, found == nil && harmless.MatchString(err.Error()):
 		return event.RedactedAnswer(err).Error()
 	case found == nil:
 		return fmt.Sprintf("its decoder returns a %T", err)

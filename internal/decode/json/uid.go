@@ -13,12 +13,6 @@ func UID(object []byte) []byte { return metadata(object, "uid") }
 // Namespace is UID for the namespace.
 func Namespace(object []byte) []byte { return metadata(object, "namespace") }
 
-// Name is UID for the name.
-func Name(object []byte) []byte { return metadata(object, "name") }
-
-// Version is UID for the resourceVersion.
-func Version(object []byte) []byte { return metadata(object, "resourceVersion") }
-
 func metadata(object []byte, name string) []byte {
 	var d scan.Scanner
 	d.Begin(object)

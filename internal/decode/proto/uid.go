@@ -8,10 +8,8 @@ import "github.com/kinformer/cache/internal/decode/scan"
 // Field numbers of all objects of Kubernetes.
 const (
 	objectMetadata    = 1
-	metadataName      = 1
 	metadataNamespace = 3
 	metadataUID       = 5
-	metadataVersion   = 6
 )
 
 // UID returns the UID in the metadata of an object as a subslice of object. It returns nil if there
@@ -20,12 +18,6 @@ func UID(object []byte) []byte { return metadata(object, metadataUID) }
 
 // Namespace is UID for the namespace.
 func Namespace(object []byte) []byte { return metadata(object, metadataNamespace) }
-
-// Name is UID for the name.
-func Name(object []byte) []byte { return metadata(object, metadataName) }
-
-// Version is UID for the resourceVersion.
-func Version(object []byte) []byte { return metadata(object, metadataVersion) }
 
 func metadata(object []byte, field uint64) []byte {
 	var d scan.Scanner
