@@ -6,12 +6,10 @@ package reflector
 import (
 	"context"
 	"errors"
-	"reflect"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -57,13 +55,9 @@ func (r *round) asks(ctx context.Context, mode Mode, again string) {
 	}
 }
 
-// emptyWatch is the type of the watch that client-go returns if it got no connection, or not in
-// time.
-var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
-
 // connected records an opened watch. It returns ErrNoConnection if no server opened it.
 func (r *round) connected(s *stream) error {
-	if reflect.TypeOf(s.watch) == emptyWatch {
+	if tap.IsEmpty(s.watch) {
 		return ErrNoConnection
 	}
 	r.timers.outage.late()

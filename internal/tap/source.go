@@ -267,7 +267,7 @@ func (s *Source) opened(got taken, w watch.Interface, err error) (watch.Interfac
 	body := got.watch
 	if body == nil {
 		s.notTaken(got, err)
-		if refused := s.refuses(got); err == nil && !event.IsNil(w) && reflect.TypeOf(w) != emptyWatch && refused != nil {
+		if refused := s.refuses(got); err == nil && !event.IsNil(w) && !IsEmpty(w) && refused != nil {
 			w.Stop()
 			return nil, refused
 		}
@@ -325,8 +325,11 @@ func (s *Source) asking(ctx context.Context, options metav1.ListOptions, watches
 var errNeedsTransport = errors.New("Errors.SkipUndecodable needs direct.Transport, which has not seen the request: " +
 	"wrap the config before its clients are made, or leave out the option")
 
-// emptyWatch is the type of the watch that client-go returns if it got no connection.
+// emptyWatch is the type of the watch that client-go returns if it got no connection, or not in time.
 var emptyWatch = reflect.TypeOf(watch.NewEmptyWatch())
+
+// IsEmpty reports whether no server has opened a watch.
+func IsEmpty(w watch.Interface) bool { return reflect.TypeOf(w) == emptyWatch }
 
 // refuses returns an error if objects are to be skipped, and no transport sees their bytes.
 func (s *Source) refuses(got taken) error {
