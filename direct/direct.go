@@ -12,7 +12,8 @@
 // ListWatches without a generated client. Other requests, and informers of client-go, are not affected.
 //
 // inspect.StatusOf reports whether an informer decodes directly, in which encoding, and if not, why.
-// docs/direct.md explains each reason.
+// docs/direct.md explains each reason. A program that does not import this package has no code of the
+// library that reads bytes from a server.
 //
 // # Unchanged
 //
@@ -37,8 +38,20 @@ package direct
 import (
 	"net/http"
 
+	clientgo "k8s.io/client-go/tools/cache"
+
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/engine"
 )
+
+func init() {
+	tap.Install(tap.Installation{
+		Engine: func(lists clientgo.ListerWatcherWithContext, example any, o tap.Options) tap.Engine {
+			return engine.New(lists, example, engine.Options{Options: o})
+		},
+		Transport: Transport,
+	})
+}
 
 // Transport returns a transport that sends requests with next, or http.DefaultTransport if next is nil,
 // and lets informers read the bodies of their lists and watches. It can be passed to rest.Config.Wrap,
@@ -55,7 +68,7 @@ type transport struct{ next http.RoundTripper }
 
 // RoundTrip sends the request, and offers the response to the informer that made the request, if any.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	taken := tap.From(req.Context())
+	taken := engine.From(req.Context())
 	if taken == nil {
 		return t.next.RoundTrip(req)
 	}

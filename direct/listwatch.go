@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/engine"
 )
 
 // NewListWatch returns a ListWatch for the objects of a resource in a namespace, or in all namespaces
@@ -31,7 +31,7 @@ func NewListWatch(c clientgo.Getter, example runtime.Object, resource, namespace
 		}
 		request := c.Get().UseProtobufAsDefaultIfPreferred(readsProtobuf).Namespace(namespace).Resource(resource).
 			VersionedParams(&options, metav1.ParameterCodec)
-		tap.From(ctx).Ask(request.URL())
+		engine.From(ctx).Ask(request.URL())
 		return request
 	}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // For returns an informer for the objects of a Go type, for a program that has no clientset and no factory:
@@ -33,9 +33,9 @@ import (
 // The AddToScheme function of their package registers types of custom resources. For requests the
 // resource of the type from the server, once, and returns an error if there is none, or if the options
 // are invalid. WithNamespace and WithNamespaces, which factories ignore for objects without a namespace,
-// are invalid for a type of such objects. The informer has an index by namespace, decodes directly (see package direct), and is
-// not running yet. Its selectors are those of WithTweakListOptions, its resync period that of
-// WithInformerOptions. config is not changed.
+// are invalid for a type of such objects. The informer has an index by namespace, and is not running
+// yet. Its selectors are those of WithTweakListOptions, its resync period that of WithInformerOptions.
+// In a program that imports package direct it decodes directly. config is not changed.
 func For[T interface {
 	cache.Object
 	runtime.Object
@@ -52,7 +52,8 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientOf(config, gvk.GroupVersion())
+	example := reflect.New(t.Elem()).Interface().(runtime.Object)
+	client, err := clientOf(config, gvk.GroupVersion(), example)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +65,10 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 		return nil, fmt.Errorf("%s have no namespace: leave out WithNamespace and WithNamespaces", resource.Name)
 	}
 	gvr := gvk.GroupVersion().WithResource(resource.Name)
-	example := reflect.New(t.Elem()).Interface().(runtime.Object)
 	r := request{
 		example: example, gvr: gvr, resync: c.options.ResyncPeriod,
 		lw: func(namespace string) *cache.ListWatch {
-			return direct.NewListWatch(client, example, resource.Name, namespace, nil)
+			return cache.NewFilteredListWatchFromClient(client, resource.Name, namespace, func(*metav1.ListOptions) {})
 		},
 		identity: func() cache.InformerNameAndResource { return c.informerName.WithResource(gvr) },
 	}
@@ -93,15 +93,19 @@ func kindOf(t reflect.Type) (none schema.GroupVersionKind, err error) {
 	return kinds[0], nil
 }
 
-// clientOf returns a client for a group and version whose informers decode directly.
-func clientOf(config *rest.Config, gv schema.GroupVersion) (*rest.RESTClient, error) {
+// clientOf returns a client for a group and version. Like generated clients, it requests protobuf if the type of
+// example supports it and config does not specify the encoding.
+func clientOf(config *rest.Config, gv schema.GroupVersion, example runtime.Object) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion, config.APIPath = &gv, "/apis"
 	if gv.Group == "" {
 		config.APIPath = "/api"
 	}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.Wrap(direct.Transport)
+	if _, readsProtobuf := example.(interface{ Unmarshal([]byte) error }); readsProtobuf && config.ContentType == "" && config.AcceptContentTypes == "" {
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	tap.Wrap(config)
 	return rest.RESTClientFor(config)
 }
 

@@ -75,7 +75,7 @@ func statusFrom(r *reflector.Status) Status {
 	}
 	d := &r.Decoding
 	s.Decoding = Decoding{
-		On: d.On, Encoding: string(d.Encoding), Why: d.Why, Reason: d.Reason(), Transport: r.Transport, Direct: d.Decoded, Reused: d.Reused, GivenUp: d.GivenUp,
+		On: d.On, Encoding: d.Encoding, Why: d.Why, Reason: d.Reason, Transport: r.Transport, Direct: d.Decoded, Reused: d.Reused, GivenUp: d.GivenUp,
 		Verified: Verification{d.Verified, d.Differences},
 		Texts:    Table{Count: d.Texts.Count, Bytes: d.Texts.Bytes, Limit: d.Texts.Limit},
 		Shared:   Sharing{d.Shares && d.Unshared == "", d.Unshared, Table(d.Parts), d.Checked, d.WrittenTo, d.Written},

@@ -128,8 +128,8 @@ type Decoding struct {
 	// fault in a decoded object or in a list.
 	On            bool
 	Encoding, Why string
-	// Reason is a word for Why, and "" if Why is: "no-transport" (no transport of package direct
-	// has seen the request), "switched-off" (by the option Off or by KINFORMER_DIRECT), "log-level"
+	// Reason is a word for Why, and "" if Why is: "no-transport" (package direct is not
+	// imported, or no transport of it has seen the request), "switched-off" (by the option Off or by KINFORMER_DIRECT), "log-level"
 	// (klog writes bodies), "suspended", "off-for-good", "gave-up" (most objects could not be
 	// decoded), "no-decoder" (for the type), "no-kind" (in objects of the type), "encoding",
 	// "lister-watcher" (it changes requests or watches) or "other".

@@ -24,8 +24,8 @@ type Decoding struct {
 	Verify int64
 	// ShareParts makes the objects of informers share equal maps, lists and structs behind pointers,
 	// for instance those of the pods of a replica set. It saves the most memory and CPU time. Without
-	// it, objects share only strings, such as labels and names, which cannot be modified. If the client
-	// uses no transport of package direct, nothing is shared, and the informer reports this once in the
+	// it, objects share only strings, such as labels and names, which cannot be modified. If the program
+	// does not import package direct, or the client uses no transport of it, nothing is shared, and the informer reports this once in the
 	// log, on the page and in a metric.
 	//
 	// Two parts are equal if the server encoded them with the same bytes. A write to a shared part of

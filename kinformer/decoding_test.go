@@ -38,7 +38,7 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/tap"
-	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
@@ -165,7 +165,7 @@ func wrongAbout(versions ...string) change {
 		}
 	})
 	return func(_ *clientgo.ListWatch, c *door.Config) {
-		c.Requests.Decoding.Make, c.Requests.Decoding.Start = wrong, 40
+		c.Requests.Decoding.Engine, c.Requests.Decoding.Start = taptest.Engine(wrong), 40
 	}
 }
 

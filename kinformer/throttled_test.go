@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"

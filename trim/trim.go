@@ -23,10 +23,10 @@ package trim
 import (
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/tap"
 )
 
-var managedFields = decode.NewDrop(true)
+var managedFields = tap.NewDrop(true)
 
 // ManagedFields is a transform function that removes metadata.managedFields, the record of the manager
 // of each field. Hardly any program uses it, and it is a fifth of a pod or more.
@@ -41,7 +41,7 @@ var _ clientgo.TransformFunc = ManagedFields
 // kubectl.kubernetes.io/last-applied-configuration, which contains a copy of the object. If no other
 // annotation is left, the map is nil, and missing in an unstructured object.
 func Annotations(keys ...string) clientgo.TransformFunc {
-	drop := decode.NewDrop(false, keys...)
+	drop := tap.NewDrop(false, keys...)
 	return func(obj any) (any, error) {
 		drop.Trim(obj)
 		return obj, nil

@@ -18,9 +18,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/minor"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // changer makes random new versions of objects.
@@ -260,6 +262,42 @@ func TestUpdateMatchesElements(t *testing.T) {
 // farthestElement is the number of elements of a former list that proto examines for a new one.
 const farthestElement = 16
 
+// linked has its metadata behind a pointer.
+type linked struct {
+	metav1.TypeMeta    `json:",inline"`
+	*metav1.ObjectMeta `json:"metadata"`
+}
+
+// TestTrimLeavesParts checks that Trim does not modify values below the topmost struct or map.
+func TestTrimLeavesParts(t *testing.T) {
+	const data = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a","annotations":{"dropped":"some text of an annotation","kept":"some more text"},"managedFields":[{"manager":"some manager"}]}}`
+	o := Options{Share: NewSharing(NewParts(0))}
+	for _, c := range []struct {
+		d  format
+		of reflect.Type
+	}{{inJSON, podType}, {inJSON, reflect.TypeFor[linked]()}, {inDocuments, nil}} {
+		var list [5]any
+		for i := range list {
+			list[i] = c.d.decoded(t, c.of, []byte(data), o)
+		}
+		text, err := json.Marshal(list[3])
+		require.NoError(t, err)
+		object := list[4]
+		if content, ok := object.(map[string]any); ok {
+			object = &unstructured.Unstructured{Object: content}
+		}
+		tap.NewDrop(true, "dropped").Trim(object)
+		after, err := json.Marshal(list[3])
+		require.NoError(t, err)
+		assert.Equal(t, string(text), string(after))
+		left, err := json.Marshal(list[4])
+		require.NoError(t, err)
+		assert.NotContains(t, string(left), "some text")
+		assert.NotContains(t, string(left), "some manager")
+		assert.Contains(t, string(left), "some more text")
+	}
+}
+
 // TestUpdateOfDropped checks that metadata which Trim removed from the former object is not taken
 // for a modification, and that a modification of the same field is found.
 func TestUpdateOfDropped(t *testing.T) {
@@ -269,7 +307,7 @@ func TestUpdateOfDropped(t *testing.T) {
 		"one of many": {"metadata.annotations[b]", "metadata.annotations[x]"},
 		"none":        {"metadata.annotations[x]"},
 	} {
-		drop, refused := DropOf(paths)
+		drop, refused := tap.DropOf(paths)
 		require.Empty(t, refused)
 		for change, next := range map[string]func(*corev1.Pod){
 			"metadata": func(p *corev1.Pod) { p.ResourceVersion = "2" },

@@ -19,7 +19,7 @@ import (
 
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/tap"
-	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	wired "github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"

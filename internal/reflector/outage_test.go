@@ -17,13 +17,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/event"
@@ -486,11 +485,6 @@ func TestStopInAnOutage(t *testing.T) {
 func TestLostName(t *testing.T) {
 	o := Options{Name: "*api.Widget (main.go:1)", Journal: NewJournal()}
 	assert.Equal(t, o.Name, o.lostName())
-	lists := &clientgo.ListWatch{ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		tap.From(ctx).Ask(&url.URL{Scheme: "http", Host: "server:1", Path: "/apis/demo.example.com/v1/namespaces/web/widgets"})
-		return &v1.PodList{}, nil
-	}}
-	_, err := tap.New(lists, &v1.Pod{}, tap.Options{Ledger: &o.Journal.decoding}).ListWithContext(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
+	o.Journal.decoding.Ask(tap.Target{Resource: schema.GroupVersionResource{Group: "demo.example.com", Version: "v1", Resource: "widgets"}, Namespace: "web"})
 	assert.Equal(t, "widgets.v1.demo.example.com in namespace web", o.lostName())
 }

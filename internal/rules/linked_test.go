@@ -6,6 +6,7 @@ package rules_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,33 @@ func TestLinked(t *testing.T) {
 			require.NoError(t, err, "%s is assembly, or cgo", file)
 			assert.NotContains(t, string(text), "\n//go:linkname", file)
 		}
+	}
+}
+
+// withoutDirect are the packages that must not bring the decoders into a program: all public ones but direct, which
+// installs them, and audit, which lists with them.
+var withoutDirect = []string{"", "cachetest", "debug", "factory", "inspect", "kinformer", "retry", "sources", "synctrack", "testing", "trim", "view"}
+
+// TestDecodersAreNotLinked: a program that imports neither package direct nor package audit has none of the code
+// that reads bytes from a server, and the list of such packages is complete.
+func TestDecodersAreNotLinked(t *testing.T) {
+	has := func(name string) bool {
+		deps := goList(t, "-deps", strings.TrimSuffix(modulePath+"/"+name, "/"))
+		return strings.Contains(deps, modulePath+"/internal/decode") || strings.Contains(deps, modulePath+"/internal/tap/engine")
+	}
+	var with []string
+	for path := range strings.FieldsSeq(goList(t, modulePath+"/...")) {
+		name := strings.TrimPrefix(strings.TrimPrefix(path, modulePath), "/")
+		switch {
+		case slices.Contains(withoutDirect, name):
+			assert.False(t, has(name), "%s links the decoders", path)
+		case !strings.Contains(name, "internal/") && !strings.HasPrefix(name, "cmd/"):
+			with = append(with, name)
+		}
+	}
+	assert.ElementsMatch(t, []string{"direct", "audit"}, with)
+	for _, name := range with {
+		assert.True(t, has(name), name)
 	}
 }
 

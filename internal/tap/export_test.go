@@ -3,22 +3,9 @@
 
 package tap
 
-import "github.com/kinformer/cache/internal/decode"
-
-// SharedTexts returns the table of strings of the process, or nil.
-func SharedTexts() *decode.Intern {
-	texts.Lock()
-	defer texts.Unlock()
-	return texts.weak.Value()
-}
-
-// SharedParts returns the table of parts of the process, or nil.
-func SharedParts() *decode.Parts {
-	parts.Lock()
-	defer parts.Unlock()
-	return parts.weak.Value()
-}
-
 // NewKillSwitch returns a function that reports whether a value of KillSwitch turns off taps, in a process
 // that has logged nothing about it.
 func NewKillSwitch() func(value string) bool { return new(killSwitch).isOff }
+
+// Uninstall makes the informers of the process use no engine.
+func Uninstall() { installed.Store(nil) }

@@ -12,6 +12,8 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
+func TestMain(m *testing.M) { testkit.RunTests(m) }
+
 // TestKillSwitch checks which values of the kill switch turn taps off, and that each of its two lines is
 // logged once.
 func TestKillSwitch(t *testing.T) {

@@ -4,68 +4,29 @@
 package tap
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kinformer/cache/internal/decode"
-	"github.com/kinformer/cache/internal/event"
 )
 
-// State describes whether an informer decodes directly, with what result.
-type State struct {
-	On       bool     // the last list or watch was decoded directly
-	Encoding Encoding // of the last list or watch; "" if not decoded directly
-	Why      string   // the reason why On is false; "" if On is true or nothing was requested yet
-
-	Decoded     int64            // objects decoded directly
-	Reused      int64            // objects found by their bytes, and not decoded
-	GivenUp     map[string]int64 // objects the decoder gave up, by reason; there are few reasons
-	Verified    int64            // objects that both decoded
-	Differences int64            // those that differed
-
-	Skips    bool   // Options.SkipUndecodable
-	Shares   bool   // objects that are decoded directly share equal parts
-	Unshared string // the reason why none do, although it was requested
-
-	Texts Texts // of the process, while in use
-	Parts Parts // of the process, while in use
-
-	Checked   int64  // parts that were decoded again to check them
-	WrittenTo int64  // those that a program had modified
-	Written   string // the first of them, by type and path, without a value
-}
-
-// IsSuspended reports whether the last list was in doubt, and nothing was decoded directly since.
-func (s State) IsSuspended() bool { return strings.HasPrefix(s.Why, suspended) }
-
-// IsTurnedOff reports whether the tap was on and what it received has turned it off, for good or for a watch.
-func (s State) IsTurnedOff() bool {
-	return strings.HasPrefix(s.Why, forGood) || strings.HasPrefix(s.Why, forWatch)
+// Counts are the counters that the engine increments. See State and Ledger.Bytes.
+type Counts struct {
+	Decoded, Reused, Verified, Differences atomic.Int64
+	Checked, WrittenTo                     atomic.Int64
+	ListBytes, WatchBytes                  atomic.Int64
 }
 
 // Ledger contains the counts and the state of a Source. The zero value is valid. It is safe for
 // concurrent use.
 type Ledger struct {
-	decoded, verified, differences atomic.Int64
-	checked, writtenTo             atomic.Int64
-	reused                         atomic.Int64
-	texts                          tableUse[decode.Intern]
-	parts                          tableUse[decode.Parts]
-
-	listBytes, watchBytes atomic.Int64
-	host                  atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
-	target                atomic.Pointer[Target] // of the first request; for several sources what is common to theirs; nil: not known
-	whole                 *Ledger                // of the informer whose source this ledger is of; nil: not one of several
+	Counts
+	host   atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
+	target atomic.Pointer[Target] // of the first request; for several sources what is common to theirs; nil: not known
+	whole  *Ledger                // of the informer whose source this ledger is of; nil: not one of several
 
 	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never
 	receiving atomic.Pointer[received] // the list that a transport of package direct receives; nil: none
@@ -75,9 +36,11 @@ type Ledger struct {
 	mu struct {
 		sync.Mutex
 		on       bool
-		encoding Encoding
+		encoding string
 		why      string
+		reason   string
 		givenUp  map[string]int64
+		tables   func() (Texts, Parts) // nil: the informer uses none
 
 		skips    bool
 		shares   bool
@@ -88,36 +51,51 @@ type Ledger struct {
 
 // State returns the current state.
 func (l *Ledger) State() State {
-	texts, parts := textsOf(&l.texts), partsOf(&l.parts)
+	texts, parts := l.tables()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := State{
-		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, GivenUp: maps.Clone(l.mu.givenUp),
-		Decoded: l.decoded.Load(), Reused: l.reused.Load(), Verified: l.verified.Load(), Differences: l.differences.Load(),
+		On: l.mu.on, Encoding: l.mu.encoding, Why: l.mu.why, Reason: l.mu.reason, GivenUp: maps.Clone(l.mu.givenUp),
+		Decoded: l.Decoded.Load(), Reused: l.Reused.Load(), Verified: l.Verified.Load(), Differences: l.Differences.Load(),
 		Skips: l.mu.skips, Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
-		Checked: l.checked.Load(), WrittenTo: l.writtenTo.Load(), Written: l.mu.written,
+		Checked: l.Checked.Load(), WrittenTo: l.WrittenTo.Load(), Written: l.mu.written,
 	}
-	if s.Shares && s.Why == noTransport {
-		s.Unshared = noTransport
+	if s.Shares && s.Reason == NoTransport {
+		s.Unshared = s.Why
 	}
 	return s
 }
 
-// Absorb adds the counts of another ledger, which is no longer in use.
-func (l *Ledger) Absorb(over *Ledger) {
-	counted := over.State()
-	lists, watches := over.Bytes()
-	l.listBytes.Add(lists)
-	l.watchBytes.Add(watches)
-	l.decoded.Add(counted.Decoded)
-	l.reused.Add(counted.Reused)
-	l.verified.Add(counted.Verified)
-	l.differences.Add(counted.Differences)
-	l.checked.Add(counted.Checked)
-	l.writtenTo.Add(counted.WrittenTo)
+// tables returns zeros if the informer uses no tables. The lock is not held while the tables are asked.
+func (l *Ledger) tables() (texts Texts, parts Parts) {
+	l.mu.Lock()
+	ask := l.mu.tables
+	l.mu.Unlock()
+	if ask == nil {
+		return texts, parts
+	}
+	return ask()
+}
+
+// Uses sets the function that describes the tables of the process; nil: the informer uses none.
+func (l *Ledger) Uses(tables func() (Texts, Parts)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for reason, n := range counted.GivenUp {
+	l.mu.tables = tables
+}
+
+// Absorb adds the counts of another ledger, which is no longer in use.
+func (l *Ledger) Absorb(over *Ledger) {
+	for _, of := range [...]struct{ sum, part *atomic.Int64 }{
+		{&l.Decoded, &over.Decoded}, {&l.Reused, &over.Reused}, {&l.Verified, &over.Verified}, {&l.Differences, &over.Differences},
+		{&l.Checked, &over.Checked}, {&l.WrittenTo, &over.WrittenTo}, {&l.ListBytes, &over.ListBytes}, {&l.WatchBytes, &over.WatchBytes},
+	} {
+		of.sum.Add(of.part.Load())
+	}
+	givenUp := over.State().GivenUp
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for reason, n := range givenUp {
 		l.giveUpLocked(reason, n)
 	}
 }
@@ -131,7 +109,10 @@ func (l *Ledger) begin(skips, shares bool, unshared string) {
 
 // Bytes returns the number of bytes read from the bodies that were taken: from complete lists, and
 // from watches so far.
-func (l *Ledger) Bytes() (lists, watches int64) { return l.listBytes.Load(), l.watchBytes.Load() }
+func (l *Ledger) Bytes() (lists, watches int64) { return l.ListBytes.Load(), l.WatchBytes.Load() }
+
+// Sends records the host and port of a request that a transport of package direct sends.
+func (l *Ledger) Sends(host *string) { l.host.Store(host) }
 
 // Host returns the host and port of the last request that a transport of package direct sent, or
 // "".
@@ -163,8 +144,11 @@ func (l *Ledger) BeSource(whole *Ledger) { l.whole = whole }
 // Whole returns the argument of BeSource, or nil.
 func (l *Ledger) Whole() *Ledger { return l.whole }
 
-// ask records the target of the first request.
-func (l *Ledger) ask(first Target) {
+// HasTarget reports whether the target of a request is known.
+func (l *Ledger) HasTarget() bool { return l.target.Load() != nil }
+
+// Ask records the target of the first request.
+func (l *Ledger) Ask(first Target) {
 	if l.target.CompareAndSwap(nil, &first) && l.whole != nil {
 		l.whole.include(first)
 	}
@@ -193,16 +177,8 @@ type Refusal struct {
 	Until time.Time // until when the server asks to wait; At if it does not
 }
 
-// refuses records an answer other than 200. Of 429 and 5xx, client-go obeys Retry-After.
-func (l *Ledger) refuses(resp *http.Response) {
-	now := time.Now()
-	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	obeyed := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError
-	if err != nil || seconds < 0 || !obeyed {
-		seconds = 0
-	}
-	l.refused.Store(&Refusal{now, now.Add(time.Duration(seconds) * time.Second)})
-}
+// Refuses records an answer other than 200.
+func (l *Ledger) Refuses(r Refusal) { l.refused.Store(&r) }
 
 // Refused returns the last answer other than 200, or zero.
 func (l *Ledger) Refused() Refusal {
@@ -225,10 +201,19 @@ func (l *Ledger) Received() (last time.Time, more bool) {
 	return last, l.receiving.Load() != nil
 }
 
-// receives records that list is received from now on; nil: none is.
-func (l *Ledger) receives(list *received) {
+// Receives records that a list was requested or, if body is not nil, that it is received from now on
+// with the body returned.
+func (l *Ledger) Receives(body io.ReadCloser) io.ReadCloser {
+	list := &received{body, l}
 	l.received.Store(int64(time.Since(processBegan)))
 	l.receiving.Store(list)
+	return list
+}
+
+// ReceivesNothing records that no body came.
+func (l *Ledger) ReceivesNothing() {
+	l.received.Store(int64(time.Since(processBegan)))
+	l.receiving.Store(nil)
 }
 
 // received is the body of a list. It records in a ledger when bytes are received. It may be used
@@ -255,38 +240,9 @@ func (b *received) Close() error {
 // ends records that no more bytes of this list will be received.
 func (b *received) ends() { b.ledger.receiving.CompareAndSwap(b, nil) }
 
-// counting is a reader that counts the bytes read.
-type counting struct {
-	io.Reader
-	n *atomic.Int64
-}
-
-func (c counting) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// partsWritten is the number of modified parts found, in all informers. After an increment, no
-// former object is returned again, because it may contain the modification.
-var partsWritten atomic.Int64
-
-// checkedPart records the check of a part. If w is not nil, a program has modified the part. The
-// first such part is reported.
-func (l *Ledger) checkedPart(w *decode.Written) {
-	l.checked.Add(1)
-	if w == nil {
-		return
-	}
-	partsWritten.Add(1)
-	where := writtenTo(w)
-	if l.firstWrittenTo(where) {
-		event.Report(context.Background(), fmt.Errorf("a caller has modified a part that objects of an informer share: %s", where), "Objects were written to")
-	}
-	l.writtenTo.Add(1)
-}
-
-func (l *Ledger) firstWrittenTo(where string) bool {
+// WroteTo records a part that a program has modified. It reports whether it is the first one.
+func (l *Ledger) WroteTo(where string) (first bool) {
+	l.WrittenTo.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.written != "" {
@@ -296,25 +252,25 @@ func (l *Ledger) firstWrittenTo(where string) bool {
 	return true
 }
 
-// turnedOn records that the last request was decoded directly.
-func (l *Ledger) turnedOn(e Encoding) {
+// TurnedOn records that the last request was decoded directly.
+func (l *Ledger) TurnedOn(encoding string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.on, l.mu.encoding, l.mu.why = true, e, ""
+	l.mu.on, l.mu.encoding, l.mu.why, l.mu.reason = true, encoding, "", ""
 }
 
-// turnedOff records that the last request was not decoded directly.
-func (l *Ledger) turnedOff(why string) {
+// TurnedOff records that the last request was not decoded directly, and a word for the reason.
+func (l *Ledger) TurnedOff(why, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.on, l.mu.encoding, l.mu.why = false, "", why
+	l.mu.on, l.mu.encoding, l.mu.why, l.mu.reason = false, "", why, reason
 }
 
 // manyReasons is the largest number of reasons to count separately.
 const manyReasons = 16
 
-// gaveUp records an object that the decoder gave up.
-func (l *Ledger) gaveUp(why error) {
+// GaveUp records an object that the decoder gave up.
+func (l *Ledger) GaveUp(why error) {
 	reason := "no reason"
 	if why != nil {
 		reason = why.Error()

@@ -14,11 +14,11 @@ import (
 func TestAbsorb(t *testing.T) {
 	var over, l Ledger
 	for i, counter := range []interface{ Add(int64) int64 }{
-		&over.decoded, &over.reused, &over.verified, &over.differences, &over.checked, &over.writtenTo, &over.listBytes, &over.watchBytes,
+		&over.Decoded, &over.Reused, &over.Verified, &over.Differences, &over.Checked, &over.WrittenTo, &over.ListBytes, &over.WatchBytes,
 	} {
 		counter.Add(int64(i + 1))
 	}
-	over.gaveUp(errors.New("odd"))
+	over.GaveUp(errors.New("odd"))
 	for range 2 {
 		l.Absorb(&over)
 	}

@@ -5,7 +5,6 @@ package tap
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,28 +17,6 @@ type Target struct {
 	Namespace     string // "" for all namespaces, and for cluster-scoped resources
 	LabelSelector string
 	FieldSelector string
-}
-
-// TargetOf returns the target of a list or watch with this URL.
-func TargetOf(u *url.URL) Target {
-	query := u.Query()
-	t := Target{Server: u.Host, LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector")}
-	path := strings.Split(strings.Trim(u.Path, "/"), "/")
-	n := len(path)
-	t.Resource.Resource, path = path[n-1], path[:n-1]
-	if n > 4 && path[n-3] == "namespaces" {
-		t.Namespace, path = path[n-2], path[:n-3]
-	}
-	switch n := len(path); {
-	case n >= 2 && path[n-2] == "api":
-		t.Resource.Version, path = path[n-1], path[:n-2]
-	case n >= 3 && path[n-3] == "apis":
-		t.Resource.Group, t.Resource.Version, path = path[n-2], path[n-1], path[:n-3]
-	default: // not a path of the Kubernetes API
-		return Target{Server: u.Host}
-	}
-	t.Server = strings.Join(append([]string{u.Host}, path...), "/")
-	return t
 }
 
 // IsZero reports whether the resource is unknown.

@@ -51,7 +51,7 @@ func TestWayOfAnUpdate(t *testing.T) {
 func blocksOf(t *testing.T, updates int) map[string]map[[2]int]int {
 	out := filepath.Join(t.TempDir(), "profile")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run", "^TestUpdates$", "-covermode=count",
-		"-coverpkg=./internal/tap,./internal/decode/...", "-coverprofile="+out, "./internal/tap")
+		"-coverpkg=./internal/tap/...,./internal/decode/...", "-coverprofile="+out, "./internal/tap/engine")
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), fmt.Sprint("KINFORMER_UPDATES=", updates))
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)

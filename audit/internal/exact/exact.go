@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/engine"
 )
 
 const (
@@ -49,7 +50,7 @@ type Lister struct {
 
 	// whole decodes objects without the fields that the reflector drops, and bare only their
 	// identities, if the direct decoders support the type.
-	whole, bare *tap.Source
+	whole, bare *engine.Source
 }
 
 // New returns a Lister for a reflector of the given options. Its requests do not appear in the
@@ -60,14 +61,14 @@ func New(o reflector.Options) *Lister {
 	whole := o.Decoding
 	whole.Part = part
 	whole.Share, whole.Ledger = false, nil // a caller may have modified parts that it would share with stored objects
-	return &Lister{o, o.Admits(), tap.New(lists, o.ExpectedType, whole), tap.New(lists, o.ExpectedType, identifying(whole))}
+	return &Lister{o, o.Admits(), engine.New(lists, o.ExpectedType, engine.Options{Options: whole}), engine.New(lists, o.ExpectedType, identifying(whole))}
 }
 
 // identifying returns options that decode only identities, which takes less time than reading from
 // a network.
-func identifying(o tap.Options) tap.Options {
-	o.Make, o.Compared, o.Ahead = identityDecoders, bare, -1
-	return o
+func identifying(o tap.Options) engine.Options {
+	o.Ahead = -1
+	return engine.Options{Options: o, Make: identityDecoders, Compared: bare}
 }
 
 // Inexact means that a server does not list at a given version.
@@ -97,12 +98,12 @@ func (l *Lister) ListIdentities(ctx context.Context, from clientgo.ListerWithCon
 	decoding := l.options.Decoding
 	_, decoding.Part = l.options.Shard()
 	decoding.SkipUndecodable = false // its client may have no transport of package direct, and its objects may have only metadata
-	metadata := tap.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(decoding))
+	metadata := engine.New(listsOnly{from}, &metav1.PartialObjectMetadata{}, identifying(decoding))
 	return l.list(ctx, metadata, anything.Admits(), version, take)
 }
 
 // list lists page by page.
-func (l *Lister) list(ctx context.Context, from *tap.Source, admits func(runtime.Object) error, version string, take func(runtime.Object) error) (foreign int, err error) {
+func (l *Lister) list(ctx context.Context, from *engine.Source, admits func(runtime.Object) error, version string, take func(runtime.Object) error) (foreign int, err error) {
 	if turns := l.options.Turns; turns != nil {
 		select {
 		case <-turns:

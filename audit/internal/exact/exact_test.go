@@ -19,10 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/tap"
-	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 )
@@ -133,7 +132,7 @@ func TestExactDropped(t *testing.T) {
 		return [][]byte{taptest.Encoded(page, runtime.ContentTypeJSON)}, false
 	}}
 	server := informers.ClientOver(t, strict{wire}, runtime.ContentTypeJSON, true)
-	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Decoding: tap.Options{Drop: decode.NewDrop(true)}})
+	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Decoding: tap.Options{Drop: tap.NewDrop(true)}})
 	for _, list := range []func(take func(runtime.Object) error) (int, error){
 		func(take func(runtime.Object) error) (int, error) { return exact.List(t.Context(), "5", take) },
 		func(take func(runtime.Object) error) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/decode"
-	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/engine"
 )
 
 // maxRest bounds the bytes of a list besides its items.
@@ -28,17 +28,17 @@ var (
 
 // identityDecoders returns a decoder of lists that reads only identities, or nil for types with
 // unusual metadata.
-func identityDecoders(t reflect.Type, e tap.Encoding) tap.Decoder {
+func identityDecoders(t reflect.Type, e engine.Encoding) engine.Decoder {
 	plan, err := decode.PlanOf(reflect.TypeFor[identity](), e)
 	if err != nil {
 		return nil
 	}
 	d := identities{t, e, plan}
 	switch {
-	case e == tap.JSON && (t == reflect.TypeFor[*unstructured.Unstructured]() ||
+	case e == engine.JSON && (t == reflect.TypeFor[*unstructured.Unstructured]() ||
 		hasUsualMetadata(t, "json", "metadata") && !t.Implements(reflect.TypeFor[json.Unmarshaler]())):
 		return d
-	case e == tap.Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
+	case e == engine.Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
 		return d
 	}
 	return nil
@@ -64,15 +64,15 @@ func isOfKubernetes(t reflect.Type) bool {
 // identities decodes objects of type t, which is a pointer.
 type identities struct {
 	t      reflect.Type
-	coding tap.Encoding
+	coding engine.Encoding
 	plan   *decode.Plan // for JSON
 }
 
-func (d identities) Open([]byte) (tap.Frame, error) { return tap.Frame{}, errOnlyLists }
+func (d identities) Open([]byte) (engine.Frame, error) { return engine.Frame{}, errOnlyLists }
 
-func (d identities) Object(tap.Frame, bool) (runtime.Object, error) { return nil, errOnlyLists }
+func (d identities) Object(engine.Frame, bool) (runtime.Object, error) { return nil, errOnlyLists }
 
-func (d identities) List(body io.Reader, _ bool) tap.List {
+func (d identities) List(body io.Reader, _ bool) engine.List {
 	return &list{decode.NewList(body, d.coding, maxRest), d}
 }
 
@@ -82,18 +82,18 @@ type list struct {
 	decoder identities
 }
 
-func (l *list) Next() (tap.Item, error) {
+func (l *list) Next() (engine.Item, error) {
 	data, err := l.List.Next()
 	if err != nil {
-		return tap.Item{}, err
+		return engine.Item{}, err
 	}
 	obj, err := l.decoder.object(data)
-	return tap.Item{Wire: data, Object: obj, Why: err}, nil
+	return engine.Item{Wire: data, Object: obj, Why: err}, nil
 }
 
 func (d identities) object(data []byte) (runtime.Object, error) {
 	var i identity
-	if d.coding == tap.Protobuf {
+	if d.coding == engine.Protobuf {
 		if !i.read(data) {
 			return nil, errOddMetadata
 		}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kinformer/cache/internal/tap"
+	"github.com/kinformer/cache/internal/tap/engine"
 )
 
 // somePod returns a pod with fields of every kind before and after those of its identity.
@@ -66,7 +66,7 @@ func TestBeginsOfIdentities(t *testing.T) {
 	assert.NotZero(t, read)
 	document, err := json.Marshal(pod)
 	require.NoError(t, err)
-	decoder := identityDecoders(reflect.TypeOf(pod), tap.JSON).(identities)
+	decoder := identityDecoders(reflect.TypeOf(pod), engine.JSON).(identities)
 	for end := range document {
 		_, err := decoder.object(document[:end])
 		require.Error(t, err)
@@ -106,24 +106,24 @@ func (p *ownJSONPod) UnmarshalJSON([]byte) error { return nil }
 func TestIdentityDecoders(t *testing.T) {
 	for _, c := range []struct {
 		obj      runtime.Object
-		encoding tap.Encoding
+		encoding engine.Encoding
 		own      bool
 	}{
-		{&v1.Pod{}, tap.JSON, true},
-		{&v1.Pod{}, tap.Protobuf, true},
-		{&metav1.PartialObjectMetadata{}, tap.JSON, true},
-		{&metav1.PartialObjectMetadata{}, tap.Protobuf, true},
-		{&unstructured.Unstructured{}, tap.JSON, true},
-		{&unstructured.Unstructured{}, tap.Protobuf, false},
-		{&kindless{}, tap.JSON, false},
-		{&kindless{}, tap.Protobuf, false},
-		{&ownJSONPod{}, tap.JSON, false},
-		{&ownJSONPod{}, tap.Protobuf, false},
-		{&podWithin{}, tap.JSON, false},
-		{&podByPointer{}, tap.JSON, false},
-		{&podByValue{}, tap.JSON, false},
-		{podByValue{}, tap.JSON, false},
-		{&metav1.Status{}, tap.JSON, false},
+		{&v1.Pod{}, engine.JSON, true},
+		{&v1.Pod{}, engine.Protobuf, true},
+		{&metav1.PartialObjectMetadata{}, engine.JSON, true},
+		{&metav1.PartialObjectMetadata{}, engine.Protobuf, true},
+		{&unstructured.Unstructured{}, engine.JSON, true},
+		{&unstructured.Unstructured{}, engine.Protobuf, false},
+		{&kindless{}, engine.JSON, false},
+		{&kindless{}, engine.Protobuf, false},
+		{&ownJSONPod{}, engine.JSON, false},
+		{&ownJSONPod{}, engine.Protobuf, false},
+		{&podWithin{}, engine.JSON, false},
+		{&podByPointer{}, engine.JSON, false},
+		{&podByValue{}, engine.JSON, false},
+		{podByValue{}, engine.JSON, false},
+		{&metav1.Status{}, engine.JSON, false},
 	} {
 		got := identityDecoders(reflect.TypeOf(c.obj), c.encoding)
 		assert.Equal(t, c.own, got != nil, "%T in %s", c.obj, c.encoding)
@@ -132,7 +132,7 @@ func TestIdentityDecoders(t *testing.T) {
 
 // TestIdentityInJSON: an object is decoded or given up.
 func TestIdentityInJSON(t *testing.T) {
-	d := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), tap.JSON).(identities)
+	d := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), engine.JSON).(identities)
 	for data, want := range map[string]string{
 		`{"metadata":{"name":"a","labels":{"b":"c"}}}`:                          "  a",
 		`{"kind":"Node","apiVersion":"v2","metadata":{"name":"a"},"spec":[{}]}`: "v2 Node a",
@@ -376,7 +376,7 @@ func (a *author) damage(data []byte) []byte {
 type identityKind struct {
 	example  runtime.Object
 	list     func() runtime.Object // an empty list; nil for unstructured objects
-	encoding tap.Encoding
+	encoding engine.Encoding
 }
 
 // reference reads a list as client-go does.
@@ -386,7 +386,7 @@ func (k identityKind) reference(body []byte) (runtime.Object, error) {
 		return obj, err
 	}
 	into := k.list()
-	if k.encoding == tap.JSON {
+	if k.encoding == engine.JSON {
 		return into, utiljson.Unmarshal(body, into)
 	}
 	var envelope runtime.Unknown
@@ -485,10 +485,10 @@ func TestRandomIdentities(t *testing.T) {
 	}
 	podList := func() runtime.Object { return &v1.PodList{} }
 	partialList := func() runtime.Object { return &metav1.PartialObjectMetadataList{} }
-	write := map[tap.Encoding]func(*author) []byte{tap.JSON: jsonBody, tap.Protobuf: protobufBody(t)}
+	write := map[engine.Encoding]func(*author) []byte{engine.JSON: jsonBody, engine.Protobuf: protobufBody(t)}
 	for i, k := range []identityKind{
-		{&v1.Pod{}, podList, tap.JSON}, {&v1.Pod{}, podList, tap.Protobuf}, {&unstructured.Unstructured{}, nil, tap.JSON},
-		{&metav1.PartialObjectMetadata{}, partialList, tap.JSON}, {&metav1.PartialObjectMetadata{}, partialList, tap.Protobuf},
+		{&v1.Pod{}, podList, engine.JSON}, {&v1.Pod{}, podList, engine.Protobuf}, {&unstructured.Unstructured{}, nil, engine.JSON},
+		{&metav1.PartialObjectMetadata{}, partialList, engine.JSON}, {&metav1.PartialObjectMetadata{}, partialList, engine.Protobuf},
 	} {
 		t.Run(fmt.Sprintf("%T in %s", k.example, k.encoding), func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/tap/taptest"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )

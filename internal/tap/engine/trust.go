@@ -1,0 +1,180 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/shard"
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// mostDoubts is the number of doubts about lists which the client could decode that turn the tap
+// off for good.
+const mostDoubts = 3
+
+// Options are those of an informer, and what only users of this package set.
+type Options struct {
+	tap.Options
+	// Compared returns the part of an object to compare if both decode it; nil: the whole object.
+	Compared func(runtime.Object) runtime.Object
+	// Make makes decoders; nil: the decoders of this package.
+	Make Maker
+}
+
+// isOther reports whether an encoded object is known to be in another shard.
+func (o *Options) isOther(object []byte, e Encoding) bool {
+	if o.Part == nil {
+		return false
+	}
+	return o.Part.Excludes(func(f shard.Field) []byte {
+		if f == shard.Namespace {
+			return decode.Namespace(object, e)
+		}
+		return decode.UID(object, e)
+	})
+}
+
+// trust decides whether an informer decodes directly. It is shared by the lists and watches of the
+// informer.
+//
+//	on ── suspect: a list is odd ──▶ suspended ── settle: the client ──▶ on, with one more doubt if the
+//	│                                             has listed             client could decode the list
+//	└── doubt: an object differs, or the third doubt about lists ──▶ off for good
+type trust struct {
+	example reflect.Type // of the objects; nil: not known
+	options Options
+	sampler sampler
+	checks  atomic.Bool // check all shared parts
+
+	rows   *rows // may be nil
+	uses   uses
+	cached cached
+
+	mu struct {
+		sync.Mutex
+		off    string // the reason why the tap is off for good, or ""
+		listed bool   // the store has, or may have, the items of a Page
+
+		suspended string // the reason why the client decodes the next list, or ""
+		doubts    int    // the number of doubts about lists that the client could decode
+	}
+}
+
+// decoder returns a decoder for the type, and reports whether there is one. drops means that the client
+// removes managed fields.
+func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, bool) {
+	d := t.options.Make(of, e)
+	if own, ok := d.(interface{ dropping() Decoder }); ok && drops {
+		d = own.dropping()
+	}
+	return safeDecoder{d}, d != nil
+}
+
+// maySkip reports whether an object that cannot be decoded may be left out: its place in the store and in
+// the order of events is known.
+func (t *trust) maySkip(bad *event.Undecodable) bool {
+	return t.options.SkipUndecodable && bad.Name != "" && bad.ResourceVersion != ""
+}
+
+// difference returns the difference of two objects decoded from the same bytes, or "".
+func (t *trust) difference(ours, theirs runtime.Object) string {
+	if of := t.options.Compared; of != nil {
+		return difference(of(ours), of(theirs))
+	}
+	return difference(ours, theirs)
+}
+
+// doubt turns the tap off for good, and returns the *Doubt to report.
+func (t *trust) doubt(why string) error {
+	t.turnOffForGood(why)
+	t.setListed(false)
+	return &tap.Doubt{Why: forGood + why}
+}
+
+// suspect suspends the tap until settle, and returns the *Doubt to report. The server may be the
+// cause of an odd list.
+func (t *trust) suspect(why string) error {
+	t.setListed(false)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.suspended = why
+	t.options.Ledger.TurnedOff(suspended+why, reasonOf(suspended+why))
+	return &tap.Doubt{Why: suspended + why}
+}
+
+func (t *trust) isSuspended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.suspended != ""
+}
+
+// settle ends a suspension after the client decoded a list. If the client failed too, the doubt
+// does not count. Otherwise it counts, and the third one turns the tap off for good. A page other
+// than the last one, a canceled call, or an expired version does not end the suspension: a later
+// list does.
+func (t *trust) settle(ctx context.Context, list runtime.Object, err error) {
+	failed := err != nil || event.IsNil(list)
+	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || !failed && hasMorePages(list) {
+		return
+	}
+	if why, last := t.resume(failed); last {
+		t.turnOffForGood(why)
+	}
+}
+
+// hasMorePages reports whether a list has more pages.
+func hasMorePages(list runtime.Object) bool {
+	accessor, err := meta.ListAccessor(list)
+	return err == nil && accessor.GetContinue() != ""
+}
+
+// resume ends a suspension. last reports whether the doubt was the last one permitted.
+func (t *trust) resume(forget bool) (why string, last bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	why, t.mu.suspended = t.mu.suspended, ""
+	if forget || why == "" {
+		return why, false
+	}
+	t.mu.doubts++
+	return why, t.mu.doubts == mostDoubts
+}
+
+// turnOffForGood turns the tap off because of a doubt.
+func (t *trust) turnOffForGood(why string) { t.turnOff(forGood+why, reasonOf(forGood+why)) }
+
+func (t *trust) turnOff(why, reason string) {
+	defer t.rows.forget() // nothing is looked up any more, neither in rows nor in the tables
+	defer t.cached.end()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.off == "" {
+		t.mu.off = why
+		t.options.Ledger.TurnedOff(why, reason)
+	}
+}
+
+func (t *trust) isOff() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.off != ""
+}
+
+// setListed records whether the store has the items of a Page, and returns the previous value.
+func (t *trust) setListed(listed bool) (before bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, t.mu.listed = t.mu.listed, listed
+	return before
+}
