@@ -30,11 +30,6 @@ func DetectMutations(ctx context.Context, informer SharedIndexInformer) {
 	informer.(*sharedIndexInformer).mutations.run(ctx)
 }
 
-// IndexesAreQuick reports whether the reflector may write to the informer's store itself.
-func IndexesAreQuick(informer SharedIndexInformer) bool {
-	return informer.(*sharedIndexInformer).store.contents.AllowsReader(1)
-}
-
 // AtomicFIFO returns a queue like that of an informer, except for the store.
 func AtomicFIFO() *RealFIFO {
 	return NewRealFIFOWithOptions(RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true})

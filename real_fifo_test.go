@@ -382,8 +382,8 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 // foreignQueue is a Queue that is unknown to this package.
 type foreignQueue struct{ cache.Queue }
 
-// TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store, in
-// any goroutine; the informer continues.
+// TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store; the
+// informer continues.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -401,6 +401,7 @@ func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 		synctest.Wait()
 		require.Len(t, heard, 2)
 		assert.ErrorContains(t, heard[1], `begins with ns/b: cannot take b@2`)
+		time.Sleep(2 * time.Second)
 		stream.Events <- testkit.Added("c", "3")
 		synctest.Wait()
 		assert.Len(t, s.GetIndexer().List(), 3)

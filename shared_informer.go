@@ -189,10 +189,8 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 	queue := s.pipeline.Queue
 	queue.SetLimit(s.config.Limit)
 	queue.Through = s.processor.MadeRoom
-	if s.config.Follower == nil { // one goroutine puts
-		queue.Direct = s.pipeline.HandleNow
-	}
 	s.life.phase = phaseStarted
+	handle := s.pipeline.Handle // once: each method value is an allocation
 	requests := s.requestsLocked()
 	requests.WarnOfUnshared(logger, s.report.Name())
 	s.life.controller = newController(parts{
@@ -207,7 +205,7 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 		identity: s.options.Identifier,
 		requests: requests,
 		pipeline: s.pipeline, sink: s.pipeline, queue: queue,
-		take:     func() error { return queue.PopAll(s.pipeline.Handle) },
+		take:     func() error { return queue.PopAll(handle) },
 		calls:    "the transform or an index function",
 		follower: s.config.Follower, failures: s.failures, unfit: cmp.Or(s.unfit, s.life.badShard), report: s.report, relister: s.relister,
 	})

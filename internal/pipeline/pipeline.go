@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"sync"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/event"
@@ -24,8 +23,7 @@ import (
 //	reflector ──▶ Put ──▶ reader ──▶ queue ──▶ Handle ──▶ applier ──▶ deliver
 //	          ──▶ Stage ──────────────▲
 //
-// An idle queue passes a batch directly to HandleNow, in the reflector's goroutine. Otherwise the
-// controller's goroutine takes the batch from the queue and calls Handle.
+// The controller's goroutine takes all that waits from the queue, and calls Handle.
 type Pipeline struct {
 	Options
 	Applier *store.Applier
@@ -84,38 +82,10 @@ func (p *Pipeline) Room() (changes int, freed <-chan struct{}) {
 func (p *Pipeline) Handle(batch []event.Record, isInInitialList bool) error {
 	p.Delivery.Lock()
 	defer p.Delivery.Unlock()
-	p.handleLocked(batch, isInInitialList, true)
-	return nil
-}
-
-// HandleNow is Handle in the reflector's goroutine, for when the controller's is idle, so that a
-// batch need not wake another goroutine. It returns false where it would have to wait: for a
-// handler that is being added, for another writer of the store, or for slow index functions. A
-// panic is reported as in the controller's goroutine.
-func (p *Pipeline) HandleNow(batch []event.Record, isInInitialList bool) (done bool) {
-	if !p.Delivery.TryLock() {
-		return false
-	}
-	defer utilruntime.HandleCrash()
-	defer p.Delivery.Unlock()
-	done = true // set before a panic, after which the batch must not be tried again
-	done = p.handleLocked(batch, isInInitialList, false)
-	return done
-}
-
-// handleLocked requires Delivery. It returns false, and has no effect, if mayWait is false and
-// another writer holds the store.
-func (p *Pipeline) handleLocked(batch []event.Record, isInInitialList, mayWait bool) (done bool) {
 	defer p.reportPanic(batch)
 	defer p.Applier.Done()
-	var changes []event.Change
-	if mayWait {
-		changes = p.Applier.Apply(batch, isInInitialList)
-	} else if changes, done = p.Applier.TryApply(batch, isInInitialList); !done {
-		return false
-	}
-	p.Deliver(changes)
-	return true
+	p.Deliver(p.Applier.Apply(batch, isInInitialList))
+	return nil
 }
 
 // reportPanic reports a panic with the name of the batch, and panics again. It must be deferred.

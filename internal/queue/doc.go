@@ -4,10 +4,7 @@
 // Package queue implements the queue of one collection's changes, between the goroutine that
 // receives them and the goroutine that processes them.
 //
-//	reflector ──▶ PutBatch ──▶ idle? ── yes ──▶ Direct, in the reflector's goroutine
-//	                             │ no
-//	                             ▼
-//	                           Order ──▶ Pop ──▶ the consumer's process function
+//	reflector ──▶ PutBatch ──▶ Order ──▶ Pop ──▶ the consumer's process function
 //
 // RealFIFO, DeltaFIFO and the queues of informers are built from a [Queue]. Its [Order] determines
 // the order in which records leave: [Arrivals] or [ByKey].

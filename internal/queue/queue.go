@@ -36,11 +36,6 @@ type Queue struct {
 	limit    queueLimit
 	seen     map[string]struct{} // scratch memory of UniqueLocked; guarded by Mu
 
-	// Direct processes a batch in the goroutine that puts it, and reports whether it could. It
-	// handles its own errors and must not panic. It must be set before the first put, and only if
-	// no user function can wait for that goroutine. If nil, a consumer processes everything.
-	Direct func(batch []event.Record, isInInitialList bool) bool
-
 	// Through is called under the lock after each batch that a consumer has processed without the
 	// lock. It may be nil.
 	Through func()
@@ -79,7 +74,7 @@ func (q *Queue) PutBatchOf(reader *event.Reader, records []event.Record) []event
 	if !q.Mu.populated && (len(refused) > 0 || slices.ContainsFunc(admitted, func(r event.Record) bool { return r.Keyed() })) {
 		q.populateLocked()
 	}
-	if len(admitted) > 0 && !q.processHereLocked(admitted) {
+	if len(admitted) > 0 {
 		q.AppendLocked(admitted...)
 	}
 	return refused
@@ -241,19 +236,6 @@ func (q *Queue) admitsLocked(typ clientgo.DeltaType, key string) bool {
 func (q *Queue) AnnounceLocked() {
 	q.Mu.arrival.Broadcast()
 	q.showDepthLocked()
-}
-
-// processHereLocked processes the batch in this goroutine if no other item is queued or being
-// processed, and the queue is open. It releases the lock meanwhile.
-func (q *Queue) processHereLocked(batch []event.Record) (done bool) {
-	if q.Direct == nil || q.Mu.closed || q.Mu.working > 0 || q.Waiting.Len() > 0 {
-		return false
-	}
-	_ = q.workLocked(batch, !q.Mu.over, func(batch []event.Record, isInInitialList bool) error {
-		done = q.Direct(batch, isInInitialList)
-		return nil
-	})
-	return done
 }
 
 // workLocked processes a batch, without the lock if the queue allows that.

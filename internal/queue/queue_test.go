@@ -77,7 +77,6 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 				return nil
 			}
 			q.Unlocked = true
-			q.Direct = func(batch []event.Record, initial bool) bool { return process(batch, initial) == nil }
 			var putting, popping sync.WaitGroup
 			for p := range producers {
 				putting.Go(func() {
@@ -105,32 +104,25 @@ func TestProducersConsumersAndCloser(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWaitForTheConsumer checks that Close waits neither for Direct nor for a process
-// function.
+// TestCloseDoesNotWaitForTheConsumer checks that Close does not wait for a process function.
 func TestCloseDoesNotWaitForTheConsumer(t *testing.T) {
-	for _, byProducer := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			q, release, ended := New(Options{Bookmarks: true, Unlocked: true}), make(chan struct{}), false
-			slow := func([]event.Record, bool) bool { <-release; return true }
-			if byProducer {
-				q.Direct = slow
+	synctest.Test(t, func(t *testing.T) {
+		q, release, ended := New(Options{Bookmarks: true, Unlocked: true}), make(chan struct{}), false
+		require.Empty(t, q.PutBatch(updatesOf(PopBatchSize*3)))
+		go func() {
+			for !errors.Is(q.PopAll(func([]event.Record, bool) error { <-release; return nil }), clientgo.ErrFIFOClosed) {
 			}
-			go func() { _ = q.PutBatch(updatesOf(PopBatchSize * 3)) }()
-			go func() {
-				for !errors.Is(q.PopAll(func(batch []event.Record, initial bool) error { slow(batch, initial); return nil }), clientgo.ErrFIFOClosed) {
-				}
-				ended = true
-			}()
-			synctest.Wait()
-			q.Close()
-			assert.True(t, q.IsClosed())
-			synctest.Wait()
-			assert.False(t, ended, "the consumer ends after the last call")
-			close(release)
-			synctest.Wait()
-			assert.True(t, ended)
-		})
-	}
+			ended = true
+		}()
+		synctest.Wait()
+		q.Close()
+		assert.True(t, q.IsClosed())
+		synctest.Wait()
+		assert.False(t, ended, "the consumer ends after the last call")
+		close(release)
+		synctest.Wait()
+		assert.True(t, ended)
+	})
 }
 
 // TestQueueAllocatesNothing checks that in steady state a batch of stored objects passes an

@@ -6,7 +6,6 @@ package store
 import (
 	"slices"
 	"sync"
-	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -58,7 +57,7 @@ func (a *Applier) Apply(batch []event.Record, isInInitialList bool) []event.Chan
 			if a.Sharing != nil {
 				changes, n = a.share(changes, rest[:n])
 			} else {
-				changes, _ = a.commit(changes, rest[:n], isInInitialList, true)
+				changes = a.commit(changes, rest[:n], isInInitialList)
 			}
 			rest = rest[n:]
 			continue
@@ -106,25 +105,9 @@ type Part interface {
 // share applies events at the front of a run of several sources, and returns their number.
 func (a *Applier) share(changes []event.Change, run []event.Record) (_ []event.Change, applied int) {
 	admitted, applied := a.Sharing.Admit(run)
-	changes, _ = a.commit(changes, admitted, false, true)
+	changes = a.commit(changes, admitted, false)
 	a.Sharing.Publish()
 	return changes, applied
-}
-
-// TryApply is Apply for events of the watch, and for a caller that must not wait for other writers
-// of the store or for slow index functions. If it would have to wait, it returns false and has
-// applied nothing.
-func (a *Applier) TryApply(batch []event.Record, isInInitialList bool) (changes []event.Change, ok bool) {
-	if a.Sharing != nil || !a.Contents.AllowsReader(len(batch)) || eventRun(batch) < len(batch) {
-		return nil, false
-	}
-	vouched := a.begin(batch)
-	changes, ok = a.commit(a.changes[:0], batch, isInInitialList, false)
-	if ok {
-		a.end(changes, vouched)
-	}
-	a.complete = true
-	return changes, ok
 }
 
 // begin prepares the memory for the batch. It reports whether the server vouches for the store's
@@ -194,34 +177,19 @@ func eventRun(batch []event.Record) int {
 }
 
 // commit applies a run of events as one transaction, and appends the resulting notifications to
-// changes. If mayWait is false and it would have to wait, it does nothing and returns false.
-func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList, mayWait bool) (_ []event.Change, done bool) {
+// changes.
+func (a *Applier) commit(changes []event.Change, run []event.Record, isInInitialList bool) []event.Change {
 	operations := operationsOf(a.operations, run)
-	advance := func(held string) string {
+	a.Contents.Apply(operations, func(held string) string {
 		if a.Sharing != nil {
 			return held
 		}
 		return versionAfterRun(held, run)
-	}
-	pace, began := a.Contents.pace.Load(), time.Time{}
-	if pace != nil {
-		began = time.Now()
-	}
-	if done = true; mayWait {
-		a.Contents.Table.Apply(operations, advance)
-	} else {
-		done = a.Contents.Table.TryApply(operations, advance)
-	}
-	if done {
-		if pace != nil {
-			pace.note(len(operations), time.Since(began), 0)
-		}
-		a.Contents.publishVersion()
-		changes = a.addChanges(changes, run, operations, isInInitialList)
-	}
+	})
+	changes = a.addChanges(changes, run, operations, isInInitialList)
 	clear(operations)
 	a.operations = operations
-	return changes, done
+	return changes
 }
 
 // operationsOf returns an operation for each record about an object, using memory.

@@ -6,7 +6,6 @@ package store
 import (
 	"iter"
 	"sync/atomic"
-	"time"
 
 	"github.com/kinformer/cache/internal/table"
 )
@@ -15,7 +14,7 @@ import (
 // Public stores and the appliers of informers write through it; readers access the table directly.
 type Contents struct {
 	Table *table.Table
-	pace  atomic.Pointer[indexPace] // pace of the user's index functions; nil if there are none
+	slow  atomic.Bool // index functions may be slow, because they are the user's
 
 	// singleValued is table.Options.SingleValued. It recognizes the index functions that are not
 	// the user's.
@@ -87,72 +86,14 @@ func (c *Contents) AddIndexers(functions map[string]table.IndexFunc) (err error)
 func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 	for _, f := range functions {
 		if c.singleValued == nil || c.singleValued(f) == nil {
-			c.pace.Store(&indexPace{})
+			c.slow.Store(true)
 		}
 	}
 }
-
-// AllowsReader reports whether the goroutine that reads from the server may store this number of
-// objects itself: the index functions are quick, or not the user's.
-func (c *Contents) AllowsReader(objects int) bool { return c.pace.Load().allows(objects) }
 
 // publishVersion is called after each write.
 func (c *Contents) publishVersion() {
 	if c.OnVersion != nil {
 		c.OnVersion(c.Table.RV())
-	}
-}
-
-// indexPace records whether the user's index functions of a store are so quick that an informer may
-// run them in the goroutine that reads from the server. It depends on the last calls:
-//
-//	unknown ──▶ quick ◀──▶ slow
-//
-// Unless they are quick, the events of the watch go through the queue. If they prove slow for the
-// first objects of an initial list, the queue's consumer files the others. So slow functions delay
-// reading only by the calls that prove them slow, 32 at most.
-//
-// A store that gets another index function of the user gets a new indexPace.
-type indexPace struct {
-	state atomic.Uint32
-}
-
-const (
-	paceUnknown uint32 = iota // no function has run yet
-	paceQuick
-	paceSlow
-)
-
-const (
-	// slowIndexing is the average duration of storing and filing an object, with all index
-	// functions, above which they count as slow. It is above the cost of usual functions
-	// (make bench BENCH_FLAGS="-run size/.*/update"), and below that of decoding most objects
-	// (-run http/json-list).
-	slowIndexing = 20 * time.Microsecond
-
-	// pauseOfOthers is added to the allowed duration for a few blocks of an initial list, because
-	// other goroutines may occupy the processors.
-	pauseOfOthers = 2 * time.Millisecond
-)
-
-// allows is Contents.AllowsReader. A nil pace means that no function is the user's.
-func (p *indexPace) allows(objects int) bool {
-	return p == nil || p.is(paceQuick) && objects <= table.BlockLen
-}
-
-func (p *indexPace) is(state uint32) bool { return p.state.Load() == state }
-
-// note records that the functions took this long for a number of objects. more is added to the
-// allowed duration.
-func (p *indexPace) note(objects int, took, more time.Duration) {
-	if objects == 0 {
-		return
-	}
-	state := paceQuick
-	if took > time.Duration(objects)*slowIndexing+more {
-		state = paceSlow
-	}
-	if !p.is(state) {
-		p.state.Store(state)
 	}
 }

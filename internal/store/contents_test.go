@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,16 +77,9 @@ func TestEachWriteTellsItsVersion(t *testing.T) {
 	failure := errors.New("no more")
 
 	r.contents.Apply([]table.Op{{Key: "a", Object: testkit.PodAt("a", "1")}}, to("1"))
-	tries := func(version string) bool {
-		defer r.applier.Done()
-		_, done := r.applier.TryApply([]event.Record{{Type: clientgo.Bookmark, Version: version}}, false)
-		return done
-	}
-	assert.True(t, tries("2"))
-	r.contents.Apply(nil, func(string) string {
-		assert.False(t, tries("9"), "another writer is at work")
-		return "3"
-	})
+	r.waiting = []event.Record{{Type: clientgo.Bookmark, Version: "2"}}
+	r.apply(false, func([]event.Change) {})
+	r.contents.Apply(nil, to("3"))
 	r.contents.Replace(func(func(string, any) bool) {}, 0, "4")
 	require.NoError(t, r.contents.Fill(0, "5", func(func(string, any)) error { return nil }))
 	require.Equal(t, failure, r.contents.Fill(0, "never", func(func(string, any)) error { return failure }))
@@ -97,9 +89,9 @@ func TestEachWriteTellsItsVersion(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, told)
 }
 
-// TestPaceFollowsTheIndexFunctions checks that only the user's functions make the pace unknown:
-// also if their first failure panics, but not if they are refused.
-func TestPaceFollowsTheIndexFunctions(t *testing.T) {
+// TestOnlyUsersIndexFunctionsMayBeSlow checks that only the user's functions count as possibly slow: also if
+// their first failure panics, but not if they are refused.
+func TestOnlyUsersIndexFunctionsMayBeSlow(t *testing.T) {
 	usual := func(f table.IndexFunc) func(any) (string, error) {
 		if values, _ := f(testkit.PodAt("usual", "1")); len(values) == 1 {
 			return func(obj any) (string, error) { return obj.(metav1.Object).GetName(), nil }
@@ -117,41 +109,18 @@ func TestPaceFollowsTheIndexFunctions(t *testing.T) {
 		OnIndexFailures: func(failures []table.IndexFailure) { panic(failures[0].Err) },
 	})
 	r.contents.Apply([]table.Op{{Key: "bad", Object: testkit.PodAt("bad", "1")}}, nil)
-	require.Nil(t, r.contents.pace.Load())
+	require.False(t, r.contents.slow.Load())
 	require.NoError(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": byName}))
 	require.ErrorIs(t, r.contents.AddIndexers(map[string]table.IndexFunc{"again": users}), table.ErrIndexExists)
-	require.Nil(t, r.contents.pace.Load())
+	require.False(t, r.contents.slow.Load())
 	require.PanicsWithValue(t, testkit.ErrInternal, func() {
 		_ = r.contents.AddIndexers(map[string]table.IndexFunc{"users": users})
 	})
-	require.True(t, r.contents.pace.Load().is(paceUnknown))
+	require.True(t, r.contents.slow.Load())
 	assert.Contains(t, r.contents.Table.Indexers(), "users")
 
 	r = newStoreRig(map[string]table.IndexFunc{"name": byName}, table.Options{})
-	require.True(t, r.contents.pace.Load().is(paceUnknown), "the function may be the user's")
-}
-
-// TestPace checks the number of objects that the reading goroutine may store, by the duration of
-// earlier functions.
-func TestPace(t *testing.T) {
-	var c Contents
-	limits := func() []bool {
-		return []bool{c.AllowsReader(1), c.AllowsReader(table.BlockLen), c.AllowsReader(table.BlockLen + 1)}
-	}
-	assert.Equal(t, []bool{true, true, true}, limits(), "the usual functions")
-	p := &indexPace{}
-	c.pace.Store(p)
-	assert.Equal(t, []bool{false, false, false}, limits(), "unknown")
-	p.note(0, time.Second, 0)
-	assert.True(t, p.is(paceUnknown), "nothing ran")
-	for range 2 {
-		p.note(2, 2*slowIndexing, 0)
-		assert.Equal(t, []bool{true, true, false}, limits(), "quick")
-		p.note(2, 2*slowIndexing+1, 0)
-		assert.Equal(t, []bool{false, false, false}, limits(), "slow")
-		p.note(2, 2*slowIndexing+1, 1)
-		assert.Equal(t, []bool{true, true, false}, limits(), "quick, but for a pause of others")
-	}
+	require.True(t, r.contents.slow.Load(), "the function may be the user's")
 }
 
 // TestProgress checks when the server vouches for a version, and when waiting callers are woken.
@@ -241,21 +210,15 @@ func TestApplierNotesProgress(t *testing.T) {
 		require.NoError(t, err)
 		return reached
 	}
-	r.waiting = []event.Record{{Type: clientgo.Bookmark, Version: "7"}}
-	r.contents.Apply(nil, func(string) string {
-		_, ok := r.applier.TryApply(r.waiting, false)
-		r.applier.Done()
-		assert.False(t, ok)
-		return "7"
-	})
+	r.contents.Apply(nil, func(string) string { return "7" })
 	assert.False(t, reached("7"), "the server does not vouch for it")
+	r.waiting = []event.Record{{Type: clientgo.Bookmark, Version: "7"}}
 	r.apply(false, func(changes []event.Change) { assert.Empty(t, changes) })
 	assert.True(t, reached("7"))
 
 	r = newStoreRig(nil, table.Options{})
-	_, ok := r.applier.TryApply([]event.Record{{Type: clientgo.Updated, Key: "a", Version: "8", Object: testkit.PodAt("a", "8")}}, false)
-	r.applier.Done()
-	assert.True(t, ok)
+	r.waiting = []event.Record{{Type: clientgo.Updated, Key: "a", Version: "8", Object: testkit.PodAt("a", "8")}}
+	r.apply(false, func([]event.Change) {})
 	assert.True(t, reached("8"))
 	unvouched := []event.Record{{Type: clientgo.Deleted, Key: "a"}, {Type: clientgo.Added, Key: "b", Version: "500", Object: testkit.PodAt("b", "500")}}
 	r.contents.OnVersion = func(string) {

@@ -56,11 +56,23 @@ func (n *nextState) file(b *table.Block, versions []string, altered []*event.Ori
 	}
 }
 
-// put adds a block to the draft, which runs the index functions while they are quick. The rest is
-// left to complete.
+const (
+	// slowIndexing is the average duration of storing and filing an object, with all index
+	// functions, above which they count as slow. It is above the cost of usual functions
+	// (make bench BENCH_FLAGS="-run size/.*/update"), and below that of decoding most objects
+	// (-run http/json-list).
+	slowIndexing = 20 * time.Microsecond
+
+	// pauseOfOthers is added to the allowed duration, because other goroutines may occupy the
+	// processors.
+	pauseOfOthers = 2 * time.Millisecond
+)
+
+// put adds a block to the draft, which runs the index functions. If the user's prove slow for the
+// first objects, the rest is left to ReplaceIn, in the goroutine of the queue's consumer. So slow
+// functions delay reading only by the calls that prove them slow, 32 at most.
 func (n *nextState) put(b *table.Block) {
-	pace := n.contents.pace.Load()
-	if pace == nil {
+	if !n.contents.slow.Load() {
 		n.draft.Put(b)
 		return
 	}
@@ -69,17 +81,8 @@ func (n *nextState) put(b *table.Block) {
 		return
 	}
 	n.filed, n.took = n.filed+b.N, n.took+time.Since(began)
-	pace.note(n.filed, n.took, pauseOfOthers)
-	if pace.is(paceSlow) {
+	if n.took > time.Duration(n.filed)*slowIndexing+pauseOfOthers {
 		n.draft.Postpone()
-	}
-}
-
-// complete runs the index functions that put has not run.
-func (n *nextState) complete() {
-	pace, began := n.contents.pace.Load(), time.Now()
-	if filed := n.draft.Complete(); pace != nil {
-		pace.note(filed, time.Since(began), 0)
 	}
 }
 
@@ -96,7 +99,7 @@ func (n *nextState) remove(key string) {
 // state.
 func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
 	kept := n.keepCached()
-	n.complete()
+	n.draft.Complete()
 	current := n.draft.Current()
 	if !current {
 		n.draft.Renew()

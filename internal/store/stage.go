@@ -45,7 +45,7 @@ type stage struct {
 // list: a ReplacedAll record, for the applier of that store.
 func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
 	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), stored: c.Table, done: done, chunk: table.BlockLen}
-	if !c.AllowsReader(1) {
+	if c.slow.Load() {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
 	return s

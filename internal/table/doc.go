@@ -91,10 +91,9 @@
 //
 // # A write, step by step
 //
-//  1. Lock out other writers, or return if there is one (TryApply). Call the
-//     stamp and the index functions for the new objects: all user code of the
-//     batch. The record of a single change is looked up before that, see
-//     Table.one.
+//  1. Lock out other writers. Call the stamp and the index functions for the
+//     new objects: all user code of the batch. The record of a single change is
+//     looked up before that, see Table.one.
 //  2. gen := published + 1. Change each record and leaf, as above. Readers
 //     ignore these changes, because gen > published.
 //  3. publish: store gen in published. The batch is visible.

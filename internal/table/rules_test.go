@@ -126,9 +126,6 @@ func TestNilObject(t *testing.T) {
 // fileWays are the operations that call index functions, with more objects than a block has.
 var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]any){
 	"Apply": func(_ *testing.T, table *Table, objects map[string]any) { table.Apply(opsOf(objects), nil) },
-	"TryApply": func(t *testing.T, table *Table, objects map[string]any) {
-		require.True(t, table.TryApply(opsOf(objects), nil))
-	},
 	"Replace": func(_ *testing.T, table *Table, objects map[string]any) {
 		table.Replace(maps.All(objects), len(objects), "1")
 	},

@@ -176,7 +176,7 @@ var configs = []config{
 	{name: "value goes", setup: "a=v b=w", writes: "-a", readers: [][]call{{ask(values())}}},
 
 	// Other writers.
-	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1}, writes: "try a=v; try -a",
+	{name: "janitor is in the way", setup: "a=v; a=v", hold: []int{1}, writes: "a=v; -a",
 		readers: [][]call{{closeHeld(0)}, {ask(get("a"))}}},
 }
 
@@ -615,7 +615,6 @@ type write struct {
 //	a=v b=vw -c      a batch: a gets a new object with the value v, b one with v and w, c is deleted
 //	replace a=v      the same by Replace, which removes all others
 //	install a=v      the same by a Draft
-//	try a=v          a batch by TryApply, or by Apply if TryApply fails
 //	stop a=v         a Replace whose sequence panics at its end, so that nothing changes
 //	late             adds the index "late"
 //
@@ -637,8 +636,6 @@ func (s *scripts) write(words string, before *state) (w write) {
 	switch fields[0] {
 	case "replace", "install", "stop":
 		clear(w.after.items)
-		w.kind, fields = fields[0], fields[1:]
-	case "try":
 		w.kind, fields = fields[0], fields[1:]
 	case "late":
 		w.kind, fields = fields[0], nil
@@ -703,10 +700,6 @@ func (w *write) do(t *Table) error {
 		return w.stop(t)
 	case "install":
 		return w.install(t)
-	case "try":
-		if t.TryApply(ops, stamp) {
-			return checkOld(maps.Clone(w.before.items), ops)
-		}
 	}
 	t.Apply(ops, stamp)
 	return checkOld(maps.Clone(w.before.items), ops)

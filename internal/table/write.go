@@ -42,16 +42,6 @@ func (t *Table) Apply(ops []Op, stamp Stamp) {
 	t.report(t.applyAll(ops, stamp))
 }
 
-// TryApply is Apply for a caller that must not wait for other writers. If there is one, it does
-// nothing and returns false.
-func (t *Table) TryApply(ops []Op, stamp Stamp) (done bool) {
-	if !t.w.TryLock() {
-		return false
-	}
-	t.report(t.applyAll(ops, stamp))
-	return true
-}
-
 func (t *Table) applyAll(ops []Op, stamp Stamp) failures {
 	if len(ops) == 1 {
 		return t.one(ops[0].Key, &ops[0], stamp)
