@@ -43,8 +43,8 @@ type queueSink struct {
 
 func (s queueSink) Put(changes []event.Record) []event.Refused { return s.queue.PutBatch(changes) }
 
-func (s queueSink) Stage(size int, streamed bool) reflector.Stage {
-	return reflector.NewStage(size, streamed, s.store.Replace)
+func (s queueSink) Stage(o event.Staging) reflector.Stage {
+	return reflector.NewStage(o, s.store.Replace)
 }
 
 func (s queueSink) Resync() error { return s.store.Resync() }

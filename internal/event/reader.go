@@ -27,6 +27,24 @@ type Record struct {
 	Altered *Origin // the received metadata, if a transform changed it; otherwise nil
 }
 
+// Staging describes a state of a collection that is about to arrive.
+type Staging struct {
+	Size     int    // about the number of objects
+	Streamed bool   // an object may come again in a later state, and may be removed; in a list neither happens
+	Asked    string // the version that was asked for; a state at "0" may be of any age
+	// Distrust means that the versions of cached objects are not trusted: objects that are not
+	// identical to them count as changed, and identical ones are not reported to handlers at all.
+	Distrust bool
+	Stored   func() // called when the state is in the store; may be nil
+}
+
+// IsStored calls Stored, if there is one.
+func (s *Staging) IsStored() {
+	if s.Stored != nil {
+		s.Stored()
+	}
+}
+
 // Origin is the metadata of an object that identify it on the server, before a transform: its
 // resourceVersion and UID.
 type Origin struct{ Version, UID string }

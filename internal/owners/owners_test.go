@@ -76,9 +76,7 @@ func (r *sharedRig) deleted(s *modelSource, key string, version int) {
 
 // stage returns a stage of a session, which queues its list.
 func (r *sharedRig) stage(session *Session) *stage {
-	s := NewStage(r.reader, session, r.applier, 0, func(rec event.Record) { r.batch = append(r.batch, rec) })
-	s.Asked(r.asked)
-	return s
+	return NewStage(r.reader, session, r.applier, event.Staging{Asked: r.asked}, func(rec event.Record) { r.batch = append(r.batch, rec) })
 }
 
 // publish queues the list of a stage, with more pods.
@@ -585,8 +583,7 @@ func TestSharedDistrustedLists(t *testing.T) {
 			wrong.Labels = map[string]string{"wrong": "yes"}
 			r.contents.Table.Apply([]table.Op{{Key: "ns/y", Object: wrong}}, func(held string) string { return held })
 			stage, stored := r.stage(s.Session), false
-			stage.Distrust()
-			stage.WhenStored(func() { stored = true })
+			stage.state.staging.Distrust, stage.state.staging.Stored = true, func() { stored = true }
 			r.publish(stage, "3", testkit.PodAt("x", "1"), testkit.PodAt("y", "2"))
 			r.hears("update ns/y 2")
 			assert.True(t, stored)

@@ -20,10 +20,8 @@ type partState struct {
 	items         []partItem
 	at            map[string]int          // index in items by key
 	untransformed map[string]event.Origin // of objects, by key, whose last state could not be transformed or decoded: their cached version stays
-	distrust      bool                    // the versions of cached objects are not trusted
-	asked         string                  // the version that was asked for
-	stored        func()                  // called when the list is in the store
-	gone          bool                    // the source is removed
+	staging       event.Staging
+	gone          bool // the source is removed
 }
 
 // partItem is an object of the list. The zero value is an object that was removed again.
@@ -36,7 +34,7 @@ type partItem struct {
 
 // NewGone returns a record that removes a source: an empty list.
 func NewGone(session *Session) event.Record {
-	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, stored: func() {}, gone: true}}
+	return event.Record{Type: clientgo.ReplacedAll, State: &partState{session: session, gone: true}}
 }
 
 // NewEnd returns a record that marks the end of a source's records. done is called when all earlier
@@ -74,13 +72,13 @@ func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version 
 	o.enter(s, len(p.items))
 	write := partWrite{partChanges: partChanges{changes: changes, initial: first}, part: p}
 	write.removals(a, o, s)
-	write.additions(o, s, !repeated || p.asked == "")
+	write.additions(o, s, !repeated || p.staging.Asked == "")
 	a.Contents.Apply(write.operations, func(held string) string { return held })
-	write.collect(a, repeated && !p.distrust)
+	write.collect(a, repeated && !p.staging.Distrust)
 	p.session.note(clientgo.ReplacedAll, version)
 	p.session.publish()
 	o.leave(s)
-	p.stored()
+	p.staging.IsStored()
 	if p.session.Stored != nil {
 		o.stored = append(o.stored, p.session.Stored)
 	}
@@ -92,7 +90,7 @@ func (p *partState) ReplaceIn(a *store.Applier, changes []event.Change, version 
 // allowed to be of any age. The first list after a restart proves nothing more.
 func (o *owners) provesRestart(p *partState, version string) bool {
 	s := p.session
-	if s.applied != s || s.lapsed || p.gone || p.asked == "0" {
+	if s.applied != s || s.lapsed || p.gone || p.staging.Asked == "0" {
 		return false
 	}
 	if order(version, s.newest) < 0 {
@@ -110,7 +108,7 @@ func (o *owners) provesRestart(p *partState, version string) bool {
 // way. Then it does not count, and another one is asked for.
 func (p *partState) isFromBefore(version string) bool {
 	s := p.session
-	return s.lapsed && s.applied == s && p.asked != "" && order(version, s.former) >= 0
+	return s.lapsed && s.applied == s && p.staging.Asked != "" && order(version, s.former) >= 0
 }
 
 // stamp sets source and cause of the changes from index from on. An update never has CauseInitial,
@@ -212,7 +210,7 @@ func (p *partState) isSame(a *store.Applier, item *partItem, cached any) bool {
 	if a.Received.Version(item.key, cached) != item.version {
 		return false
 	}
-	return item.version != "" && !p.distrust || identical.Objects(cached, item.object)
+	return item.version != "" && !p.staging.Distrust || identical.Objects(cached, item.object)
 }
 
 // partChanges collects the changes of a list: deletions, additions, updates and resyncs.

@@ -19,25 +19,15 @@ type stage struct {
 	done   func(event.Record)
 }
 
-// NewStage returns an empty stage for about size objects of a source. The reader belongs to the
+// NewStage returns an empty stage for the objects of a source. The reader belongs to the
 // source. done receives the published list: a ReplacedAll record, for an applier with several
 // sources.
-func NewStage(r *event.Reader, session *Session, of *store.Applier, size int, done func(event.Record)) *stage {
+func NewStage(r *event.Reader, session *Session, of *store.Applier, o event.Staging, done func(event.Record)) *stage {
 	return &stage{r, &partState{
-		session: session, items: make([]partItem, 0, size), at: make(map[string]int, size),
-		untransformed: map[string]event.Origin{}, stored: func() {},
+		session: session, items: make([]partItem, 0, o.Size), at: make(map[string]int, o.Size),
+		untransformed: map[string]event.Origin{}, staging: o,
 	}, of, done}
 }
-
-// Distrust makes objects that are not identical to the cached ones count as changed, whatever their
-// versions. Identical ones in the same version are not reported to handlers at all.
-func (s *stage) Distrust() { s.state.distrust = true }
-
-// Asked sets the version that the list was asked for. A list at "0" may be of any age.
-func (s *stage) Asked(version string) { s.state.asked = version }
-
-// WhenStored sets a function that is called when the published list is in the store.
-func (s *stage) WhenStored(stored func()) { s.state.stored = stored }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
 // returns an error or, if the reader says so or the object cannot be decoded, the object keeps its cached

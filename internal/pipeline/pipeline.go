@@ -57,12 +57,12 @@ func (p *Pipeline) Put(changes []event.Record) (refused []event.Refused) {
 }
 
 // Stage returns a stage for the next state of the store, which passes through the queue.
-func (p *Pipeline) Stage(size int, streamed bool) reflector.Stage {
+func (p *Pipeline) Stage(o event.Staging) reflector.Stage {
 	stored := p.Contents.Table.Len()
-	if streamed {
-		size = stored
+	if o.Streamed {
+		o.Size = stored
 	}
-	return store.NewStage(&p.Queue.Reader, p.Contents, size, stored > 0 && store.MemoryIsScarce(), p.Queue.PutState)
+	return store.NewStage(&p.Queue.Reader, p.Contents, o, stored > 0 && store.MemoryIsScarce(), p.Queue.PutState)
 }
 
 // Resync queues all objects of the store again.

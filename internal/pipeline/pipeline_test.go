@@ -44,9 +44,9 @@ func openPipeline(o queue.Options) *Pipeline {
 func TestStageModel(t *testing.T) {
 	draw.Check(t, func(t *draw.T) {
 		p := openPipeline(queue.Options{})
-		ours := p.Stage(0, true)
+		ours := p.Stage(event.Staging{Streamed: true})
 		store := &testkit.StoreLog{}
-		theirs := reflector.Foreign(store).Stage(0, true)
+		theirs := reflector.Foreign(store).Stage(event.Staging{Streamed: true})
 		want := map[string]string{}
 		for i := range draw.Int(t, 0, 60) {
 			pod := testkit.PodAt(draw.Of(t, "a", "b", "c", "d", "e", "f"), fmt.Sprint(i))
@@ -82,7 +82,7 @@ func TestUniqueKeysInTheBatchesOfNewInformer(t *testing.T) {
 		assert.NoError(t, q.Put(clientgo.Updated, pod))
 	}
 	assert.NoError(t, q.Bookmark("6"))
-	next := p.Stage(1, false)
+	next := p.Stage(event.Staging{Size: 1})
 	assert.NoError(t, next.Put(testkit.PodAt("d", "7")))
 	assert.NoError(t, next.Publish("7"))
 	assert.NoError(t, q.Put(clientgo.Updated, testkit.PodAt("d", "8")))
@@ -160,7 +160,7 @@ func feedBoth(t *draw.T, both [2]*Pipeline) {
 	case 0:
 		listed := []*corev1.Pod{pod(), pod()}[:draw.Int(t, 0, 2)]
 		for _, p := range both {
-			next, err := p.Stage(0, false), error(nil)
+			next, err := p.Stage(event.Staging{}), error(nil)
 			for _, obj := range listed {
 				err = errors.Join(err, next.Put(obj.DeepCopy()))
 			}

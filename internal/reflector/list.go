@@ -307,20 +307,11 @@ func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(run
 	}
 }
 
-// newStage returns a stage of the sink for a state that is asked for at a version. The stage is told if
-// the sink's objects are not to be trusted.
+// newStage returns a stage of the sink for a state that is asked for at a version.
 func (r *round) newStage(size int, streamed bool, asked string) Stage {
-	stage := r.options.Sink.Stage(size, streamed)
-	if ordered, ok := stage.(interface{ Asked(version string) }); ok {
-		ordered.Asked(asked)
-	}
-	if wary, ok := stage.(interface{ Distrust() }); ok && r.state.distrusts {
-		wary.Distrust()
-	}
-	if informed, ok := stage.(interface{ WhenStored(func()) }); ok {
-		informed.WhenStored(r.options.Relister.answered())
-	}
-	return stage
+	return r.options.Sink.Stage(event.Staging{
+		Size: size, Streamed: streamed, Asked: asked, Distrust: r.state.distrusts, Stored: r.options.Relister.answered(),
+	})
 }
 
 // doubted reports whether err says that directly decoded objects may be wrong. If so, the sink's

@@ -24,13 +24,7 @@ func (l *loss) Error() string {
 
 // lossBy returns a *loss if a stage would remove too much.
 func lossBy(state Stage) error {
-	counting, ok := state.(interface {
-		Keeps() (kept, stored int, err error)
-	})
-	if !ok {
-		return nil
-	}
-	kept, stored, err := counting.Keeps()
+	kept, stored, err := state.Keeps()
 	if err != nil {
 		return fmt.Errorf("unable to sync the result: %w", event.Redacted(err))
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -63,8 +64,8 @@ type warySink struct {
 	published []string
 }
 
-func (s *warySink) Stage(size int, streamed bool) Stage {
-	return &waryStage{Stage: s.Sink.Stage(size, streamed), sink: s}
+func (s *warySink) Stage(o event.Staging) Stage {
+	return &waryStage{Stage: s.Sink.Stage(o), sink: s, distrusts: o.Distrust}
 }
 
 type waryStage struct {
@@ -72,8 +73,6 @@ type waryStage struct {
 	sink      *warySink
 	distrusts bool
 }
-
-func (s *waryStage) Distrust() { s.distrusts = true }
 
 func (s *waryStage) Publish(version string) error {
 	s.sink.published = append(s.sink.published, fmt.Sprintf("%s distrusts %v", version, s.distrusts))

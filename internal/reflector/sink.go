@@ -60,9 +60,9 @@ func (s *foreignSink) write(c *event.Record) error {
 	}
 }
 
-func (s *foreignSink) Stage(size int, streamed bool) Stage {
-	return NewStage(size, streamed, func(items []any, version string) error {
-		s.ordered = streamed || version != "" && version != "0"
+func (s *foreignSink) Stage(o event.Staging) Stage {
+	return NewStage(o, func(items []any, version string) error {
+		s.ordered = o.Streamed || version != "" && version != "0"
 		return s.store.Replace(items, version)
 	})
 }
@@ -81,10 +81,10 @@ type collectedStage struct {
 }
 
 // NewStage returns a stage whose Publish calls replace once with all objects.
-func NewStage(size int, streamed bool, replace func(items []any, version string) error) *collectedStage {
-	s := &collectedStage{replace: replace, items: make([]any, 0, size)}
-	if streamed {
-		s.at = make(map[string]int, size)
+func NewStage(o event.Staging, replace func(items []any, version string) error) *collectedStage {
+	s := &collectedStage{replace: replace, items: make([]any, 0, o.Size)}
+	if o.Streamed {
+		s.at = make(map[string]int, o.Size)
 	}
 	return s
 }
@@ -133,6 +133,9 @@ func (s *collectedStage) objects() []any {
 	return objects
 }
 
+// Keeps returns zeros: what the sink has is not known.
+func (s *collectedStage) Keeps() (kept, stored int, err error) { return 0, 0, nil }
+
 func (s *collectedStage) Publish(version string) error {
 	items := s.objects()
 	s.at, s.items = nil, nil
@@ -146,9 +149,8 @@ type Sink interface {
 	// Deleted or Bookmark), Object and Version. Records that the sink cannot take are returned; the
 	// others are kept. When Put returns, the slice is cleared and belongs to the caller again.
 	Put(changes []event.Record) (refused []event.Refused)
-	// Stage returns an empty stage for about size objects. In a streamed stage an object may be put
-	// again in a later state, and may be removed; a list does neither.
-	Stage(size int, streamed bool) Stage
+	// Stage returns an empty stage.
+	Stage(event.Staging) Stage
 	// Resync delivers the sink's content again.
 	Resync() error
 	// Room returns how many changes the sink would like to receive in one call. If that is 0, freed
@@ -164,6 +166,9 @@ type Stage interface {
 	Put(obj any) error
 	// Remove removes an object.
 	Remove(obj any) error
+	// Keeps returns the number of objects in the sink, if that is known, and the number of those that
+	// would remain if the stage was published.
+	Keeps() (kept, stored int, err error)
 	// Publish makes the staged objects the content of the sink, in the order of their arrival. The
 	// stage is empty afterwards.
 	Publish(version string) error

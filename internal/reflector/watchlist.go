@@ -64,7 +64,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	}
 	staged := r.newStage(0, true, asked)
 	if consistencydetector.IsDataConsistencyDetectionForWatchListEnabled() {
-		staged = &recordingStage{staged, NewStage(0, true, nil)}
+		staged = &recordingStage{staged, NewStage(event.Staging{Streamed: true}, nil)}
 	}
 	version, err := r.collect(ctx, staged)
 	if err != nil {

@@ -32,11 +32,11 @@ func (s *sink) Put(changes []event.Record) (refused []event.Refused) {
 }
 
 // Stage returns a stage for the next state of the source, which passes through the queue.
-func (s *sink) Stage(size int, streamed bool) reflector.Stage {
-	if streamed {
-		size = s.session.Len()
+func (s *sink) Stage(o event.Staging) reflector.Stage {
+	if o.Streamed {
+		o.Size = s.session.Len()
 	}
-	return owners.NewStage(s.reader, s.session, s.of.Applier, size, s.queue.PutState)
+	return owners.NewStage(s.reader, s.session, s.of.Applier, o, s.queue.PutState)
 }
 
 // Resync does nothing: the Group has one timer for all sources.

@@ -40,7 +40,7 @@ func (r *storeRig) take(rec event.Record) { r.waiting = append(r.waiting, rec) }
 
 // stage begins a full list.
 func (r *storeRig) stage(size int, reuse bool) *stage {
-	return NewStage(&r.reader, &r.contents, size, reuse && r.contents.Table.Len() > 0, r.take)
+	return NewStage(&r.reader, &r.contents, event.Staging{Size: size}, reuse && r.contents.Table.Len() > 0, r.take)
 }
 
 // put reads an event of the watch.

@@ -21,8 +21,7 @@ type nextState struct {
 	news  table.Places // places of objects that the store lacks, or has in another version
 
 	received      Received // versions and UIDs of the draft's objects
-	distrust      bool     // the versions of cached objects are not trusted
-	stored        func()   // called when the list is in the store
+	staging       event.Staging
 	untransformed []string // keys of listed objects that cannot be transformed: the cached ones stay
 
 	contents *Contents     // the store's content
@@ -33,8 +32,8 @@ type nextState struct {
 	isNews [table.BlockLen]bool   // the same
 }
 
-func newNextState(c *Contents, size int) *nextState {
-	return &nextState{draft: c.Table.Draft(size), received: Received{}, stored: func() {}, contents: c}
+func newNextState(c *Contents, o event.Staging) *nextState {
+	return &nextState{draft: c.Table.Draft(o.Size), received: Received{}, staging: o, contents: c}
 }
 
 // file adds a block of objects that the draft has looked up. versions are their versions as
@@ -119,9 +118,9 @@ func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string
 	} else {
 		list.all(func(place uint32, item *table.Item) meaning {
 			switch {
-			case isNews(place, item), n.distrust && !identical.Objects(item.Former, item.Object):
+			case isNews(place, item), n.staging.Distrust && !identical.Objects(item.Former, item.Object):
 				return news
-			case n.distrust && a.isSame(n, item):
+			case n.staging.Distrust && a.isSame(n, item):
 				return nothing
 			default:
 				return resync
@@ -135,7 +134,7 @@ func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string
 		}
 	}
 	a.Received = n.received
-	n.stored()
+	n.staging.IsStored()
 	return list.changes
 }
 

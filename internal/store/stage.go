@@ -41,22 +41,15 @@ type stage struct {
 	text     []byte
 }
 
-// NewStage returns an empty stage for about size objects of a store. done receives the published
+// NewStage returns an empty stage for the objects of a store. done receives the published
 // list: a ReplacedAll record, for the applier of that store.
-func NewStage(r *event.Reader, c *Contents, size int, reuse bool, done func(event.Record)) *stage {
-	s := &stage{reader: r, reuses: reuse, next: newNextState(c, size), stored: c.Table, done: done, chunk: table.BlockLen}
+func NewStage(r *event.Reader, c *Contents, o event.Staging, reuse bool, done func(event.Record)) *stage {
+	s := &stage{reader: r, reuses: reuse, next: newNextState(c, o), stored: c.Table, done: done, chunk: table.BlockLen}
 	if c.slow.Load() {
 		s.chunk = 1 // one call of each index function shows whether it is slow
 	}
 	return s
 }
-
-// Distrust makes objects that are not identical to the cached ones count as changed, whatever their
-// versions. Identical ones in the same version are not reported to handlers at all.
-func (s *stage) Distrust() { s.next.distrust = true }
-
-// WhenStored sets a function that is called when the published list is in the store.
-func (s *stage) WhenStored(stored func()) { s.next.stored = stored }
 
 func (s *stage) Put(obj any) error {
 	if _, bad := obj.(*event.Undecodable); bad {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -59,9 +59,7 @@ func TestDistrustedLists(t *testing.T) {
 		}
 		r.apply(false, func([]event.Change) {})
 		stage := r.stage(0, false)
-		if distrusts {
-			stage.Distrust()
-		}
+		stage.next.staging.Distrust = distrusts
 		for _, pod := range []*v1.Pod{testkit.PodAt("right", "1"), testkit.PodAt("wrong", "1"), testkit.PodAt("none", "")} {
 			require.NoError(t, stage.Put(pod))
 		}
