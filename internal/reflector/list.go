@@ -59,7 +59,7 @@ func (r *round) list(ctx context.Context) outcome {
 // watchesFirst reports whether a failed list is followed by a watch: the list was sent because
 // watches were not served, and now the server is out of reach.
 func (r *round) watchesFirst() bool {
-	return r.state.unserved && r.timers.outage.err != nil && !r.state.newest && !r.state.distrusts
+	return r.state.is(unserved) && r.timers.outage.err != nil && !r.state.is(newest) && !r.state.is(distrusting)
 }
 
 // fetch fetches the collection. An answer that would remove most of the store is not believed, but asked
@@ -94,7 +94,7 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.Journal.Name(), err)
 	}
 	if asked == "0" && got.paged {
-		r.state.paging = true
+		r.state.become(paging, true)
 	}
 	r.state.refuse(false)
 	return got, nil
@@ -103,7 +103,7 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 // lossBy returns a *loss if a stage would remove too much. The first state of an informer
 // removes nothing, and versions are needed to tell a server from a fake with canned answers.
 func (r *round) lossBy(state Stage) error {
-	if !r.state.synced || !r.state.versioned() {
+	if !r.state.is(published) || !r.state.versioned() {
 		return nil
 	}
 	return lossBy(state)
@@ -140,7 +140,7 @@ func (r *round) fetchTrusted(ctx context.Context, pages *pager.ListPager, versio
 func (r *round) listVersion() string {
 	version := r.state.Version()
 	switch {
-	case r.state.newest:
+	case r.state.is(newest):
 		return ""
 	case version == "":
 		return "0"
@@ -217,7 +217,7 @@ func (f *fetched) isNothing() bool {
 // shown that the server has no watch cache.
 func (r *round) pager(version string) *pager.ListPager {
 	p := pager.New(nil) // fetchAt sets PageFn
-	if r.options.PageSize != 0 || !r.state.paging && version != "" && version != "0" {
+	if r.options.PageSize != 0 || !r.state.is(paging) && version != "" && version != "0" {
 		p.PageSize = r.options.PageSize
 	}
 	return p
@@ -310,7 +310,7 @@ func pageOf(page runtime.Object) (list runtime.Object, n int, each func(func(run
 // newStage returns a stage of the sink for a state that is asked for at a version.
 func (r *round) newStage(size int, streamed bool, asked string) Stage {
 	return r.options.Sink.Stage(event.Staging{
-		Size: size, Streamed: streamed, Asked: asked, Distrust: r.state.distrusts, Stored: r.options.Relister.answered(),
+		Size: size, Streamed: streamed, Asked: asked, Distrust: r.state.is(distrusting), Stored: r.options.Relister.answered(),
 	})
 }
 

@@ -50,7 +50,8 @@ type pause struct {
 
 func newMachine(state *persistentState) *machine {
 	reader := &state.reader
-	reader.timers, state.short = newTimers(&reader.options), false
+	reader.timers = newTimers(&reader.options)
+	state.become(short, false)
 	return &machine{round: round{state: state, reader: reader, options: &reader.options, timers: &reader.timers}, phase: state.begin()}
 }
 
@@ -141,7 +142,7 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 		m.round.state.giveUp(ctx, err)
 		return Stopped
 	}
-	if m.round.state.unserved && decision.After == 0 {
+	if m.round.state.is(unserved) && decision.After == 0 {
 		return m.restAfterRound(0, false) // the pause came before the watch
 	}
 	return m.restAfterRound(m.round.state.delayAfter(err, decision))
@@ -183,7 +184,8 @@ func (m *machine) backOff(ctx context.Context) outcome {
 	}
 	if m.pause.resume == Watching && m.round.options.Relister.isWanted() {
 		m.round.close()
-		m.round.state.again, m.round.state.short = againAsked, false
+		m.round.state.again = againAsked
+		m.round.state.become(short, false)
 		return goOn(m.round.state.begin())
 	}
 	return goOn(m.pause.resume)

@@ -50,7 +50,7 @@ func (r *Reflector) Run(ctx context.Context) {
 		m.stepOrCrash(ctx)
 	}
 	if ctx.Err() != nil { // else the Decision that stopped it was logged
-		options.logState(ctx, stateStopped, "synced", r.state.synced)
+		options.logState(ctx, stateStopped, "synced", r.state.is(published))
 	}
 }
 

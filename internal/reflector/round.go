@@ -69,12 +69,12 @@ func (r *round) connected(s *stream) error {
 // match their versions. If the most recent state was requested, the reflector's version is not
 // trusted either.
 func (r *round) begins() {
-	wanted, newest := r.options.Relister.begins()
+	wanted, mostRecent := r.options.Relister.begins()
 	if wanted {
 		r.state.distrust(true)
 	}
-	if newest {
-		r.state.newest = true
+	if mostRecent {
+		r.state.become(newest, true)
 	}
 }
 
@@ -132,10 +132,10 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 // objects were to share parts. It does not log if the user has turned direct decoding off.
 func (r *round) warnOfClient(ctx context.Context) {
 	d := r.options.Journal.Status().Decoding
-	if r.state.indirect || !d.IsUnexpected() {
+	if r.state.is(explained) || !d.IsUnexpected() {
 		return
 	}
-	r.state.indirect = true
+	r.state.become(explained, true)
 	although := "The client decodes, although ShareParts is set"
 	if tap.InUse.Load() {
 		although = "The client decodes, although the program uses direct.Transport"
@@ -145,7 +145,9 @@ func (r *round) warnOfClient(ctx context.Context) {
 
 // beginWatching leads from a published state to watching.
 func (r *round) beginWatching(ctx context.Context) outcome {
-	r.state.synced, r.state.unserved, r.state.loggedList = true, false, ""
+	r.state.become(published, true)
+	r.state.become(unserved, false)
+	r.state.loggedList = ""
 	r.options.logState(ctx, stateSynced)
 	r.retryDeadline = clientgo.NewRetryWithDeadline(r.options.MaxInternalErrorRetry, internalErrorReset, apierrors.IsInternalError, r.options.Clock)
 	r.timers.resync.begin()
@@ -167,7 +169,7 @@ func (r *round) close() {
 	r.dropStream()
 	r.timers.resync.alarm.disarm()
 	r.reader.collected.drop()
-	r.state.unserved = r.misses == watchMisses
+	r.state.become(unserved, r.misses == watchMisses)
 	r.strikes, r.markless, r.misses, r.still = 0, 0, 0, ""
 }
 

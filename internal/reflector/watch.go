@@ -86,7 +86,8 @@ func (r *round) missed(err error) outcome {
 // watchNotOpened returns what follows a watch that could not be started: the same request later if
 // the server is busy or out of reach, else another round after err was reported.
 func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
-	r.state.again, r.state.short = againAfter(err), false
+	r.state.again = againAfter(err)
+	r.state.become(short, false)
 	if errors.Is(err, errStopped) || isA[*resyncError](err) {
 		return r.interrupted(ctx, err)
 	}
@@ -158,6 +159,6 @@ func (r *round) noteWatchEnd(ctx context.Context, s *stream, err error) {
 	if s.understood > 0 || r.options.Clock.Since(cmp.Or(s.opened, s.since)) >= veryShortWatch {
 		r.misses = 0
 	}
-	r.state.short = isA[*clientgo.VeryShortWatchError](err) && !r.state.short
+	r.state.become(short, isA[*clientgo.VeryShortWatchError](err) && !r.state.is(short))
 	r.options.log(ctx, 4, "Watch closed", "totalItems", s.understood, "duration", took, "reason", err)
 }

@@ -28,7 +28,7 @@ func (r *round) streamList(ctx context.Context) outcome {
 	defer done()
 	r.begins()
 	started, asked := r.options.Clock.Now(), r.state.Version() // at least the last version seen
-	if r.state.newest {
+	if r.state.is(newest) {
 		asked = "" // the most recent state
 	}
 	r.asks(ctx, ByWatchList, r.state.again)
@@ -190,7 +190,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		}
 	}
 	r.state.again = againFallback
-	r.state.refuse(r.state.newest || isRefused(err))
+	r.state.refuse(r.state.is(newest) || isRefused(err))
 	if r.markless == streamStrikes || errors.Is(err, errSilent) {
 		if r.options.Mode == ByChoice { // else the user has asked for watch-lists
 			r.options.Journal.write(func(p *journalState) { p.ListUntil = p.clock.Now().Add(listPreference) })

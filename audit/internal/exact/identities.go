@@ -70,7 +70,9 @@ type identities struct {
 
 func (d identities) Open([]byte) (engine.Frame, error) { return engine.Frame{}, errOnlyLists }
 
-func (d identities) Object(engine.Frame, bool) (runtime.Object, error) { return nil, errOnlyLists }
+func (d identities) Object(engine.Frame, decode.Former, bool) (runtime.Object, decode.Row, error) {
+	return nil, nil, errOnlyLists
+}
 
 func (d identities) List(body io.Reader, _ bool) engine.List {
 	return &list{decode.NewList(body, d.coding, maxRest), d}
@@ -90,6 +92,8 @@ func (l *list) Next() (engine.Item, error) {
 	obj, err := l.decoder.object(data)
 	return engine.Item{Wire: data, Object: obj, Why: err}, nil
 }
+
+func (l *list) Again(data []byte) (runtime.Object, error) { return l.decoder.object(data) }
 
 func (d identities) object(data []byte) (runtime.Object, error) {
 	var i identity

@@ -31,9 +31,10 @@ type Frame = decode.Frame
 type Decoder interface {
 	// Open parses a frame of a watch.
 	Open(frame []byte) (Frame, error)
-	// Object decodes the object of a frame, with the apiVersion and kind on the wire. If check is
-	// set, each shared part is checked.
-	Object(f Frame, check bool) (runtime.Object, error)
+	// Object decodes the object of a frame, with the apiVersion and kind on the wire, possibly from its
+	// former version, and returns its row, which may be nil. If check is set, each shared part is
+	// checked.
+	Object(f Frame, former decode.Former, check bool) (runtime.Object, decode.Row, error)
 	// List begins to read a list at its first byte.
 	List(body io.Reader, check bool) List
 }
@@ -44,6 +45,10 @@ type List interface {
 	// follows it, the error is io.EOF. Other errors are those of the body, or report that the body
 	// is not a list or cannot be split.
 	Next() (Item, error)
+	// Again decodes the bytes of the last item without its former version, and checks each shared part.
+	Again(wire []byte) (runtime.Object, error)
+	// About returns the kind and version of the list, as far as it was read.
+	About() decode.About
 	// With returns the list with the given items instead of its own. It may be called once, after
 	// Next has returned io.EOF.
 	With(items [][]byte) []byte
@@ -69,22 +74,9 @@ func (d safeDecoder) Open(frame []byte) (f Frame, err error) {
 	return d.Decoder.Open(frame)
 }
 
-func (d safeDecoder) Object(f Frame, check bool) (obj runtime.Object, err error) {
+func (d safeDecoder) Object(f Frame, former decode.Former, check bool) (obj runtime.Object, row decode.Row, err error) {
 	defer giveUpOnPanic(&err)
-	return d.Decoder.Object(f, check)
-}
-
-// update is Object, possibly from the former version of the object, and returns the row of the
-// object. Decoders of other packages have no rows.
-func (d safeDecoder) update(f Frame, of decode.Former, check bool) (obj runtime.Object, sums decode.Row, err error) {
-	defer giveUpOnPanic(&err)
-	if own, ok := d.Decoder.(interface {
-		update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error)
-	}); ok {
-		return own.update(f, of, check)
-	}
-	obj, err = d.Decoder.Object(f, check)
-	return obj, nil, err
+	return d.Decoder.Object(f, former, check)
 }
 
 func (d safeDecoder) list(body io.Reader, check bool) safeList {
@@ -98,21 +90,10 @@ func (l safeList) Next() (item Item, err error) {
 	return l.List.Next()
 }
 
-// about returns what the list says of itself. Lists of other packages' decoders say nothing.
-func (l safeList) about() decode.About {
-	if own, ok := l.List.(interface{ About() decode.About }); ok {
-		return own.About()
-	}
-	return decode.About{}
-}
-
-// again decodes an item without its former version, and checks each shared part.
+// again decodes an item without its former version, unless that fails.
 func (l safeList) again(item Item) (obj runtime.Object) {
-	own, ok := l.List.(interface {
-		again([]byte) (runtime.Object, error)
-	})
-	if !ok || item.Object == nil {
-		return item.Object
+	if item.Object == nil {
+		return nil
 	}
 	var err error
 	defer func() {
@@ -121,7 +102,7 @@ func (l safeList) again(item Item) (obj runtime.Object) {
 		}
 	}()
 	defer giveUpOnPanic(&err)
-	obj, err = own.again(item.Wire)
+	obj, err = l.List.Again(item.Wire)
 	return obj
 }
 

@@ -120,7 +120,7 @@ func (b *listBody) fill() {
 	defer from.close()
 	list := b.decoder.list(from, b.checks())
 	wires, err := b.readItems(list)
-	b.about = list.about()
+	b.about = list.About()
 	switch failed := from.failed(); {
 	case failed == nil && errors.As(err, &b.none):
 		b.substitute = failing{b.none}

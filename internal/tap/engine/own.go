@@ -79,13 +79,7 @@ func (d own) Open(frame []byte) (Frame, error) {
 	return f, reason(err)
 }
 
-func (d own) Object(f Frame, check bool) (runtime.Object, error) {
-	obj, _, err := d.update(f, decode.Former{}, check)
-	return obj, err
-}
-
-// update decodes the object of a frame, possibly from its former version, and returns its row.
-func (d own) update(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
+func (d own) Object(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
 	if f.Type == watch.Modified && d.coding == Protobuf {
 		d.options.Intern = nil // a new string costs less than a lookup in cold memory
 	}
@@ -211,8 +205,7 @@ func (l *ownList) decode(data []byte, of decode.Former, check bool) (runtime.Obj
 	return l.decoder.object(data, of, &head, check)
 }
 
-// again decodes an item without its former version, and checks each shared part.
-func (l *ownList) again(data []byte) (runtime.Object, error) {
+func (l *ownList) Again(data []byte) (runtime.Object, error) {
 	obj, _, err := l.decode(data, decode.Former{}, true)
 	return obj, err
 }

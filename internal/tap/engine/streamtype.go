@@ -33,7 +33,7 @@ var errOtherEvent = errors.New("another type of event")
 
 // learn returns the stream type of a watch, from a frame and the object that the client made of it.
 func learn(by safeDecoder, frame Frame, theirs runtime.Object) (*streamType, error) {
-	ours, err := by.Object(frame, false)
+	ours, _, err := by.Object(frame, decode.Former{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (l *streamType) form(e Encoding) form {
 // event decodes the object of a frame as the client does, possibly from the former version, and
 // returns its row.
 func (l *streamType) event(frame Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
-	obj, sums, err := l.decoder.update(frame, of, check)
+	obj, sums, err := l.decoder.Object(frame, of, check)
 	switch {
 	case err != nil:
 		return watch.Event{}, nil, err

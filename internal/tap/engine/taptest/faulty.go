@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/engine"
 )
@@ -40,8 +41,10 @@ type faulty struct {
 	damage func(runtime.Object)
 }
 
-func (d faulty) Object(f engine.Frame, check bool) (runtime.Object, error) {
-	return d.finish(d.Decoder.Object(f, check))
+func (d faulty) Object(f engine.Frame, _ decode.Former, check bool) (runtime.Object, decode.Row, error) {
+	obj, _, err := d.Decoder.Object(f, decode.Former{}, check)
+	obj, err = d.finish(obj, err)
+	return obj, nil, err
 }
 
 func (d faulty) List(body io.Reader, check bool) engine.List {
@@ -64,6 +67,10 @@ func (d faulty) finish(obj runtime.Object, err error) (runtime.Object, error) {
 type faultyList struct {
 	engine.List
 	decoder faulty
+}
+
+func (l faultyList) Again(wire []byte) (runtime.Object, error) {
+	return l.decoder.finish(l.List.Again(wire))
 }
 
 func (l faultyList) Next() (engine.Item, error) {
