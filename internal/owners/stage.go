@@ -13,10 +13,10 @@ import (
 // stage is the reflector.Stage of one of several sources. It reads and transforms the objects as they
 // arrive, in the goroutine of the source's reflector.
 type stage struct {
-	reader *event.Reader
-	state  *partState
-	of     *store.Applier // its table may be read by any goroutine
-	done   func(event.Record)
+	reader  *event.Reader
+	state   *partState
+	applier *store.Applier // its table may be read by any goroutine
+	done    func(event.Record)
 }
 
 // NewStage returns an empty stage for the objects of a source. The reader belongs to the
@@ -77,7 +77,7 @@ func (s *stage) Keeps() (kept, stored int, err error) {
 }
 
 func (s *stage) isStored(key string) bool {
-	_, is := s.of.Contents.Table.Get(key)
+	_, is := s.applier.Contents.Table.Get(key)
 	return is
 }
 

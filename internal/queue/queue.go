@@ -355,7 +355,7 @@ func New(o Options) *Queue {
 		o.Order = &Arrivals{}
 	}
 	q := &Queue{Known: o.Known, Waiting: o.Order, Unlocked: o.Unlocked, options: o}
-	q.Life = Life{of: q, done: done{o.Name, make(chan struct{})}}
+	q.Life = Life{queue: q, done: done{o.Name, make(chan struct{})}}
 	q.Mu.arrival.L = &q.Mu
 	o.initReader(&q.Reader)
 	return q
@@ -377,7 +377,7 @@ func (q *Queue) NewReader() *event.Reader {
 
 // Life has the methods for the beginning and the end of a queue. The queue types embed it.
 type Life struct {
-	of *Queue
+	queue *Queue
 	done
 }
 
@@ -403,7 +403,7 @@ func (d done) HasSyncedChecker() clientgo.DoneChecker { return d }
 // Close makes each Pop return ErrFIFOClosed once no item is left. It may be called more than once.
 // It waits only for a process function that runs under the lock.
 func (l *Life) Close() {
-	q := l.of
+	q := l.queue
 	q.Mu.Lock()
 	defer q.Mu.Unlock()
 	q.Mu.closed = true
@@ -413,9 +413,9 @@ func (l *Life) Close() {
 
 // IsClosed reports whether Close was called.
 func (l *Life) IsClosed() bool {
-	l.of.Mu.Lock()
-	defer l.of.Mu.Unlock()
-	return l.of.Mu.closed
+	l.queue.Mu.Lock()
+	defer l.queue.Mu.Unlock()
+	return l.queue.Mu.closed
 }
 
 // populateLocked records that the queue was filled by other means than a Replace.

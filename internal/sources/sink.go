@@ -16,11 +16,11 @@ import (
 // sink receives the changes of one session. It has a reader of its own, because several reflectors
 // read concurrently.
 type sink struct {
-	of      *door.Informer
-	session *owners.Session
-	reader  *event.Reader
-	queue   *queue.Queue
-	room    *sharedRoom
+	informer *door.Informer
+	session  *owners.Session
+	reader   *event.Reader
+	queue    *queue.Queue
+	room     *sharedRoom
 }
 
 // Put passes changes of a watch to the queue.
@@ -36,7 +36,7 @@ func (s *sink) Stage(o event.Staging) reflector.Stage {
 	if o.Streamed {
 		o.Size = s.session.Len()
 	}
-	return owners.NewStage(s.reader, s.session, s.of.Applier, o, s.queue.PutState)
+	return owners.NewStage(s.reader, s.session, s.informer.Applier, o, s.queue.PutState)
 }
 
 // Resync does nothing: the Group has one timer for all sources.

@@ -72,7 +72,7 @@ func (c *common) judgeLocked(s *Source) {
 // current session. It lasts until it is removed; a replacement starts another session of it.
 type Source struct {
 	door.Holder[door.Look]
-	of       *common
+	common   *common
 	name     string
 	part     *owners.Source
 	observed door.Observed
@@ -86,15 +86,15 @@ type Source struct {
 }
 
 func newSource(name string, of *common) *Source {
-	s := &Source{of: of, name: name, part: &owners.Source{Name: name}, synced: make(chan struct{})}
+	s := &Source{common: of, name: name, part: &owners.Source{Name: name}, synced: make(chan struct{})}
 	s.Holder = door.NewHolder(door.Look(s.Look))
 	return s
 }
 
 // Look returns the current session of the source as an informer for observers.
 func (s *Source) Look() *door.Informer {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
+	s.common.mu.Lock()
+	defer s.common.mu.Unlock()
 	return s.lookLocked()
 }
 
@@ -119,8 +119,8 @@ func (s *Source) HasSynced() bool { return s.Current().HasSynced() }
 // HasSyncedChecker returns a checker that is done when the current session, or one that has replaced it
 // before it had synced, has synced.
 func (s *Source) HasSyncedChecker() clientgo.DoneChecker {
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
+	s.common.mu.Lock()
+	defer s.common.mu.Unlock()
 	return checker{"Source ", s.Current().report, s.synced}
 }
 
@@ -160,7 +160,7 @@ func newSession(of *Source, lw clientgo.ListerWatcher, report *reflector.Journal
 
 // stored records that the store and the handlers have a state of the session.
 func (s *Session) stored() {
-	of := s.source.of
+	of := s.source.common
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	if isClosed(s.synced) {
@@ -176,7 +176,7 @@ func (s *Session) stored() {
 // lapsed asks for a list of the server's most recent state, because its versions began again, unless such
 // a list is queued or under way.
 func (s *Session) lapsed() {
-	of := s.source.of
+	of := s.source.common
 	of.mu.Lock()
 	put := of.mu.put
 	of.mu.Unlock()
@@ -190,13 +190,13 @@ func (s *Session) lapsed() {
 func isClosed(c <-chan struct{}) bool { return clientgo.IsDone(checker{done: c}) }
 
 func (s *Session) look() *door.Informer {
-	s.source.of.mu.Lock()
-	defer s.source.of.mu.Unlock()
+	s.source.common.mu.Lock()
+	defer s.source.common.mu.Unlock()
 	return s.lookLocked()
 }
 
 func (s *Session) lookLocked() *door.Informer {
-	whole := s.source.of.whole
+	whole := s.source.common.whole
 	return &door.Informer{
 		Controller: s, Resource: s.report.Name(), Example: whole.Example,
 		Applier: whole.Applier, Delivery: whole.Delivery, Part: s.part,

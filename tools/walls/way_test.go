@@ -4,12 +4,15 @@
 package walls_test
 
 import (
+	"cmp"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,44 +21,139 @@ import (
 	"golang.org/x/tools/cover"
 )
 
-// mostFunctions and mostLines limit the way of an update: the number of functions that one MODIFIED event in
-// protobuf executes in the tap and the decoder, with shared parts, and the number of lines of their files. Both
-// may only be lowered. A run has 85 to 89 functions, and some ten more if a part was checked by chance.
+// ways are those of an update from the body of a watch to a handler, with shared parts and one index, and the most
+// functions of ours that each may execute. The numbers may only be lowered.
+var ways = []struct {
+	name string
+	most int
+}{
+	{"direct protobuf", 296}, {"direct json", 302}, {"client protobuf", 207}, {"client json", 207},
+}
+
+// rooms are the packages on the way, in its order.
+var rooms = []string{
+	"internal/decode/stream", "internal/decode/scan", "internal/decode", "internal/tap/engine", "internal/decode/json", "internal/decode/document",
+	"internal/decode/proto", "internal/decode/share", "internal/decode/mem", "internal/tap", "internal/reflector", "internal/shard",
+	"internal/pipeline", "internal/event", "internal/queue", "", "internal/store", "internal/table", "internal/fanout", "internal/eventlog", "internal/minor",
+}
+
 const (
-	mostFunctions = 110
-	mostLines     = 4500
+	mapFile  = "../../internal/README.md"
+	mapBegin = "<!-- the functions of an update, by go test ./walls -run Way -update -->\n```text\n"
+	mapEnd   = "```\n"
 )
 
-// TestWayOfAnUpdate compares the counters of go test -cover of ten updates and of thirteen. None of
-// the three is also verified by the client's decoding, as the 40th object of a watch is.
+var update = flag.Bool("update", false, "write the functions of an update to "+mapFile)
+
+// TestWayOfAnUpdate compares the counters of go test -cover of ten updates and of thirteen, twice. None of
+// the three is also verified by the client's decoding, and parts are checked by chance, so that the functions
+// of both runs count.
 func TestWayOfAnUpdate(t *testing.T) {
-	if os.Getenv("KINFORMER_NIGHT") == "" {
+	if os.Getenv("KINFORMER_NIGHT") == "" && !*update {
 		t.Skip("for the night: set KINFORMER_NIGHT=1")
 	}
-	var functions []string
-	few, lines := blocksOf(t, 10), 0
-	for file, blocks := range blocksOf(t, 13) {
-		ran, length := executed(t, file, blocks, few[file])
-		if functions = append(functions, ran...); len(ran) > 0 {
-			lines += length
+	binary := filepath.Join(t.TempDir(), "updates")
+	run(t, nil, "go", "test", "-c", "-vet=off", "-covermode=count", "-coverpkg="+modulePath+"/...", "-o", binary, "./kinformer")
+	for i, way := range ways {
+		first, again := functionsOf(t, binary, way.name), functionsOf(t, binary, way.name)
+		both := slices.DeleteFunc(first, func(f function) bool { return !slices.Contains(again, f) })
+		t.Logf("%s: %d functions in %d files of %d packages", way.name, len(both), distinct(both, fileOf), distinct(both, roomOf))
+		if len(both) > way.most {
+			t.Errorf("%s: %d functions, at most %d:\n%s", way.name, len(both), way.most, drawn(both))
+		}
+		if i == 0 {
+			compareMap(t, drawn(both))
 		}
 	}
-	slices.Sort(functions)
-	t.Logf("%d functions, %d lines\n%s", len(functions), lines, strings.Join(functions, "\n"))
-	if len(functions) > mostFunctions || lines > mostLines {
-		t.Errorf("%d functions in files of %d lines, of %d and %d", len(functions), lines, mostFunctions, mostLines)
+}
+
+// compareMap compares the functions of an update with those that internal/README.md shows.
+func compareMap(t *testing.T, functions string) {
+	text, err := os.ReadFile(mapFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), mapBegin)
+	shown, after, closed := strings.Cut(rest, mapEnd)
+	switch {
+	case !found || !closed:
+		t.Errorf("%s has no place for the functions of an update", mapFile)
+	case shown == functions:
+	case *update:
+		if err := os.WriteFile(mapFile, []byte(before+mapBegin+functions+mapEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s shows other functions than an update executes: go test ./walls -run Way -update", mapFile)
+	}
+}
+
+// function is a function of the library, in a file with its path.
+type function struct {
+	file string
+	line int
+	name string
+}
+
+func fileOf(f function) string { return f.file }
+
+func roomOf(f function) string { return strings.TrimPrefix(path.Dir(f.file), ".") }
+
+func distinct(functions []function, by func(function) string) int {
+	seen := map[string]bool{}
+	for _, f := range functions {
+		seen[by(f)] = true
+	}
+	return len(seen)
+}
+
+// drawn returns a line for each file with its functions, in the order of the rooms.
+func drawn(functions []function) string {
+	var text strings.Builder
+	slices.SortFunc(functions, func(a, b function) int {
+		return cmp.Or(cmp.Compare(slices.Index(rooms, roomOf(a)), slices.Index(rooms, roomOf(b))), strings.Compare(a.file, b.file), a.line-b.line)
+	})
+	file := ""
+	for _, f := range functions {
+		separator := ", "
+		if f.file != file {
+			separator, file = "\n"+f.file+": ", f.file
+		}
+		text.WriteString(separator + f.name)
+	}
+	return strings.TrimPrefix(text.String()+"\n", "\n")
+}
+
+// functionsOf returns the functions that an update executes.
+func functionsOf(t *testing.T, binary, way string) (functions []function) {
+	few := blocksOf(t, binary, way, 10)
+	for file, blocks := range blocksOf(t, binary, way, 13) {
+		if strings.Contains(file, "/testkit/") || strings.Contains(file, "/taptest/") {
+			continue // the server
+		}
+		functions = append(functions, executed(t, file, blocks, few[file])...)
+	}
+	for _, f := range functions {
+		if !slices.Contains(rooms, roomOf(f)) {
+			t.Errorf("%s: %s is in no room of the way", way, f.file)
+		}
+	}
+	return functions
+}
+
+// run runs a command in the root of the module.
+func run(t *testing.T, env []string, name string, args ...string) {
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), env...)
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
 	}
 }
 
 // blocksOf returns the counters of each file after some updates, by the line and column of a block.
-func blocksOf(t *testing.T, updates int) map[string]map[[2]int]int {
+func blocksOf(t *testing.T, binary, way string, updates int) map[string]map[[2]int]int {
 	out := filepath.Join(t.TempDir(), "profile")
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-run", "^TestUpdates$", "-covermode=count",
-		"-coverpkg=./internal/tap/...,./internal/decode/...", "-coverprofile="+out, "./internal/tap/engine")
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), fmt.Sprint("KINFORMER_UPDATES=", updates))
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
+	run(t, []string{fmt.Sprint("KINFORMER_UPDATES=", updates), "KINFORMER_WAY=" + way}, binary, "-test.run=^TestUpdates$", "-test.coverprofile="+out)
 	profiles, err := cover.ParseProfiles(out)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +169,8 @@ func blocksOf(t *testing.T, updates int) map[string]map[[2]int]int {
 	return blocks
 }
 
-// executed returns the functions of a file with a block that has run more often than before, and the lines of
-// the file.
-func executed(t *testing.T, file string, counts, before map[[2]int]int) (names []string, lines int) {
+// executed returns the functions of a file with a block that has run more often than before.
+func executed(t *testing.T, file string, counts, before map[[2]int]int) (functions []function) {
 	name, _ := inModule(file)
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, filepath.Join("../..", name), nil, 0)
@@ -84,10 +181,30 @@ func executed(t *testing.T, file string, counts, before map[[2]int]int) (names [
 		from, to := files.Position(d.Pos()).Line, files.Position(d.End()).Line
 		for block, count := range counts {
 			if f, ok := d.(*ast.FuncDecl); ok && from <= block[0] && block[0] <= to && count > before[block] {
-				names = append(names, fmt.Sprint(name, ":", from, " ", f.Name.Name))
+				functions = append(functions, function{name, from, nameOf(f)})
 				break
 			}
 		}
 	}
-	return names, files.File(parsed.FileStart).LineCount()
+	return functions
+}
+
+// nameOf returns the name of a function, after that of the type of its receiver.
+func nameOf(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	of := f.Recv.List[0].Type
+	for {
+		switch t := of.(type) {
+		case *ast.StarExpr:
+			of = t.X
+		case *ast.IndexExpr:
+			of = t.X
+		case *ast.Ident:
+			return t.Name + "." + f.Name.Name
+		default:
+			return f.Name.Name
+		}
+	}
 }

@@ -334,7 +334,7 @@ func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
 	}
 	of := f.trust.example
 	if f.streamType != nil {
-		of = f.streamType.of
+		of = f.streamType.objects
 	}
 	bad := undecodable(of, frame.Object, f.coding)
 	return watch.Event{Type: frame.Type, Object: bad}, bad != nil

@@ -38,7 +38,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
-var podForm = form{of: reflect.TypeFor[*v1.Pod]()}
+var podForm = form{objects: reflect.TypeFor[*v1.Pod]()}
 
 // bytesOf returns the bytes of an object of the given size, which differ by n.
 func bytesOf(n, size int) []byte {
@@ -58,7 +58,7 @@ func (r *rows) seen(f form, data []byte) kruntime.Object {
 
 // entered adds an object with these bytes.
 func (r *rows) entered(f form, data []byte) kruntime.Object {
-	obj := reflect.New(f.of.Elem()).Interface().(kruntime.Object)
+	obj := reflect.New(f.objects.Elem()).Interface().(kruntime.Object)
 	r.add(r.find(f, data), obj, nil)
 	return obj
 }
@@ -86,7 +86,7 @@ func TestItemsOfErrors(t *testing.T) {
 	r, long := newRows(nil), strings.Repeat("x", leastRow)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
 	for known, many := range map[*rows]int{r: 1, nil: 0} {
-		d := ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, known, &uses{})(podForm.of, JSON)
+		d := ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, known, &uses{})(podForm.objects, JSON)
 		list := d.List(strings.NewReader(body), false)
 		broken, err := list.Next()
 		require.NoError(t, err)
@@ -107,14 +107,14 @@ func TestItemsOfErrors(t *testing.T) {
 func TestRowsModel(t *testing.T) {
 	forms := []form{
 		podForm,
-		{of: podForm.of, in: inCleared},
-		{of: podForm.of, in: inItem},
-		{of: podForm.of, in: inMessage},
-		{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: "PodList"}},
-		{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}},
-		{of: podForm.of, in: inMessage, kind: schema.GroupVersionKind{Kind: "Pod"}},
-		{of: reflect.TypeFor[*v1.Node]()},
-		{of: reflect.TypeFor[*unstructured.Unstructured]()},
+		{objects: podForm.objects, in: inCleared},
+		{objects: podForm.objects, in: inItem},
+		{objects: podForm.objects, in: inMessage},
+		{objects: podForm.objects, in: inItem, list: metav1.TypeMeta{Kind: "PodList"}},
+		{objects: podForm.objects, in: inItem, list: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}},
+		{objects: podForm.objects, in: inMessage, kind: schema.GroupVersionKind{Kind: "Pod"}},
+		{objects: reflect.TypeFor[*v1.Node]()},
+		{objects: reflect.TypeFor[*unstructured.Unstructured]()},
 	}
 	dataOf := func(f, n int) []byte {
 		if forms[f].in != inMessage {
@@ -198,7 +198,7 @@ func TestRowsTogether(t *testing.T) {
 func TestFormsAreFew(t *testing.T) {
 	r, data := newRows(nil), bytesOf(1, leastRow)
 	formOf := func(kind string) form {
-		return form{of: podForm.of, in: inItem, list: metav1.TypeMeta{Kind: kind, APIVersion: "v1"}}
+		return form{objects: podForm.objects, in: inItem, list: metav1.TypeMeta{Kind: kind, APIVersion: "v1"}}
 	}
 	var kept []kruntime.Object
 	for i := range 10 * mostForms {
@@ -326,7 +326,7 @@ func inProtobuf(t testing.TB, kind string, obj interface{ Marshal() ([]byte, err
 // followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
 	return &following{trust: &trust{rows: r, options: Options{Options: tap.Options{Ledger: &tap.Ledger{}}}}, coding: e, streamType: &streamType{
-		decoder: safeDecoder{ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, r, &uses{})(podForm.of, e)}, of: podForm.of,
+		decoder: safeDecoder{ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, r, &uses{})(podForm.objects, e)}, objects: podForm.objects,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -787,7 +787,7 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	const alive, come = 1000, 12_000
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
-		d := ownDecoders(Options{Options: tap.Options{Ledger: f.trust.options.Ledger, Share: true}}, f.trust.rows, &uses{})(podForm.of, e)
+		d := ownDecoders(Options{Options: tap.Options{Ledger: f.trust.options.Ledger, Share: true}}, f.trust.rows, &uses{})(podForm.objects, e)
 		f.streamType.decoder = safeDecoder{d}
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)

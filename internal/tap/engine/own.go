@@ -39,7 +39,7 @@ func ownDecoders(by Options, known *rows, uses *uses) Maker {
 		if t.Kind() != reflect.Pointer {
 			return nil
 		}
-		d := own{of: t, coding: e, known: known, by: &by}
+		d := own{objects: t, coding: e, rows: known, informer: &by}
 		switch {
 		case t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON:
 		case t.Implements(reflect.TypeFor[runtime.Unstructured]()):
@@ -65,13 +65,13 @@ func ownDecoders(by Options, known *rows, uses *uses) Maker {
 
 // own decodes objects of one type.
 type own struct {
-	of      reflect.Type
-	coding  Encoding
-	plan    *decode.Plan // nil for unstructured objects
-	options decode.Options
-	known   *rows // may be nil
-	drops   bool  // remove managed fields, as the client does
-	by      *Options
+	objects  reflect.Type
+	coding   Encoding
+	plan     *decode.Plan // nil for unstructured objects
+	options  decode.Options
+	rows     *rows // may be nil
+	drops    bool  // remove managed fields, as the client does
+	informer *Options
 }
 
 func (d own) Open(frame []byte) (Frame, error) {
@@ -118,11 +118,11 @@ func (d own) whole(data []byte, of decode.Former, list *metav1.TypeMeta, check b
 		obj, err = untyped(data, list, o)
 		return obj, sums, err
 	}
-	into := reflect.New(d.of.Elem()).Interface()
+	into := reflect.New(d.objects.Elem()).Interface()
 	switch {
 	case d.coding == JSON:
 		err = d.plan.JSON(data, into, o)
-	case d.known == nil || len(data) < leastRow:
+	case d.rows == nil || len(data) < leastRow:
 		err = d.plan.Protobuf(data, into, o)
 	default:
 		sums, err = d.plan.Update(data, into, of, o)
@@ -160,7 +160,7 @@ type ownList struct {
 
 func (l *ownList) Next() (Item, error) {
 	data, err := l.List.Next()
-	for err == nil && l.decoder.by.isOther(data, l.decoder.coding) {
+	for err == nil && l.decoder.informer.isOther(data, l.decoder.coding) {
 		data, err = l.List.Next()
 	}
 	if err == nil && l.isOfWholeObjects() {
@@ -169,17 +169,17 @@ func (l *ownList) Next() (Item, error) {
 	if err != nil {
 		return Item{}, reason(err)
 	}
-	f := form{of: l.decoder.of, in: inItem, list: l.Head()}
+	f := form{objects: l.decoder.objects, in: inItem, list: l.Head()}
 	if l.decoder.coding == Protobuf {
 		f.in = inMessage
 	}
-	known := l.decoder.known.find(f, data)
+	known := l.decoder.rows.find(f, data)
 	if known.same && !l.check {
 		return Item{Wire: data, Object: known.Object.(runtime.Object), Reused: true}, nil
 	}
 	obj, sums, err := l.decode(data, known.Former, l.check)
 	if err == nil {
-		l.decoder.known.add(known, obj, sums)
+		l.decoder.rows.add(known, obj, sums)
 	}
 	return Item{Wire: data, Object: obj, Why: err}, nil
 }
@@ -193,7 +193,7 @@ var errWhole = errors.New("complete objects in a list of metadata")
 // isOfWholeObjects reports whether an older server, which knows no lists of metadata, has sent the complete
 // objects.
 func (l *ownList) isOfWholeObjects() bool {
-	if l.decoder.of != reflect.TypeFor[*metav1.PartialObjectMetadata]() {
+	if l.decoder.objects != reflect.TypeFor[*metav1.PartialObjectMetadata]() {
 		return false
 	}
 	kind := l.Head().Kind

@@ -47,17 +47,17 @@ type rows struct {
 }
 
 type row struct {
-	at    decode.Weak
-	sum   uint64     // of all bytes
-	parts decode.Row // in protobuf
+	object decode.Weak
+	sum    uint64     // of all bytes
+	parts  decode.Row // in protobuf
 }
 
 // form is the set of properties, besides its bytes, that determine an object.
 type form struct {
-	of   reflect.Type // a pointer type
-	in   location
-	list metav1.TypeMeta         // in a list: its TypeMeta, as far as items depend on it
-	kind schema.GroupVersionKind // in protobuf: the kind of the object, which is not in its bytes
+	objects reflect.Type // a pointer type
+	in      location
+	list    metav1.TypeMeta         // in a list: its TypeMeta, as far as items depend on it
+	kind    schema.GroupVersionKind // in protobuf: the kind of the object, which is not in its bytes
 }
 
 // location is the place of the bytes of an object.
@@ -124,7 +124,7 @@ func (r *rows) find(f form, data []byte) (found former) {
 	}
 	found.key = keyOf(hash, r.numberLocked(f))
 	if at, known := r.mu.objects[found.key]; known {
-		if obj := at.at.Object(f.of); obj != nil {
+		if obj := at.object.Object(f.objects); obj != nil {
 			found.Former, found.same = decode.Former{Object: obj, Row: at.parts}, at.sum == found.sum
 		}
 	}
@@ -204,7 +204,7 @@ func (r *rows) sweepLocked() {
 	r.mu.most = max(r.mu.most, len(r.mu.objects))
 	left := sweepSize
 	for key, at := range r.mu.objects {
-		if at.at.IsGone() {
+		if at.object.IsGone() {
 			delete(r.mu.objects, key)
 		}
 		if left--; left == 0 {

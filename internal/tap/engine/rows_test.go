@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -163,26 +161,6 @@ func TestUpdatesAreEqual(t *testing.T) {
 		assert.Equal(t, plain, direct)
 		assert.Zero(t, state.Differences)
 	})
-}
-
-// TestUpdates sends KINFORMER_UPDATES updates of a pod through a tap, and checks that unchanged parts are copied.
-// TestWayOfAnUpdate, in tools/walls, compares the functions that two numbers of updates execute.
-func TestUpdates(t *testing.T) {
-	updates, _ := strconv.Atoi(os.Getenv("KINFORMER_UPDATES"))
-	list := largePods(20, "4")
-	script := added(list)[:20] // no bookmark
-	for i := range 6 + updates {
-		next := list[15].DeepCopy()
-		next.ResourceVersion, next.Status.Message = strconv.Itoa(30+i), strconv.Itoa(i)
-		script = append(script, event{watch.Modified, next})
-	}
-	k := kinds[0]
-	k.http2 = true
-	got := watched(t, k.tapped(t, served{watches: []answer{events(false, script...)}}, remembers)).Events
-	if assert.Len(t, got, len(script)) {
-		last, before := got[len(got)-1].Object.(*v1.Pod), got[len(got)-2].Object.(*v1.Pod)
-		assert.Same(t, &before.Spec.Containers[0], &last.Spec.Containers[0])
-	}
 }
 
 // TestTrimmedBesideUpdates checks that metadata is dropped before the next version is decoded, so

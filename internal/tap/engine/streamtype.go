@@ -18,7 +18,7 @@ import (
 // which the client and this package both decode.
 type streamType struct {
 	decoder safeDecoder
-	of      reflect.Type
+	objects reflect.Type
 	kind    schema.GroupVersionKind // on the wire
 	cleared bool                    // the client clears it in objects
 }
@@ -37,7 +37,7 @@ func learn(by safeDecoder, frame Frame, theirs runtime.Object) (*streamType, err
 	if err != nil {
 		return nil, err
 	}
-	l := &streamType{decoder: by, of: reflect.TypeOf(theirs), kind: kindOf(ours), cleared: kindOf(theirs).Empty()}
+	l := &streamType{decoder: by, objects: reflect.TypeOf(theirs), kind: kindOf(ours), cleared: kindOf(theirs).Empty()}
 	ours.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	if l.kind.Kind == "" || l.kind.Version == "" || !kindOf(ours).Empty() {
 		return nil, errNoKind
@@ -47,7 +47,7 @@ func learn(by safeDecoder, frame Frame, theirs runtime.Object) (*streamType, err
 
 // form returns the properties, besides its bytes, that determine the object of a frame.
 func (l *streamType) form(e Encoding) form {
-	f := form{of: l.of, kind: l.kind}
+	f := form{objects: l.objects, kind: l.kind}
 	switch {
 	case e == Protobuf && l.cleared:
 		f.in, f.kind = inMessage, schema.GroupVersionKind{}
