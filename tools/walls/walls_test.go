@@ -118,7 +118,7 @@ var mayUse = map[string][]string{
 	"internal/tap":             {"internal/event", "internal/shard"},
 	"internal/tap/engine": {"internal/decode", "internal/decode/mem", "internal/decode/proto", "internal/decode/share", "internal/decode/stream",
 		"internal/event", "internal/shard", "internal/tap"},
-	"internal/tap/engine/taptest": {"internal/decode/stream", "internal/tap", "internal/tap/engine"},
+	"internal/tap/engine/taptest": {"internal/decode", "internal/decode/stream", "internal/tap", "internal/tap/engine"},
 	"internal/reflector":          {"internal/event", "internal/shard", "internal/tap"},
 	"internal/queue":              {"internal/event", "internal/minor"},
 	"internal/store":              {"internal/event", "internal/table", "internal/identical"},
