@@ -59,6 +59,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		o.Ledger = &Ledger{}
 	}
 	o.Ledger.begin(o.SkipUndecodable, o.Share, o.Unshared)
+	if why := o.TurnedOff(); why != "" {
+		o.Ledger.TurnedOff(why, SwitchedOff)
+	}
 	return &Source{lists: lists, example: example, options: o}
 }
 
@@ -148,11 +151,7 @@ var errNeedsDirect = errors.New("Errors.SkipUndecodable: " + notImported + ": im
 
 // without records why a request was made without an engine, unless it failed. It returns err.
 func (s *Source) without(err error) error {
-	switch why := s.options.TurnedOff(); {
-	case err != nil:
-	case why != "":
-		s.options.Ledger.TurnedOff(why, SwitchedOff)
-	default:
+	if err == nil && s.options.TurnedOff() == "" {
 		s.options.Ledger.TurnedOff(notImported, NoTransport)
 	}
 	return err

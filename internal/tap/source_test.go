@@ -121,7 +121,11 @@ func TestWithoutEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.options.Ledger = &tap.Ledger{}
-			request(t, tap.New(pods(), &v1.Pod{}, c.options))
+			source := tap.New(pods(), &v1.Pod{}, c.options)
+			if c.options.Off {
+				assert.Equal(t, c.state, c.options.Ledger.State(), "before the first request")
+			}
+			request(t, source)
 			assert.Equal(t, c.state, c.options.Ledger.State())
 		})
 	}
