@@ -89,6 +89,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 	})
 	report, known := reflector.NewJournal(), about(reflector.Options{}, options.Identifier, "", options.ObjectType)
 	known.Describe(report)
+	handle := p.Handle // once: each method value is an allocation
 	p.Open(report.Name(), options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
 	return state, newController(parts{
 		config: Config{
@@ -99,7 +100,7 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		},
 		identity: options.Identifier, report: report,
 		pipeline: p, sink: p, queue: p.Queue,
-		take:     func() error { return p.Queue.PopUnique(p.Handle) },
+		take:     func() error { return p.Queue.PopUnique(handle) },
 		failures: failures,
 		calls:    "event handler " + fanout.NameOf(handler) + ", the transform or an index function",
 		unfit:    bad.As(door.ErrBadOptions),
