@@ -366,6 +366,67 @@ func TestSlowIndexFunctionsDoNotHoldUpTheWatch(t *testing.T) {
 	}
 }
 
+// TestPanicsOfAnIndexFailureHook: the hook's panics, in a program that survives them, neither delay events nor
+// keep them from handlers.
+func TestPanicsOfAnIndexFailureHook(t *testing.T) {
+	panics := testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		const events, failing = 200, 20
+		stream, heard := watch.NewFake(), 0
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches(stream)}
+		s, stop := informers.On(t, server, func(s cache.SharedIndexInformer) {
+			calls := 0
+			require.NoError(t, s.AddIndexers(cache.Indexers{"fails": func(any) ([]string, error) {
+				if calls++; calls%(events/failing) == 0 {
+					return nil, testkit.ErrInternal
+				}
+				return nil, nil
+			}}))
+			informers.Handle(t, s, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { heard++ }})
+		}, kinformer.Options{OnIndexFailure: func(kinformer.IndexFailure) { panic("hook") }})
+		defer stop()
+		start := time.Now()
+		for i := range events {
+			stream.Add(testkit.PodAt(fmt.Sprint("p", i), fmt.Sprint(2+i)))
+			synctest.Wait()
+		}
+		assert.Equal(t, events, heard)
+		assert.Zero(t, time.Since(start))
+		assert.Len(t, s.GetStore().ListKeys(), events)
+		assert.Equal(t, failing, panics())
+	})
+}
+
+// TestQuickIndexFunctionsEarnNoCredit: index functions that become slow within a list delay it by a block of calls,
+// however many were quick.
+func TestQuickIndexFunctionsEarnNoCredit(t *testing.T) {
+	const quick, slow = 20_000, 1000
+	list := testkit.PodList("1")
+	for i := range quick + slow {
+		list.Items = append(list.Items, *testkit.PodAt(fmt.Sprint("p", i), "1"))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began, watched := time.Now(), time.Duration(0)
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(list), OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+			watched = time.Since(began)
+			return watch.NewFake(), nil
+		}}
+		calls := 0
+		_, stop := informers.On(t, server, func(s cache.SharedIndexInformer) {
+			require.NoError(t, s.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) {
+				if calls++; calls > quick {
+					time.Sleep(time.Millisecond)
+				}
+				return nil, nil
+			}}))
+		}, kinformer.Options{})
+		defer stop()
+		time.Sleep(time.Minute)
+		assert.LessOrEqual(t, watched, 2*table.BlockLen*time.Millisecond)
+		assert.Equal(t, quick+slow, calls)
+	})
+}
+
 // TestSlowIndexFunctionsDoNotHoldUpAList: the watch follows the list after one call.
 func TestSlowIndexFunctionsDoNotHoldUpAList(t *testing.T) {
 	const objects = 200

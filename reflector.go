@@ -47,6 +47,8 @@ func (s queueSink) Stage(o event.Staging) reflector.Stage {
 	return reflector.NewStage(o, s.store.Replace)
 }
 
+func (s queueSink) Settle(context.Context) {}
+
 func (s queueSink) Resync() error { return s.store.Resync() }
 
 func (s queueSink) Room() (int, <-chan struct{}) { return s.queue.Room() }

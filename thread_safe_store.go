@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
 
@@ -84,8 +85,14 @@ func (m *objects) indexFailed(failures []table.IndexFailure) {
 		return
 	}
 	for _, f := range failures {
-		m.onFailure(f)
+		m.tell(f)
 	}
+}
+
+// tell calls the hook. If it panics and the program goes on, so does the write.
+func (m *objects) tell(f table.IndexFailure) {
+	defer utilruntime.HandleCrash()
+	m.onFailure(f)
 }
 
 // Add stores obj under key, replacing any previous object.

@@ -179,6 +179,46 @@ func TestLossIsConfirmed(t *testing.T) {
 	}
 }
 
+// behind makes the store take ten seconds for an event, and then changes the server. The informer has read the
+// changes, and waits with them, when it lists again.
+func (r *lossRig) behind(lies, keep int64, change func()) {
+	var takes atomic.Int64
+	require.NoError(r, r.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) {
+		time.Sleep(time.Duration(takes.Swap(0)))
+		return nil, nil
+	}}))
+	takes.Store(int64(10 * time.Second))
+	r.server.Put(testkit.PodAt("p000", ""))
+	synctest.Wait()
+	change()
+	synctest.Wait()
+	r.relist(lies, keep)
+}
+
+// TestLossIsOfWhatWasRead: an answer is compared with what the informer has read, also if the store has not got it
+// yet.
+func TestLossIsOfWhatWasRead(t *testing.T) {
+	inLoss(t, 10, func(r *lossRig) {
+		r.behind(1, 0, func() {
+			for i := range 40 {
+				r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", 10+i), ""))
+			}
+		})
+		assert.EqualValues(r, 1, r.confirmed(), "objects that come")
+		assert.Len(r, r.GetStore().ListKeys(), 50)
+		assert.NotContains(r, strings.Join(r.recorder.Take(), " "), "delete")
+	})
+	inLoss(t, 30, func(r *lossRig) {
+		r.behind(0, 0, func() {
+			for i := range 16 {
+				r.server.Delete("ns", fmt.Sprintf("p%03d", 1+i))
+			}
+		})
+		assert.Zero(r, r.confirmed(), "objects that go")
+		assert.Len(r, r.GetStore().ListKeys(), 14)
+	})
+}
+
 // TestLossIsReal: objects that were deleted while the server was out of reach cost one more list.
 func TestLossIsReal(t *testing.T) {
 	inLoss(t, 40, func(r *lossRig) {

@@ -43,8 +43,9 @@ type Options struct {
 	// Delivery the informer refuses handlers that are added without Deliver.
 	Delivery Delivery
 
-	// OnIndexFailure is called for each failure of an index function, after the write and with no lock
-	// held, by the goroutine of the writer. If it is nil, the failures of one index in one write are
+	// OnIndexFailure is called for each failure of an index function, after the write, by the goroutine of
+	// the writer. It may read the store; it must not add a handler to the informer, which waits for the
+	// write. A panic of it is handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash. If it is nil, the failures of one index in one write are
 	// reported together to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, with the key of the
 	// first object and without content.
 	OnIndexFailure func(IndexFailure)

@@ -6,6 +6,7 @@ package pipeline
 
 import (
 	"cmp"
+	"context"
 	"sync"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -64,6 +65,9 @@ func (p *Pipeline) Stage(o event.Staging) reflector.Stage {
 	}
 	return store.NewStage(&p.Queue.Reader, p.Contents, o, stored > 0 && store.MemoryIsScarce(), p.Queue.PutState)
 }
+
+// Settle blocks until the changes and states so far are in the store, or ctx ends.
+func (p *Pipeline) Settle(ctx context.Context) { p.Queue.Settle(ctx) }
 
 // Resync queues all objects of the store again.
 func (p *Pipeline) Resync() error { return p.Queue.SyncAll() }

@@ -4,6 +4,7 @@
 package queue
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -44,7 +45,8 @@ type Queue struct {
 		sync.Mutex
 		arrival   sync.Cond // signals that an item was put, or that the queue was closed
 		closed    bool
-		working   int  // number of items being processed without the lock
+		working   int // number of items being processed without the lock
+		processed uint64
 		populated bool // an item was put, or a Replace was
 		initial   int  // number of items of the first Replace that are not processed yet
 		over      bool // synced is closed; later items are not of the initial list
@@ -255,9 +257,23 @@ func (q *Queue) workLocked(batch []event.Record, isInInitialList bool, process P
 
 // restLocked ends the processing of a batch, and wakes the goroutines that wait for that.
 func (q *Queue) restLocked() {
+	q.Mu.processed += uint64(q.Mu.working)
 	q.Mu.working = 0
-	if q.Waiting.Len() > 0 || q.Mu.closed {
+	q.Mu.arrival.Broadcast()
+}
+
+// Settle blocks until the items that wait or are being processed now have been processed, or ctx ends. It is
+// for queues in order of arrival that process without the lock.
+func (q *Queue) Settle(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() {
+		q.Mu.Lock()
+		defer q.Mu.Unlock()
 		q.Mu.arrival.Broadcast()
+	})()
+	q.Mu.Lock()
+	defer q.Mu.Unlock()
+	for last := q.Mu.processed + uint64(q.Mu.working+q.Waiting.Len()); q.Mu.processed < last && ctx.Err() == nil; {
+		q.Mu.arrival.Wait()
 	}
 }
 

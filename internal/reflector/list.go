@@ -69,7 +69,7 @@ func (r *round) fetch(ctx context.Context) (got fetched, err error) {
 		return r.confirm(ctx)
 	}
 	if got, err = r.fetchOnce(ctx); err == nil {
-		err = r.lossBy(got.stage)
+		err = r.lossBy(ctx, got.stage)
 	}
 	if errors.As(err, &r.state.confirms) {
 		got = fetched{} // releases the objects before others arrive
@@ -102,10 +102,13 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 
 // lossBy returns a *loss if a stage would remove too much. The first state of an informer
 // removes nothing, and versions are needed to tell a server from a fake with canned answers.
-func (r *round) lossBy(state Stage) error {
+func (r *round) lossBy(ctx context.Context, state Stage) error {
 	if !r.state.is(published) || !r.state.versioned() {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, settles)
+	defer cancel()
+	r.options.Sink.Settle(ctx)
 	return lossBy(state)
 }
 

@@ -5,12 +5,18 @@ package reflector
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/kinformer/cache/internal/event"
 )
 
 // leastLoss is the least number of stored objects for which a loss is looked at.
 const leastLoss = 20
+
+// settles is how long a state waits for the earlier ones, so that it is compared with them. Batches take
+// milliseconds, and longer with slow index functions. The handler of a NewInformer may take for ever, and
+// meanwhile the list has its slot of Turns.
+const settles = 30 * time.Second
 
 // loss is what a state of the collection would remove from the store: more than half of its objects.
 // Gateways, caching proxies and truncated answers look so, and a namespace that was really deleted.

@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"context"
 	"slices"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -66,6 +67,9 @@ func (s *foreignSink) Stage(o event.Staging) Stage {
 		return s.store.Replace(items, version)
 	})
 }
+
+// Settle does nothing: what the sink has is not looked at.
+func (s *foreignSink) Settle(context.Context) {}
 
 func (s *foreignSink) Resync() error { return s.store.Resync() }
 
@@ -151,6 +155,8 @@ type Sink interface {
 	Put(changes []event.Record) (refused []event.Refused)
 	// Stage returns an empty stage.
 	Stage(event.Staging) Stage
+	// Settle blocks until the changes and states so far are what Stage.Keeps compares with, or ctx ends.
+	Settle(ctx context.Context)
 	// Resync delivers the sink's content again.
 	Resync() error
 	// Room returns how many changes the sink would like to receive in one call. If that is 0, freed

@@ -71,7 +71,7 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 		return s.understood - s.others, err
 	}
 	r.state.refuse(false)
-	if err := r.lossBy(staged); err != nil {
+	if err := r.lossBy(ctx, staged); err != nil {
 		return s.understood - s.others - 1, err
 	}
 	if recorded, ok := staged.(*recordingStage); ok {

@@ -4,6 +4,7 @@
 package sources
 
 import (
+	"context"
 	"sync"
 
 	"github.com/kinformer/cache/internal/door"
@@ -38,6 +39,8 @@ func (s *sink) Stage(o event.Staging) reflector.Stage {
 	}
 	return owners.NewStage(s.reader, s.session, s.informer.Applier, o, s.queue.PutState)
 }
+
+func (s *sink) Settle(ctx context.Context) { s.queue.Settle(ctx) }
 
 // Resync does nothing: the Group has one timer for all sources.
 func (*sink) Resync() error { return nil }

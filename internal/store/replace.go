@@ -25,8 +25,7 @@ type nextState struct {
 	untransformed []string // keys of listed objects that cannot be transformed: the cached ones stay
 
 	contents *Contents     // the store's content
-	filed    int           // number of objects whose index functions have run
-	took     time.Duration // time that they took
+	excess   time.Duration // that the index functions have taken longer than usual ones lately
 
 	former [table.BlockLen]string // scratch memory of file
 	isNews [table.BlockLen]bool   // the same
@@ -62,14 +61,13 @@ const (
 	// (-run http/json-list).
 	slowIndexing = 20 * time.Microsecond
 
-	// pauseOfOthers is added to the allowed duration, because other goroutines may occupy the
-	// processors.
+	// pauseOfOthers is the excess that is allowed, because other goroutines may occupy the processors.
 	pauseOfOthers = 2 * time.Millisecond
 )
 
-// put adds a block to the draft, which runs the index functions. If the user's prove slow for the
-// first objects, the rest is left to ReplaceIn, in the goroutine of the queue's consumer. So slow
-// functions delay reading only by the calls that prove them slow, 32 at most.
+// put adds a block to the draft, which runs the index functions. If the user's prove slow, the rest is
+// left to ReplaceIn, in the goroutine of the queue's consumer. So slow functions delay reading by no more
+// than pauseOfOthers and the calls of a block, 32 at most, however quick they were before.
 func (n *nextState) put(b *table.Block) {
 	if !n.contents.slow.Load() {
 		n.draft.Put(b)
@@ -79,8 +77,8 @@ func (n *nextState) put(b *table.Block) {
 	if filed := n.draft.Put(b); !filed {
 		return
 	}
-	n.filed, n.took = n.filed+b.N, n.took+time.Since(began)
-	if n.took > time.Duration(n.filed)*slowIndexing+pauseOfOthers {
+	n.excess = max(0, n.excess+time.Since(began)-time.Duration(b.N)*slowIndexing)
+	if n.excess > pauseOfOthers {
 		n.draft.Postpone()
 	}
 }

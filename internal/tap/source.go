@@ -126,8 +126,8 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	if engine := s.engine(); engine != nil {
 		return engine.ListWithContext(ctx, options)
 	}
-	if s.options.SkipUndecodable {
-		return nil, errNeedsDirect
+	if err := s.refuses(); err != nil {
+		return nil, err
 	}
 	list, err := s.lists.ListWithContext(ctx, s.options.Part.Narrow(options))
 	return list, s.without(err)
@@ -138,8 +138,8 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	if engine := s.engine(); engine != nil {
 		return engine.WatchWithContext(ctx, options)
 	}
-	if s.options.SkipUndecodable {
-		return nil, errNeedsDirect
+	if err := s.refuses(); err != nil {
+		return nil, err
 	}
 	w, err := s.lists.WatchWithContext(ctx, s.options.Part.Narrow(options))
 	return w, s.without(err)
@@ -147,7 +147,17 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 
 // errNeedsDirect refuses Options.SkipUndecodable where the bytes of an object are never seen.
 var errNeedsDirect = errors.New("Errors.SkipUndecodable: " + notImported + ": import it and wrap the config of the client " +
-	"with direct.Transport, or leave out the option")
+	"with direct.Transport, which factory.For does, or leave out the option")
+
+// refuses returns an error if objects are to be skipped. A user who has turned direct decoding off is
+// shown that the option is off, too.
+func (s *Source) refuses() error {
+	if !s.options.SkipUndecodable || s.options.TurnedOff() != "" {
+		return nil
+	}
+	_ = s.without(nil)
+	return errNeedsDirect
+}
 
 // without records why a request was made without an engine, unless it failed. It returns err.
 func (s *Source) without(err error) error {

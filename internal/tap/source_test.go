@@ -129,12 +129,15 @@ func TestWithoutEngine(t *testing.T) {
 			assert.Equal(t, c.state, c.options.Ledger.State())
 		})
 	}
-	s := tap.New(pods(), &v1.Pod{}, tap.Options{SkipUndecodable: true})
+	request(t, tap.New(pods(), &v1.Pod{}, tap.Options{SkipUndecodable: true, Off: true}))
+	ledger := &tap.Ledger{}
+	s := tap.New(pods(), &v1.Pod{}, tap.Options{SkipUndecodable: true, Ledger: ledger})
 	const needs = "Errors.SkipUndecodable: package direct is not imported: import it"
 	_, err := s.ListWithContext(t.Context(), metav1.ListOptions{})
 	assert.ErrorContains(t, err, needs)
 	_, err = s.WatchWithContext(t.Context(), metav1.ListOptions{})
 	assert.ErrorContains(t, err, needs)
+	assert.Equal(t, tap.State{Why: "package direct is not imported", Reason: tap.NoTransport, Skips: true}, ledger.State())
 }
 
 // TestFailureWithoutEngine: a request that fails says nothing about decoding.
