@@ -389,12 +389,35 @@ func (s *modelServer) WatchWithContext(ctx context.Context, o metav1.ListOptions
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(w, func(event watch.Event) (watch.Event, bool) {
+	events := make(chan watch.Event)
+	noted := watch.NewProxyWatcher(events)
+	go s.note(w, events, noted.StopChan())
+	return noted, nil
+}
+
+// note passes events on until either side ends. Unlike watch.Filter, it ends if it is stopped while nobody receives.
+func (s *modelServer) note(from watch.Interface, events chan<- watch.Event, stopped <-chan struct{}) {
+	defer close(events)
+	defer from.Stop()
+	for {
+		var event watch.Event
+		var open bool
+		select {
+		case event, open = <-from.ResultChan():
+		case <-stopped:
+		}
+		if !open {
+			return
+		}
 		if accessor, err := meta.Accessor(event.Object); err == nil {
 			s.gave(accessor.GetResourceVersion())
 		}
-		return event, true
-	}), nil
+		select {
+		case events <- event:
+		case <-stopped:
+			return
+		}
+	}
 }
 
 func (s *modelServer) gave(version string) {

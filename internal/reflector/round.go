@@ -132,10 +132,9 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 // objects were to share parts. It does not log if the user has turned direct decoding off.
 func (r *round) warnOfClient(ctx context.Context) {
 	d := r.options.Journal.Status().Decoding
-	if r.state.is(explained) || !d.IsUnexpected() {
+	if !d.IsUnexpected() || r.state.explained.Swap(true) {
 		return
 	}
-	r.state.become(explained, true)
 	although := "The client decodes, although ShareParts is set"
 	if tap.InUse.Load() {
 		although = "The client decodes, although the program uses direct.Transport"

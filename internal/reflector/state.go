@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,7 +37,6 @@ import (
 //	unserved     a round that ended after watchMisses     a state in the sink, another round's end
 //	             watches in a row were not served
 //	expecting    the log line about an expected error     an open watch, an unexpected error
-//	explained    the log line about the client's decoding -
 type condition uint8
 
 const (
@@ -47,10 +47,9 @@ const (
 	short                 // the next round begins with another watch, as after a busy server's
 	unserved              // the round relists because watches were not served
 	expecting             // an expected error was logged, and persists
-	explained             // the log says why the client decodes
 )
 
-// conditions are those that a reflector is in.
+// conditions are those that a reflector is in. Only its own goroutine may use them, not those of its requests.
 type conditions struct{ set condition }
 
 func (c *conditions) is(one condition) bool { return c.set&one != 0 }
@@ -79,6 +78,8 @@ type persistentState struct {
 	// degradedLevel is the verbosity at which this was logged.
 	degradedAt    time.Time
 	degradedLevel int
+	// explained is set once the log says why the client decodes. The goroutines of requests use it.
+	explained atomic.Bool
 	// loggedList is the mode and reason of the current list as logged, or "".
 	loggedList string
 }
