@@ -12,8 +12,8 @@
 // ListWatches without a generated client. Other requests, and informers of client-go, are not affected.
 //
 // inspect.StatusOf reports whether an informer decodes directly, in which encoding, and if not, why.
-// docs/direct.md explains each reason. A program that does not import this package has no code of the
-// library that reads bytes from a server.
+// docs/direct.md explains each reason. A program that imports neither this package nor audit has no
+// code of the library that reads bytes from a server.
 //
 // # Unchanged
 //

@@ -45,11 +45,11 @@ type Queue struct {
 		sync.Mutex
 		arrival   sync.Cond // signals that an item was put, or that the queue was closed
 		closed    bool
-		working   int // number of items being processed without the lock
-		processed uint64
-		populated bool // an item was put, or a Replace was
-		initial   int  // number of items of the first Replace that are not processed yet
-		over      bool // synced is closed; later items are not of the initial list
+		working   int    // number of items being processed without the lock
+		processed uint64 // number of items that were processed without the lock; see Settle
+		populated bool   // an item was put, or a Replace was
+		initial   int    // number of items of the first Replace that are not processed yet
+		over      bool   // synced is closed; later items are not of the initial list
 	}
 }
 

@@ -8,6 +8,6 @@
 //	                └────▶ ListerWatcher (it is not)           ─▶ client-go
 //
 // Package engine below is the only engine. Package direct installs it when it is imported, and
-// nothing else does. A program without it has none of the code that reads bytes from a server:
-// every list and watch is decoded by its client.
+// nothing else does. Package audit has it for its own lists. A program with neither has none of the
+// code that reads bytes from a server: its clients decode every list and watch.
 package tap

@@ -159,7 +159,7 @@ func (s *Source) refuses() error {
 	return errNeedsDirect
 }
 
-// without records why a request was made without an engine, unless it failed. It returns err.
+// without records why the client decodes, unless the request failed or the user wants it so. It returns err.
 func (s *Source) without(err error) error {
 	if err == nil && s.options.TurnedOff() == "" {
 		s.options.Ledger.TurnedOff(notImported, NoTransport)
