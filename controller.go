@@ -15,6 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/features"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -24,6 +25,7 @@ import (
 	"github.com/kinformer/cache/internal/pipeline"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // controller runs a reflector that fills a queue, and a loop that empties it.
@@ -78,6 +80,10 @@ type controllerQueue interface {
 // Run returns when its context has ended, the queue is closed and the last call has returned. If
 // config.ListerWatcher is nil, Run logs an error and returns at once.
 func New(config *Config) Controller {
+	of := switched.Subject{Example: config.ObjectType}
+	if why := switched.Decide(config.ListerWatcher, of, ""); why != "" {
+		return switched.NewController(clientgo.New(config), nil, of, why)
+	}
 	c := newController(parts{
 		config: *config,
 		queue:  config.Queue, sink: sinkOf(config.Queue),

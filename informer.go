@@ -4,9 +4,11 @@
 package cache
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // NewInformerWithOptions returns a Store, and a Controller that fills it with the objects of
@@ -64,9 +67,13 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 	})
 }
 
-func newInformer(options InformerOptions) (*keyedStore, Controller) {
+func newInformer(options InformerOptions) (Indexer, Controller) {
+	of := switched.SubjectOf(options.Identifier, options.ObjectType)
+	if why := switched.Decide(options.ListerWatcher, of, ""); why != "" && !switched.HasNil(options.Indexers) {
+		return newClientGo(options, of, why)
+	}
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
-		WithStoreMetrics(options.Identifier, options.InformerMetricsProvider))
+		storeOptions{identifier: options.Identifier, metrics: options.InformerMetricsProvider})
 	handler, bad := options.Handler, door.Faults{}
 	if handler == nil {
 		handler = ResourceEventHandlerFuncs{}
@@ -105,6 +112,19 @@ func newInformer(options InformerOptions) (*keyedStore, Controller) {
 		calls:    "event handler " + fanout.NameOf(handler) + ", the transform or an index function",
 		unfit:    bad.As(door.ErrBadOptions),
 	})
+}
+
+// newClientGo is newInformer with client-go's store and controller.
+func newClientGo(options InformerOptions, of switched.Subject, why string) (Indexer, Controller) {
+	if options.Handler == nil {
+		options.Handler = ResourceEventHandlerFuncs{}
+	}
+	if fanout.HasDelivered(options.Handler) {
+		switched.LeftOut(fmt.Sprintf("%T", options.ObjectType), "the Delivery of a handler")
+	}
+	options.Indexers = switched.Copied(options.Indexers)
+	store, controller := clientgo.NewInformerWithOptions(options)
+	return store.(Indexer), switched.NewController(controller, store, of, why)
 }
 
 // SetInformerMetricsProvider sets the default provider of metrics for queues and stores made afterwards.

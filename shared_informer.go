@@ -26,6 +26,7 @@ import (
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/shard"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // NewSharedInformer returns a SharedInformer for the objects of lw; see
@@ -50,11 +51,17 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 //
 // options.ResyncPeriod is the default period of handlers, and how often the informer checks which
 // handlers are due; 0 means never.
+//
+// With KINFORMER=off in the environment, or with off: and a name of the objects, the informer is client-go's; see
+// docs/operating.md.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	if why := switched.Decide(lw, switched.SubjectOf(options.Identifier, exampleObject), ""); why != "" && !switched.HasNil(options.Indexers) {
+		return switched.New(lw, exampleObject, options, why)
+	}
 	s := &sharedIndexInformer{
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
-			WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)),
-		listerWatcher: lw,
+			storeOptions{identifier: options.Identifier, metrics: options.InformerMetricsProvider}),
+		listerWatcher: switched.Kept(lw),
 		objectType:    exampleObject,
 		options:       options,
 		clock:         clock.RealClock{},

@@ -222,7 +222,8 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 		return "d", nil
 	}
 	draw.Check(t, func(t *draw.T) {
-		store := newStore(name, indexers, func(s *keyedStore) { s.onFailure = func(table.IndexFailure) {} })
+		store := newStore(name, indexers, storeOptions{})
+		store.onFailure = func(table.IndexFailure) {}
 		t.Repeat(map[string]func(*draw.T){
 			"add":    func(t *draw.T) { require.NoError(t, store.Add(object(t))) },
 			"delete": func(t *draw.T) { require.NoError(t, store.Delete(object(t))) },

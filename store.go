@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/switched"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -50,44 +51,62 @@ type queueLife = queue.Life
 
 // StoreOption sets one property of a store at its construction. It is not interchangeable with
 // client-go's type of this name, whose parameter is unexported there.
-type StoreOption = func(*keyedStore)
+type StoreOption = func(*storeOptions)
+
+// storeOptions are the options of a store whose keys come from a function.
+type storeOptions struct {
+	transformer TransformFunc
+	identifier  InformerNameAndResource
+	metrics     InformerMetricsProvider
+}
 
 // WithTransformer transforms every object before it is stored (Add, Update, Replace). The key is computed
 // before. If transformer fails, or returns a nil of any type, the call returns an error and changes
 // nothing.
 func WithTransformer(transformer TransformFunc) StoreOption {
-	return func(s *keyedStore) { s.transformer = transformer }
+	return func(o *storeOptions) { o.transformer = transformer }
 }
 
 // WithStoreMetrics publishes the store's resourceVersion for identifier, if identifier is reserved. A nil
 // provider means that of the process, see SetInformerMetricsProvider.
 func WithStoreMetrics(identifier InformerNameAndResource, metrics InformerMetricsProvider) StoreOption {
-	return func(s *keyedStore) { s.contents.OnVersion = provider.OfStore(identifier, metrics) }
+	return func(o *storeOptions) { o.identifier, o.metrics = identifier, metrics }
 }
 
 // NewStore returns an empty Store, safe for use by any number of goroutines, that finds objects by
 // KeyFunc. Objects are shared with the callers: a stored object must not be changed.
 // With a nil KeyFunc, every method that needs an object's key returns a KeyError. A nil option
 // panics.
-func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return newStore(keyFunc, nil, opts...) }
+//
+// With KINFORMER=off in the environment the store is client-go's; see docs/operating.md.
+func NewStore(keyFunc KeyFunc, opts ...StoreOption) Store { return NewIndexer(keyFunc, nil, opts...) }
 
 // NewIndexer is NewStore with secondary indices. NewThreadSafeStore documents how failures of index
 // functions are handled.
 func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer {
-	return newStore(keyFunc, indexers, opts...)
-}
-
-func newStore(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) *keyedStore {
+	o := storeOptions{}
+	for i, opt := range opts {
+		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
+		opt(&o)
+	}
 	if keyFunc == nil {
 		keyFunc = func(any) (string, error) { return "", errNoKeyFunc }
 	}
-	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc)}
+	if !isSwitched(indexers) {
+		return newStore(keyFunc, indexers, o)
+	}
+	indexers, metrics := switched.Copied(indexers), clientgo.WithStoreMetrics(o.identifier, o.metrics)
+	if o.transformer == nil {
+		return clientgo.NewIndexer(keyFunc, indexers, metrics)
+	}
+	return clientgo.NewIndexer(keyFunc, indexers, metrics, clientgo.WithTransformer(o.transformer))
+}
+
+func newStore(keyFunc KeyFunc, indexers Indexers, o storeOptions) *keyedStore {
+	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc), transformer: o.transformer}
 	s.init(indexers)
 	s.tableHolder = door.NewHolder(s.table)
-	for i, opt := range opts {
-		refuseNilOption(opt == nil, "NewStore or NewIndexer", i, len(opts))
-		opt(s)
-	}
+	s.contents.OnVersion = provider.OfStore(o.identifier, o.metrics)
 	return s
 }
 

@@ -13,11 +13,13 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/features"
+	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/switched"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -35,14 +37,18 @@ var _ ThreadSafeStoreWithTransaction = (*threadSafeMap)(nil)
 
 // ThreadSafeStoreOption sets one property of a store at its construction. It is not interchangeable
 // with client-go's type of this name, whose parameter is unexported there.
-type ThreadSafeStoreOption = func(*threadSafeMap)
+type ThreadSafeStoreOption = func(*threadSafeOptions)
+
+// threadSafeOptions are the options of a store whose callers pass the keys.
+type threadSafeOptions struct {
+	identifier InformerNameAndResource
+	metrics    InformerMetricsProvider
+}
 
 // WithThreadSafeStoreMetrics publishes the store's resourceVersion for identifier, if identifier is
 // reserved. A nil provider means that of the process, see SetInformerMetricsProvider.
 func WithThreadSafeStoreMetrics(identifier InformerNameAndResource, given InformerMetricsProvider) ThreadSafeStoreOption {
-	return func(m *threadSafeMap) {
-		m.contents.OnVersion = provider.OfStore(identifier, given)
-	}
+	return func(o *threadSafeOptions) { o.identifier, o.metrics = identifier, given }
 }
 
 // refuseNilOption panics with a text that says which option of a constructor is nil.
@@ -64,13 +70,23 @@ func refuseNilOption(isNil bool, constructor string, i, n int) {
 // index, and inspect.IndexStats counts them. Writes run at most one index function at a time. Index runs
 // the function in the goroutine of its caller.
 func NewThreadSafeStore(indexers Indexers, indices Indices, opts ...ThreadSafeStoreOption) ThreadSafeStore {
-	m := &threadSafeMap{}
-	m.init(indexers)
+	o := threadSafeOptions{}
 	for i, opt := range opts {
 		refuseNilOption(opt == nil, "NewThreadSafeStore", i, len(opts))
-		opt(m)
+		opt(&o)
 	}
+	if isSwitched(indexers) {
+		return clientgo.NewThreadSafeStore(switched.Copied(indexers), clientgo.Indices{}, clientgo.WithThreadSafeStoreMetrics(o.identifier, o.metrics))
+	}
+	m := &threadSafeMap{}
+	m.init(indexers)
+	m.contents.OnVersion = provider.OfStore(o.identifier, o.metrics)
 	return m
+}
+
+// isSwitched reports whether stores are client-go's. One with a nil index function is not: it would panic.
+func isSwitched(indexers Indexers) bool {
+	return switched.DecideStore(switched.Subject{}, "") != "" && !switched.HasNil(indexers)
 }
 
 func (m *objects) init(indexers Indexers) {

@@ -148,7 +148,7 @@ func (h *handler) table(query url.Values) answer {
 	first, _ := strconv.Atoi(query.Get("from"))
 	first = min(max(first, 0), len(all))
 	last := min(first+mostRows, len(all))
-	view := &tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last}
+	view := &tableView{At: time.Now(), Running: len(all), From: first, Omitted: len(all) - last, Next: last, ClientGo: foreigners()}
 	var shown []inspect.Inspection
 	switch query.Get("sort") {
 	case "":

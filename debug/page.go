@@ -136,6 +136,7 @@ func (v *tableView) html(p *page) {
 		p.link(p.with("from", fmt.Sprint(v.Next)), fmt.Sprintf("%d more", v.Omitted))
 		p.put("</p>")
 	}
+	v.clientGo().html(p)
 }
 
 // html writes the keys.

@@ -24,6 +24,15 @@ func (v *tableView) grid() *grid {
 	return g
 }
 
+// clientGo returns the table of the informers that are client-go's, of which little is known.
+func (v *tableView) clientGo() *grid {
+	g := &grid{title: "client-go's", heads: []string{"Name", "Because of", "Synced", "#Objects", "Version"}}
+	for _, r := range v.ClientGo {
+		g.row(r.Name, r.Because, r.Synced, r.Objects, r.ResourceVersion)
+	}
+	return g
+}
+
 // more returns what follows the name of an informer.
 func (r *row) more() (words string) {
 	if r.InformerName != "" {

@@ -28,6 +28,7 @@ func (v *tableView) text(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(b, "\n%d more: ?format=text%s&from=%d\n", v.Omitted, sorted, v.Next)
 	}
+	v.clientGo().text(b)
 }
 
 // text writes the informer for a terminal.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/beside"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // Bounds of the pages.
@@ -42,6 +43,29 @@ type tableView struct {
 	Next      int       `json:"-"`       // the offset of these
 	ByMemory  bool      `json:"-"`       // whether the informers are in the order of their memory
 	Informers []row     `json:"informers"`
+	ClientGo  []foreign `json:"clientGo,omitempty"`
+}
+
+// foreign is the content of the row of an informer that is client-go's.
+type foreign struct {
+	Name            string `json:"name"`
+	Because         string `json:"because"`
+	Synced          bool   `json:"synced"`
+	Objects         int    `json:"objects"`
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// foreigners returns the rows of informers that are client-go's, the first mostRows of them.
+func foreigners() (rows []foreign) {
+	all := switched.Running()
+	for _, e := range all[:min(len(all), mostRows)] {
+		r := foreign{clean(e.What), clean(e.Why), e.Self.HasSynced(), 0, clean(e.Self.LastSyncResourceVersion())}
+		if e.Store != nil {
+			r.Objects = len(e.Store.ListKeys())
+		}
+		rows = append(rows, r)
+	}
+	return rows
 }
 
 // Head returns the heading, with the number of informers.

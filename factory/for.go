@@ -5,7 +5,6 @@ package factory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -73,9 +72,8 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 		identity: func() cache.InformerNameAndResource { return c.informerName.WithResource(gvr) },
 	}
 	informer := c.unjoined(r)
-	status, err := inspect.StatusOf(informer)
-	if err = errors.Join(err, status.LastError); err != nil { // a fault of the options
-		return nil, err
+	if status, err := inspect.StatusOf(informer); err == nil && status.LastError != nil { // a fault of the options
+		return nil, status.LastError
 	}
 	return c.join(informer, r), nil
 }

@@ -24,10 +24,14 @@ import (
 )
 
 // podServer returns a server with the resources pods and nodes of v1, and one pod. Watches stay open
-// until the client closes them.
+// until the client closes them. Watch-lists are refused.
 func podServer(t *testing.T) *rest.Config {
 	answer := func(body any) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("sendInitialEvents") != "" {
+				http.Error(w, "no watch-lists", http.StatusBadRequest)
+				return
+			}
 			w.Header().Set("Content-Type", "application/json")
 			if r.URL.Query().Get("watch") != "" {
 				w.(http.Flusher).Flush()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/switched"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -85,7 +86,15 @@ func (c config) listWatch(r request, namespace string) cache.ListerWatcher {
 // unjoined makes an informer with an index by namespace, as in client-go's factories.
 func (c config) unjoined(r request) cache.SharedIndexInformer {
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	informer := kinformer.Constructor(c.optionsOf(r))(c.listWatch(r, c.namespace), r.example, r.resync, indexers)
+	lw := c.listWatch(r, c.namespace)
+	if c.namespaces != nil || len(c.bad) > 0 {
+		lw = switched.Keep(lw)
+	}
+	informer := kinformer.Constructor(c.optionsOf(r))(lw, r.example, r.resync, indexers)
+	if foreign, is := informer.(*switched.Informer); is {
+		foreign.Fix(c.transform)
+		return foreign
+	}
 	door.Of(informer).Configure(func(config *door.Config) {
 		config.Bad = append(config.Bad, c.bad...)
 		config.Transform = c.transform

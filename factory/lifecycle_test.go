@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -89,7 +90,7 @@ func follow(t *testing.T, kind string, options []factory.Option) (f followed) {
 	f.create = func(name string) {
 		require.NoError(t, tracker.Create(podsResource, servedAs(kind, pod("ns", name)), "ns"))
 	}
-	assert.True(t, isOurs(f.Informer()))
+	assert.Equal(t, os.Getenv("KINFORMER") == "", isOurs(f.Informer()))
 	start(ctx)
 	synctest.Wait()
 	require.True(t, f.Informer().HasSynced())

@@ -56,8 +56,18 @@ func listedBy(client kubernetes.Interface) func(example runtime.Object, namespac
 }
 
 // TestNamespaces: the informers of factories, and those of a constructor, follow the current
-// namespaces, which are added and removed before the informers are made and while they run.
+// namespaces, which are added and removed before the informers are made and while they run, also if
+// KINFORMER makes other informers client-go's.
 func TestNamespaces(t *testing.T) {
+	for _, value := range []string{"", "off"} {
+		t.Run("KINFORMER="+value, func(t *testing.T) {
+			t.Setenv("KINFORMER", value)
+			testNamespaces(t)
+		})
+	}
+}
+
+func testNamespaces(t *testing.T) {
 	objects := func() []runtime.Object {
 		return []runtime.Object{pod("ns", "a"), pod("ns", "b"), pod("other", "a"), pod("third", "a")}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // configOf returns the options of a factory that wraps f, with those settings of f that no option has set.
@@ -68,10 +69,10 @@ func limitsOf(f informers.SharedInformerFactory) (namespace string, tweaks, know
 
 // Foreign returns the types of objects for which f has started an informer of another package, sorted
 // by name: informers that were made before Wrap, or by a constructor of another package. f need not be
-// wrapped.
+// wrapped. Informers that KINFORMER or Options.Engine has made client-go's are not among them.
 func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
 	for t, informer := range startedOf(f) {
-		if door.Of(informer) == nil {
+		if isForeign(informer) {
 			foreign = append(foreign, t)
 		}
 	}
@@ -79,9 +80,14 @@ func Foreign(f informers.SharedInformerFactory) (foreign []reflect.Type) {
 	return foreign
 }
 
+// isForeign reports whether an informer is neither of this module nor in the place of one that is.
+func isForeign(informer cache.SharedIndexInformer) bool {
+	return door.Of(informer) == nil && switched.Of(informer) == nil
+}
+
 // warnOfForeign logs, once for each type, that an accessor returns an informer of another package.
 func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example runtime.Object) {
-	if door.Of(informer) != nil {
+	if !isForeign(informer) {
 		return
 	}
 	if _, before := a.warned.LoadOrStore(reflect.TypeOf(example), true); !before {
@@ -94,7 +100,7 @@ func (a accessors) warnOfForeign(informer cache.SharedIndexInformer, example run
 // effect. An informer of this module is no fault if there are no options.
 func warnOfLateTake(informer cache.SharedIndexInformer, example runtime.Object, options int) {
 	switch {
-	case door.Of(informer) == nil:
+	case isForeign(informer):
 		event.Warn(klog.Background(), 0, "The factory already had an informer of this type, which is of another package, and keeps it: "+
 			"the options of factory.Take have no effect. Call factory.Take before any other use of the type", "type", fmt.Sprintf("%T", example))
 	case options > 0:

@@ -19,6 +19,7 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // ReadyOptions defines when informers count as ready. The zero value is ready for use.
@@ -84,7 +85,7 @@ func (r *Readiness) Check(*http.Request) error {
 }
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", and lines that name at most 8 informers whose server
-// throttles, or with 503 and lines that name at most 8 of the informers that are not ready, with their
+// throttles or that KINFORMER has made client-go's, or with 503 and lines that name at most 8 of the informers that are not ready, with their
 // phases. It does not show errors, because they may contain addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
@@ -179,6 +180,11 @@ func (r *Readiness) withAll() []Syncer {
 			all = append(all, informer)
 		}
 	}
+	for _, e := range switched.Running() {
+		if !slices.ContainsFunc(r.informers, func(i Syncer) bool { return switched.Of(i) == e }) {
+			all = append(all, e.Self)
+		}
+	}
 	return all
 }
 
@@ -206,6 +212,9 @@ func (r *Readiness) check(informer Syncer) checkedInformer {
 	if own == nil {
 		if !synced {
 			u.why = "has not synced"
+		}
+		if e := switched.Of(informer); e != nil {
+			u.name, u.note = e.What, "is client-go's ("+e.Why+")"
 		}
 		return u
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/switched"
 	"github.com/kinformer/cache/internal/table"
 )
 
@@ -33,6 +34,11 @@ type Options struct {
 	ResyncPeriod time.Duration
 	// Indexers is copied.
 	Indexers cache.Indexers
+
+	// Engine is "" for an informer of this module, or "client-go" for one of client-go's, which has
+	// Identifier to Indexers and Decoding.Drop; the log names the other options. It is for a flag of
+	// the program. KINFORMER in the environment takes precedence: see docs/operating.md.
+	Engine string
 
 	Requests Requests
 	Queue    Queue
@@ -82,10 +88,14 @@ type Queue struct {
 // New returns an informer for the objects of lw. It is cache.NewSharedIndexInformerWithOptions with
 // more options. The informer does nothing until it is run.
 func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) cache.SharedIndexInformer {
-	informer := cache.NewSharedIndexInformerWithOptions(lw, exampleObject, cache.SharedIndexInformerOptions{
+	shared := cache.SharedIndexInformerOptions{
 		ResyncPeriod: options.ResyncPeriod, Indexers: options.Indexers, ObjectDescription: options.ObjectDescription,
 		Identifier: options.Identifier, InformerMetricsProvider: options.InformerMetricsProvider,
-	})
+	}
+	if why := options.switched(lw, exampleObject); why != "" {
+		return options.newSwitched(lw, exampleObject, shared, why)
+	}
+	informer := cache.NewSharedIndexInformerWithOptions(switched.Keep(lw), exampleObject, shared)
 	door.Of(informer).Configure(options.set)
 	return informer
 }
@@ -110,10 +120,11 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 			}
 			own.Indexers[name] = index
 		}
-		informer := New(lw, exampleObject, own)
-		if len(bad) > 0 {
-			door.Of(informer).Configure(func(c *door.Config) { c.Bad = append(c.Bad, bad...) })
+		if len(bad) == 0 {
+			return New(lw, exampleObject, own)
 		}
+		informer := New(switched.Keep(lw), exampleObject, own)
+		door.Of(informer).Configure(func(c *door.Config) { c.Bad = append(c.Bad, bad...) })
 		return informer
 	}
 }
@@ -122,6 +133,9 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 func (o *Options) set(c *door.Config) {
 	c.Limit, c.KeepCached, c.OnProcessError = o.Queue.Limit, o.Queue.KeepCached, o.Queue.OnError
 	refuseNegative(&c.Bad, "Queue.Limit", o.Queue.Limit, "no bound")
+	if o.Engine != "" && o.Engine != switched.ClientGo {
+		c.Bad.Add("Engine: there is no engine %q: use %q, or leave it out", o.Engine, switched.ClientGo)
+	}
 	o.Requests.set(&c.Requests, &c.Bad)
 	o.Decoding.set(c)
 	o.Errors.set(&c.Requests)

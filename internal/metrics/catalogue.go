@@ -59,6 +59,7 @@ func sparse(m *Metric) *Metric {
 // Metrics of the process.
 var (
 	informers      = ofProcess(define(Gauge, "informers", "{informer}", "Informers and controllers that run."))
+	clientGos      = sparse(ofProcess(define(Gauge, "client_go_informers", "{informer}", "Informers and controllers that run and are client-go's, because of KINFORMER in the environment or of Options.Engine. They have no other metrics here.")))
 	sharedTexts    = sparse(ofProcess(define(Gauge, "shared_texts", "{text}", "Strings that directly decoded objects share.")))
 	sharedBytes    = sparse(ofProcess(define(Gauge, "shared_texts_bytes", "By", "Bytes that these strings and their table take.")))
 	sharedMaxBytes = sparse(ofProcess(define(Gauge, "shared_texts_limit_bytes", "By", "The most bytes that they may take.")))

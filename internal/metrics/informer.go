@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // informer is the state that a Reader keeps for an informer.
@@ -74,6 +75,7 @@ func (v visit) by(m *Metric, inf *informer, counts map[string]int64) {
 // process yields the metrics of the process.
 func (v visit) process(s *Series, running []inspect.Inspection) {
 	v.put(informers, s, float64(len(running)))
+	v.put(clientGos, s, float64(len(switched.Running())))
 	tables := tablesOf(running)
 	texts, parts := &tables.Texts, &tables.Shared.Parts
 	v.put(sharedTexts, s, float64(texts.Count))

@@ -5,7 +5,6 @@ package tap
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,14 +13,8 @@ import (
 	"github.com/kinformer/cache/internal/event"
 )
 
-// KillSwitch is the environment variable that turns off all taps of a process, if its value is one of
-// offWords in any case.
+// KillSwitch is the environment variable that turns off all taps of a process.
 const KillSwitch = "KINFORMER_DIRECT"
-
-var (
-	offWords = []string{"off", "false", "0", "no"}
-	onWords  = []string{"", "on", "true", "1", "yes"}
-)
 
 // killSwitch logs what KillSwitch does, once for each of its two lines.
 type killSwitch struct{ off, unknown sync.Once }
@@ -32,20 +25,19 @@ var ofProcess killSwitch
 // isOff reports whether the value of KillSwitch turns off taps. The first such value, and the first value
 // that is neither on nor off, are logged. A value of the second kind turns off nothing.
 func (k *killSwitch) isOff(value string) bool {
-	is := func(word string) bool { return strings.EqualFold(word, value) }
+	off, understood := event.SwitchedOff(value)
 	switch {
-	case slices.ContainsFunc(offWords, is):
+	case off:
 		k.off.Do(func() {
 			klog.Background().Info("The environment turns direct decoding off: clients decode", "variable", KillSwitch, "value", value)
 		})
-		return true
-	case !slices.ContainsFunc(onWords, is):
+	case !understood:
 		k.unknown.Do(func() {
 			event.Warn(klog.Background(), 0, "A variable of the environment has an unknown value, and turns nothing off",
-				"variable", KillSwitch, "value", value, "off", strings.Join(offWords, ", "), "on", strings.Join(onWords[1:], ", "))
+				"variable", KillSwitch, "value", value, "off", strings.Join(event.OffWords, ", "), "on", strings.Join(event.OnWords, ", "))
 		})
 	}
-	return false
+	return off
 }
 
 // isKilled reports whether KillSwitch turns off the taps of the process.

@@ -9,7 +9,7 @@ import "k8s.io/client-go/tools/cache"
 
 func init() {
 	implementations = append([]implementation{{
-		name:      "clientgo",
+		name:      clientGo,
 		reference: true,
 		stores: storeRig{
 			store: func(key cache.KeyFunc, with storeFeatures) cache.Store {

@@ -6,6 +6,8 @@
 package suite
 
 import (
+	"os"
+
 	"k8s.io/client-go/tools/cache"
 
 	kinformer "github.com/kinformer/cache"
@@ -13,7 +15,8 @@ import (
 
 func init() {
 	implementations = append(implementations, implementation{
-		name: "kinformer",
+		name:      "kinformer",
+		reference: os.Getenv("KINFORMER") == "off",
 		stores: storeRig{
 			store: func(key cache.KeyFunc, with storeFeatures) cache.Store {
 				return kinformer.NewStore(key, storeOptions(with, kinformer.WithTransformer, kinformer.WithStoreMetrics)...)

@@ -34,8 +34,8 @@ import (
 type implementation struct {
 	// name is the name of the subtest.
 	name string
-	// reference marks client-go. Where the implementations differ on purpose, differs is called with
-	// two expectations, of which the first is client-go's.
+	// reference marks client-go, and kinformer with KINFORMER=off. Where the implementations differ on
+	// purpose, differs is called with two expectations, of which the first is client-go's.
 	reference bool
 	stores    storeRig
 	queues    queueRig
@@ -93,6 +93,9 @@ type informerRig struct {
 	plainTransforming        func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler, cache.TransformFunc) (cache.Store, cache.Controller)
 	plainTransformingIndexer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.ResourceEventHandler, cache.Indexers, cache.TransformFunc) (cache.Indexer, cache.Controller)
 }
+
+// clientGo is the name of the implementation that is client-go's.
+const clientGo = "clientgo"
 
 // implementations are the implementations under test, the reference first.
 var implementations []implementation
@@ -160,6 +163,10 @@ func differs[T any](t *testing.T, impl implementation, reason string, clientgo, 
 	t.Logf("differs: %s", reason)
 	return ours
 }
+
+// copies reports whether the constructors of impl copy the indexers that they are given, as those of kinformer do
+// with KINFORMER=off as well.
+func (impl implementation) copies() bool { return impl.name != clientGo }
 
 // stage is the environment of an informer case: an implementation, a source, and the runs. reported
 // returns the errors that were passed to utilruntime.HandleError instead of being returned.

@@ -1,0 +1,107 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/factory"
+	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/kinformer"
+)
+
+// TestSwitchedTypes: KINFORMER knows the objects of every type that client-go has an informer for by their
+// resource and group, their kind and their Go type, also where no factory says the resource.
+func TestSwitchedTypes(t *testing.T) {
+	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	for _, gvr := range resourcesOfClientGo(t) {
+		generic, err := f.ForResource(gvr)
+		require.NoError(t, err)
+		example := door.Of(generic.Informer()).Example.(runtime.Object)
+		name := gvr.GroupResource().String()
+		if gvr.Group == "internal.apiserver.k8s.io" {
+			name = gvr.Resource // its package does not have the name of the group
+		}
+		t.Setenv("KINFORMER", "off:"+name)
+		server := &testkit.Server{}
+		assert.False(t, isOurs(cache.NewSharedIndexInformer(server, example, 0, nil)), name)
+		again := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+		generic, err = again.ForResource(gvr)
+		require.NoError(t, err)
+		assert.False(t, isOurs(generic.Informer()), "%s of a factory", name)
+		t.Setenv("KINFORMER", "only:"+name)
+		assert.True(t, isOurs(cache.NewSharedIndexInformer(server, example, 0, nil)), name)
+		assert.False(t, isOurs(cache.NewSharedIndexInformer(server, &metav1.Status{}, 0, nil)), name)
+		t.Setenv("KINFORMER", "")
+	}
+}
+
+// TestSwitchedFactories: the informers of each factory are client-go's, with the transform and the shard of the
+// factory's options, and nothing is said about informers of other packages.
+func TestSwitchedFactories(t *testing.T) {
+	t.Setenv("KINFORMER", "off:pods")
+	lines := testkit.CaptureLog(t)
+	ofEachKind(t, func(t *testing.T, pods followed) {
+		require.NoError(t, kinformer.WaitForSync(t.Context(), pods.Informer()))
+		objects := pods.Informer().GetStore().List()
+		require.Len(t, objects, 1)
+		object := objects[0].(metav1.Object)
+		assert.Equal(t, map[string]string{"of": "the options"}, object.GetLabels())
+		assert.Empty(t, object.GetAnnotations(), "dropped before the transform")
+		pods.create("b")
+		synctest.Wait()
+		assert.Len(t, pods.Informer().GetStore().ListKeys(), 2)
+	}, factory.WithTransform(func(obj any) (any, error) {
+		obj.(metav1.Object).SetLabels(map[string]string{"of": "the options"})
+		return obj, nil
+	}), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.annotations[x]"}}}))
+
+	plain := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), 0, informers.WithTransform(func(any) (any, error) {
+		return nil, assert.AnError
+	}))
+	f := factory.Wrap(plain, factory.WithTransform(func(obj any) (any, error) { return obj, nil }))
+	assert.False(t, isOurs(f.Core().V1().Pods().Informer()))
+	assert.True(t, isOurs(f.Core().V1().Services().Informer()))
+	run(t, f)
+	assert.Len(t, f.Core().V1().Pods().Informer().GetStore().List(), 1, "the transform of the option replaces that of the factory")
+	assert.Empty(t, factory.Foreign(f))
+
+	other := informers.NewSharedInformerFactory(fake.NewClientset(pod("ns", "a")), 0)
+	taken := factory.Take(other.InformerFor, &corev1.Pod{}, func(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
+		return c.CoreV1().Pods(namespace)
+	})
+	assert.False(t, isOurs(taken))
+	assert.Empty(t, testkit.About("another package", lines.Take()))
+}
+
+// TestSwitchedFor: For returns an informer of client-go's, and refuses what it refuses without the variable.
+func TestSwitchedFor(t *testing.T) {
+	t.Setenv("KINFORMER", "off")
+	_, err := factory.For[*corev1.Pod](t.Context(), podServer(t), nil)
+	require.ErrorContains(t, err, "option 1 of 1 is nil")
+	informer, err := factory.For[*corev1.Pod](t.Context(), podServer(t), factory.WithNamespace("web"))
+	require.NoError(t, err)
+	_, err = inspect.StatusOf(informer)
+	require.ErrorIs(t, err, inspect.ErrForeign)
+	ctx, cancel := context.WithCancel(boundedContext(t))
+	defer testkit.InBackground(t, informer.RunWithContext)()
+	defer cancel()
+	require.NoError(t, kinformer.WaitForSync(ctx, informer))
+	assert.Equal(t, []string{"web/a"}, informer.GetStore().ListKeys())
+}
