@@ -95,8 +95,9 @@ race: ## all tests of these modules, with -race but for TestHerd and its like, i
 
 conformance: conformance-suite foreign-cache foreign-packages ## client-go's own tests, packages of others, and our suite on both libraries
 
-conformance-suite: ## our conformance suite on both libraries
+conformance-suite: ## our conformance suite on both libraries, and with KINFORMER=off
 	cd test/conformance && $(TEST) -race -skip '^TestPackagesOfOthers$$' ./...
+	cd test/conformance && KINFORMER=off $(TEST) -race -skip '^Test(Queue|DeltaFIFO|RealFIFO|PopBatch)$$' ./suite # queues stay ours
 
 foreign: $(FOREIGN) ## the tests of others, with our package in the place of client-go's
 
@@ -108,6 +109,7 @@ foreign-packages: ## packages that make or use informers, of client-go and cloud
 
 foreign-controllerruntime: apiserver ## controller-runtime's own tests of its caches and sources (KINFORMER_TAPPED=1: as they decode directly)
 	cd test/conformance/controllerruntime && KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '^TestControllerRuntimesOwnTests$$' ./...
+	$(if $(KINFORMER_NIGHT),cd test/conformance/controllerruntime && KINFORMER=off KINFORMER_APISERVER=$(APISERVER) $(TEST) -race -run '^TestControllerRuntimesOwnTests$$' ./...)
 
 apiserver: $(APISERVER) ## build the embedded API server (the first build takes minutes)
 
@@ -142,6 +144,7 @@ controllerruntime: apiserver ## controller-runtime with our informers, against t
 
 examples: apiserver ## the demo and the examples
 	cd examples && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) ./...
+	cd examples && KINFORMER=off KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) -run '^Test(Controller|ControllerRuntime|Dynamic)$$' .
 	cd test/bench && KINFORMER_APISERVER=$(APISERVER) $(TEST) $(RACE) -run '^TestDemo$$' ./demo
 	cd examples && $(TEST) -count=1 ./internal/snippets # the go command does not see that documents have changed
 

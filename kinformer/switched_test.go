@@ -76,7 +76,7 @@ func TestSwitched(t *testing.T) {
 			store, controller := cache.NewInformerWithOptions(cache.InformerOptions{ListerWatcher: server, ObjectType: &v1.Pod{}})
 			assert.Equal(t, want.pods, isClientGos(store))
 			assert.Equal(t, want.pods, isClientGos(controller))
-			queue := cache.NewRealFIFO(cache.MetaNamespaceKeyFunc, cache.NewStore(cache.MetaNamespaceKeyFunc), nil)
+			queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
 			assert.Equal(t, want.pods, isClientGos(cache.New(&cache.Config{ListerWatcher: server, ObjectType: &v1.Pod{}, Queue: queue})))
 			assert.Equal(t, want.stores, isClientGos(cache.NewStore(cache.MetaNamespaceKeyFunc)))
 			assert.Equal(t, want.stores, isClientGos(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)))

@@ -6,6 +6,7 @@ package rules_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ func TestLinked(t *testing.T) {
 	theirs, err := os.ReadFile(strings.TrimSpace(goList(t, "-m", "-f", "{{.GoMod}}", "k8s.io/client-go")))
 	require.NoError(t, err)
 	allowed := append(found(theirs, `(?m)^\t(\S+) v`), modulePath, "k8s.io/client-go")
+	root := strings.TrimSpace(goList(t, "-m", "-f", "{{.Dir}}"))
 	var public []string
 	for _, path := range strings.Fields(goList(t, "./...")) {
 		if !strings.HasPrefix(path, modulePath+"/internal/") {
@@ -38,9 +40,15 @@ func TestLinked(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err, "%s is assembly, or cgo", file)
 			assert.NotContains(t, string(text), "\n//go:linkname", file)
+			if strings.Contains(string(text), "\n\t\"unsafe\"\n") {
+				assert.Contains(t, withUnsafe, strings.TrimPrefix(filepath.Dir(file), root+"/"), "%s imports unsafe: see docs/unsafe.md", file)
+			}
 		}
 	}
 }
+
+// withUnsafe are the packages that may import unsafe: docs/unsafe.md has the reasons.
+var withUnsafe = []string{"inspect", "internal/decode/mem", "internal/provider", "internal/table"}
 
 // withoutDirect are the packages that must not bring the decoders into a program: all public ones but direct, which
 // installs them, and audit, which lists with them.

@@ -58,7 +58,6 @@ func TestNames(t *testing.T) {
 		{Subject{Example: &appsv1.Deployment{}}, []string{"deployments", "deployments.apps", "Deployment.apps"}, []string{"deployments.example.com"}, "built in"},
 		{Subject{Example: &networkingv1.Ingress{}}, []string{"ingresses", "ingresses.networking.k8s.io", "Ingress"}, []string{"ingresses.extensions"}, "plural"},
 		{Subject{Example: &networkingv1.NetworkPolicy{}}, []string{"networkpolicies"}, nil, "plural"},
-		{Subject{Example: &v1.Endpoints{}}, []string{"endpoints", "Endpoints"}, nil, "plural"},
 		{Subject{Example: &eventsv1.Event{}}, []string{"events", "events.events.k8s.io"}, []string{"events.core"}, "two groups"},
 		{Subject{Example: dynamic}, []string{"gadgets", "Gadget", "gadgets.example.com", "Gadget.example.com", "*unstructured.Unstructured"}, []string{"gadgets.example.org", "unstructureds"}, "metadata"},
 		{Subject{Example: ofKind}, []string{"deployments", "deployments.apps"}, []string{"deployments.extensions"}, "metadata"},
