@@ -104,6 +104,13 @@ func (c *clusterOf) serveList(w http.ResponseWriter, r *http.Request) {
 		c.onList(name)
 	}
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	if limit == 0 {
+		limit = 1000
+	}
+	if r.URL.Query().Get("watch") != "" {
+		serveWatch(w, r, name)
+		return
+	}
 	switch name {
 	case "pods", "secrets":
 		writePods(w, r, limit)
@@ -118,6 +125,22 @@ func (c *clusterOf) serveList(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serveWatch sends an update of a pod each 20 ms, and nothing of others. It refuses watch-lists.
+func serveWatch(w http.ResponseWriter, r *http.Request, name string) {
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		http.Error(w, "no watch-lists", http.StatusBadRequest)
+		return
+	}
+	for version := 10; r.Context().Err() == nil; version++ {
+		if name == "pods" {
+			fmt.Fprintf(w, `{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s0","namespace":"n","uid":"u","resourceVersion":"%d"}}}`+"\n",
+				testkit.Secret, version)
+		}
+		w.(http.Flusher).Flush()
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
 func forbid(w http.ResponseWriter) {
 	status := &metav1.Status{Status: "Failure", Reason: metav1.StatusReasonForbidden, Code: 403, Message: "not for " + testkit.Secret}
 	w.WriteHeader(http.StatusForbidden)
@@ -125,7 +148,7 @@ func forbid(w http.ResponseWriter) {
 }
 
 func writePods(w http.ResponseWriter, r *http.Request, limit int) {
-	list := &corev1.PodList{}
+	list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for i := range min(limit, 200) {
 		list.Items = append(list.Items, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(testkit.Secret, i), Namespace: "n", UID: "u", ResourceVersion: "7"},

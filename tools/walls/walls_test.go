@@ -153,7 +153,7 @@ var mayUse = map[string][]string{
 	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
 	"testing":   {},
 
-	"cmd/kinformer-measure": {"internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime"},
+	"cmd/kinformer-measure": {"", "direct", "internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime", "kinformer"},
 }
 
 // TestWalls checks that each package has a rule in mayUse and keeps it.
