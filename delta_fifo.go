@@ -10,6 +10,7 @@ import (
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // DeltaFIFO is a Queue that collects the changes of each object since its last Pop. Pop returns the
@@ -46,6 +47,7 @@ func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 // NewDeltaFIFOWithOptions returns an empty DeltaFIFO. All options may be zero: the key is then
 // namespace/name, and without KnownObjects deletions are only noticed for objects in the queue.
 func NewDeltaFIFOWithOptions(opts DeltaFIFOOptions) *DeltaFIFO {
+	switched.StaysQueue()
 	f := &DeltaFIFO{byKey: queue.NewByKey(), replacedType: Sync}
 	if opts.EmitDeltaTypeReplaced {
 		f.replacedType = Replaced

@@ -11,6 +11,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/provider"
 	"github.com/kinformer/cache/internal/queue"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 // RealFIFO is a Queue that returns changes one by one, or in batches, in exactly the order in which
@@ -53,6 +54,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)
 	}
+	switched.StaysQueue()
 	f := &RealFIFO{arrivals: &queue.Arrivals{}, atomic: opts.AtomicEvents}
 	depth, latency := provider.OfQueue(opts.Identifier, opts.MetricsProvider)
 	f.queue = queue.New(queue.Options{

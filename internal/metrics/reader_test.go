@@ -107,6 +107,17 @@ func TestOrdinals(t *testing.T) {
 	})
 }
 
+// TestClientGo: informers that are client-go's are counted, and have no other metrics.
+func TestClientGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewReader(Options{})
+		stop := run(t, informerOf(nil, kinformer.Options{Engine: "client-go"}))
+		assert.Equal(t, map[string]float64{"informers": 0, "client_go_informers": 1}, values(t, r))
+		stop()
+		assert.Equal(t, map[string]float64{"informers": 0}, values(t, r))
+	})
+}
+
 // TestIdentity: the labels of informers with and without an identity.
 func TestIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -100,10 +100,28 @@ type Subject struct {
 // the environment, or of the option engine of an informer about which the environment says nothing. An informer
 // without a ListerWatcher, which never runs or follows sources, is this module's; see also Keep.
 func Decide(lw clientgo.ListerWatcher, of Subject, engine string) (why string) {
+	why = DecideStore(of, engine)
 	if _, keep := lw.(kept); keep || event.IsNil(lw) {
+		if why != "" {
+			stays("informers of several sources, and those that cannot run", why)
+		}
 		return ""
 	}
-	return DecideStore(of, engine)
+	return why
+}
+
+// StaysQueue logs that a queue is this module's, if stores are client-go's.
+func StaysQueue() {
+	if why := DecideStore(Subject{}, ""); why != "" {
+		stays("queues that the program makes", why)
+	}
+}
+
+// stays logs, once for each what and why, that something has no counterpart of client-go's.
+func stays(what, why string) {
+	once("stays "+what+" "+why, func() {
+		klog.Background().Info("Some of what is to be client-go's stays as it is", "what", what, "because", why)
+	})
 }
 
 // DecideStore is Decide for what has no ListerWatcher: a store, or a controller with the user's queue.

@@ -105,6 +105,24 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestStays: what has no counterpart is named in the log, once.
+func TestStays(t *testing.T) {
+	told.Clear()
+	logged := testkit.CaptureLog(t)
+	StaysQueue()
+	Decide(nil, Subject{}, "")
+	assert.Empty(t, logged.Take())
+	t.Setenv(Variable, "off")
+	for range 2 {
+		StaysQueue()
+		Decide(nil, Subject{}, "")
+	}
+	lines := logged.Take()
+	assert.Len(t, lines, 2)
+	assert.Contains(t, lines[0], `"what"="queues that the program makes" "because"="KINFORMER=off"`)
+	assert.Contains(t, lines[1], `"what"="informers of several sources, and those that cannot run" "because"="KINFORMER=off"`)
+}
+
 // TestNotUnderstood: a value without a meaning is an error in the log, once.
 func TestNotUnderstood(t *testing.T) {
 	told.Clear()
