@@ -76,7 +76,7 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 	return clientgo.NewReflectorWithOptions(lw, expectedType, store, options)
 }
 
-// NewNamespaceKeyedIndexerAndReflector returns an Indexer of this package with an index by namespace, and
+// NewNamespaceKeyedIndexerAndReflector returns an Indexer, as from NewIndexer, with an index by namespace, and
 // a Reflector, as from NewReflector, that fills the Indexer.
 func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, resyncPeriod time.Duration) (indexer Indexer, reflector *Reflector) {
 	indexer = NewIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc})

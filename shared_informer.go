@@ -56,12 +56,16 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // docs/operating.md.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	if why := switched.Decide(lw, switched.SubjectOf(options.Identifier, exampleObject), ""); why != "" && !switched.HasNil(options.Indexers) {
-		return switched.New(lw, exampleObject, options, why)
+		return switched.New(lw, exampleObject, options, why, func() SharedIndexInformer { return newSharedIndexInformer(lw, exampleObject, options) })
 	}
+	return newSharedIndexInformer(switched.Kept(lw), exampleObject, options)
+}
+
+func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) *sharedIndexInformer {
 	s := &sharedIndexInformer{
 		store: newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 			storeOptions{identifier: options.Identifier, metrics: options.InformerMetricsProvider}),
-		listerWatcher: switched.Kept(lw),
+		listerWatcher: lw,
 		objectType:    exampleObject,
 		options:       options,
 		clock:         clock.RealClock{},

@@ -111,6 +111,8 @@ func (c config) optionsOf(r request) kinformer.Options {
 	if o.Identifier == (cache.InformerNameAndResource{}) {
 		o.Identifier = r.identity()
 	}
-	o.Requests.ExpectedNamespace = cmp.Or(o.Requests.ExpectedNamespace, c.namespace)
+	if switched.DecideStore(switched.SubjectOf(o.Identifier, r.example), o.Engine) == "" { // else it would be left out aloud
+		o.Requests.ExpectedNamespace = cmp.Or(o.Requests.ExpectedNamespace, c.namespace)
+	}
 	return o
 }

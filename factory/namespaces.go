@@ -123,17 +123,25 @@ func (n *Namespaces) Constructor(construct Constructor, listWatch func(example r
 		if clusterScoped(example) || event.IsNil(listWatch(example, metav1.NamespaceAll)) {
 			return construct(lw, example, resync, indexers)
 		}
-		informer := construct(switched.Keep(lw), example, resync, indexers)
+		informer := construct(lw, example, resync, indexers)
 		return n.join(informer, example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })
 	}
 }
 
 // join makes a new informer follow the namespaces, with the ListerWatcher that of returns for each.
 func (n *Namespaces) join(informer cache.SharedIndexInformer, example runtime.Object, of func(namespace string) cache.ListerWatcher) cache.SharedIndexInformer {
+	why := foreignConstructor
+	if e := switched.Of(informer); e != nil {
+		ours, err := e.Self.(*switched.Informer).Ours()
+		if err == nil {
+			return n.join(ours, example, of)
+		}
+		why = err.Error()
+	}
 	own := door.Of(informer)
 	if own == nil { // an informer of another package would follow all namespaces
 		refused := cache.NewSharedIndexInformer(nil, example, 0, cache.Indexers{})
-		door.Of(refused).Configure(func(c *door.Config) { c.Bad.Add("%s", foreignConstructor) })
+		door.Of(refused).Configure(func(c *door.Config) { c.Bad.Add("%s", why) })
 		return refused
 	}
 	if own.Parts != nil {

@@ -5,17 +5,21 @@ package factory_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/kinformer/cache"
@@ -35,9 +39,6 @@ func TestSwitchedTypes(t *testing.T) {
 		require.NoError(t, err)
 		example := door.Of(generic.Informer()).Example.(runtime.Object)
 		name := gvr.GroupResource().String()
-		if gvr.Group == "internal.apiserver.k8s.io" {
-			name = gvr.Resource // its package does not have the name of the group
-		}
 		t.Setenv("KINFORMER", "off:"+name)
 		server := &testkit.Server{}
 		assert.False(t, isOurs(cache.NewSharedIndexInformer(server, example, 0, nil)), name)
@@ -72,7 +73,7 @@ func TestSwitchedFactories(t *testing.T) {
 		return obj, nil
 	}), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.annotations[x]"}}}))
 
-	plain := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), 0, informers.WithTransform(func(any) (any, error) {
+	plain := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(pod("ns", "a")), 0, informers.WithNamespace("ns"), informers.WithTransform(func(any) (any, error) {
 		return nil, assert.AnError
 	}))
 	f := factory.Wrap(plain, factory.WithTransform(func(obj any) (any, error) { return obj, nil }))
@@ -87,7 +88,81 @@ func TestSwitchedFactories(t *testing.T) {
 		return c.CoreV1().Pods(namespace)
 	})
 	assert.False(t, isOurs(taken))
-	assert.Empty(t, testkit.About("another package", lines.Take()))
+	all := lines.Take()
+	assert.Empty(t, testkit.About("another package", all))
+	assert.Empty(t, testkit.About("no counterpart", all))
+}
+
+// TestSwitchedConstruct: a constructor gets the ListerWatcher of the framework, and whatever it makes of it, the
+// informer of several namespaces stays this module's, with what the constructor has set.
+func TestSwitchedConstruct(t *testing.T) {
+	for _, value := range []string{"", "off", "off:pods"} {
+		t.Run("KINFORMER="+value, func(t *testing.T) {
+			t.Setenv("KINFORMER", value)
+			synctest.Test(t, func(t *testing.T) {
+				var namespaces factory.Namespaces
+				namespaces.Add("ns")
+				given := testkit.NewPods(testkit.Pod("a", "1"))
+				var failed atomic.Int32
+				constructor := namespaces.Constructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+					assert.Same(t, given, lw)
+					informer := cache.NewSharedIndexInformer(&cache.ListWatch{ListFunc: lw.List, WatchFunc: lw.Watch}, example, resync, indexers)
+					require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
+						obj.(*corev1.Pod).Labels = map[string]string{"transformed": "yes"}
+						return obj, nil
+					}))
+					require.NoError(t, informer.AddIndexers(cache.Indexers{"later": cache.MetaNamespaceIndexFunc}))
+					require.NoError(t, informer.SetWatchErrorHandler(func(*cache.Reflector, error) { failed.Add(1) }))
+					return informer
+				}, func(runtime.Object, string) cache.ListerWatcher { return given })
+				informer := constructor(given, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+				defer testkit.InBackground(t, informer.RunWithContext)()
+				require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+				_, err := inspect.StatusOf(informer)
+				require.NoError(t, err)
+				for _, index := range []string{cache.NamespaceIndex, "later"} {
+					found, err := informer.GetIndexer().ByIndex(index, "ns")
+					require.NoError(t, err)
+					require.Len(t, found, 1)
+					assert.Equal(t, map[string]string{"transformed": "yes"}, found[0].(*corev1.Pod).Labels)
+				}
+				given.Outage(assert.AnError)
+				time.Sleep(time.Minute)
+				assert.Positive(t, failed.Load())
+			})
+		})
+	}
+	t.Setenv("KINFORMER", "off")
+	var namespaces factory.Namespaces
+	informer := namespaces.Constructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		informer := cache.NewSharedIndexInformer(lw, example, resync, indexers)
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		require.NoError(t, err)
+		return informer
+	}, func(runtime.Object, string) cache.ListerWatcher { return testkit.NewPods() })(testkit.NewPods(), &corev1.Pod{}, 0, nil)
+	status, err := inspect.StatusOf(informer)
+	require.NoError(t, err)
+	require.ErrorContains(t, status.LastError, "the informer is client-go's (KINFORMER=off) and has a handler already")
+}
+
+// TestSwitchedStop: the wait for informers of client-go's ends when one of them is stopped.
+func TestSwitchedStop(t *testing.T) {
+	t.Setenv("KINFORMER", "off")
+	synctest.Test(t, func(t *testing.T) {
+		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
+		refusePods(&client.Fake)
+		f := factory.Dynamic(client, 0)
+		ctx, stop := context.WithCancel(t.Context())
+		f.ForResource(podsResource)
+		f.StartWithContext(ctx)
+		waited := make(chan factory.GVRSyncResult)
+		go func() { waited <- f.WaitForCacheSyncWithContext(t.Context()) }()
+		synctest.Wait()
+		assert.True(t, f.Stop(podsResource))
+		assert.Error(t, (<-waited).Err)
+		stop()
+		f.Shutdown()
+	})
 }
 
 // TestSwitchedFor: For returns an informer of client-go's, and refuses what it refuses without the variable.

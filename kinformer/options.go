@@ -95,8 +95,13 @@ func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) 
 	if why := options.switched(lw, exampleObject); why != "" {
 		return options.newSwitched(lw, exampleObject, shared, why)
 	}
+	return options.newOurs(lw, exampleObject, shared)
+}
+
+// newOurs returns an informer of this module's.
+func (o *Options) newOurs(lw cache.ListerWatcher, exampleObject runtime.Object, shared cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	informer := cache.NewSharedIndexInformerWithOptions(switched.Keep(lw), exampleObject, shared)
-	door.Of(informer).Configure(options.set)
+	door.Of(informer).Configure(o.set)
 	return informer
 }
 

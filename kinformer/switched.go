@@ -31,7 +31,7 @@ func (o *Options) switched(lw cache.ListerWatcher, example runtime.Object) (why 
 
 // newSwitched returns an informer of client-go's with those of the options that it can have.
 func (o *Options) newSwitched(lw cache.ListerWatcher, example runtime.Object, shared cache.SharedIndexInformerOptions, why string) cache.SharedIndexInformer {
-	informer := switched.New(lw, example, shared, why)
+	informer := switched.New(lw, example, shared, why, func() cache.SharedIndexInformer { return o.newOurs(lw, example, shared) })
 	if drop, _ := tap.DropOf(o.Decoding.Drop); drop != nil {
 		informer.Trim(drop.Trim)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -220,6 +221,60 @@ func TestSwitchedShown(t *testing.T) {
 		assert.Len(t, store.List(), 1)
 		assert.Equal(t, "ok\n*v1.Pod is client-go's (KINFORMER=off:pods)\n", readiness())
 	})
+}
+
+// TestSwitchedLife: a second Run changes nothing, a stopped informer is not ready, and a wait for one that ends ends.
+func TestSwitchedLife(t *testing.T) {
+	t.Setenv("KINFORMER", "off")
+	synctest.Test(t, func(t *testing.T) {
+		informer := cache.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &v1.Pod{}, 0, nil)
+		all, one := inspect.Ready(inspect.ReadyOptions{All: true}), inspect.Ready(inspect.ReadyOptions{}, informer)
+		stop := informers.Run(t, informer)
+		synctest.Wait()
+		informer.RunWithContext(t.Context())
+		assert.NoError(t, all.Check(nil))
+		assert.NoError(t, one.Check(nil))
+		assert.Len(t, switched.Running(), 1)
+		stop()
+		assert.Empty(t, switched.Running())
+		assert.EqualError(t, one.Check(nil), "1 of 1 informer is not ready; *v1.Pod has stopped")
+		informer.RunWithContext(t.Context())
+		assert.Empty(t, switched.Running())
+
+		refused := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 100)...)}
+		never := cache.NewSharedIndexInformer(refused, &v1.Pod{}, 0, nil)
+		stop = informers.Run(t, never)
+		waited := make(chan error)
+		go func() { waited <- kinformer.WaitForSync(t.Context(), never) }()
+		synctest.Wait()
+		stop()
+		assert.ErrorContains(t, <-waited, "an informer ended before it had synced")
+	})
+}
+
+// TestSwitchedRefuses: what this module's informers refuse is no panic in those of client-go's.
+func TestSwitchedRefuses(t *testing.T) {
+	t.Setenv("KINFORMER", "off")
+	logged := testkit.CaptureLog(t)
+	informer := cache.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, nil)
+	for _, handler := range []cache.ResourceEventHandler{nil, kinformer.Deliver(nil, kinformer.Delivery{})} {
+		_, err := informer.AddEventHandler(handler)
+		assert.ErrorContains(t, err, "event handler is nil")
+	}
+	_, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{}, kinformer.Delivery{Max: -1}))
+	assert.ErrorContains(t, err, "Max")
+	assert.ErrorContains(t, informer.AddIndexers(cache.Indexers{"x": nil}), "nil")
+	_, err = cache.NewStore(nil).(cache.Indexer).ByIndex("x", "y")
+	assert.Error(t, err)
+	assert.ErrorContains(t, cache.NewStore(nil).Add(&v1.Pod{}), "nil KeyFunc")
+	gadget := &unstructured.Unstructured{}
+	gadget.SetAPIVersion("example.com/v1")
+	gadget.SetKind("Gadget")
+	cache.NewSharedIndexInformer(informers.Quiet(), gadget, 0, nil)
+	cache.NewSharedIndexInformer(informers.Quiet(), nil, 0, nil)
+	lines := strings.Join(logged.Take(), "\n")
+	assert.Contains(t, lines, `"of"="Gadget.example.com"`)
+	assert.Contains(t, lines, `"of"="objects of any type"`)
 }
 
 // TestSwitchedSources: informers of several sources stay this module's.

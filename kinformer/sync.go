@@ -20,6 +20,7 @@ import (
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/fanout"
 	"github.com/kinformer/cache/internal/store"
+	"github.com/kinformer/cache/internal/switched"
 )
 
 var errNeverSyncs = errors.New("an event handler will never count as synced")
@@ -88,7 +89,7 @@ func awaitSynced(ctx context.Context, syncer inspect.Syncer) error {
 		case <-hopeless.source:
 			err = errSourceUnsynced
 		case <-hopeless.ended:
-			if hopeless.own.Replaced() != nil {
+			if hopeless.own != nil && hopeless.own.Replaced() != nil {
 				continue
 			}
 			err = errStoppedUnsynced
@@ -112,6 +113,8 @@ type hopes struct {
 func hopeOf(syncer any) (of hopes) {
 	if listener, ok := door.HeldBy[*fanout.Listener](syncer); ok {
 		of.handler = listener.NeverSyncs()
+	} else if e := switched.Of(syncer); e != nil {
+		of.ended = e.Ended
 	} else if of.own = door.Of(syncer); of.own != nil {
 		of.ended = of.own.Report.Ended
 		if of.own.Follower != nil {

@@ -27,7 +27,7 @@ import (
 // ErrForeign means that an informer, a store, a queue or a registration does not belong to this
 // module, so that nothing is known about it.
 var ErrForeign = errors.New("not made by package github.com/kinformer/cache (of several namespaces controller-runtime makes several " +
-	"informers, and one of them with factory.Namespaces)")
+	"informers, and one of them with factory.Namespaces; with KINFORMER=off or Options.Engine they are client-go's)")
 
 // Look returns the current state of an informer. The Holder of an informer holds its Look.
 type Look func() *Informer

@@ -32,6 +32,7 @@ type Entry struct {
 	Why   string // the rule of the environment, or the option, that has selected it
 	Self  Syncer
 	Store clientgo.Store // nil with a queue of the user's
+	Ended chan struct{}  // closed when Run has returned
 }
 
 // Syncer is an informer or a controller.
@@ -60,12 +61,9 @@ func Of(informer any) *Entry {
 
 // newEntry describes what is client-go's, and logs that once for the same objects and the same reason.
 func newEntry(of Subject, why string) *Entry {
-	e := &Entry{What: of.Resource.GroupResource().String(), Why: why}
-	if of.Resource.Resource == "" {
-		e.What = fmt.Sprintf("%T", of.Example)
-	}
-	once("engine "+e.What+" "+why, func() {
-		klog.Background().Info("An informer is client-go's", "of", e.What, "type", fmt.Sprintf("%T", of.Example), "because", why)
+	e, t := &Entry{What: of.name(), Why: why, Ended: make(chan struct{})}, fmt.Sprintf("%T", of.Example)
+	once("engine "+e.What+" "+t+" "+why, func() {
+		klog.Background().Info("An informer is client-go's", "of", e.What, "type", t, "because", why)
 	})
 	return e
 }
@@ -83,15 +81,34 @@ func Running() []*Entry {
 	return slices.Clone(running.entries)
 }
 
-// enter records in Running that the entry runs, until leave is called.
-func (e *Entry) enter() (leave func()) {
+// run calls run, and records in Running that the entry runs. A second call, with which nothing runs, changes
+// nothing.
+func (e *Entry) run(run func()) {
+	running.Lock()
+	again := slices.Contains(running.entries, e) || e.hasEnded()
+	if !again {
+		running.entries = append(running.entries, e)
+	}
+	running.Unlock()
+	if !again {
+		defer e.leave()
+	}
+	run()
+}
+
+func (e *Entry) leave() {
 	running.Lock()
 	defer running.Unlock()
-	running.entries = append(running.entries, e)
-	return func() {
-		running.Lock()
-		defer running.Unlock()
-		running.entries = slices.DeleteFunc(running.entries, func(other *Entry) bool { return other == e })
+	running.entries = slices.DeleteFunc(running.entries, func(other *Entry) bool { return other == e })
+	close(e.Ended)
+}
+
+func (e *Entry) hasEnded() bool {
+	select {
+	case <-e.Ended:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -100,18 +117,24 @@ type Informer struct {
 	clientgo.SharedIndexInformer
 	*Entry
 	source *selected
+	ours   func() clientgo.SharedIndexInformer
 
 	mu struct {
 		sync.Mutex
 		started bool
-		trim    func(any)              // comes before the transform; may be nil
-		fixed   clientgo.TransformFunc // replaces those of SetTransform; may be nil
+		handled bool                                 // a handler was added
+		set     []func(clientgo.SharedIndexInformer) // repeats what was set, for Ours
+		trim    func(any)                            // comes before the transform; may be nil
+		fixed   clientgo.TransformFunc               // replaces those of SetTransform; may be nil
 	}
 }
 
-// New returns an informer of client-go's. why is the result of Decide.
-func New(lw clientgo.ListerWatcher, example runtime.Object, options clientgo.SharedIndexInformerOptions, why string) *Informer {
-	s := &Informer{source: &selected{lw, lw}}
+// New returns an informer of client-go's. why is the result of Decide, and ours makes the informer in whose place
+// it is.
+func New(lw clientgo.ListerWatcher, example runtime.Object, options clientgo.SharedIndexInformerOptions, why string,
+	ours func() clientgo.SharedIndexInformer,
+) *Informer {
+	s := &Informer{source: &selected{lw, lw}, ours: ours}
 	options.Indexers = Copied(options.Indexers)
 	s.SharedIndexInformer = clientgo.NewSharedIndexInformerWithOptions(s.source, example, options)
 	s.Entry = newEntry(SubjectOf(options.Identifier, example), why)
@@ -146,12 +169,58 @@ func (s *Informer) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForC
 
 // RunWithContext runs client-go's informer.
 func (s *Informer) RunWithContext(ctx context.Context) {
-	defer s.enter()()
 	s.mu.Lock()
-	s.mu.started = true
+	s.mu.started, s.mu.set = true, nil
 	s.mu.Unlock()
-	s.SharedIndexInformer.RunWithContext(ctx)
+	s.run(func() { s.SharedIndexInformer.RunWithContext(ctx) })
 }
+
+// Ours returns the informer in whose place s is, with what was set in s. It returns an error if s has a handler,
+// whose registration would be lost, or was run.
+func (s *Informer) Ours() (clientgo.SharedIndexInformer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.started || s.mu.handled {
+		return nil, fmt.Errorf("the informer is client-go's (%s) and has a handler already, or runs", s.Why)
+	}
+	stays("informers of several sources, and those that cannot run", s.Why)
+	ours := s.ours()
+	for _, set := range s.mu.set {
+		set(ours)
+	}
+	return ours, nil
+}
+
+// again records something to be set in Ours, unless that failed.
+func (s *Informer) again(err error, set func(clientgo.SharedIndexInformer)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && !s.mu.started {
+		s.mu.set = append(s.mu.set, set)
+	}
+	return err
+}
+
+// SetWatchErrorHandler is that of client-go's informer.
+func (s *Informer) SetWatchErrorHandler(handler clientgo.WatchErrorHandler) error {
+	return s.again(s.SharedIndexInformer.SetWatchErrorHandler(handler), func(i clientgo.SharedIndexInformer) { _ = i.SetWatchErrorHandler(handler) })
+}
+
+// SetWatchErrorHandlerWithContext is that of client-go's informer.
+func (s *Informer) SetWatchErrorHandlerWithContext(handler clientgo.WatchErrorHandlerWithContext) error {
+	return s.again(s.SharedIndexInformer.SetWatchErrorHandlerWithContext(handler),
+		func(i clientgo.SharedIndexInformer) { _ = i.SetWatchErrorHandlerWithContext(handler) })
+}
+
+// AddIndexers is that of client-go's informer. It refuses a nil function.
+func (s *Informer) AddIndexers(indexers clientgo.Indexers) error {
+	if HasNil(indexers) {
+		return errNilIndexFunc
+	}
+	return s.again(s.SharedIndexInformer.AddIndexers(indexers), func(i clientgo.SharedIndexInformer) { _ = i.AddIndexers(indexers) })
+}
+
+var errNilIndexFunc = errors.New("an index function is nil")
 
 // HasStarted reports whether Run was called.
 func (s *Informer) HasStarted() bool {
@@ -187,8 +256,9 @@ func (s *Informer) Fix(transform clientgo.TransformFunc) {
 // SetTransform is that of client-go's informer, after what Trim and Fix have set.
 func (s *Informer) SetTransform(transform clientgo.TransformFunc) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.setLocked(transform)
+	err := s.setLocked(transform)
+	s.mu.Unlock()
+	return s.again(err, func(i clientgo.SharedIndexInformer) { _ = i.SetTransform(transform) })
 }
 
 func (s *Informer) setLocked(transform clientgo.TransformFunc) error {
@@ -208,26 +278,34 @@ func (s *Informer) setLocked(transform clientgo.TransformFunc) error {
 	})
 }
 
-// AddEventHandler adds a handler, as client-go does, and logs that its delivery has no effect.
+// AddEventHandler is AddEventHandlerWithOptions without options.
 func (s *Informer) AddEventHandler(handler clientgo.ResourceEventHandler) (clientgo.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandler(s.plain(handler))
+	return s.AddEventHandlerWithOptions(handler, clientgo.HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod is AddEventHandler with a resync period.
+// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a resync period.
 func (s *Informer) AddEventHandlerWithResyncPeriod(handler clientgo.ResourceEventHandler, resync time.Duration) (clientgo.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithResyncPeriod(s.plain(handler), resync)
+	return s.AddEventHandlerWithOptions(handler, clientgo.HandlerOptions{ResyncPeriod: &resync})
 }
 
-// AddEventHandlerWithOptions is AddEventHandler with options.
+// AddEventHandlerWithOptions adds a handler, as client-go does. It refuses what this module's informers refuse,
+// and logs that a delivery has no effect.
 func (s *Informer) AddEventHandlerWithOptions(handler clientgo.ResourceEventHandler, options clientgo.HandlerOptions) (clientgo.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithOptions(s.plain(handler), options)
-}
-
-func (s *Informer) plain(handler clientgo.ResourceEventHandler) clientgo.ResourceEventHandler {
 	if fanout.HasDelivered(handler) {
 		LeftOut(s.What, "the Delivery of a handler")
 	}
-	return handler
+	if delivered, is := handler.(fanout.Delivered); is {
+		if handler = delivered.ResourceEventHandler; delivered.Err != nil {
+			return nil, delivered.Err
+		}
+	}
+	if handler == nil {
+		return nil, fanout.ErrNilHandler
+	}
+	s.mu.Lock()
+	s.mu.handled = true
+	s.mu.Unlock()
+	return s.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
 }
 
 // LeftOut logs, once in the process, that something has no effect on informers of client-go's.
@@ -248,6 +326,11 @@ func (s *Informer) SetShardSelector(selector sharding.Selector) error {
 	}
 	_, bad := shard.Select(selector)
 	s.source.part = shard.NewSelected(s.source.all, selector)
+	s.mu.set = append(s.mu.set, func(i clientgo.SharedIndexInformer) {
+		_ = i.(interface {
+			SetShardSelector(sharding.Selector) error
+		}).SetShardSelector(selector)
+	})
 	return bad
 }
 
@@ -299,6 +382,5 @@ func (c *Controller) Run(stop <-chan struct{}) { c.RunWithContext(wait.ContextFo
 
 // RunWithContext runs client-go's controller.
 func (c *Controller) RunWithContext(ctx context.Context) {
-	defer c.enter()()
-	c.Controller.RunWithContext(ctx)
+	c.run(func() { c.Controller.RunWithContext(ctx) })
 }

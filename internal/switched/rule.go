@@ -199,7 +199,26 @@ func (s Subject) words() (words []word) {
 		return words
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
-	return append(words, word{kind, inGroup}, word{guess.Resource, inGroup})
+	for _, text := range []string{kind, guess.Resource, kind + "s", kind + "es"} { // the guess makes gatewaies of Gateway
+		words = append(words, word{text, inGroup})
+	}
+	return words
+}
+
+// name returns the resource of the objects if it is known, otherwise their kind with its group, or their Go type.
+func (s Subject) name() string {
+	if s.Resource.Resource != "" {
+		return s.Resource.GroupResource().String()
+	}
+	if object, ok := s.Example.(runtime.Object); ok && !event.IsNil(object) {
+		if gvk := object.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
+			return gvk.GroupKind().String()
+		}
+	}
+	if s.Example == nil {
+		return "objects of any type"
+	}
+	return fmt.Sprintf("%T", s.Example)
 }
 
 // kindOf returns the kind of an example, and a function that reports whether a group can be the kind's: the
@@ -222,8 +241,11 @@ func kindOf(example any) (kind string, inGroup func(group string) bool) {
 	}
 	folder, _, _ := strings.Cut(path, "/")
 	return t.Name(), func(group string) bool {
-		first, _, _ := strings.Cut(group, ".")
-		return strings.EqualFold(first, folder)
+		first, rest, _ := strings.Cut(strings.ToLower(group), ".")
+		if folder == "apiserverinternal" {
+			return first == "internal" && rest == "apiserver.k8s.io"
+		}
+		return first == folder && (rest == "" || rest == "k8s.io" || strings.HasSuffix(rest, ".k8s.io"))
 	}
 }
 

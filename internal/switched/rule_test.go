@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	storageinternal "k8s.io/api/apiserverinternal/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -46,6 +48,9 @@ func TestNames(t *testing.T) {
 	dynamic := &unstructured.Unstructured{}
 	dynamic.SetAPIVersion("example.com/v1")
 	dynamic.SetKind("Gadget")
+	gateway := &unstructured.Unstructured{}
+	gateway.SetAPIVersion("gateway.networking.k8s.io/v1")
+	gateway.SetKind("Gateway")
 	ofKind := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}}
 	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
 	for _, c := range []struct {
@@ -58,6 +63,9 @@ func TestNames(t *testing.T) {
 		{Subject{Example: &appsv1.Deployment{}}, []string{"deployments", "deployments.apps", "Deployment.apps"}, []string{"deployments.example.com"}, "built in"},
 		{Subject{Example: &networkingv1.Ingress{}}, []string{"ingresses", "ingresses.networking.k8s.io", "Ingress"}, []string{"ingresses.extensions"}, "plural"},
 		{Subject{Example: &networkingv1.NetworkPolicy{}}, []string{"networkpolicies"}, nil, "plural"},
+		{Subject{Example: &batchv1.Job{}}, []string{"jobs.batch"}, []string{"jobs.batch.volcano.sh"}, "another group with the same word"},
+		{Subject{Example: &storageinternal.StorageVersion{}}, []string{"storageversions.internal.apiserver.k8s.io"}, []string{"storageversions.apiserverinternal"}, "package of another name"},
+		{Subject{Example: gateway}, []string{"gateways", "gateways.gateway.networking.k8s.io"}, nil, "odd plural"},
 		{Subject{Example: &eventsv1.Event{}}, []string{"events", "events.events.k8s.io"}, []string{"events.core"}, "two groups"},
 		{Subject{Example: dynamic}, []string{"gadgets", "Gadget", "gadgets.example.com", "Gadget.example.com", "*unstructured.Unstructured"}, []string{"gadgets.example.org", "unstructureds"}, "metadata"},
 		{Subject{Example: ofKind}, []string{"deployments", "deployments.apps"}, []string{"deployments.extensions"}, "metadata"},
