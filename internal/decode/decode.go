@@ -46,6 +46,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/decode/stream"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // ErrGiveUp is the only error of the decoders. Other errors wrap it.
@@ -137,7 +138,7 @@ type Plan struct {
 	proto func() *proto.Plan
 }
 
-// plans caches the plan of each requested type: reflect.Type → *Plan.
+// plans caches the plan of each requested type of which all fields are decoded: reflect.Type → *Plan.
 var plans sync.Map
 
 // PlanOf returns the plan of a type, usually a struct. It returns an error if values of the type
@@ -145,12 +146,27 @@ var plans sync.Map
 func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
 	known, ok := plans.Load(t)
 	if !ok {
-		known, _ = plans.LoadOrStore(t, &Plan{
-			json:  sync.OnceValues(func() (*json.Plan, error) { return json.PlanOf(t) }),
-			proto: sync.OnceValue(func() *proto.Plan { return proto.PlanOf(t) }),
-		})
+		known, _ = plans.LoadOrStore(t, newPlan(t, nil))
 	}
-	plan := known.(*Plan)
+	return known.(*Plan).in(t, e)
+}
+
+// PlanOfKept is PlanOf for those of the fields that are kept. The result is deeply equal to what Prune leaves of
+// that of client-go's decoder. Fields that are not kept may have values that client-go's decoder rejects. The plan is
+// not cached, and shares parts only with objects of the same plan.
+func PlanOfKept(t reflect.Type, e Encoding, of *keep.Fields) (*Plan, error) {
+	return newPlan(t, of).in(t, e)
+}
+
+func newPlan(t reflect.Type, of *keep.Fields) *Plan {
+	return &Plan{
+		json:  sync.OnceValues(func() (*json.Plan, error) { return json.PlanOf(t, of) }),
+		proto: sync.OnceValue(func() *proto.Plan { return proto.PlanOf(t, of) }),
+	}
+}
+
+// in returns the plan if it decodes values of an encoding.
+func (plan *Plan) in(t reflect.Type, e Encoding) (*Plan, error) {
 	if e == Protobuf && t != nil && t.Kind() == reflect.Struct {
 		return plan, nil
 	}

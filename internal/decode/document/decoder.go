@@ -11,6 +11,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // Decoder decodes JSON documents one after another. The members of open objects and the elements of
@@ -158,9 +159,24 @@ func (d *Decoder) decodeAgain(raw []byte, p mem.Place) bool {
 // container decodes an object or array.
 func (d *Decoder) container() (any, bool) {
 	if d.Is('{') {
-		return anyOf(d.object(false))
+		return anyOf(d.object(false, nil))
 	}
-	return anyOf(d.array())
+	return anyOf(d.array(nil))
+}
+
+// kept decodes those parts of any value that of keeps; nil: all. A value of which only parts are kept is never
+// shared, but these parts may be.
+func (d *Decoder) kept(of *keep.Fields) (any, bool) {
+	if of == nil || of.All() {
+		return d.Value()
+	}
+	switch d.Peek() {
+	case '{':
+		return anyOf(d.object(false, of))
+	case '[':
+		return anyOf(d.array(of))
+	}
+	return d.Value()
 }
 
 // anyOf returns v as an interface, or nil if ok is false.
@@ -171,9 +187,9 @@ func anyOf[T any](v T, ok bool) (any, bool) {
 	return v, true
 }
 
-// object decodes an object. The data and stringData of any object are treated as those of a secret,
-// at any depth.
-func (d *Decoder) object(topmost bool) (map[string]any, bool) {
+// object decodes those members of an object that of keeps; nil: all. The data and stringData of any object are
+// treated as those of a secret, at any depth.
+func (d *Decoder) object(topmost bool, of *keep.Fields) (map[string]any, bool) {
 	if !d.Open('{', "not an object") {
 		return nil, false
 	}
@@ -183,7 +199,7 @@ func (d *Decoder) object(topmost bool) (map[string]any, bool) {
 	base, before := len(d.members), d.Private
 	for {
 		name, ok := d.Name()
-		if !ok || !d.anyMember(topmost, d.Intern(name)) {
+		if !ok || !d.anyMember(topmost, name, of) {
 			return nil, false
 		}
 		if another, ok := d.More('}'); !another {
@@ -195,14 +211,21 @@ func (d *Decoder) object(topmost bool) (map[string]any, bool) {
 
 // anyMember decodes a member of an object and pushes it. If it is the kind of a topmost object, and
 // the object is a Secret, d stays private for the rest of the object.
-func (d *Decoder) anyMember(topmost bool, key string) bool {
-	was := d.Private
+func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
+	if of != nil {
+		if of = of.Of(string(name)); of == nil {
+			return d.Skip()
+		}
+	}
+	key, was := d.Intern(name), d.Private
 	if key == "data" || key == "stringData" {
 		d.Private = true
 		d.Unsharable++ // the enclosing object may be a Secret: it must not be shared either
 	}
-	v, ok := d.Value()
-	d.members = append(d.members, member{key: key, value: v})
+	v, ok := d.kept(of)
+	if members, is := v.(map[string]any); !is || len(members) > 0 || of == nil || of.All() {
+		d.members = append(d.members, member{key: key, value: v})
+	}
 	d.Private = was || topmost && key == "kind" && v == "Secret"
 	return ok
 }
@@ -218,7 +241,7 @@ func (d *Decoder) popObject(base int) map[string]any {
 	return made
 }
 
-func (d *Decoder) array() ([]any, bool) {
+func (d *Decoder) array(of *keep.Fields) ([]any, bool) {
 	if !d.Open('[', "not an array") {
 		return nil, false
 	}
@@ -227,7 +250,7 @@ func (d *Decoder) array() ([]any, bool) {
 	}
 	base := len(d.values)
 	for {
-		v, ok := d.Value()
+		v, ok := d.kept(of)
 		if !ok {
 			return nil, false
 		}

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // Unstructured decodes an object. It gives up on an object without kind or apiVersion, and on an
 // object with items, which client-go decodes as a list.
 func Unstructured(data []byte, o share.Options) (map[string]any, error) {
 	d := begin(data, o)
-	m, ok := d.whole()
+	m, ok := d.whole(o.Keep)
 	if _, list := m["items"]; list {
 		ok = d.GiveUp("items")
 	}
@@ -27,7 +28,7 @@ func Unstructured(data []byte, o share.Options) (map[string]any, error) {
 func Item(data []byte, kind, apiVersion string, o share.Options) (map[string]any, error) {
 	d := begin(data, o)
 	d.Private = kind == "Secret"
-	m, ok := d.whole()
+	m, ok := d.whole(o.Keep)
 	_, hasKind := m["kind"]
 	_, hasVersion := m["apiVersion"]
 	if ok && !hasKind && !hasVersion {
@@ -36,9 +37,9 @@ func Item(data []byte, kind, apiVersion string, o share.Options) (map[string]any
 	return m, d.finish(ok && d.identified(m))
 }
 
-// whole decodes an object that spans all of the data.
-func (d *Decoder) whole() (map[string]any, bool) {
-	m, ok := d.object(true)
+// whole decodes an object that spans all of the data, or those of its members that of keeps.
+func (d *Decoder) whole(of *keep.Fields) (map[string]any, bool) {
+	m, ok := d.object(true, of)
 	return m, ok && d.End()
 }
 

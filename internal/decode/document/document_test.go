@@ -23,7 +23,7 @@ func TestNestedPartsAreLookedForOnce(t *testing.T) {
 	const most = 16 // lookups, in bytes, per byte of the document
 	nested := `{"apiVersion":"a/v1","kind":"A","spec":` + strings.Repeat("[", scan.Deepest-1) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", scan.Deepest-1) + `}`
 	d := begin([]byte(nested), share.Options{Share: share.NewSharing(share.NewParts(0))})
-	_, ok := d.whole()
+	_, ok := d.whole(nil)
 	assert.True(t, ok)
 	assert.LessOrEqual(t, d.Looked, most*len(nested))
 	assert.Greater(t, d.Looked, len(nested))

@@ -12,29 +12,39 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // builder builds the nodes of type t and of all types in it.
 type builder struct {
 	t     reflect.Type
-	nodes map[reflect.Type]*deferred
+	nodes map[kept]*deferred
 }
 
-func (b *builder) element(t reflect.Type) element {
-	if known, ok := b.nodes[t]; ok {
+// kept is a type, of which the values have only some of their fields; nil: all.
+type kept struct {
+	t  reflect.Type
+	of *keep.Fields
+}
+
+func (b *builder) element(t reflect.Type, of *keep.Fields) element {
+	if of != nil && of.All() {
+		of = nil
+	}
+	if known, ok := b.nodes[kept{t, of}]; ok {
 		if known.done {
 			return known.element
 		}
 		return element{node: known, handlesNull: handlesNull(t)}
 	}
 	made := new(deferred)
-	b.nodes[t] = made
-	made.element = element{node: b.node(t), handlesNull: handlesNull(t)}
+	b.nodes[kept{t, of}] = made
+	made.element = element{node: b.node(t, of), handlesNull: handlesNull(t)}
 	made.done = true
 	return made.element
 }
 
-func (b *builder) node(t reflect.Type) node {
+func (b *builder) node(t reflect.Type, of *keep.Fields) node {
 	if known := builtinNode(t); known != nil {
 		return known
 	}
@@ -43,20 +53,20 @@ func (b *builder) node(t reflect.Type) node {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return b.record(t)
+		return b.record(t, of)
 	case reflect.Pointer:
-		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem())}
+		pointer := &pointerNode{t: t.Elem(), element: b.element(t.Elem(), of)}
 		if t.Elem().Kind() == reflect.Struct {
 			return &sharedNode{node: pointer, site: share.Site{Type: t}}
 		}
 		return pointer
 	case reflect.Slice:
 		if t.Elem() == reflect.TypeFor[byte]() {
-			return b.list(t)
+			return b.list(t, nil)
 		}
-		return &sharedNode{node: b.list(t), site: share.Site{Type: t}}
+		return &sharedNode{node: b.list(t, of), site: share.Site{Type: t}}
 	case reflect.Map:
-		return &sharedNode{node: b.mapping(t), site: share.Site{Type: t}}
+		return &sharedNode{node: b.mapping(t, of), site: share.Site{Type: t}}
 	case reflect.Interface:
 		if t.NumMethod() == 0 {
 			return documentNode{}
@@ -115,31 +125,38 @@ func basicNode(t reflect.Type) node {
 	return unsupportedNode{"a kind of value that is not known"}
 }
 
-func (b *builder) list(t reflect.Type) node {
+func (b *builder) list(t reflect.Type, of *keep.Fields) node {
 	elem := t.Elem()
 	switch {
 	case elem == reflect.TypeFor[byte]():
 		return bytesNode{}
 	case elem.Kind() == reflect.Uint8:
 		return unsupportedNode{"bytes of a type of their own"}
-	case elem.Kind() == reflect.String && b.element(elem).node == (textNode{}):
+	case elem.Kind() == reflect.String && b.element(elem, nil).node == (textNode{}):
 		return textsNode{}
 	}
-	return &listNode{element: b.element(elem), t: t, size: elem.Size(), mutatesOnRead: share.MutatesOnRead(elem)}
+	return &listNode{element: b.element(elem, of), t: t, size: elem.Size(), mutatesOnRead: share.MutatesOnRead(elem)}
 }
 
-func (b *builder) mapping(t reflect.Type) node {
+func (b *builder) mapping(t reflect.Type, of *keep.Fields) node {
 	key, elem := t.Key(), t.Elem()
 	switch {
 	case key.Kind() != reflect.String || methodNode(key) != nil:
 		return unsupportedNode{"a map whose keys are no strings"}
-	case key == reflect.TypeFor[string]() && elem == key:
+	case key == reflect.TypeFor[string]() && elem == key && of == nil:
 		return textMap{}
 	}
-	return &mapNode{t: t, elem: b.element(elem), quantities: elem == reflect.TypeFor[resource.Quantity]()}
+	node := &mapNode{t: t, elem: b.element(elem, nil), quantities: elem == reflect.TypeFor[resource.Quantity]()}
+	if of != nil {
+		node.kept = map[string]element{}
+		for name, of := range of.Named() {
+			node.kept[name] = b.element(elem, of)
+		}
+	}
+	return node
 }
 
-func (b *builder) record(t reflect.Type) node {
+func (b *builder) record(t reflect.Type, of *keep.Fields) node {
 	members, odd := membersOf(t)
 	switch {
 	case odd:
@@ -147,12 +164,17 @@ func (b *builder) record(t reflect.Type) node {
 	case len(members) > mostMembers:
 		return unsupportedNode{"a struct with too many fields"}
 	}
-	n := len(members)
-	r := &record{index: make(map[string]int, n), next: make([]atomic.Uint32, n+1), mutatesOnRead: share.MutatesOnRead(t)}
-	for i, m := range members {
-		e := element{node: unsupportedNode{m.unsupported}, handlesNull: true}
+	r := &record{index: make(map[string]int, len(members)), mutatesOnRead: share.MutatesOnRead(t)}
+	for _, m := range members {
+		within := of
+		if of != nil {
+			if within = of.Of(m.name); within == nil {
+				continue
+			}
+		}
+		e, i := element{node: unsupportedNode{m.unsupported}, handlesNull: true}, len(r.members)
 		if m.unsupported == "" {
-			e = b.element(m.field.Type)
+			e = b.element(m.field.Type, within)
 		}
 		if t == b.t {
 			e = kindMember(m.name, e)
@@ -166,6 +188,9 @@ func (b *builder) record(t reflect.Type) node {
 		key := `"` + m.name + `":`
 		r.members = append(r.members, recordMember{element: e, offset: m.offset, key: key})
 		r.index[m.name] = i
+	}
+	r.next = make([]atomic.Uint32, len(r.members)+1)
+	for i := range r.members {
 		r.next[i].Store(uint32(i + 1))
 	}
 	if t.Name() == "Secret" {

@@ -24,7 +24,7 @@ func TestPartsAreLookedForOften(t *testing.T) {
 	const most = 16 // lookups, in bytes, per byte of the document
 	data, err := os.ReadFile("../testdata/pod.json")
 	require.NoError(t, err)
-	plan, err := PlanOf(reflect.TypeFor[corev1.Pod]())
+	plan, err := PlanOf(reflect.TypeFor[corev1.Pod](), nil)
 	require.NoError(t, err)
 	d := newDecoder(data, share.Options{Share: share.NewSharing(share.NewParts(0))})
 	assert.True(t, plan.root.json(d, mem.In(new(corev1.Pod))))

@@ -63,36 +63,54 @@ func (d *decoder) popTexts(base int) map[string]string {
 type mapNode struct {
 	elem       element
 	t          reflect.Type
-	quantities bool // the elements are quantities
+	quantities bool               // the elements are quantities
+	kept       map[string]element // if not nil, only these members are kept, and of none the map is nil
 }
 
 func (n *mapNode) json(d *decoder, p mem.Place) bool {
 	if !d.Open('{', "not an object") {
 		return false
 	}
-	made := reflect.MakeMap(n.t)
-	mem.Pointer(n.t, p).Elem().Set(made)
+	to := mem.Pointer(n.t, p).Elem()
+	if n.kept == nil {
+		to.Set(reflect.MakeMap(n.t))
+	}
 	if d.Peek() == '}' {
 		return d.Close()
 	}
 	key, value := reflect.New(n.t.Key()).Elem(), reflect.New(n.t.Elem())
 	for {
 		name, ok := d.Name()
-		if !ok {
+		if !ok || !n.entry(d, name, to, key, value) {
 			return false
 		}
-		key.SetString(d.Intern(name))
-		before := d.Unsharable
-		if !n.elem.json(d, mem.Of(value)) {
-			return false
-		}
-		if n.quantities && d.Shares() && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
-			d.Unsharable = before
-		}
-		made.SetMapIndex(key, value.Elem())
-		value.Elem().SetZero()
 		if another, ok := d.More('}'); !another {
 			return ok
 		}
 	}
+}
+
+// entry decodes the value of a name, with room for the key and the value.
+func (n *mapNode) entry(d *decoder, name []byte, to, key, value reflect.Value) bool {
+	elem := &n.elem
+	if n.kept != nil {
+		of, is := n.kept[string(name)]
+		if !is {
+			return d.Skip()
+		}
+		if elem = &of; to.IsNil() {
+			to.Set(reflect.MakeMap(n.t))
+		}
+	}
+	key.SetString(d.Intern(name))
+	before := d.Unsharable
+	if !elem.json(d, mem.Of(value)) {
+		return false
+	}
+	if n.quantities && d.Shares() && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
+		d.Unsharable = before
+	}
+	to.SetMapIndex(key, value.Elem())
+	value.Elem().SetZero()
+	return true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // Plan decodes values of one type. It is immutable, except for guesses about the next document.
@@ -18,14 +19,14 @@ type Plan struct {
 	root element
 }
 
-// PlanOf returns the plan of a type, usually a struct. It returns an error if the type is not
-// supported.
-func PlanOf(t reflect.Type) (*Plan, error) {
+// PlanOf returns the plan of a type, usually a struct, of whose fields it decodes those of; nil: all. It
+// returns an error if the type is not supported.
+func PlanOf(t reflect.Type, of *keep.Fields) (*Plan, error) {
 	if t == nil || t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return nil, fmt.Errorf("decode: no plan of %v: not a type of objects", t)
 	}
-	b := &builder{t: t, nodes: map[reflect.Type]*deferred{}}
-	plan := &Plan{t: t, root: b.element(t)}
+	b := &builder{t: t, nodes: map[kept]*deferred{}}
+	plan := &Plan{t: t, root: b.element(t, of)}
 	if shared, ok := plan.root.node.(*sharedNode); ok {
 		plan.root.node = shared.node // an object that is a map is never shared itself
 	}

@@ -13,40 +13,50 @@ import (
 
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // builder builds the nodes of message type t and of all messages in it.
 type builder struct {
 	t     reflect.Type
-	nodes map[reflect.Type]*deferredMessage
+	nodes map[kept]*deferredMessage
+}
+
+// kept is a type, of which the values have only some of their fields; nil: all.
+type kept struct {
+	t  reflect.Type
+	of *keep.Fields
 }
 
 func newBuilder(t reflect.Type) *builder {
-	return &builder{t: t, nodes: map[reflect.Type]*deferredMessage{}}
+	return &builder{t: t, nodes: map[kept]*deferredMessage{}}
 }
 
-func (b *builder) message(t reflect.Type) messageNode {
-	if known, ok := b.nodes[t]; ok {
+func (b *builder) message(t reflect.Type, of *keep.Fields) messageNode {
+	if of != nil && of.All() {
+		of = nil
+	}
+	if known, ok := b.nodes[kept{t, of}]; ok {
 		if known.messageNode != nil {
 			return known.messageNode
 		}
 		return known
 	}
 	made := new(deferredMessage)
-	b.nodes[t] = made
-	made.messageNode = b.newMessage(t)
+	b.nodes[kept{t, of}] = made
+	made.messageNode = b.newMessage(t, of)
 	return made.messageNode
 }
 
 // newMessage returns the node of a type. Only in Kubernetes' own modules is the Unmarshal of a type
 // known to be generated from the tags of its fields.
-func (b *builder) newMessage(t reflect.Type) messageNode {
+func (b *builder) newMessage(t reflect.Type, of *keep.Fields) messageNode {
 	path := t.PkgPath()
 	switch {
 	case !reflect.PointerTo(t).Implements(unmarshalMethod):
 		return unsupportedMessage{"a type without Unmarshal"}
 	case !strings.HasPrefix(path, "k8s.io/api/") && !strings.HasPrefix(path, "k8s.io/apimachinery/"):
-		return ownMessage{t}
+		return ownMessage{t, of}
 	}
 	if known := builtinMessage(t); known != nil {
 		return known
@@ -55,9 +65,9 @@ func (b *builder) newMessage(t reflect.Type) messageNode {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
 		return textsMessage{}
 	case t.Kind() != reflect.Struct:
-		return ownMessage{t}
+		return ownMessage{t, nil}
 	}
-	made := b.fields(t)
+	made := b.fields(t, of)
 	if t.Name() == "Secret" {
 		return privateMessage{made}
 	}
@@ -66,7 +76,7 @@ func (b *builder) newMessage(t reflect.Type) messageNode {
 
 // fields builds the node of a struct whose fields have tags. It returns an ownMessage if a tag is
 // missing or not understood.
-func (b *builder) fields(t reflect.Type) messageNode {
+func (b *builder) fields(t reflect.Type, of *keep.Fields) messageNode {
 	var list fields
 	writes := false // reading the struct may modify it
 	for field := range t.Fields() {
@@ -78,15 +88,21 @@ func (b *builder) fields(t reflect.Type) messageNode {
 		}
 		number, ok := numberOf(tag)
 		if !ok {
-			return ownMessage{t}
+			return ownMessage{t, of}
+		}
+		within := of
+		if of != nil && !isInline(field) {
+			if within = of.Of(name); within == nil {
+				continue
+			}
 		}
 		for number >= len(list) {
 			list = append(list, wireField{})
 		}
 		if list[number].tag != 0 {
-			return ownMessage{t}
+			return ownMessage{t, of}
 		}
-		node, wire := b.field(field.Type, uint64(number))
+		node, wire := b.field(field.Type, uint64(number), within)
 		writes = writes || share.MutatesOnRead(field.Type)
 		if shared, ok := node.(*sharedField); ok {
 			shared.site.In = t.Name() + "." + name
@@ -123,14 +139,20 @@ func numberOf(tag string) (int, bool) {
 	return n, err == nil && n > 0 && n < mostFields
 }
 
+// isInline reports whether the fields of a field are in JSON those of the struct.
+func isInline(field reflect.StructField) bool {
+	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return field.Anonymous && name == "" || strings.Contains(options, "inline")
+}
+
 // field returns the node and the wire type of a field.
-func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
+func (b *builder) field(t reflect.Type, number uint64, of *keep.Fields) (wireNode, uint64) {
 	tag := number<<3 | scan.WireBytes
 	switch {
 	case b.isMessage(t):
-		return messageField{b.message(t)}, scan.WireBytes
+		return messageField{b.message(t, of)}, scan.WireBytes
 	case t.Kind() == reflect.Pointer:
-		node, wire := b.field(t.Elem(), number)
+		node, wire := b.field(t.Elem(), number, of)
 		switch t.Elem().Kind() {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
 			node = unsupportedMessage{"a pointer to a pointer, map or list"}
@@ -141,9 +163,9 @@ func (b *builder) field(t reflect.Type, number uint64) (wireNode, uint64) {
 		}
 		return pointer, wire
 	case t.Kind() == reflect.Map:
-		return &sharedField{wireNode: b.mapping(t, tag), site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
+		return &sharedField{wireNode: b.mapping(t, tag, of), site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		return b.list(t, number)
+		return b.list(t, number, of)
 	}
 	return basicField(t)
 }
@@ -154,12 +176,12 @@ func (b *builder) isMessage(t reflect.Type) bool {
 	return own || t.Kind() == reflect.Struct
 }
 
-func (b *builder) list(t reflect.Type, number uint64) (wireNode, uint64) {
+func (b *builder) list(t reflect.Type, number uint64, of *keep.Fields) (wireNode, uint64) {
 	elem := t.Elem()
 	tag := number<<3 | scan.WireBytes
 	switch {
 	case b.isMessage(elem):
-		return &sharedField{wireNode: &messagesField{messageNode: b.message(elem), t: t, tag: tag, size: elem.Size()}, site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
+		return &sharedField{wireNode: &messagesField{messageNode: b.message(elem, of), t: t, tag: tag, size: elem.Size()}, site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
 	case elem.Kind() == reflect.String:
 		return &sharedField{wireNode: textsField{tag}, site: share.Site{Type: t}, tag: tag, many: true}, scan.WireBytes
 	}
@@ -167,17 +189,32 @@ func (b *builder) list(t reflect.Type, number uint64) (wireNode, uint64) {
 	return &scalarsField{wireNode: node, t: t, tag: number<<3 | wire, size: elem.Size()}, wire
 }
 
-func (b *builder) mapping(t reflect.Type, tag uint64) wireNode {
+// keptMap returns the node of a map of which only the members of are kept.
+func (b *builder) keptMap(t reflect.Type, tag uint64, of *keep.Fields) wireNode {
+	node := &mapField{t: t, tag: tag, quantities: t.Elem() == reflect.TypeFor[resource.Quantity](), kept: map[string]wireNode{}}
+	for name, of := range of.Named() {
+		if b.isMessage(t.Elem()) {
+			node.kept[name], node.valueWire = messageField{b.message(t.Elem(), of)}, scan.WireBytes
+		} else {
+			node.kept[name], node.valueWire = basicField(t.Elem())
+		}
+	}
+	return node
+}
+
+func (b *builder) mapping(t reflect.Type, tag uint64, of *keep.Fields) wireNode {
 	text := reflect.TypeFor[string]()
 	switch key, elem := t.Key(), t.Elem(); {
 	case key.Kind() != reflect.String:
 		return unsupportedMessage{"a map whose keys are no strings"}
+	case of != nil && !of.All():
+		return b.keptMap(t, tag, of)
 	case key == text && elem == text:
 		return textMapField{tag}
 	case key == text && elem == reflect.TypeFor[[]byte]():
 		return bytesMapField{tag}
 	case b.isMessage(elem):
-		return &mapField{value: messageField{b.message(elem)}, valueWire: scan.WireBytes, t: t, tag: tag, quantities: elem == reflect.TypeFor[resource.Quantity]()}
+		return &mapField{value: messageField{b.message(elem, nil)}, valueWire: scan.WireBytes, t: t, tag: tag, quantities: elem == reflect.TypeFor[resource.Quantity]()}
 	default:
 		node, wire := basicField(elem)
 		return &mapField{value: node, valueWire: wire, t: t, tag: tag}

@@ -26,7 +26,7 @@ func builtinMessage(t reflect.Type) messageNode {
 	case reflect.TypeFor[metav1.FieldsV1]():
 		return fieldsMessage{}
 	case reflect.TypeFor[metav1.MicroTime]():
-		return ownMessage{t}
+		return ownMessage{t, nil}
 	}
 	return nil
 }

@@ -215,7 +215,8 @@ type mapField struct {
 	valueWire  uint64
 	t          reflect.Type
 	tag        uint64
-	quantities bool // the values are quantities
+	quantities bool                // the values are quantities
+	kept       map[string]wireNode // if not nil, only these members are kept, and of none the map is nil
 }
 
 func (f *mapField) wire(d *decoder, p mem.Place, end int) bool {
@@ -223,8 +224,10 @@ func (f *mapField) wire(d *decoder, p mem.Place, end int) bool {
 	if !ok {
 		return false
 	}
-	made := reflect.MakeMapWithSize(f.t, n)
-	mem.Pointer(f.t, p).Elem().Set(made)
+	to := mem.Pointer(f.t, p).Elem()
+	if f.kept == nil {
+		to.Set(reflect.MakeMapWithSize(f.t, n))
+	}
 	key, value := reflect.New(f.t.Key()).Elem(), reflect.New(f.t.Elem())
 	for i := range n {
 		if !d.Again(i, end) {
@@ -232,15 +235,29 @@ func (f *mapField) wire(d *decoder, p mem.Place, end int) bool {
 		}
 		before := d.Unsharable
 		name, entryEnd, ok := d.entry(end)
-		ok = ok && d.value(f.valueWire, entryEnd) && f.value.wire(d, mem.Of(value), entryEnd)
-		if !ok || !d.closed(entryEnd) {
+		if !ok {
+			return false
+		}
+		node := f.value
+		if f.kept != nil {
+			if node = f.kept[string(name)]; node == nil {
+				d.Pos = entryEnd
+				continue
+			}
+			if to.IsNil() {
+				to.Set(reflect.MakeMap(f.t))
+			}
+		}
+		if d.Pos == entryEnd && f.kept != nil && f.t.Elem() == reflect.TypeFor[[]byte]() {
+			value.Elem().Set(reflect.ValueOf([]byte{})) // see bytesMapField
+		} else if !d.value(f.valueWire, entryEnd) || !node.wire(d, mem.Of(value), entryEnd) || !d.closed(entryEnd) {
 			return false
 		}
 		if f.quantities && d.Sharable && share.IsShort(*mem.Get[resource.Quantity](mem.Of(value))) {
 			d.Unsharable = before
 		}
 		key.SetString(d.Intern(name))
-		made.SetMapIndex(key, value.Elem())
+		to.SetMapIndex(key, value.Elem())
 		value.Elem().SetZero()
 	}
 	return true

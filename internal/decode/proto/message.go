@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // fields decodes messages into structs. The index of a field is its number.
@@ -95,7 +96,10 @@ func (u unsupportedMessage) message(d *decoder, _ mem.Place, _ int) bool { retur
 func (u unsupportedMessage) wire(d *decoder, _ mem.Place, _ int) bool    { return d.GiveUp(u.why) }
 
 // ownMessage decodes types by their own Unmarshal, whose tags may mean anything.
-type ownMessage struct{ t reflect.Type }
+type ownMessage struct {
+	t  reflect.Type
+	of *keep.Fields // removes the fields that are not kept
+}
 
 type unmarshaler interface{ Unmarshal([]byte) error }
 
@@ -108,6 +112,7 @@ func (o ownMessage) message(d *decoder, p mem.Place, end int) bool {
 		return d.GiveUp("an error of Unmarshal")
 	}
 	d.Pos = end
+	o.of.Prune(method)
 	return true
 }
 

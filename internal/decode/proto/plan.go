@@ -10,6 +10,7 @@ import (
 	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // Plan decodes messages of one type. It is immutable.
@@ -20,9 +21,10 @@ type Plan struct {
 	layout *layout // of root; nil: Update decodes the whole object
 }
 
-// PlanOf returns the plan of a type. If the type is not supported, every call gives up.
-func PlanOf(t reflect.Type) *Plan {
-	root := newBuilder(t).message(t)
+// PlanOf returns the plan of a type, of whose fields it decodes those of; nil: all. If the type is not supported,
+// every call gives up.
+func PlanOf(t reflect.Type, of *keep.Fields) *Plan {
+	root := newBuilder(t).message(t, of)
 	return &Plan{t, root, layoutOf(t, root, deepestParts)}
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // Options are the options of one call of a decoder. The zero value is valid.
@@ -25,6 +26,8 @@ type Options struct {
 	// Trim, which may be nil, removes from the metadata of an object the fields that were removed
 	// from former objects after decoding.
 	Trim func(*metav1.ObjectMeta)
+	// Keep is what is kept of an unstructured object; nil: all. Of others, their plan knows it.
+	Keep *keep.Fields
 }
 
 const (

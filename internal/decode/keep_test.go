@@ -1,0 +1,150 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinformer/cache/internal/keep"
+	"github.com/kinformer/cache/internal/testkit"
+)
+
+// keptKinds are the types of TestKeep.
+var keptKinds = []reflect.Type{
+	reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.ConfigMap](), reflect.TypeFor[corev1.Node](),
+	reflect.TypeFor[appsv1.Deployment](), reflect.TypeFor[corev1.Secret](), reflect.TypeFor[metav1.PartialObjectMetadata](),
+}
+
+// pathsOf collects the paths into a JSON document, with keys of maps where the type has them.
+func pathsOf(t reflect.Type, content any) (paths []string) {
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, value := range v {
+				for _, longer := range []string{path + "." + name, path + "[" + name + "]"} {
+					longer = strings.TrimPrefix(longer, ".")
+					if longer != "metadata" && keep.Check(t, longer) == "" {
+						paths = append(paths, longer)
+						walk(longer, value)
+					}
+				}
+			}
+		case []any:
+			for _, value := range v {
+				walk(path, value)
+			}
+		}
+	}
+	walk("", content)
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// TestKeep compares random objects, of which random paths are decoded, with those that are decoded whole and
+// pruned: in JSON and protobuf and without a Go type, with and without shared parts, also as updates of former versions.
+func TestKeep(t *testing.T) {
+	for i := range testkit.Runs(300, 20_000) {
+		r, fill := rand.New(rand.NewPCG(9, uint64(i))), newFiller(int64(i))
+		kind := keptKinds[r.IntN(len(keptKinds))]
+		former := reflect.New(kind).Interface().(runtime.Object)
+		fill.Fill(former)
+		latest := changer{r, fill}.next(former)
+		var content any
+		text, err := json.Marshal(latest)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &content))
+		all := pathsOf(kind, content)
+		paths := []string{}
+		for range r.IntN(6) {
+			if len(all) > 0 {
+				paths = append(paths, all[r.IntN(len(all))])
+			}
+		}
+		of, malformed := keep.New(paths)
+		require.Empty(t, malformed)
+		table := NewParts(1 << 20)
+		for _, o := range []Options{{}, {Intern: NewIntern(1 << 20), Share: NewSharing(table)}, {Share: NewSharing(table), Checks: true}} {
+			if !t.Run(fmt.Sprintf("%d/%v", i, kind), func(t *testing.T) { sameKept(t, kind, former, latest, of, o, paths) }) {
+				t.Logf("%q", paths)
+				return
+			}
+		}
+	}
+}
+
+// sameKept compares what the decoders keep with what Prune keeps.
+func sameKept(t *testing.T, kind reflect.Type, former, latest runtime.Object, of *keep.Fields, o Options, paths []string) {
+	for _, e := range []Encoding{JSON, Protobuf} {
+		if _, marshals := latest.(interface{ Marshal() ([]byte, error) }); e == Protobuf && !marshals {
+			continue
+		}
+		plan, err := PlanOfKept(kind, e, of)
+		require.NoError(t, err)
+		whole, err := PlanOf(kind, e)
+		require.NoError(t, err)
+		var before, row any
+		for _, obj := range []runtime.Object{former, latest} {
+			data := inEncoding(t, obj, e)
+			want, got := reflect.New(kind).Interface(), reflect.New(kind).Interface()
+			if e == JSON {
+				require.NoError(t, whole.JSON(data, want, Options{}))
+				require.NoError(t, plan.JSON(data, got, o), "%s", data)
+			} else {
+				require.NoError(t, whole.Protobuf(data, want, Options{}))
+				from := Former{}
+				if before != nil {
+					from = Former{Object: before, Row: row.(Row)}
+				}
+				made, err := plan.Update(data, got, from, o)
+				require.NoError(t, err)
+				before, row = got, made
+			}
+			of.Prune(want)
+			if !assert.Equal(t, want, got, "%v %q", e, paths) {
+				return
+			}
+			if e == JSON {
+				sameUnstructured(t, data, of, o)
+			}
+		}
+	}
+}
+
+// sameUnstructured is sameKept without a Go type.
+func sameUnstructured(t *testing.T, data []byte, of *keep.Fields, o Options) {
+	want, err := UnstructuredItem(data, "Kind", "v1", Options{})
+	require.NoError(t, err)
+	pruned := &unstructured.Unstructured{Object: want}
+	of.Prune(pruned)
+	o.Keep = of
+	got, err := UnstructuredItem(data, "Kind", "v1", o)
+	require.NoError(t, err)
+	assert.Equal(t, pruned.Object, got)
+}
+
+func inEncoding(t *testing.T, obj any, e Encoding) []byte {
+	if e == JSON {
+		data, err := json.Marshal(obj)
+		require.NoError(t, err)
+		return data
+	}
+	data, err := obj.(interface{ Marshal() ([]byte, error) }).Marshal()
+	require.NoError(t, err)
+	return data
+}

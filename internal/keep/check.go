@@ -1,0 +1,122 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package keep
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Check returns why a path names nothing of a type of objects, with the nearest path that does, or "".
+func Check(t reflect.Type, path string) (why string) {
+	steps, ok := Steps(path)
+	if !ok {
+		return "it is no path: use names with dots between them, and keys of maps in brackets, as in metadata.annotations[example.com/x]"
+	}
+	done := ""
+	for _, step := range steps {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !decodesItself(t) {
+			t = t.Elem()
+		}
+		var next reflect.Type
+		if next, why = member(t, done, step, strings.TrimPrefix(path, joined(done, step))); why != "" {
+			return why
+		}
+		t, done = next, joined(done, step)
+	}
+	return ""
+}
+
+func joined(done string, step Step) string {
+	switch {
+	case step.IsKey:
+		return done + "[" + step.Name + "]"
+	case done == "":
+		return step.Name
+	}
+	return done + "." + step.Name
+}
+
+// member returns the type of a member, or why there is none.
+func member(t reflect.Type, done string, step Step, rest string) (of reflect.Type, why string) {
+	switch {
+	case decodesItself(t):
+		return nil, fmt.Sprintf("%s is read by a decoder of its own (%v): keep the whole of it", done, t)
+	case t.Kind() == reflect.Map && step.IsKey:
+		return t.Elem(), ""
+	case t.Kind() == reflect.Map:
+		return nil, fmt.Sprintf("%s is a map: did you mean %s?", done, joined(done, Step{step.Name, true})+rest)
+	case t.Kind() != reflect.Struct:
+		return nil, fmt.Sprintf("%s has no fields: it is a %v", done, t)
+	case step.IsKey:
+		return nil, fmt.Sprintf("%s is no map: did you mean %s?", done, joined(done, Step{step.Name, false})+rest)
+	}
+	names := namesOf(t, map[string]reflect.Type{})
+	if of = names[step.Name]; of != nil {
+		return of, ""
+	}
+	best, distance := "", len(step.Name)/2+2
+	for name := range names {
+		if d := distanceOf(strings.ToLower(name), strings.ToLower(step.Name)); d < distance || d == distance && name < best {
+			best, distance = name, d
+		}
+	}
+	why = fmt.Sprintf("there is no %s", joined(done, step))
+	if best != "" {
+		why += fmt.Sprintf(": did you mean %s?", joined(done, Step{best, false})+rest)
+	}
+	return nil, why
+}
+
+// namesOf adds the members of a struct, with those of inline fields, by their JSON names.
+func namesOf(t reflect.Type, names map[string]reflect.Type) map[string]reflect.Type {
+	for _, f := range fieldsOf(t) {
+		of := t.Field(f.index).Type
+		if !f.inline {
+			names[f.name] = of
+			continue
+		}
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Struct {
+			namesOf(of, names)
+		}
+	}
+	return names
+}
+
+var (
+	jsonMethod = reflect.TypeFor[json.Unmarshaler]()
+	textMethod = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// decodesItself reports whether a type has a decoder of its own, so that nothing is known about its parts.
+func decodesItself(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(jsonMethod) || reflect.PointerTo(t).Implements(textMethod)
+}
+
+// distanceOf returns the number of characters to insert, remove or replace that makes b of a.
+func distanceOf(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
