@@ -95,6 +95,7 @@ func TestSwitched(t *testing.T) {
 // names the others.
 func TestSwitchedOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		switched.Forget()
 		logged := testkit.CaptureLog(t)
 		server := testkit.NewPods()
 		pod := testkit.Pod("a", "1")
@@ -255,6 +256,7 @@ func TestSwitchedLife(t *testing.T) {
 // TestSwitchedRefuses: what this module's informers refuse is no panic in those of client-go's.
 func TestSwitchedRefuses(t *testing.T) {
 	t.Setenv("KINFORMER", "off")
+	switched.Forget()
 	logged := testkit.CaptureLog(t)
 	informer := cache.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, nil)
 	for _, handler := range []cache.ResourceEventHandler{nil, kinformer.Deliver(nil, kinformer.Delivery{})} {

@@ -90,6 +90,9 @@ func once(text string, log func()) {
 	}
 }
 
+// Forget makes once log again what it has logged. It is for tests.
+func Forget() { told.Clear() }
+
 // Subject describes the objects of an informer, as far as they are known. That of a store is empty.
 type Subject struct {
 	Resource schema.GroupVersionResource

@@ -115,7 +115,7 @@ func TestDecide(t *testing.T) {
 
 // TestStays: what has no counterpart is named in the log, once.
 func TestStays(t *testing.T) {
-	told.Clear()
+	Forget()
 	logged := testkit.CaptureLog(t)
 	StaysQueue()
 	Decide(nil, Subject{}, "")
@@ -133,7 +133,7 @@ func TestStays(t *testing.T) {
 
 // TestNotUnderstood: a value without a meaning is an error in the log, once.
 func TestNotUnderstood(t *testing.T) {
-	told.Clear()
+	Forget()
 	logged := testkit.CaptureLog(t)
 	t.Setenv(Variable, "aus")
 	for range 2 {
