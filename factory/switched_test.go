@@ -106,7 +106,9 @@ func TestSwitchedConstruct(t *testing.T) {
 				var failed atomic.Int32
 				constructor := namespaces.Constructor(func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 					assert.Same(t, given, lw)
-					informer := cache.NewSharedIndexInformer(&cache.ListWatch{ListFunc: lw.List, WatchFunc: lw.Watch}, example, resync, indexers)
+					of := cache.ToListerWatcherWithContext(lw)
+					wrapped := &cache.ListWatch{ListWithContextFunc: of.ListWithContext, WatchFuncWithContext: of.WatchWithContext}
+					informer := cache.NewSharedIndexInformer(wrapped, example, resync, indexers)
 					require.NoError(t, informer.SetTransform(func(obj any) (any, error) {
 						obj.(*corev1.Pod).Labels = map[string]string{"transformed": "yes"}
 						return obj, nil
