@@ -164,9 +164,9 @@ func differs[T any](t *testing.T, impl implementation, reason string, clientgo, 
 	return ours
 }
 
-// copies reports whether the constructors of impl copy the indexers that they are given, as those of kinformer do
-// with KINFORMER=off as well.
-func (impl implementation) copies() bool { return impl.name != clientGo }
+// guards reports whether impl copies the indexers that it is given, and refuses nil handlers, as kinformer does with
+// KINFORMER=off as well.
+func (impl implementation) guards() bool { return impl.name != clientGo }
 
 // stage is the environment of an informer case: an implementation, a source, and the runs. reported
 // returns the errors that were passed to utilruntime.HandleError instead of being returned.

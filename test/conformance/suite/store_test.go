@@ -287,7 +287,7 @@ func indexAddToNil(t *testing.T, impl implementation) {
 	indexer := impl.stores.indexer(keyOrRefuse, nil, storeFeatures{})
 	require.NoError(t, indexer.Add(labelled("a", "1", "app", "x")))
 	attempt := func() { _ = indexer.AddIndexers(cache.Indexers{"app": byApp}) }
-	if differs(t, impl, "a store made without indexers takes some later; client-go writes to a nil map", true, false) && !impl.copies() {
+	if differs(t, impl, "a store made without indexers takes some later; client-go writes to a nil map", true, false) && !impl.guards() {
 		assert.Panics(t, attempt)
 		return
 	}
@@ -307,7 +307,7 @@ func indexGetIndexers(t *testing.T, impl implementation) {
 	if differs(t, impl, "GetIndexers returns a copy, client-go the map in use", true, false) {
 		assert.Error(t, err)
 		_, inGiven := given["tier"]
-		assert.Equal(t, !impl.copies(), inGiven, "and the caller's map is the store's")
+		assert.Equal(t, !impl.guards(), inGiven, "and the caller's map is the store's")
 		return
 	}
 	assert.NoError(t, err)
