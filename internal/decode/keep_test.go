@@ -59,7 +59,7 @@ func pathsOf(t reflect.Type, content any) (paths []string) {
 // TestKeep compares random objects, of which random paths are decoded, with those that are decoded whole and
 // pruned: in JSON and protobuf and without a Go type, with and without shared parts, also as updates of former versions.
 func TestKeep(t *testing.T) {
-	for i := range testkit.Runs(100, 2000) {
+	for i := range testkit.Runs(100, 1000) {
 		r, fill := rand.New(rand.NewPCG(9, uint64(i))), newFiller(int64(i))
 		kind := keptKinds[r.IntN(len(keptKinds))]
 		former := reflect.New(kind).Interface().(runtime.Object)
