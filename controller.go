@@ -79,6 +79,8 @@ type controllerQueue interface {
 //
 // Run returns when its context has ended, the queue is closed and the last call has returned. If
 // config.ListerWatcher is nil, Run logs an error and returns at once.
+//
+// With KINFORMER=off in the environment the Controller is client-go's; see docs/operating.md.
 func New(config *Config) Controller {
 	of := switched.Subject{Example: config.ObjectType}
 	if why := switched.Decide(config.ListerWatcher, of, ""); why != "" {

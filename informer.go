@@ -4,7 +4,6 @@
 package cache
 
 import (
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +27,8 @@ import (
 // controller's goroutine: while it is busy, changes wait in the queue. A panic of the handler is reported,
 // and unless utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is
 // also an Indexer.
+//
+// With KINFORMER=off in the environment both are client-go's; see docs/operating.md.
 //
 // To add and remove several handlers, use NewSharedIndexInformer.
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) { return newInformer(options) }
@@ -69,7 +70,7 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object, re
 
 func newInformer(options InformerOptions) (Indexer, Controller) {
 	of := switched.SubjectOf(options.Identifier, options.ObjectType)
-	if why := switched.Decide(options.ListerWatcher, of, ""); why != "" && !switched.HasNil(options.Indexers) {
+	if why := switched.Decide(options.ListerWatcher, of, ""); why != "" && !switched.HasNil(options.Indexers) && !fanout.HasDelivered(options.Handler) {
 		return newClientGo(options, of, why)
 	}
 	state := newStore(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
@@ -118,9 +119,6 @@ func newInformer(options InformerOptions) (Indexer, Controller) {
 func newClientGo(options InformerOptions, of switched.Subject, why string) (Indexer, Controller) {
 	if options.Handler == nil {
 		options.Handler = ResourceEventHandlerFuncs{}
-	}
-	if fanout.HasDelivered(options.Handler) {
-		switched.LeftOut(fmt.Sprintf("%T", options.ObjectType), "the Delivery of a handler")
 	}
 	options.Indexers = switched.Copied(options.Indexers)
 	store, controller := clientgo.NewInformerWithOptions(options)

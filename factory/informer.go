@@ -111,7 +111,8 @@ func (c config) optionsOf(r request) kinformer.Options {
 	if o.Identifier == (cache.InformerNameAndResource{}) {
 		o.Identifier = r.identity()
 	}
-	if switched.DecideStore(switched.SubjectOf(o.Identifier, r.example), o.Engine) == "" { // else it would be left out aloud
+	// An informer of client-go's has no such option, and kinformer.New would warn of it.
+	if switched.DecideStore(switched.SubjectOf(o.Identifier, r.example), o.Engine) == "" {
 		o.Requests.ExpectedNamespace = cmp.Or(o.Requests.ExpectedNamespace, c.namespace)
 	}
 	return o

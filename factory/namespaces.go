@@ -120,10 +120,10 @@ type Constructor = func(lw cache.ListerWatcher, exampleObject runtime.Object, re
 // namespace, or is not to follow the namespaces.
 func (n *Namespaces) Constructor(construct Constructor, listWatch func(example runtime.Object, namespace string) cache.ListerWatcher) Constructor {
 	return func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		if clusterScoped(example) || event.IsNil(listWatch(example, metav1.NamespaceAll)) {
-			return construct(lw, example, resync, indexers)
-		}
 		informer := construct(lw, example, resync, indexers)
+		if clusterScoped(example) || event.IsNil(listWatch(example, metav1.NamespaceAll)) {
+			return informer
+		}
 		return n.join(informer, example, func(namespace string) cache.ListerWatcher { return listWatch(example, namespace) })
 	}
 }

@@ -188,13 +188,6 @@ func (r *Readiness) withAll() []Syncer {
 	return all
 }
 
-// ended is done when an informer of client-go's has ended.
-type ended struct{ *switched.Entry }
-
-func (ended) Name() string { return "" }
-
-func (e ended) Done() <-chan struct{} { return e.Ended }
-
 // none explains why a check of no informers fails.
 func (r *Readiness) none() string {
 	if r.options.All {
@@ -222,7 +215,7 @@ func (r *Readiness) check(informer Syncer) checkedInformer {
 		}
 		if e := switched.Of(informer); e != nil {
 			u.name, u.note = e.What, "is client-go's ("+e.Why+")"
-			if clientgo.IsDone(ended{e}) {
+			if e.HasEnded() {
 				u.why = "has stopped"
 			}
 			if r.options.MaxOutage > 0 {

@@ -35,9 +35,9 @@ type Options struct {
 	// Indexers is copied.
 	Indexers cache.Indexers
 
-	// Engine is "" for an informer of this module, or "client-go" for one of client-go's, which has
-	// Identifier to Indexers and Decoding.Drop; the log names the other options. It is for a flag of
-	// the program. KINFORMER in the environment takes precedence: see docs/operating.md.
+	// Engine is "" for an informer of this module, or "client-go" for one of client-go's. That one honors
+	// the fields above and Decoding.Drop, and the log names the other fields that are set. Engine is for a
+	// flag of the program. KINFORMER in the environment takes precedence: see docs/operating.md.
 	Engine string
 
 	Requests Requests

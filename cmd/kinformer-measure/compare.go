@@ -56,6 +56,9 @@ func (c *cluster) compare(ctx context.Context, all []resource, watch time.Durati
 	if os.Getenv("KINFORMER") != "" || os.Getenv("KINFORMER_DIRECT") != "" {
 		return errors.New("-watch compares both libraries: unset KINFORMER and KINFORMER_DIRECT")
 	}
+	if _, err := cputime.Used(); err != nil {
+		return fmt.Errorf("-watch compares CPU time: %w", err)
+	}
 	readable := c.readable(ctx, all, stderr)
 	if len(readable) == 0 {
 		return errors.Join(errors.New("no resource can be listed"), context.Cause(ctx))
@@ -238,7 +241,7 @@ type figures struct {
 	heap int64
 }
 
-// figuresNow returns the time and the CPU time.
+// figuresNow returns the time and the CPU time, which compare has seen to be known.
 func figuresNow() (f figures) {
 	f.at = time.Now()
 	f.cpu, _ = cputime.Used()

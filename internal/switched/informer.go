@@ -28,7 +28,7 @@ import (
 
 // Entry describes an informer or controller of client-go's in the place of one of this module's.
 type Entry struct {
-	What  string // the resource of its objects if it is known, otherwise their type
+	What  string // the resource of its objects if it is known, otherwise their kind or their type
 	Why   string // the rule of the environment, or the option, that has selected it
 	Self  Syncer
 	Store clientgo.Store // nil with a queue of the user's
@@ -85,7 +85,7 @@ func Running() []*Entry {
 // nothing.
 func (e *Entry) run(run func()) {
 	running.Lock()
-	again := slices.Contains(running.entries, e) || e.hasEnded()
+	again := slices.Contains(running.entries, e) || e.HasEnded()
 	if !again {
 		running.entries = append(running.entries, e)
 	}
@@ -103,7 +103,8 @@ func (e *Entry) leave() {
 	close(e.Ended)
 }
 
-func (e *Entry) hasEnded() bool {
+// HasEnded reports whether Run has returned.
+func (e *Entry) HasEnded() bool {
 	select {
 	case <-e.Ended:
 		return true
@@ -179,13 +180,14 @@ func (s *Informer) RunWithContext(ctx context.Context) {
 // whose registration would be lost, or was run.
 func (s *Informer) Ours() (clientgo.SharedIndexInformer, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.started || s.mu.handled {
+	refused, all := s.mu.started || s.mu.handled, slices.Clone(s.mu.set)
+	s.mu.Unlock()
+	if refused {
 		return nil, fmt.Errorf("the informer is client-go's (%s) and has a handler already, or runs", s.Why)
 	}
 	stays("informers of several sources, and those that cannot run", s.Why)
 	ours := s.ours()
-	for _, set := range s.mu.set {
+	for _, set := range all {
 		set(ours)
 	}
 	return ours, nil
