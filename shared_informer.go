@@ -226,10 +226,20 @@ func (s *sharedIndexInformer) start(ctx context.Context) *controller {
 // requestsLocked returns the options of requests, without the decoding options that the transform
 // function does not allow.
 func (s *sharedIndexInformer) requestsLocked() reflector.Options {
-	if s.life.transform == nil {
-		return s.config.Requests
+	requests := s.config.Requests
+	if s.config.GuardsWrites {
+		requests = requests.Guarded(s.stored)
 	}
-	return s.config.Requests.Transformed(s.config.TransformCopies || event.KeepsParts(s.life.transform, s.objectType))
+	if s.life.transform == nil {
+		return requests
+	}
+	return requests.Transformed(s.config.TransformCopies || event.KeepsParts(s.life.transform, s.objectType))
+}
+
+// stored returns the object of a name in the store.
+func (s *sharedIndexInformer) stored(namespace, name string) (obj any, exists bool) {
+	obj, exists, _ = s.store.GetByKey(NewObjectName(namespace, name).String())
+	return obj, exists
 }
 
 // distribute passes changes of the store to the handlers and to the mutation detector.
@@ -242,6 +252,7 @@ func (s *sharedIndexInformer) distribute(changes []event.Change) {
 func (s *sharedIndexInformer) look() *door.Informer {
 	known := &door.Informer{
 		Controller: s, Resource: s.report.Name(), Example: s.objectType, Identity: s.options.Identifier,
+		Keep:   s.config.Requests.Keeps(),
 		Report: s.report, Relister: s.relister, Observed: &s.observed, Processor: s.processor, ProcessErrors: s.failures.Known,
 		Configure: s.configure,
 	}

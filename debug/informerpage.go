@@ -50,7 +50,9 @@ func (v *informerView) summary(p *page) {
 	if v.LastEvent != 0 {
 		p.put(", last event {} ago", seconds(v.LastEvent))
 	}
-	p.put(", decoded {}.</p>\n", v.Decoding)
+	p.put(", decoded {}", v.Decoding)
+	p.maybe(", with {}", v.Keeps)
+	p.put(".</p>\n")
 	if len(v.Degraded) == 0 {
 		return
 	}

@@ -35,6 +35,9 @@ func (v *tableView) text(b *bytes.Buffer) {
 func (v *informerView) text(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s (%s%s), informer %d: %s\n%s, at version %s, %d objects, %.1f events/s, decoded %s\n",
 		v.Name, v.Type, v.more(), v.ID, v.badge(), v.Status, v.ResourceVersion, v.Objects, v.EventRate, v.Decoding)
+	if v.Keeps != "" {
+		fmt.Fprintf(b, "kept: %s\n", v.Keeps)
+	}
 	for _, reason := range v.Degraded {
 		fmt.Fprintf(b, "degraded: %s\n", reason)
 	}

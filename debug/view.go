@@ -98,6 +98,7 @@ type row struct {
 	Queue        int      `json:"queue"`
 	Memory       int64    `json:"memoryBytes"` // an estimate
 	Decoding     string   `json:"decoding"`
+	Keeps        string   `json:"keeps,omitempty"` // what objects have, if not all
 }
 
 // informerView is the content of an informer's page.
@@ -219,6 +220,7 @@ func (h *handler) row(i *inspect.Inspection) row {
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
 		LastEvent: age(s, s.LastEvent).Seconds(), Handlers: len(i.Handlers), Queue: i.Queue.Depth,
 		Sources: len(i.Sources), Memory: memoryOf(&i.Memory), Decoding: decodingOf(i),
+		Keeps: clean(keepsOf(&i.Status.Decoding)),
 	}
 	for _, source := range i.Sources {
 		if !source.Status.Synced {
@@ -280,25 +282,6 @@ func stateOf(i *inspect.Inspection) string {
 	default:
 		return stateOK
 	}
-}
-
-func decodingOf(i *inspect.Inspection) string {
-	s, words := &i.Status, "by the client"
-	switch {
-	case s.Decoding.On:
-		words = "direct, " + s.Decoding.Encoding
-	case !s.Synced && s.ResourceVersion == "" && s.Objects == 0 && i.Events == 0:
-		words = "nothing received yet"
-	case s.Decoding.Transport && s.Decoding.Why != "":
-		words += ": " + clean(s.Decoding.Why)
-	}
-	switch shared := &s.Decoding.Shared; {
-	case shared.Why != "":
-		words += ", not shared: " + shared.Why
-	case shared.On && s.Decoding.On:
-		words += ", shares"
-	}
-	return words
 }
 
 // degraded returns the texts of the first problems, and the number of further ones.

@@ -66,8 +66,12 @@ func Transport(next http.RoundTripper) http.RoundTripper {
 
 type transport struct{ next http.RoundTripper }
 
-// RoundTrip sends the request, and offers the response to the informer that made the request, if any.
+// RoundTrip sends the request, and offers the response to the informer that made the request, if any. It refuses a PUT of an
+// object that an informer has in part: see kinformer.Decoding.Keep.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := engine.Refuse(req); err != nil {
+		return nil, err
+	}
 	taken := engine.From(req.Context())
 	if taken == nil {
 		return t.next.RoundTrip(req)

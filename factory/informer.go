@@ -98,7 +98,7 @@ func (c config) unjoined(r request) cache.SharedIndexInformer {
 	door.Of(informer).Configure(func(config *door.Config) {
 		config.Bad = append(config.Bad, c.bad...)
 		config.Transform = c.transform
-		if c.options.Identifier == (cache.InformerNameAndResource{}) {
+		if c.optionsFor(r).Identifier == (cache.InformerNameAndResource{}) {
 			config.Resource = r.gvr
 		}
 	})
@@ -107,7 +107,7 @@ func (c config) unjoined(r request) cache.SharedIndexInformer {
 
 // optionsOf returns the user's options of an informer, with the factory's values for empty fields.
 func (c config) optionsOf(r request) kinformer.Options {
-	o := c.options
+	o := c.optionsFor(r)
 	if o.Identifier == (cache.InformerNameAndResource{}) {
 		o.Identifier = r.identity()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/kinformer/cache"
@@ -28,6 +29,7 @@ type config struct {
 	shard        sharding.Selector
 	informerName *cache.InformerName
 	options      kinformer.Options
+	kinds        []kindOptions // in the place of options, the last one first
 	bad          door.Faults
 
 	given struct{ namespace, tweak bool } // whether an option has set the field
@@ -107,5 +109,24 @@ func WithInformerName(name *cache.InformerName) Option {
 // description, the namespace and the resync period unless the options have them. It adds an index by
 // namespace, so that options with an index of that name are refused.
 func WithInformerOptions(options kinformer.Options) Option {
-	return func(c *config) { c.options = options }
+	return func(c *config) {
+		c.options = options
+		if options.For != nil {
+			c.bad.Add("WithInformerOptions: Options.For is for kinformer.Constructor: use WithOptionsFor")
+		}
+	}
+}
+
+// WithOptionsFor is WithInformerOptions for the informers of one kind, instead of the options of the others. example is
+// an object of a Go type, as in &corev1.Pod{}, or an unstructured one with apiVersion and kind, whatever the objects
+// of the factory are. The resource of a kind that client-go has no informer for is found by the names that most servers use.
+func WithOptionsFor(example runtime.Object, options kinformer.Options) Option {
+	return func(c *config) {
+		of, err := kindOptionsOf(example, options)
+		if err != nil {
+			c.bad.Add("WithOptionsFor: %v", err)
+			return
+		}
+		c.kinds = append([]kindOptions{of}, c.kinds...)
+	}
 }

@@ -44,9 +44,10 @@ func statusOfAll(i *door.Informer, read func(parts map[string]*door.Informer, so
 // sum sets the fields that are sums over the sources. own is the reflector status of the informer, with the
 // counts of former sources.
 func (s *Status) sum(own *reflector.Status, sources []Source) {
-	former := statusFrom(own)
+	former, kept := statusFrom(own), s.Decoding
 	s.Lists, s.Watches, s.Dropped, s.Reconnects, s.Decoding = former.Lists, former.Watches, former.Dropped, former.Reconnects, former.Decoding
 	s.Confirmed = former.Confirmed
+	s.Decoding.Keep, s.Decoding.Whole, s.Decoding.WholeObjects = kept.Keep, kept.Whole, kept.WholeObjects
 	runs := own.Unfit == nil && own.Phase != reflector.Stopped
 	for n := range sources {
 		part := &sources[n].Status

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -20,6 +21,24 @@ func statusOf(i *door.Informer) Status {
 		return statusOfAll(i, nil)
 	}
 	return statusOfOne(i)
+}
+
+// setKept sets what the objects of an informer have.
+func (d *Decoding) setKept(i *door.Informer) {
+	rule, _ := i.Keep.(*keep.Rule)
+	if rule == nil {
+		return
+	}
+	d.Keep = append([]string{}, rule.Paths...)
+	if rule.Whole == nil {
+		return
+	}
+	d.Whole = rule.Whole.String()
+	for _, obj := range i.Table.All() {
+		if rule.IsWhole(obj) {
+			d.WholeObjects++
+		}
+	}
 }
 
 // statusOfOne is statusOf without the sources of an informer that has several.
@@ -33,6 +52,7 @@ func statusOfOne(i *door.Informer) Status {
 		s.Objects = i.Len()
 	}
 	s.setUndecodable(i)
+	s.Decoding.setKept(i)
 	s.Problems = append(problemsOf(&status), problemsOfContents(i)...)
 	if s.Undecodable > 0 {
 		s.Problems = append(s.Problems, Problem{"undecodable", s.describeUndecodable()})

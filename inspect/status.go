@@ -153,6 +153,11 @@ type Decoding struct {
 	Texts Table
 	// Shared describes the equal parts that objects share.
 	Shared Sharing
+	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole nevertheless, and
+	// WholeObjects the number of these. Keep is nil if all objects are whole.
+	Keep         []string
+	Whole        string
+	WholeObjects int
 }
 
 // Verification counts the objects that both the informer and the client have decoded.

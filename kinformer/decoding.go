@@ -3,17 +3,21 @@
 
 package kinformer
 
-import "github.com/kinformer/cache/internal/door"
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kinformer/cache/internal/door"
+)
 
 // Decoding configures how an informer decodes objects from the server. If its client uses a transport
 // of package direct, the informer decodes the objects itself, directly into the Go type, at a fraction
-// of the cost of client-go's decoders. Otherwise Decoding has no effect, except for Drop.
+// of the cost of client-go's decoders. Otherwise Decoding has no effect, except for Keep and Drop.
 // KINFORMER_DIRECT=off (or false, 0 or no, in any case) in the environment turns direct decoding off for
 // the process.
 // inspect.Status.Decoding states whether direct decoding is on, and if not, why.
 type Decoding struct {
-	// Off leaves all decoding to the client. Only Drop may be set beside it: the other fields would have
-	// no effect, and are refused.
+	// Off leaves all decoding to the client. Only Keep, with Whole and PartialWrites, and Drop may be set beside
+	// it: the other fields would have no effect, and are refused.
 	Off bool
 	// ReadAhead is the maximum number of bytes of a list that wait to be decoded during the first 20 s,
 	// unless the request of the list has a deadline: see docs/direct.md. 0 means 32 MiB.
@@ -47,6 +51,27 @@ type Decoding struct {
 	// neither does controller-runtime's TransformStripManagedFields for objects that are not
 	// unstructured. To remove managed fields, use Drop, which needs no promise either.
 	TransformCopies bool
+	// Keep lists the fields that objects have, by paths of JSON names; the others are not decoded, and cost neither
+	// memory nor CPU time. Nil keeps all fields, and an empty list only the metadata:
+	//
+	//	Keep: []string{"spec.nodeName", "spec.containers.ports", "status.podIPs", "metadata.annotations[example.com/x]"}
+	//
+	// A path may name a scalar, a struct, a map or a list, which is kept whole; a field of the elements of a list; a
+	// key of a map, in brackets; and of an embedded struct its fields, as in "spec.volumes.configMap". All of
+	// metadata is kept but annotations and managedFields, which are kept by name. In unstructured objects ".x" and
+	// "[x]" are the same, and a path that names nothing keeps nothing; for others it is refused. The informer
+	// removes the fields also from objects that the client decodes. Drop comes after Keep, and then the transform.
+	//
+	// A partial object must not be written to the server. docs/keep.md says how the transport of package direct
+	// refuses that, and what it cannot see.
+	Keep []string
+	// Whole selects the objects that have all their fields although Keep is set, by their labels. With a version
+	// that begins or ceases to match, an object changes its form, and handlers are called for an update.
+	Whole labels.Selector
+	// PartialWrites allows a PUT of objects without managedFields, although the informer has them in part. It is
+	// for programs that never write objects of the informer, or whose client removes managedFields. Keep may then
+	// name "metadata.managedFields".
+	PartialWrites bool
 	// Drop lists the fields that are removed from all objects: "metadata.managedFields", and
 	// "metadata.annotations[KEY]" for a key such as kubectl.kubernetes.io/last-applied-configuration.
 	// Transform functions do not see them either. Drop applies to the metadata of the objects

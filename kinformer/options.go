@@ -40,6 +40,11 @@ type Options struct {
 	// flag of the program. KINFORMER in the environment takes precedence: see docs/operating.md.
 	Engine string
 
+	// For has the options of informers of some kinds, instead of these, by an example object of each kind: the
+	// same Go type, and for unstructured and metadata objects the same apiVersion and kind. It is for Constructor;
+	// factories have factory.WithOptionsFor.
+	For map[runtime.Object]Options
+
 	Requests Requests
 	Queue    Queue
 	Decoding Decoding
@@ -88,6 +93,7 @@ type Queue struct {
 // New returns an informer for the objects of lw. It is cache.NewSharedIndexInformerWithOptions with
 // more options. The informer does nothing until it is run.
 func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) cache.SharedIndexInformer {
+	options = options.of(exampleObject)
 	shared := cache.SharedIndexInformerOptions{
 		ResyncPeriod: options.ResyncPeriod, Indexers: options.Indexers, ObjectDescription: options.ObjectDescription,
 		Identifier: options.Identifier, InformerMetricsProvider: options.InformerMetricsProvider,
@@ -101,7 +107,7 @@ func New(lw cache.ListerWatcher, exampleObject runtime.Object, options Options) 
 // newOurs returns an informer of this module's.
 func (o *Options) newOurs(lw cache.ListerWatcher, exampleObject runtime.Object, shared cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
 	informer := cache.NewSharedIndexInformerWithOptions(switched.Keep(lw), exampleObject, shared)
-	door.Of(informer).Configure(o.set)
+	door.Of(informer).Configure(func(c *door.Config) { o.set(c, exampleObject) })
 	return informer
 }
 
@@ -112,13 +118,14 @@ func (o *Options) newOurs(lw cache.ListerWatcher, exampleObject runtime.Object, 
 // that of the call.
 func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		own, bad := options, door.Faults{}
+		own, bad := options.of(exampleObject), door.Faults{}
 		if own.ResyncPeriod == 0 {
 			own.ResyncPeriod = resyncPeriod
 		}
+		given := own.Indexers
 		own.Indexers = cache.Indexers{}
 		maps.Copy(own.Indexers, indexers)
-		for name, index := range options.Indexers {
+		for name, index := range given {
 			if _, twice := own.Indexers[name]; twice {
 				bad.Add("Indexers: %q is an index of the constructor's caller as well: leave out one of them", name)
 				continue
@@ -134,15 +141,30 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 	}
 }
 
-// set applies the options to c, and adds their faults to c.Bad.
-func (o *Options) set(c *door.Config) {
+// of returns the options of an informer of objects like example. Those that cannot be chosen are left for set.
+func (o Options) of(example runtime.Object) Options {
+	if chosen, n := door.ForKind(o.For, example); n == 1 && chosen.For == nil {
+		return chosen
+	} else if n > 0 {
+		return o
+	}
+	o.For = nil
+	return o
+}
+
+// set applies the options of an informer of objects like example to c, and adds their faults to c.Bad.
+func (o *Options) set(c *door.Config, example runtime.Object) {
 	c.Limit, c.KeepCached, c.OnProcessError = o.Queue.Limit, o.Queue.KeepCached, o.Queue.OnError
 	refuseNegative(&c.Bad, "Queue.Limit", o.Queue.Limit, "no bound")
 	if o.Engine != "" && o.Engine != switched.ClientGo {
 		c.Bad.Add("Engine: there is no engine %q: use %q, or leave it out", o.Engine, switched.ClientGo)
 	}
+	if o.For != nil {
+		c.Bad.Add("For: it has two examples of one kind, or options with a For of their own: leave out one of them")
+	}
 	o.Requests.set(&c.Requests, &c.Bad)
 	o.Decoding.set(c)
+	o.Decoding.setKeep(c, example)
 	o.Errors.set(&c.Requests)
 	if o.Errors.SkipUndecodable && o.Decoding.Off {
 		c.Bad.Add("Errors.SkipUndecodable is for objects that the informer decodes, and with Decoding.Off the client decodes all: leave out one of them")

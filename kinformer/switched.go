@@ -13,7 +13,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/switched"
-	"github.com/kinformer/cache/internal/tap"
 )
 
 // switched returns why the informer is client-go's, or "". With invalid options it is not: it does not run, and
@@ -23,7 +22,7 @@ func (o *Options) switched(lw cache.ListerWatcher, example runtime.Object) (why 
 		return ""
 	}
 	config := door.Config{}
-	if o.set(&config); len(config.Bad) > 0 || switched.HasNil(o.Indexers) {
+	if o.set(&config, example); len(config.Bad) > 0 || switched.HasNil(o.Indexers) {
 		return ""
 	}
 	return why
@@ -32,9 +31,7 @@ func (o *Options) switched(lw cache.ListerWatcher, example runtime.Object) (why 
 // newSwitched returns an informer of client-go's with those of the options that it can have.
 func (o *Options) newSwitched(lw cache.ListerWatcher, example runtime.Object, shared cache.SharedIndexInformerOptions, why string) cache.SharedIndexInformer {
 	informer := switched.New(lw, example, shared, why, func() cache.SharedIndexInformer { return o.newOurs(lw, example, shared) })
-	if drop, _ := tap.DropOf(o.Decoding.Drop); drop != nil {
-		informer.Trim(drop.Trim)
-	}
+	o.Decoding.trimSwitched(informer, example)
 	if names := o.leftOut(); len(names) > 0 {
 		switched.LeftOut(informer.What, strings.Join(names, ", "))
 	}
@@ -43,7 +40,7 @@ func (o *Options) newSwitched(lw cache.ListerWatcher, example runtime.Object, sh
 
 // honoured are the options that an informer of client-go's has as well, or has no need of.
 var honoured = []string{"Identifier", "InformerMetricsProvider", "ObjectDescription", "ResyncPeriod", "Indexers", "Engine",
-	"Decoding.Drop", "Decoding.Off"}
+	"Decoding.Keep", "Decoding.Whole", "Decoding.PartialWrites", "Decoding.Drop", "Decoding.Off"}
 
 // leftOut returns the names of the options that have no effect on an informer of client-go's.
 func (o *Options) leftOut() (names []string) {

@@ -138,24 +138,28 @@ type Plan struct {
 	proto func() *proto.Plan
 }
 
-// plans caches the plan of each requested type of which all fields are decoded: reflect.Type → *Plan.
+// plans caches the plan of each requested type, and of the fields that are decoded: planKey → *Plan.
 var plans sync.Map
+
+type planKey struct {
+	t  reflect.Type
+	of *keep.Fields // nil: all
+}
 
 // PlanOf returns the plan of a type, usually a struct. It returns an error if values of the type
 // cannot be decoded from the encoding. Plans are cached for the life of the process.
-func PlanOf(t reflect.Type, e Encoding) (*Plan, error) {
-	known, ok := plans.Load(t)
+func PlanOf(t reflect.Type, e Encoding) (*Plan, error) { return PlanOfKept(t, e, nil) }
+
+// PlanOfKept is PlanOf for those of the fields that are kept; nil: all. The result is deeply equal to what Prune leaves
+// of that of client-go's decoder. Fields that are not kept may have values that client-go's decoder rejects. The plan
+// shares parts only with objects of the same plan.
+func PlanOfKept(t reflect.Type, e Encoding, of *keep.Fields) (*Plan, error) {
+	key := planKey{t, of}
+	known, ok := plans.Load(key)
 	if !ok {
-		known, _ = plans.LoadOrStore(t, newPlan(t, nil))
+		known, _ = plans.LoadOrStore(key, newPlan(t, of))
 	}
 	return known.(*Plan).in(t, e)
-}
-
-// PlanOfKept is PlanOf for those of the fields that are kept. The result is deeply equal to what Prune leaves of
-// that of client-go's decoder. Fields that are not kept may have values that client-go's decoder rejects. The plan is
-// not cached, and shares parts only with objects of the same plan.
-func PlanOfKept(t reflect.Type, e Encoding, of *keep.Fields) (*Plan, error) {
-	return newPlan(t, of).in(t, e)
 }
 
 func newPlan(t reflect.Type, of *keep.Fields) *Plan {

@@ -32,6 +32,8 @@ type Config struct {
 	Transform       clientgo.TransformFunc   // replaces that of SetTransform, unless it is nil
 	TransformCopies bool                     // whether the transform function copies the parts that it changes, which objects may share
 
+	GuardsWrites bool // whether no object with some of its fields may be written
+
 	Standard fanout.Delivered // how handlers that are not Delivered are served
 	Bad      Faults           // faults in the user's options
 

@@ -38,6 +38,7 @@ type Informer struct {
 	Resource            string // the name of its objects in logs
 	Example             any    // an example object
 	Identity            clientgo.InformerNameAndResource
+	Keep                any // the *keep.Rule of what objects have; nil: all
 
 	Report        *reflector.Journal
 	Relister      *reflector.Relister

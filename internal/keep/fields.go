@@ -6,7 +6,9 @@ package keep
 
 import (
 	"iter"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // Fields are what is kept of a value. The nil Fields keep nothing. Fields are immutable.
@@ -45,12 +47,25 @@ func (f *Fields) Named() iter.Seq2[string, *Fields] {
 // All reports whether the whole value is kept.
 func (f *Fields) All() bool { return f.all }
 
+// known has the Fields of each set of paths, so that equal ones are the same.
+var known sync.Map // the paths, sorted, with line ends between → *Fields
+
 // New returns what paths keep of objects: their kind, and their metadata without annotations and managedFields,
-// unless a path names these. It returns nil, which keeps all, for nil paths, and the paths that are none.
+// unless a path names these. It returns nil, which keeps all, for nil paths, and the paths that are none. For the
+// same paths it returns the same Fields.
 func New(paths []string) (root *Fields, malformed []string) {
 	if paths == nil {
 		return nil, nil
 	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(paths)))
+	if root, malformed = newFields(sorted); malformed == nil {
+		same, _ := known.LoadOrStore(strings.Join(sorted, "\n"), root)
+		root = same.(*Fields)
+	}
+	return root, malformed
+}
+
+func newFields(paths []string) (root *Fields, malformed []string) {
 	metadata := &Fields{others: true, named: map[string]*Fields{"annotations": nil, "managedFields": nil}}
 	root = &Fields{named: map[string]*Fields{"kind": whole, "apiVersion": whole, "metadata": metadata}}
 	for _, path := range paths {

@@ -99,6 +99,8 @@ var (
 	dropped       = sparse(define(Counter, "dropped_total", "{object}", "List items and watch events that were left out, by the reason.", "reason"))
 	decoded       = sparse(define(Counter, "decode_total", "{object}", "Objects by the decoder: direct (see package direct), client for those that such an informer left to its client, or reused for those that were not decoded, because they came again as they were.", "way"))
 	decodes       = define(Gauge, "decode_info", "1", "1, by who decodes the last list or watch. way: direct, from encoding; or client, for a reason: docs/direct.md lists them. sharing: on or off, if the program sets ShareParts. Absent before anything was received.", "way", "encoding", "reason", "sharing")
+	kept          = define(Gauge, "kept_fields", "{field}", "The number of paths that the informer keeps of its objects (see kinformer.Decoding.Keep), by these, with commas. Absent if it keeps all.", "fields")
+	wholeObjects  = sparse(define(Gauge, "whole_objects", "{object}", "Objects of such an informer that have all of their fields (see kinformer.Decoding.Whole)."))
 	verified      = sparse(define(Counter, "decode_verified_total", "{object}", "Objects that both have decoded, for comparison."))
 	differences   = sparse(define(Counter, "decode_differences_total", "{object}", "Objects that both have decoded with different results. Anything but 0 is a fault."))
 	partsChecked  = sparse(define(Counter, "decode_parts_checked_total", "{part}", "Shared parts that were decoded again, to check that no caller has modified them."))

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kinformer/cache/inspect"
@@ -218,6 +219,10 @@ func (v visit) received(i *inspect.Inspection, inf *informer) {
 	v.put(decoded, inf.series(decoded, "reused"), float64(d.Reused))
 	v.put(decoded, inf.series(decoded, "client"), float64(left))
 	v.decodes(i, inf)
+	if d := &i.Status.Decoding; d.Keep != nil {
+		v.put(kept, inf.series(kept, strings.Join(d.Keep, ",")), float64(len(d.Keep)))
+		v.put(wholeObjects, inf.labels, float64(d.WholeObjects))
+	}
 	v.put(verified, inf.labels, float64(d.Verified.Objects))
 	v.put(differences, inf.labels, float64(d.Verified.Differences))
 	v.put(partsChecked, inf.labels, float64(d.Shared.Checked))

@@ -100,7 +100,7 @@ func (e expectation) admit(obj runtime.Object) error {
 
 // admitItem is admit for an item of a list, and also checks its namespace and shard and trims it.
 // An item without a kind has the list's kind: servers and clients set it, some fakes do not.
-func (e expectation) admitItem(item runtime.Object) error {
+func (e expectation) admitItem(item runtime.Object, pruned bool) error {
 	if e.gvk != nil && !event.IsNil(item) && item.GetObjectKind().GroupVersionKind().Empty() {
 		e.gvk = nil
 	}
@@ -116,8 +116,14 @@ func (e expectation) admitItem(item runtime.Object) error {
 			return err
 		}
 	}
-	e.decoding.Trim(item)
+	e.trim(item, pruned)
 	return nil
+}
+
+// trim removes from an admitted object what the informer does not keep. What stands for an object has nothing else.
+func (e expectation) trim(obj runtime.Object, pruned bool) {
+	_, stands := obj.(*event.Undecodable)
+	e.decoding.Trim(obj, pruned || stands)
 }
 
 // admitPlace returns an error if an object belongs to another namespace or shard. An object without
@@ -174,8 +180,8 @@ func (c watchChange) endsInitialEvents() bool {
 	return c.kind == watch.Bookmark && c.meta.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
-// vet returns the change of a watch event, or the reason for leaving the event out.
-func (e expectation) vet(got watch.Event) (watchChange, error) {
+// vet returns the change of a watch event, or the reason for leaving the event out. pruned is that of tap.Options.Trim.
+func (e expectation) vet(got watch.Event, pruned bool) (watchChange, error) {
 	obj := got.Object
 	if err := e.admit(obj); err != nil {
 		return watchChange{}, err
@@ -193,7 +199,7 @@ func (e expectation) vet(got watch.Event) (watchChange, error) {
 	default:
 		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
-	e.decoding.Trim(obj)
+	e.trim(obj, pruned || got.Type == watch.Bookmark)
 	return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 }
 

@@ -244,6 +244,7 @@ func (r *round) pageFrom(ctx context.Context, from clientgo.ListerWithContext, o
 // alive.
 func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Object) (*metav1.List, error) {
 	list, n, each := pageOf(page)
+	pruned := tap.IsPruned(page)
 	if other := r.state.otherKind(page, n); other != "" {
 		return nil, fmt.Errorf("the answer is a %s, not a %s", event.Shortened(other), r.state.listKind)
 	}
@@ -260,7 +261,7 @@ func (r *round) stagePage(ctx context.Context, into *fetched, page runtime.Objec
 		return nil, err
 	}
 	err = each(func(item runtime.Object) error {
-		switch reason := r.reader.expects.admitItem(item); {
+		switch reason := r.reader.expects.admitItem(item, pruned); {
 		case errors.Is(reason, shard.ErrOther):
 			return nil
 		case reason != nil:

@@ -228,6 +228,16 @@ func (o Options) Transformed(copies bool) Options {
 	return o
 }
 
+// Guarded returns the options for objects of which none may be written that has only some of its fields. stored returns
+// the object of a name in the store.
+func (o Options) Guarded(stored func(namespace, name string) (obj any, exists bool)) Options {
+	o.Decoding.Stored = stored
+	return o
+}
+
+// Keeps returns what is kept of objects; nil: all.
+func (o *Options) Keeps() any { return o.Decoding.Keep }
+
 // WarnOfUnshared logs why equal parts of objects are not shared, if sharing was requested.
 func (o *Options) WarnOfUnshared(logger klog.Logger, name string) {
 	if why := o.Decoding.Unshared; why != "" {

@@ -42,6 +42,7 @@ type watchReader struct {
 type stream struct {
 	watch  watch.Interface
 	events <-chan watch.Event
+	pruned bool               // see tap.Options.Trim
 	cancel context.CancelFunc // ends the request's context
 	since  time.Time          // when it was requested, or when watching took it over
 	opened time.Time          // when it was opened; zero if watching took it over
@@ -206,7 +207,7 @@ func (r *watchReader) receive(ctx context.Context, s *stream, got watch.Event, o
 		return false, errorOf(got.Object)
 	}
 	s.received++
-	c, err := r.expects.vet(got)
+	c, err := r.expects.vet(got, s.pruned)
 	switch {
 	case errors.Is(err, shard.ErrOther):
 		s.understood++

@@ -84,7 +84,10 @@ func (r *Reflector) Streams() bool { return r.state.opening == Streaming }
 // Admits returns a function that returns nil for a list item that a reflector of these options
 // admits, and otherwise the reason for leaving it out. The function also trims an admitted item, as
 // the reflector does.
-func (o Options) Admits() func(item runtime.Object) error { return o.expectation().admitItem }
+func (o Options) Admits() func(item runtime.Object) error {
+	expects := o.expectation()
+	return func(item runtime.Object) error { return expects.admitItem(item, false) }
+}
 
 // Call calls send as a reflector of these options does, and returns when ctx ends even if send
 // ignores ctx. The call does not appear in the reflector's status.

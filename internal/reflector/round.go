@@ -121,7 +121,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 			return nil, errNoStream
 		}
 		r.warnOfClient(ctx)
-		s := &stream{watch: w, events: w.ResultChan(), cancel: cancel, since: since, opened: r.options.Clock.Now()}
+		s := &stream{watch: w, events: w.ResultChan(), pruned: tap.IsPruned(w), cancel: cancel, since: since, opened: r.options.Clock.Now()}
 		s.lasts = time.Duration(*options.TimeoutSeconds)*time.Second + outlives
 		s.due = s.opened.Add(s.lasts)
 		return s, nil

@@ -213,7 +213,7 @@ func (r *round) compareWithList(ctx context.Context, streamed []any, version str
 			err = part.Divide(page)
 		}
 		if err == nil {
-			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.reader.expects.admitItem(item); return nil })
+			err = meta.EachListItem(page, func(item runtime.Object) error { _ = r.reader.expects.admitItem(item, false); return nil })
 		}
 		return page, err
 	}

@@ -135,7 +135,7 @@ type Informer struct {
 func New(lw clientgo.ListerWatcher, example runtime.Object, options clientgo.SharedIndexInformerOptions, why string,
 	ours func() clientgo.SharedIndexInformer,
 ) *Informer {
-	s := &Informer{source: &selected{lw, lw}, ours: ours}
+	s := &Informer{source: &selected{all: lw, part: lw}, ours: ours}
 	options.Indexers = Copied(options.Indexers)
 	s.SharedIndexInformer = clientgo.NewSharedIndexInformerWithOptions(s.source, example, options)
 	s.Entry = newEntry(SubjectOf(options.Identifier, example), why)
@@ -247,6 +247,12 @@ func (s *Informer) Trim(trim func(any)) {
 	_ = s.setLocked(nil) // it has not started
 }
 
+// Through makes requests go through what wrap returns for the ListerWatcher. It must be called before the informer is
+// shared.
+func (s *Informer) Through(wrap func(clientgo.ListerWatcherWithContext) clientgo.ListerWatcherWithContext) {
+	s.source.through = wrap
+}
+
 // Fix makes transform replace those of SetTransform, unless it is nil.
 func (s *Informer) Fix(transform clientgo.TransformFunc) {
 	s.mu.Lock()
@@ -339,7 +345,19 @@ func (s *Informer) SetShardSelector(selector sharding.Selector) error {
 var errStarted = errors.New("informer has already started")
 
 // selected is a ListerWatcher of which a shard may be selected before the first request.
-type selected struct{ all, part clientgo.ListerWatcher }
+type selected struct {
+	all, part clientgo.ListerWatcher
+	through   func(clientgo.ListerWatcherWithContext) clientgo.ListerWatcherWithContext // nil: nothing
+}
+
+// lists returns what requests go to.
+func (l *selected) lists() clientgo.ListerWatcherWithContext {
+	lists := clientgo.ToListerWatcherWithContext(l.part)
+	if l.through == nil {
+		return lists
+	}
+	return l.through(lists)
+}
 
 // List is ListWithContext without a context.
 func (l *selected) List(o metav1.ListOptions) (runtime.Object, error) {
@@ -353,12 +371,12 @@ func (l *selected) Watch(o metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext lists.
 func (l *selected) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return clientgo.ToListerWatcherWithContext(l.part).ListWithContext(ctx, o)
+	return l.lists().ListWithContext(ctx, o)
 }
 
 // WatchWithContext watches.
 func (l *selected) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return clientgo.ToListerWatcherWithContext(l.part).WatchWithContext(ctx, o)
+	return l.lists().WatchWithContext(ctx, o)
 }
 
 // IsWatchListSemanticsUnSupported reports whether the ListerWatcher does not support streaming lists.

@@ -4,6 +4,7 @@
 package tap
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -28,8 +29,11 @@ type Options struct {
 	// SkipUndecodable means that an *event.Undecodable takes the place of an object that the client
 	// cannot decode either, if its name and version can be read. Else its list or watch fails.
 	SkipUndecodable bool
-	// Drop is the metadata to remove from received objects. See Trim.
+	// Keep is what is kept of received objects, or nil for all, and Drop the metadata to remove from what is left. See Trim.
+	Keep Keeper
 	Drop *Drop
+	// Stored returns the object of a name in the store, so that no partial one is written; nil: they may be.
+	Stored func(namespace, name string) (obj any, exists bool)
 	// Part is the shard that is requested; nil: all objects. Objects of other shards are dropped if
 	// that saves their decoding.
 	Part *shard.Range
@@ -59,13 +63,36 @@ func (o *Options) DropOf(paths []string) (refused []string) {
 	return refused
 }
 
-// Trim removes dropped metadata from a received object, whoever decoded it. It modifies the topmost
-// struct or map only.
-func (o *Options) Trim(obj runtime.Object) {
-	if o != nil {
-		o.Drop.Trim(obj)
+// Trim removes the fields that are not kept, and then dropped metadata, from a received object, whoever decoded it.
+// pruned means that only Drop is left to do. It modifies the topmost struct or map only.
+func (o *Options) Trim(obj runtime.Object, pruned bool) {
+	if o == nil {
+		return
 	}
+	if o.Keep != nil && !pruned {
+		o.Keep.Prune(obj)
+	}
+	o.Drop.Trim(obj)
 }
+
+// Guards reports whether objects like example, of an informer of these options, must not be written when they are
+// partial. Objects of metadata cannot be.
+func (o *Options) Guards(example any) bool {
+	_, metadata := example.(*metav1.PartialObjectMetadata)
+	return o.Keep != nil && o.Stored != nil && !metadata
+}
+
+// IsPruned reports whether the objects of a list or a watch have only what Options.Keep keeps: whether it is from an
+// engine.
+func IsPruned(from any) bool {
+	_, is := from.(interface{ pruned() })
+	return is
+}
+
+// Pruned is embedded in lists and watches of an engine, all objects of which have only what Options.Keep keeps.
+type Pruned struct{}
+
+func (Pruned) pruned() {}
 
 // TurnedOff returns the reason why the user wants the client to decode everything, or "".
 func (o *Options) TurnedOff() string {

@@ -13,6 +13,7 @@ import (
 // Page is a list whose items were decoded directly. As an object it is the list that the client
 // returned, which has few or none of the items.
 type Page struct {
+	Pruned
 	metav1.ListInterface // of List
 	List                 runtime.Object
 	Items                []runtime.Object

@@ -58,6 +58,7 @@ const (
 //	Plan.Update      the object: changed parts are decoded, others are copied from the former version
 //	rows.add         the object and its hashes, for the next version
 type following struct {
+	tap.Pruned
 	trust  *trust
 	client *watch.StreamWatcher
 	body   *watchBody
@@ -218,16 +219,14 @@ func (f *following) passOn(frame []byte, why error) bool {
 		f.release(unreadable)
 		return false
 	}
-	if f.trust.options.SkipUndecodable {
-		if bad, is := f.undecodable(f.frames.Payload(frame)); is && f.trust.maySkip(bad.Object.(*event.Undecodable)) {
-			return f.emit(bad)
-		}
+	if e, instead := f.insteadOf(f.frames.Payload(frame), why); instead {
+		return f.emit(e)
 	}
 	theirs, answered := f.ask(frame)
 	if !answered {
 		return false
 	}
-	theirs = f.named(f.frames.Payload(frame), theirs)
+	theirs = f.keep(f.named(f.frames.Payload(frame), theirs))
 	if why == nil && isChange(theirs.Type) {
 		why = f.compare(f.frames.Payload(frame), theirs)
 	}
@@ -317,6 +316,29 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	return nil
 }
 
+// insteadOf returns the event of a frame that the client is not to see, because it cannot decode its object: what stands
+// for the object, or the object without the fields that are not kept. why is that of passOn.
+func (f *following) insteadOf(data []byte, why error) (e watch.Event, instead bool) {
+	keeps := f.trust.options.kept != nil && why == nil
+	if !keeps && !f.trust.options.SkipUndecodable {
+		return e, false
+	}
+	e, is := f.undecodable(data)
+	switch {
+	case !is:
+		return e, false
+	case !keeps:
+		return e, f.trust.maySkip(e.Object.(*event.Undecodable))
+	case f.streamType == nil:
+		return e, false
+	}
+	count, e, err := f.decode(data)
+	if err == nil {
+		count.Add(1)
+	}
+	return e, err == nil
+}
+
 // undecodable returns the event of a frame whose object cannot be decoded, and reports whether the frame has
 // such an object, of the expected kind.
 func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
@@ -403,6 +425,15 @@ func (f *following) ask(frame []byte) (theirs watch.Event, answered bool) {
 	}
 }
 
+// keep returns an event of the client's with the fields that the informer keeps.
+func (f *following) keep(e watch.Event) watch.Event {
+	switch e.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		f.trust.options.kept.Prune(e.Object)
+	}
+	return e
+}
+
 // emit sends an event. It returns false if the watch was stopped.
 func (f *following) emit(e watch.Event) bool {
 	select {
@@ -428,7 +459,7 @@ func (f *following) release(why string) {
 				f.trust.options.Ledger.TurnedOff(why, reasonOf(why))
 				why = ""
 			}
-			if !f.emit(e) {
+			if !f.emit(f.keep(e)) {
 				return
 			}
 		case <-f.stopped:

@@ -217,12 +217,16 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 }
 
 // pass adds an item that client-go also decodes. An item that client-go cannot decode is skipped, or named if
-// client-go then refuses the list: it may have another decoder.
+// client-go then refuses the list: it may have another decoder. If that is because of fields that are not kept, it is
+// not passed.
 func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
-	if item.Object == nil || b.trust.options.SkipUndecodable {
+	if item.Object == nil || b.trust.options.SkipUndecodable || b.trust.options.kept != nil {
 		bad := undecodable(b.trust.example, item.Wire, b.coding)
 		switch {
 		case bad == nil:
+		case item.Object != nil && b.trust.options.kept != nil:
+			b.items = append(b.items, list.again(item))
+			return wires
 		case b.trust.maySkip(bad):
 			b.items = append(b.items, bad)
 			b.skipped++
@@ -271,6 +275,7 @@ func (b *listBody) page(list runtime.Object, t *trust) (p *tap.Page, why string,
 	}
 	var theirs []runtime.Object
 	err = meta.EachListItemWithAlloc(list, func(item runtime.Object) error {
+		t.options.kept.Prune(item)
 		theirs = append(theirs, item)
 		return nil
 	})

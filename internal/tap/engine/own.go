@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,16 +43,19 @@ func ownDecoders(by Options, known *rows, uses *uses) Maker {
 		d := own{objects: t, coding: e, rows: known, informer: &by}
 		switch {
 		case t == reflect.TypeFor[*unstructured.Unstructured]() && e == JSON:
+			d.untyped = true
 		case t.Implements(reflect.TypeFor[runtime.Unstructured]()):
 			return nil
 		case e == Protobuf && !t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
 			return nil // client-go cannot decode it either
 		default:
 			var err error
-			if d.plan, err = decode.PlanOf(t.Elem(), e); err != nil {
+			if d.plan, err = decode.PlanOfKept(t.Elem(), e, by.kept.Of()); err != nil {
 				return nil
 			}
+			d.all, _ = decode.PlanOf(t.Elem(), e)
 		}
+		d.options.Keep = by.kept.Of()
 		d.options.Intern = texts.get(&uses.texts)
 		if by.Share {
 			d.options.Share = decode.NewSharing(parts.get(&uses.parts)).Report(checkedPart(by.Ledger))
@@ -67,7 +71,9 @@ func ownDecoders(by Options, known *rows, uses *uses) Maker {
 type own struct {
 	objects  reflect.Type
 	coding   Encoding
-	plan     *decode.Plan // nil for unstructured objects
+	untyped  bool         // unstructured objects, which have no plan
+	plan     *decode.Plan // of the fields that are kept
+	all      *decode.Plan // of all fields; nil: not supported
 	options  decode.Options
 	rows     *rows // may be nil
 	drops    bool  // remove managed fields, as the client does
@@ -82,6 +88,9 @@ func (d own) Open(frame []byte) (Frame, error) {
 func (d own) Object(f Frame, of decode.Former, check bool) (runtime.Object, decode.Row, error) {
 	if f.Type == watch.Modified && d.coding == Protobuf {
 		d.options.Intern = nil // a new string costs less than a lookup in cold memory
+	}
+	if f.Type == watch.Bookmark {
+		d = d.keepingAll() // an annotation says what the bookmark means
 	}
 	obj, sums, err := d.object(f.Object, of, nil, check)
 	if err == nil && d.coding == Protobuf {
@@ -102,21 +111,62 @@ func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check 
 	if len(data) > maxObject {
 		return nil, nil, errTooLong
 	}
-	if obj, sums, err = d.whole(data, of, list, check); err == nil && d.drops {
+	if d.informer.kept.HasWhole() {
+		obj, sums, err = d.either(data, of, list, check)
+	} else {
+		obj, sums, err = d.read(data, of, list, check)
+	}
+	if err == nil && d.drops {
 		managedFields.Trim(obj)
 	}
 	return obj, sums, err
 }
 
-// whole is object without dropping anything.
-func (d own) whole(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+// keepingAll returns d for objects of which all fields are kept.
+func (d own) keepingAll() own {
+	d.plan, d.options.Keep = d.all, nil
+	return d
+}
+
+// The last word of a row says the form of its object, if objects have two.
+const (
+	isPartial uint64 = iota
+	isWhole
+)
+
+// either decodes the fields that are kept, and if the labels say so all fields. The former version is used if it has the
+// same form.
+func (d own) either(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if obj, sums, err = d.readForm(isPartial, data, of, list, check); err == nil && d.informer.kept.IsWhole(obj) {
+		obj, sums, err = d.keepingAll().readForm(isWhole, data, of, list, check)
+	}
+	return obj, sums, err
+}
+
+func (d own) readForm(form uint64, data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if last := len(of.Row) - 1; last >= 0 && of.Row[last] == form {
+		of.Row = of.Row[:last]
+	} else {
+		of = decode.Former{}
+	}
+	if obj, sums, err = d.read(data, of, list, check); sums != nil {
+		sums = slices.Concat(sums, decode.Row{form})
+	}
+	return obj, sums, err
+}
+
+// read decodes the fields that are kept.
+func (d own) read(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
 	o := d.options
 	if o.Checks = check; check {
 		of = decode.Former{}
 	}
-	if d.plan == nil {
+	switch {
+	case d.untyped:
 		obj, err = untyped(data, list, o)
 		return obj, sums, err
+	case d.plan == nil:
+		return nil, nil, errUnsupported
 	}
 	into := reflect.New(d.objects.Elem()).Interface()
 	switch {
@@ -186,6 +236,9 @@ func (l *ownList) Next() (Item, error) {
 
 // errTooLong leaves an object to the client.
 var errTooLong = errors.New("too long")
+
+// errUnsupported leaves an object to the client of which the fields that are kept could be decoded, but not the others.
+var errUnsupported = errors.New("a type that is not supported")
 
 // errWhole leaves a list to the client. Its decoder of metadata in complete objects ignores the case of names.
 var errWhole = errors.New("complete objects in a list of metadata")

@@ -178,7 +178,7 @@ func TestTrimmedBesideUpdates(t *testing.T) {
 		require.NoError(t, err)
 		for range 301 {
 			got := (<-w.ResultChan()).Object.(*v1.Pod)
-			options.Trim(got)
+			options.Trim(got, false)
 			assert.Empty(t, got.ManagedFields)
 			assert.Empty(t, got.Annotations)
 		}

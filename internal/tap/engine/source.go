@@ -19,6 +19,7 @@ import (
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/tap"
 )
 
@@ -41,6 +42,9 @@ type Source struct {
 	trust
 	lists     clientgo.ListerWatcherWithContext
 	mayNotAsk atomic.Bool // to leave out managed fields
+
+	clientDrops   atomic.Bool // the client removes managed fields
+	exampleObject any
 }
 
 // New returns a source for objects of the type of example, which may be nil.
@@ -54,7 +58,8 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Ledger == nil {
 		o.Ledger = &tap.Ledger{}
 	}
-	s := &Source{lists: lists}
+	o.kept, _ = o.Keep.(*keep.Rule)
+	s := &Source{lists: lists, exampleObject: example}
 	if o.Make == nil {
 		if o.Share && o.Remember {
 			s.rows = newRows(o.Drop)
@@ -119,6 +124,9 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	list, err = s.listed(s.noted(t.end()), list, err)
+	if err == nil && s.guardsBlindly() {
+		list, err = nil, errDropsManagedFields
+	}
 	if _, ours := list.(*tap.Page); !ours {
 		s.cached.unlisted()
 	}
@@ -218,17 +226,35 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	t := &Tap{options: options, watches: true, asks: s.options.Ledger, drop: s.asksToDrop()}
 	defer func() { t.end().giveBack() }() // also if the call panics; no-op if the body was claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
-	return s.opened(s.noted(t.end()), w, err)
+	got := s.noted(t.end())
+	if s.guardsBlindly() && err == nil && !event.IsNil(w) {
+		w.Stop()
+		return nil, errDropsManagedFields
+	}
+	return s.opened(got, w, err)
+}
+
+// errDropsManagedFields refuses a client whose live objects cannot be told from partial ones.
+var errDropsManagedFields = errors.New("Decoding.Keep: the client removes managed fields, by which objects of a live Get are known from those " +
+	"with some of their fields: leave out rest.Config.DropManagedFields, or set Decoding.PartialWrites")
+
+// guardsBlindly reports whether the guard of writes is on, and the client removes managed fields.
+func (s *Source) guardsBlindly() bool {
+	return s.clientDrops.Load() && s.options.Guards(s.exampleObject)
 }
 
 // asksToDrop reports whether requests ask the server to leave out managed fields: if the informer drops
 // them, until a server refuses such a request.
 func (s *Source) asksToDrop() bool { return s.options.Drop.ManagedFields() && !s.mayNotAsk.Load() }
 
-// noted notes whether the server refuses requests that ask it to leave out managed fields.
+// noted notes whether the server refuses requests that ask it to leave out managed fields, and whether the client
+// removes them.
 func (s *Source) noted(got taken) taken {
 	if got.unacceptable {
 		s.mayNotAsk.Store(true)
+	}
+	if got.drops {
+		s.clientDrops.Store(true)
 	}
 	return got
 }

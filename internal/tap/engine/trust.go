@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	Compared func(runtime.Object) runtime.Object
 	// Make makes decoders; nil: the decoders of this package.
 	Make Maker
+
+	kept *keep.Rule // Keep; nil: all
 }
 
 // isOther reports whether an encoded object is known to be in another shard.

@@ -1,0 +1,65 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package factory
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/kinformer"
+)
+
+// kindOptions are the options of the informers of one kind.
+type kindOptions struct {
+	example   runtime.Object
+	resources []schema.GroupResource // that the kind may have
+	options   kinformer.Options
+}
+
+// kindOptionsOf returns an error for options that no informer can have.
+func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOptions, err error) {
+	switch {
+	case event.IsNil(example):
+		return k, errors.New("the example is nil")
+	case options.For != nil:
+		return k, errors.New("Options.For is for kinformer.Constructor: use WithOptionsFor once for each kind")
+	}
+	k = kindOptions{example: example, options: options}
+	if known, ok := typedKinds().byType[reflect.TypeOf(example)]; ok {
+		k.resources = []schema.GroupResource{known.gvr.GroupResource()}
+		return k, nil
+	}
+	gvk := example.GetObjectKind().GroupVersionKind()
+	if gvk.Kind == "" {
+		gvk, _ = kindOf(reflect.TypeOf(example)) // for informers of that Go type it is not needed
+	}
+	if gvk.Kind == "" && door.HasAnyKind(example) {
+		return k, fmt.Errorf("the example, a %T, has no kind: set its apiVersion and kind", example)
+	}
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	lower := strings.ToLower(gvk.Kind)
+	for _, name := range []string{guess.Resource, lower + "s", lower + "es"} { // the guess makes gatewaies of Gateway
+		k.resources = append(k.resources, schema.GroupResource{Group: gvk.Group, Resource: name})
+	}
+	return k, nil
+}
+
+// optionsFor returns the user's options for an informer.
+func (c config) optionsFor(r request) kinformer.Options {
+	for _, k := range c.kinds {
+		if door.SameKind(k.example, r.example) && !door.HasAnyKind(r.example) || slices.Contains(k.resources, r.gvr.GroupResource()) {
+			return k.options
+		}
+	}
+	return c.options
+}

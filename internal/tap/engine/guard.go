@@ -1,0 +1,101 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kinformer/cache/internal/tap"
+)
+
+// carryOthers are the subresources whose PUT carries something else than the object.
+var carryOthers = []string{"scale", "proxy", "exec", "attach", "portforward", "log", "binding", "eviction", "token"}
+
+// Refuse returns an error for a PUT of an object that an informer may have decoded in part: one without managed fields,
+// which objects of live requests have, if an informer's store has a partial object of that name. It reads the body, if
+// that is so, and sets it again. It is safe for concurrent use.
+func Refuse(req *http.Request) error {
+	if req.Method != http.MethodPut || req.URL == nil || req.Body == nil {
+		return nil
+	}
+	path := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	for at := range path { // the path before the API may have any words
+		place, known := placeOf(req.URL.Host, path[:at], path[at:])
+		if informer, partial := tap.PartialIn(place); known && partial {
+			return refuse(req, place, informer)
+		}
+	}
+	return nil
+}
+
+// placeOf returns the object of a path that begins with api or apis, unless its body is something else.
+func placeOf(host string, before, path []string) (p tap.Place, known bool) {
+	switch {
+	case path[0] == "api" && len(path) > 3:
+		path = path[2:]
+	case path[0] == "apis" && len(path) > 4:
+		p.Resource.Group, path = path[1], path[3:]
+	default:
+		return p, false
+	}
+	if len(path) > 3 && path[0] == "namespaces" {
+		p.Namespace, path = path[1], path[2:]
+	}
+	p.Server = strings.Join(append([]string{host}, before...), "/")
+	p.Resource.Resource, p.Name = path[0], path[1]
+	return p, len(path) == 2 || !slices.Contains(carryOthers, path[2])
+}
+
+// refuse returns an error unless the body is an object of a live request, or something else.
+func refuse(req *http.Request, place tap.Place, informer tap.Target) error {
+	body, err := io.ReadAll(req.Body)
+	_ = req.Body.Close()
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	why := whyPartial(body, place.Name)
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("the update of %v is refused: its body %s, and the informer of %v has only the fields of Decoding.Keep, so that the others "+
+		"would be removed: change an object that a live Get has returned, or send a patch. If the client removes managedFields, or nobody "+
+		"writes objects of the informer, set Decoding.PartialWrites", place, why, informer)
+}
+
+// whyPartial returns what makes a body one that may have been decoded in part, or "". A body without the name is not that
+// of the object.
+func whyPartial(body []byte, name string) string {
+	var object struct {
+		metav1.TypeMeta `json:",inline"`
+		Metadata        struct {
+			Name          string           `json:"name"`
+			ManagedFields []map[string]any `json:"managedFields"`
+		} `json:"metadata"`
+	}
+	if enveloped, is := bytes.CutPrefix(body, []byte("k8s\x00")); is {
+		var envelope runtime.Unknown
+		var message metav1.PartialObjectMetadata // its other fields are skipped
+		if envelope.Unmarshal(enveloped) != nil || message.Unmarshal(envelope.Raw) != nil {
+			return "cannot be read"
+		}
+		object.Kind, object.Metadata.Name = envelope.Kind, message.Name
+		object.Metadata.ManagedFields = make([]map[string]any, len(message.ManagedFields))
+	} else if kjson.Unmarshal(body, &object) != nil {
+		return "cannot be read"
+	}
+	if len(object.Metadata.ManagedFields) > 0 || object.Metadata.Name != name {
+		return ""
+	}
+	return "has no managedFields"
+}
