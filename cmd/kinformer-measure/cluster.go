@@ -23,6 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kinformer/cache/internal/keep"
 )
 
 // largestAnswer is the maximum size of one list in bytes, which is held in memory.
@@ -47,6 +49,35 @@ type cluster struct {
 	config    *rest.Config
 	namespace string
 	limit     int64 // the maximum number of objects of a list
+
+	keep  keepRules // nil: all fields
+	rules map[resource]*keep.Rule
+}
+
+// keepOf sets the rules of resources, which have these names in the file.
+func (c *cluster) keepOf(names []string, of []resource) error {
+	if c.keep == nil {
+		return nil
+	}
+	c.rules = map[resource]*keep.Rule{}
+	for i, r := range of {
+		rule, err := c.keep.of(names[i], r)
+		if err != nil {
+			return err
+		}
+		c.rules[r] = rule
+	}
+	return nil
+}
+
+// heads returns the heads of the table.
+func (c *cluster) heads() []string {
+	ways := []string{"DIRECT", "SHARED"}
+	if c.keep != nil {
+		ways = append(ways, "KEEP")
+	}
+	heads := append([]string{"RESOURCE", "OBJECTS", "ENCODING", "WIRE", "CPU"}, ways...)
+	return append(append(append(heads, "HEAP"), ways...), "NOTES")
 }
 
 // list returns the encoded list of a resource, in the encoding that generated clients request: protobuf

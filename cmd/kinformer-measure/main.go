@@ -9,6 +9,10 @@
 // It makes discovery requests and requests one list of each resource, of at most -limit objects and 32
 // MiB.
 //
+// With -keep FILE it adds what kinformer.Decoding.Keep and Whole would save: the file has a line for each resource, such as
+//
+//	pods: {keep: [spec.nodeName, status.podIPs], whole: app=mine}
+//
 // With -watch 1m it compares a whole start and a minute of watching instead: informers of client-go, of this
 // library, and with ShareParts, one after the other, with whole lists: three times what a program with these
 // informers requests.
@@ -48,6 +52,9 @@ CPU is in microseconds per object of a list, including garbage collection, witho
 Each has three columns: client-go's decoder, that of package direct, and that with ShareParts. Measured on at most %d objects of a resource; "-" stands for measurements of fewer than %d.
 `
 
+// keepLegend explains what -keep adds.
+const keepLegend = "KEEP is direct decoding of the fields that are kept, without ShareParts; objects that match whole are decoded whole. See docs/keep.md.\n"
+
 // run is main without os. If the context ends, run prints the complete rows.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kinformer-measure", flag.ContinueOnError)
@@ -56,28 +63,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	in := flags.String("context", "", "context in the kubeconfig file (default its current context)")
 	namespace := flags.String("namespace", "", "namespace of the lists (default all)")
 	names := flags.String("resources", "", "comma-separated resources, for example pods,deployments.apps (default all except secrets)")
+	keepFile := flags.String("keep", "", "`file` in YAML with the fields that a program reads of each resource: pods: {keep: [spec.nodeName], whole: app=mine}")
 	watch := flags.Duration("watch", 0, "compare informers of both libraries instead, that list everything and watch for this `time`")
 	limit := flags.Int64("limit", 500, "maximum number of `objects` to read of each resource")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || *limit < 1 || *watch < 0 {
-		return errors.New("there are no arguments but flags, -limit must be positive, and -watch not negative")
+	if flags.NArg() > 0 || *limit < 1 || *watch < 0 || *watch > 0 && *keepFile != "" || *names != "" && *keepFile != "" {
+		return errors.New("there are no arguments but flags, -limit must be positive, -watch not negative, and -keep has neither -watch nor -resources beside it")
 	}
 	config, err := clusterConfig(*file, *in)
 	if err != nil {
 		return err
 	}
-	resources, err := discover(ctx, config, strings.FieldsFunc(*names, func(r rune) bool { return r == ',' }))
+	c := &cluster{config: config, namespace: *namespace, limit: *limit}
+	chosen := strings.FieldsFunc(*names, func(r rune) bool { return r == ',' })
+	if *keepFile != "" {
+		if c.keep, err = keepRulesOf(*keepFile); err != nil {
+			return err
+		}
+		chosen = c.keep.names()
+	}
+	resources, err := discover(ctx, config, chosen)
 	if err != nil {
 		return err
 	}
-	c := &cluster{config: config, namespace: *namespace, limit: *limit}
+	if err := c.keepOf(chosen, resources); err != nil {
+		return err
+	}
 	if *watch > 0 {
 		return c.compare(ctx, resources, *watch, stdout, stderr)
 	}
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RESOURCE\tOBJECTS\tENCODING\tWIRE\tCPU\tDIRECT\tSHARED\tHEAP\tDIRECT\tSHARED\tNOTES")
+	fmt.Fprintln(table, strings.Join(c.heads(), "\t"))
 	for i, r := range resources {
 		fmt.Fprintf(stderr, "%d/%d %s\n", i+1, len(resources), r)
 		row := c.measure(ctx, r)
@@ -87,5 +105,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		fmt.Fprintln(table, r.String()+"\t"+row)
 	}
 	fmt.Fprintf(table, legend, *limit, fewest)
+	if c.keep != nil {
+		fmt.Fprint(table, keepLegend)
+	}
 	return errors.Join(table.Flush(), context.Cause(ctx))
 }

@@ -118,3 +118,45 @@ func TestBadCommandLines(t *testing.T) {
 	err = run(t.Context(), []string{"-kubeconfig", c.kubeconfig(t)}, io.Discard, io.Discard)
 	assert.ErrorContains(t, err, "discovery: the request failed")
 }
+
+// keepFile writes a file for -keep.
+func keepFile(t *testing.T, content string) string {
+	file := filepath.Join(t.TempDir(), "keep.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+	return file
+}
+
+// TestKeep: with a file of fields, only its resources are read, and the columns KEEP are smaller than those of whole objects.
+func TestKeep(t *testing.T) {
+	c := newCluster(t)
+	rows := measured(t, c, "-keep", keepFile(t, "pods: {keep: [spec.nodeName]}\nwidgets.example.com: {whole: none=such}\n"))
+	assert.ElementsMatch(t, []string{"RESOURCE", "pods.v1", "widgets.v1.example.com"}, slices.Collect(maps.Keys(rows)))
+	assert.Equal(t, "KEEP", rows["RESOURCE"][6])
+	for _, name := range []string{"pods.v1", "widgets.v1.example.com"} {
+		row := rows[name]
+		require.GreaterOrEqual(t, len(row), 11, row)
+		var heap []float64
+		for _, cell := range row[7:11] {
+			figure, err := strconv.ParseFloat(cell, 64)
+			require.NoError(t, err)
+			heap = append(heap, figure)
+		}
+		assert.LessOrEqual(t, heap[3], heap[1], row)
+		assert.Equal(t, name == "pods.v1", heap[3] < heap[1], row)
+	}
+	assert.Equal(t, "0 of 30 objects are whole", strings.Join(rows["widgets.v1.example.com"][11:], " "))
+	for wrong, content := range map[string]string{
+		"is not YAML like":     "pods: [",
+		"names no resource":    "",
+		"did you mean spec.no": "pods: {keep: [spec.nodename]}",
+		"whole: ":              "pods: {whole: =}",
+		"there is no resource": "unknown: {}",
+	} {
+		err := run(t.Context(), []string{"-kubeconfig", c.kubeconfig(t), "-keep", keepFile(t, content)}, io.Discard, io.Discard)
+		assert.ErrorContains(t, err, wrong)
+	}
+	for _, beside := range [][]string{{"-watch", "1s"}, {"-resources", "pods"}} {
+		err := run(t.Context(), append(beside, "-kubeconfig", c.kubeconfig(t), "-keep", keepFile(t, "pods: {}")), io.Discard, io.Discard)
+		assert.ErrorContains(t, err, "-keep has neither")
+	}
+}

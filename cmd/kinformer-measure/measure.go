@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
@@ -34,14 +35,15 @@ const fewest = 20
 // decoder decodes a list. left is the number of objects that it leaves to client-go.
 type decoder func() (list any, objects, left int, err error)
 
-var nothing = strings.Repeat("-\t", 9)
+// nothing returns the cells of a resource that cannot be measured, up to its notes.
+func (c *cluster) nothing() string { return strings.Repeat("-\t", len(c.heads())-2) }
 
 // measure requests the list of a resource, decodes it with each decoder, and returns the cells of its
 // row.
 func (c *cluster) measure(ctx context.Context, r resource) string {
 	body, err := c.list(ctx, r)
 	if err != nil {
-		return nothing + err.Error()
+		return c.nothing() + err.Error()
 	}
 	s := &sample{resource: r, body: body, encoding: "json"}
 	switch {
@@ -53,9 +55,9 @@ func (c *cluster) measure(ctx context.Context, r resource) string {
 	_, objects, _, err := s.byClient()
 	switch {
 	case err != nil:
-		return nothing + fmt.Sprintf("client-go cannot decode the list, with an error of type %T", err)
+		return c.nothing() + fmt.Sprintf("client-go cannot decode the list, with an error of type %T", err)
 	case objects == 0:
-		return nothing + "no objects"
+		return c.nothing() + "no objects"
 	}
 	direct := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20)})
 	shared := s.direct(decode.Options{Intern: decode.NewIntern(16 << 20), Share: decode.NewSharing(decode.NewParts(64 << 20))})
@@ -68,6 +70,11 @@ func (c *cluster) measure(ctx context.Context, r resource) string {
 	}
 	cells := []string{fmt.Sprint(objects), s.encoding, fmt.Sprint(len(body) / objects)}
 	ways := []decoder{s.byClient, direct, shared}
+	if rule := c.rules[r]; rule != nil {
+		s.rule = rule
+		way, note := s.kept()
+		ways, notes = append(ways, way), strings.TrimPrefix(notes+"; "+note, "; ")
+	}
 	for _, figure := range []func(decoder, int) string{cpu, heap} {
 		for _, way := range ways {
 			cell := "-"
@@ -85,6 +92,7 @@ type sample struct {
 	resource
 	body     []byte
 	encoding string
+	rule     *keep.Rule // what is kept by kept
 }
 
 // byClient decodes the list with client-go's decoder.
@@ -102,6 +110,39 @@ func (s *sample) byClient() (list any, objects, left int, err error) {
 
 // direct returns a decoder that decodes the list as informers with package direct do.
 func (s *sample) direct(o decode.Options) decoder {
+	return s.each(func(item []byte) (any, error) { return s.item(item, o, nil) })
+}
+
+// kept returns a decoder of the fields that are kept, and a note about the objects that are whole.
+func (s *sample) kept() (decoder, string) {
+	o := decode.Options{Intern: decode.NewIntern(16 << 20)}
+	way := s.each(func(item []byte) (object any, err error) {
+		if object, err = s.item(item, o, s.rule.Fields); err == nil && s.rule.IsWhole(object) {
+			object, err = s.item(item, o, nil)
+		}
+		return object, err
+	})
+	list, _, left, err := way()
+	all, _ := list.([]any)
+	whole := 0
+	for _, object := range all {
+		if object != nil && s.rule.IsWhole(object) {
+			whole++
+		}
+	}
+	switch {
+	case err != nil:
+		return s.byClient, "the client decodes the list, with the fields that are not kept"
+	case left > 0:
+		return way, fmt.Sprintf("left to client-go with KEEP: %d", left)
+	case s.rule.Whole == nil:
+		return way, ""
+	}
+	return way, fmt.Sprintf("%d of %d objects are whole", whole, len(all))
+}
+
+// each returns a decoder of a list whose items are decoded by one.
+func (s *sample) each(one func(item []byte) (any, error)) decoder {
 	return func() (list any, objects, left int, err error) {
 		var all []any
 		from := decode.NewList(bytes.NewReader(s.body), decode.Encoding(s.encoding), largestAnswer)
@@ -113,7 +154,7 @@ func (s *sample) direct(o decode.Options) decoder {
 			case err != nil:
 				return nil, 0, 0, err
 			}
-			object, err := s.item(item, o)
+			object, err := one(item)
 			if err != nil {
 				left++
 			}
@@ -122,15 +163,18 @@ func (s *sample) direct(o decode.Options) decoder {
 	}
 }
 
-func (s *sample) item(data []byte, o decode.Options) (any, error) {
+// item decodes an object, of which the fields of are kept; nil: all.
+func (s *sample) item(data []byte, o decode.Options, of *keep.Fields) (any, error) {
 	if !s.hasGoType() {
-		return decode.UnstructuredItem(data, s.kind, s.GroupVersion().String(), o)
+		o.Keep = of
+		content, err := decode.UnstructuredItem(data, s.kind, s.GroupVersion().String(), o)
+		return &unstructured.Unstructured{Object: content}, err
 	}
 	object, err := scheme.Scheme.New(s.gvk())
 	if err != nil {
 		return nil, err
 	}
-	plan, err := decode.PlanOf(reflect.TypeOf(object).Elem(), decode.Encoding(s.encoding))
+	plan, err := decode.PlanOfKept(reflect.TypeOf(object).Elem(), decode.Encoding(s.encoding), of)
 	if err != nil {
 		return nil, err
 	}

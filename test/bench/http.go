@@ -30,10 +30,8 @@ import (
 // httpRow measures an informer of a server on the loopback interface. The server is a child
 // process, so the CPU time is the client's alone.
 //
-// kinformer's side runs one informer for each httpWay: on an unmodified client, on a client whose
-// transport is direct.Transport, and on such a client with shared parts. The names of the latter
-// two's figures begin with "tapped" and "shared". All are compared with the same figure of
-// client-go.
+// kinformer's side runs one informer for each httpWay of the row. The names of the figures begin with the way, except for
+// the first one. All are compared with the same figure of client-go.
 type httpRow struct {
 	encoding string // json, protobuf, or unstructured for JSON without Go types
 	kind     httpKind
@@ -113,18 +111,6 @@ func (r httpRow) row() row {
 
 func (r httpRow) untyped() bool { return r.encoding == "unstructured" }
 
-// httpWay is the way in which kinformer's informer decodes. It is the prefix of the names of its
-// figures.
-type httpWay string
-
-const (
-	plainWay  httpWay = ""       // by the client
-	tappedWay httpWay = "tapped" // directly
-	sharedWay httpWay = "shared" // directly, sharing equal parts of objects
-)
-
-var httpWays = []httpWay{plainWay, tappedWay, sharedWay}
-
 // httpStage is the server of a row, with the row's settings.
 type httpStage struct {
 	row     httpRow
@@ -171,17 +157,20 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 // with another way in each round. On client-go's side it runs one informer, whose figures count for
 // all ways.
 func (h *httpStage) round(ctx context.Context, s side) (out outcome, err error) {
-	ends := make([]outcome, len(httpWays))
+	ways := h.row.ways()
+	ends := make([]outcome, len(ways))
 	if s.status == nil {
 		if ends[0], err = h.one(ctx, s, plainWay); err != nil {
 			return out, err
 		}
-		ends[1], ends[2] = ends[0], ends[0]
+		for i := range ends {
+			ends[i] = ends[0]
+		}
 	} else {
 		h.rounds++
 		for i := range ends {
 			which := (i + h.rounds) % len(ends)
-			if ends[which], err = h.one(ctx, s, httpWays[which]); err != nil {
+			if ends[which], err = h.one(ctx, s, ways[which]); err != nil {
 				return out, err
 			}
 		}
@@ -193,7 +182,7 @@ func (h *httpStage) round(ctx context.Context, s side) (out outcome, err error) 
 				return out, fmt.Errorf("an informer that decodes directly ends in another state: %+v, as its client does %+v", end.check, out.check)
 			}
 			figure := end.samples[i]
-			if name := httpWays[way]; name != plainWay {
+			if name := ways[way]; name != plainWay {
 				figure.name = string(name) + ", " + figure.name
 			}
 			out.samples = append(out.samples, figure)
@@ -211,8 +200,8 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	if err != nil {
 		return out, fmt.Errorf("make client: %w", err)
 	}
-	if way == sharedWay {
-		s.newSharedIndexInformer = kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
+	if decoding, set := decodings[way]; set {
+		s.newSharedIndexInformer = kinformer.Constructor(kinformer.Options{Decoding: decoding})
 	}
 	i := newInformerOf(s, lw, h.example(), indexers(1))
 	defer i.stop()
@@ -317,7 +306,7 @@ func (h *httpStage) engaged(s side, i *informer, way httpWay) error {
 		return fmt.Errorf("the tap engaged where it should not: %+v", d)
 	case way != plainWay && (!d.On || d.Verified.Differences != 0 || len(d.GivenUp) > 0 || int(d.Direct) < came-bothWays):
 		return fmt.Errorf("the tap did not engage: %d objects came, and its state is %+v", came, d)
-	case way == sharedWay && d.Shared.Parts.Hits == 0:
+	case decodings[way].ShareParts && d.Shared.Parts.Hits == 0:
 		return fmt.Errorf("nothing was shared: %+v", d)
 	}
 	return nil

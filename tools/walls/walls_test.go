@@ -154,7 +154,7 @@ var mayUse = map[string][]string{
 	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
 	"testing":   {},
 
-	"cmd/kinformer-measure": {"", "direct", "internal/decode", "internal/decode/share", "internal/decode/stream", "internal/testkit/cputime", "kinformer"},
+	"cmd/kinformer-measure": {"", "direct", "inspect", "internal/decode", "internal/decode/share", "internal/decode/stream", "internal/keep", "internal/testkit/cputime", "kinformer"},
 }
 
 // TestWalls checks that each package has a rule in mayUse and keeps it.
