@@ -30,7 +30,7 @@ const patience = 5 * time.Minute
 
 // programs are the examples that connect to a server, by their folders.
 var programs = []string{"controller", "controllerruntime", "dynamic", "coalesce",
-	"direct", "sharing", "audit", "observability", "namespaces", "sharded"}
+	"direct", "sharing", "partial", "audit", "observability", "namespaces", "sharded"}
 
 // stage holds the state that all tests share.
 var stage struct {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/testkit"
@@ -147,4 +148,65 @@ func inEncoding(t *testing.T, obj any, e Encoding) []byte {
 	data, err := obj.(interface{ Marshal() ([]byte, error) }).Marshal()
 	require.NoError(t, err)
 	return data
+}
+
+// fuzzedPaths are paths of all sorts; of a kind, those that it has.
+var fuzzedPaths = []string{
+	"metadata.annotations[x]", "metadata.annotations", "metadata.managedFields", "spec", "spec.containers.name", "spec.nodeName",
+	"status.phase", "status", "data[a]", "data", "binaryData", "spec.volumes.configMap", "spec.template.spec.containers", "spec.selector", "stringData[a]", "immutable",
+}
+
+// FuzzKept decodes arbitrary bytes of which some of fuzzedPaths are kept. If client-go can decode them too, the result is what
+// Prune keeps of that of client-go.
+func FuzzKept(f *testing.F) {
+	f.Add(uint8(0), false, `{"metadata":{"name":"a","annotations":{"x":"1","y":"2"}},"spec":{"nodeName":"n","containers":[{"image":"i","name":"c"}]}}`, uint16(0xffff))
+	f.Add(uint8(1), false, `{"data":{"a":"1","b":"2"},"binaryData":{"c":"AA=="}}`, uint16(0x0f0))
+	fill := newFiller(11)
+	for i, kind := range keptKinds {
+		obj := reflect.New(kind).Interface()
+		fill.Fill(obj)
+		if _, marshals := obj.(interface{ Marshal() ([]byte, error) }); marshals {
+			data, err := obj.(interface{ Marshal() ([]byte, error) }).Marshal()
+			require.NoError(f, err)
+			f.Add(uint8(i), true, string(data), uint16(i*37))
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, binary bool, data string, choice uint16) {
+		if hugeExponent.MatchString(data) {
+			t.Skip()
+		}
+		kind := keptKinds[int(which)%len(keptKinds)]
+		all := []string{}
+		for i, path := range fuzzedPaths {
+			if choice>>i&1 != 0 && keep.Check(kind, path) == "" {
+				all = append(all, path)
+			}
+		}
+		of, malformed := keep.New(all)
+		require.Empty(t, malformed)
+		e := JSON
+		if binary {
+			e = Protobuf
+		}
+		plan, err := PlanOfKept(kind, e, of)
+		require.NoError(t, err)
+		want, got := reflect.New(kind).Interface(), reflect.New(kind).Interface()
+		if binary {
+			err = plan.Protobuf([]byte(data), got, Options{})
+		} else {
+			err = plan.JSON([]byte(data), got, Options{})
+		}
+		if err != nil {
+			return // given up
+		}
+		if binary {
+			err = want.(interface{ Unmarshal([]byte) error }).Unmarshal([]byte(data))
+		} else {
+			err = kjson.Unmarshal([]byte(data), want)
+		}
+		if err == nil {
+			of.Prune(want)
+			assert.Equal(t, want, got, "%q", all)
+		}
+	})
 }
