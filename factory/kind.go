@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -43,7 +43,7 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	if gvk.Kind == "" {
 		gvk, _ = kindOf(reflect.TypeOf(example)) // for informers of that Go type it is not needed
 	}
-	if gvk.Kind == "" && door.HasAnyKind(example) {
+	if gvk.Kind == "" && hasAnyKind(example) {
 		return k, fmt.Errorf("the example, a %T, has no kind: set its apiVersion and kind", example)
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
@@ -57,9 +57,18 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 // optionsFor returns the user's options for an informer.
 func (c config) optionsFor(r request) kinformer.Options {
 	for _, k := range c.kinds {
-		if door.SameKind(k.example, r.example) && !door.HasAnyKind(r.example) || slices.Contains(k.resources, r.gvr.GroupResource()) {
+		if reflect.TypeOf(k.example) == reflect.TypeOf(r.example) && !hasAnyKind(r.example) || slices.Contains(k.resources, r.gvr.GroupResource()) {
 			return k.options
 		}
 	}
 	return c.options
+}
+
+// hasAnyKind reports whether the type of an example is one for many kinds.
+func hasAnyKind(example runtime.Object) bool {
+	switch example.(type) {
+	case runtime.Unstructured, *metav1.PartialObjectMetadata:
+		return true
+	}
+	return false
 }

@@ -7,12 +7,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/door"
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/switched"
 	"github.com/kinformer/cache/internal/table"
 )
@@ -143,13 +146,26 @@ func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject run
 
 // of returns the options of an informer of objects like example. Those that cannot be chosen are left for set.
 func (o Options) of(example runtime.Object) Options {
-	if chosen, n := door.ForKind(o.For, example); n == 1 && chosen.For == nil {
-		return chosen
-	} else if n > 0 {
+	chosen, found := o, 0
+	chosen.For = nil
+	for other, options := range o.For {
+		if isSameKind(other, example) {
+			chosen, found = options, found+1
+		}
+	}
+	if found > 1 || chosen.For != nil {
 		return o
 	}
-	o.For = nil
-	return o
+	return chosen
+}
+
+// isSameKind reports whether two examples are of the same Go type, and if that is one for many kinds, of the same kind.
+func isSameKind(a, b runtime.Object) bool {
+	if event.IsNil(a) || event.IsNil(b) || reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return false
+	}
+	_, metadata := a.(*metav1.PartialObjectMetadata)
+	return !metadata && !isUntyped(a) || a.GetObjectKind().GroupVersionKind() == b.GetObjectKind().GroupVersionKind()
 }
 
 // set applies the options of an informer of objects like example to c, and adds their faults to c.Bad.

@@ -20,13 +20,6 @@ type Counts struct {
 	ListBytes, WatchBytes                  atomic.Int64
 }
 
-// Guard is what must be known of an informer so that no partial object of it is written to the server.
-type Guard struct {
-	Keep Keeper
-	// Stored returns the object of a name in the store.
-	Stored func(namespace, name string) (obj any, exists bool)
-}
-
 // Keeper knows what is kept of objects. *keep.Rule is one.
 type Keeper interface {
 	// IsWhole reports whether all fields of an object are kept.
@@ -41,7 +34,7 @@ type Ledger struct {
 	Counts
 	host   atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
 	target atomic.Pointer[Target] // of the first request; for several sources what is common to theirs; nil: not known
-	guard  atomic.Pointer[Guard]  // nil: its objects may be written
+	Held   atomic.Value           // what is kept in memory as long as the ledger, for an engine
 	whole  *Ledger                // of the informer whose source this ledger is of; nil: not one of several
 
 	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never

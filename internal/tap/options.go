@@ -4,7 +4,6 @@
 package tap
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -73,13 +72,6 @@ func (o *Options) Trim(obj runtime.Object, pruned bool) {
 		o.Keep.Prune(obj)
 	}
 	o.Drop.Trim(obj)
-}
-
-// Guards reports whether objects like example, of an informer of these options, must not be written when they are
-// partial. Objects of metadata cannot be.
-func (o *Options) Guards(example any) bool {
-	_, metadata := example.(*metav1.PartialObjectMetadata)
-	return o.Keep != nil && o.Stored != nil && !metadata
 }
 
 // IsPruned reports whether the objects of a list or a watch have only what Options.Keep keeps: whether it is from an

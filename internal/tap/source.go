@@ -59,9 +59,6 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		o.Ledger = &Ledger{}
 	}
 	o.Ledger.begin(o.SkipUndecodable, o.Share, o.Unshared)
-	if o.Guards(example) {
-		o.Ledger.protect(Guard{o.Keep, o.Stored})
-	}
 	if why := o.TurnedOff(); why != "" {
 		o.Ledger.TurnedOff(why, SwitchedOff)
 	}

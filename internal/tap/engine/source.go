@@ -69,6 +69,9 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())
 	}
+	if o.guards(example) {
+		protect(o.Ledger, guard{o.kept, o.Stored})
+	}
 	s.options, s.sampler.every, s.sampler.start = o, uint64(o.Verify), o.Start
 	if _, ok := example.(runtime.Object); ok {
 		s.example = reflect.TypeOf(example)
@@ -240,7 +243,7 @@ var errDropsManagedFields = errors.New("Decoding.Keep: the client removes manage
 
 // guardsBlindly reports whether the guard of writes is on, and the client removes managed fields.
 func (s *Source) guardsBlindly() bool {
-	return s.clientDrops.Load() && s.options.Guards(s.exampleObject)
+	return s.clientDrops.Load() && s.options.guards(s.exampleObject)
 }
 
 // asksToDrop reports whether requests ask the server to leave out managed fields: if the informer drops
