@@ -229,6 +229,7 @@ func (s *sharedIndexInformer) requestsLocked() reflector.Options {
 	requests := s.config.Requests
 	if s.config.GuardsWrites {
 		requests = requests.Guarded(s.stored)
+		s.store.owner = s
 	}
 	if s.life.transform == nil {
 		return requests

@@ -31,6 +31,8 @@ type keyedStore struct {
 	keyFunc     KeyFunc
 	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
 	transformer TransformFunc
+
+	owner any // lives as long as the store, for the guard of writes; may be nil
 }
 
 var (

@@ -125,6 +125,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
 	add(r.Decoding.Skips && !r.Decoding.On && r.Decoding.Why != "", "undecodable-off", "Errors.SkipUndecodable is off, because the client decodes: %s", r.Decoding.Why)
+	add(r.Decoding.Unguarded != "", "unguarded", "objects have only the fields of Decoding.Keep, and nothing refuses to write them back: %s", r.Decoding.Unguarded)
 	add(r.Decoding.WrittenTo > 0, "mutation", "a caller has modified cached objects: %s", r.Decoding.Written)
 	return problems
 }

@@ -113,7 +113,7 @@ type Problem struct {
 	// or a cache that is ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is
 	// off, until the client has decoded a list, until the next watch, or for good), "mutation" (the
 	// program has modified cached objects that share parts), "undecodable" (objects cannot be
-	// decoded), "undecodable-off" (such objects are not left out, although Errors.SkipUndecodable is
+	// decoded), "unguarded" (see docs/keep.md), "undecodable-off" (such objects are not left out, although Errors.SkipUndecodable is
 	// set, because the client decodes).
 	Cause string
 	// Text describes the problem.

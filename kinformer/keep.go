@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
@@ -47,14 +48,15 @@ func (d *Decoding) whyNotKept(example runtime.Object) string {
 		return ""
 	}
 	t := reflect.TypeOf(example)
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || keep.Check(t.Elem(), "metadata.labels") != "" {
+	_, contents := example.(runtime.Unstructured)
+	if contents || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || keep.Check(t.Elem(), "metadata.labels") != "" {
 		return "objects of type " + t.String() + " have no field metadata in JSON: use a transform function"
 	}
 	return ""
 }
 
 func isUntyped(example runtime.Object) bool {
-	_, is := example.(runtime.Unstructured)
+	_, is := example.(*unstructured.Unstructured)
 	return is
 }
 

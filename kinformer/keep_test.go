@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,14 +19,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
@@ -42,7 +48,7 @@ func TestKeepOptions(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"mine": "yes"})
 	unstructuredPod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	for name, c := range map[string]struct {
-		example runtime.Object
+		example kruntime.Object
 		options kinformer.Decoding
 		why     string
 	}{
@@ -87,10 +93,10 @@ func TestOptionsForKinds(t *testing.T) {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
 	}
 	base := kept("spec")
-	base.For = map[runtime.Object]kinformer.Options{&v1.Pod{}: kept("spec.nodeName"), &v1.Node{}: {}, widget("Widget"): kept("spec.size")}
+	base.For = map[kruntime.Object]kinformer.Options{&v1.Pod{}: kept("spec.nodeName"), &v1.Node{}: {}, widget("Widget"): kept("spec.size")}
 	construct := kinformer.Constructor(base)
 	for _, c := range []struct {
-		example runtime.Object
+		example kruntime.Object
 		want    []string
 	}{
 		{&v1.Pod{}, []string{"spec.nodeName"}}, {&v1.Node{}, nil}, {&v1.Service{}, []string{"spec"}},
@@ -102,9 +108,9 @@ func TestOptionsForKinds(t *testing.T) {
 		assert.Equal(t, c.want, status.Decoding.Keep, "%T", c.example)
 	}
 	nested := base
-	nested.For = map[runtime.Object]kinformer.Options{&v1.Pod{}: base}
+	nested.For = map[kruntime.Object]kinformer.Options{&v1.Pod{}: base}
 	twice := base
-	twice.For = map[runtime.Object]kinformer.Options{&v1.Pod{}: {}, (&v1.Pod{}).DeepCopy(): {}}
+	twice.For = map[kruntime.Object]kinformer.Options{&v1.Pod{}: {}, (&v1.Pod{}).DeepCopy(): {}}
 	for _, bad := range []kinformer.Options{nested, twice} {
 		status, err := inspect.StatusOf(kinformer.New(informers.Quiet(), &v1.Pod{}, bad))
 		require.NoError(t, err)
@@ -230,7 +236,7 @@ func TestKeep(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"mine": "yes"})
 	for _, whole := range []labels.Selector{nil, mine} {
 		keep := kinformer.Decoding{Keep: []string{"spec.nodeName", "spec.containers.ports", "metadata.annotations[kept]"}, Whole: whole}
-		want := runKept(t, runtime.ContentTypeJSON, false, true, kinformer.Options{Decoding: keep})
+		want := runKept(t, kruntime.ContentTypeJSON, false, true, kinformer.Options{Decoding: keep})
 		require.Len(t, want.heard, 30+61)
 		require.Len(t, want.stored, 29)
 		seen := want.heard[0] // whole, if any is
@@ -242,7 +248,7 @@ func TestKeep(t *testing.T) {
 			assert.Equal(t, "mine=yes", want.status.Decoding.Whole)
 			assert.Equal(t, 3, want.status.Decoding.WholeObjects)
 		}
-		for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, media := range []string{kruntime.ContentTypeJSON, kruntime.ContentTypeProtobuf} {
 			for _, mode := range decodingModes {
 				for _, share := range []bool{false, true} {
 					for _, transforms := range []bool{false, true} {
@@ -262,7 +268,7 @@ func TestKeep(t *testing.T) {
 			}
 		}
 		t.Setenv("KINFORMER", "off")
-		got := runKept(t, runtime.ContentTypeProtobuf, true, true, kinformer.Options{Decoding: keep})
+		got := runKept(t, kruntime.ContentTypeProtobuf, true, true, kinformer.Options{Decoding: keep})
 		assert.ElementsMatch(t, want.heard, got.heard)
 		assert.Equal(t, want.stored, got.stored)
 		t.Setenv("KINFORMER", "")
@@ -271,7 +277,7 @@ func TestKeep(t *testing.T) {
 
 // TestKeepThenDrop: Drop removes what is kept.
 func TestKeepThenDrop(t *testing.T) {
-	got := runKept(t, runtime.ContentTypeProtobuf, true, true, kinformer.Options{Decoding: kinformer.Decoding{
+	got := runKept(t, kruntime.ContentTypeProtobuf, true, true, kinformer.Options{Decoding: kinformer.Decoding{
 		Keep: []string{"metadata.annotations"}, Drop: []string{"metadata.annotations[dropped]"},
 	}})
 	for _, seen := range append(got.transformed, got.heard...) {
@@ -321,7 +327,7 @@ var writes = map[string]func(context.Context, *kubernetes.Clientset, *v1.Pod) er
 // its informer, also if that is client-go's. Everything else is written.
 func TestGuard(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"mine": "yes"})
-	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+	for _, media := range []string{kruntime.ContentTypeJSON, kruntime.ContentTypeProtobuf} {
 		for _, engine := range []string{"", "client-go"} {
 			synctest.Test(t, func(t *testing.T) {
 				ctx := t.Context()
@@ -358,9 +364,26 @@ func TestGuard(t *testing.T) {
 				assert.NoError(t, put("pods/p02/proxy/some/path", []byte(`{"metadata":{"name":"p02"}}`)))
 				assert.NoError(t, put("configmaps/p02", &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "p02"}}), "of another resource")
 				assert.NoError(t, put("pods/p02/other", []byte(`{"spec":{}}`)), "without the name it is another object")
-				assert.ErrorContains(t, put("pods/p02", []byte("\xd9\xd9\xf7 no JSON")), "its body cannot be read")
+				assert.ErrorContains(t, put("pods/p02", []byte("no JSON")), "its body cannot be read")
+				live := keptPod("p02", "200", false)
+				inCBOR, err := cbor.Marshal(live)
+				require.NoError(t, err)
+				assert.NoError(t, put("pods/p02", append([]byte("\xd9\xd9\xf7"), inCBOR...)), "CBOR of a live Get")
+				live.ManagedFields = nil
+				inCBOR, err = cbor.Marshal(live)
+				require.NoError(t, err)
+				assert.ErrorContains(t, put("pods/p02", append([]byte("\xd9\xd9\xf7"), inCBOR...)), "its body has no managedFields")
+				ended := stored("p02")
 				stop()
-				assert.ErrorContains(t, writes[""](ctx, client, stored("p02")), "is refused", "the informer has ended")
+				store := informer.GetStore()
+				if engine == "" {
+					informer = nil // the store is enough
+				}
+				runtime.GC()
+				runtime.GC()
+				assert.ErrorContains(t, writes[""](ctx, client, ended), "is refused", "the informer has ended")
+				runtime.KeepAlive(store)
+				runtime.KeepAlive(informer)
 			})
 		}
 	}
@@ -379,7 +402,7 @@ func wholeIn(informer cache.SharedIndexInformer) string {
 // TestGuardLifted: PartialWrites allows all updates.
 func TestGuardLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, _, client, stop := guarded(t, runtime.ContentTypeJSON, kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{}, PartialWrites: true}})
+		server, _, client, stop := guarded(t, kruntime.ContentTypeJSON, kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{}, PartialWrites: true}})
 		defer stop()
 		p := keptPod("p02", "10", false)
 		p.ManagedFields = nil
@@ -397,29 +420,31 @@ func TestGuardBlind(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	}
-	for _, mode := range decodingModes {
+	for i, options := range []kinformer.Options{
+		{}, {Requests: kinformer.Requests{Mode: kinformer.ListModeList}}, {Decoding: kinformer.Decoding{Off: true}}, {Engine: "client-go"},
+	} {
 		for _, lifted := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				server := newKeepServer(runtime.ContentTypeJSON)
-				config := &rest.Config{Host: "http://127.0.0.1:1", Transport: server, QPS: -1}
+				server := newKeepServer(kruntime.ContentTypeJSON)
+				config := &rest.Config{Host: fmt.Sprintf("http://host%d", hosts.Add(1)), Transport: server, QPS: -1}
 				for _, w := range []func(http.RoundTripper) http.RoundTripper{direct.Transport, asks} {
 					config.Wrap(w)
 				}
 				client, err := kubernetes.NewForConfig(config)
 				require.NoError(t, err)
-				informer := kinformer.New(direct.NewListWatch(client.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}, kinformer.Options{
-					Requests: kinformer.Requests{Mode: mode}, Decoding: kinformer.Decoding{Keep: []string{}, PartialWrites: lifted},
-				})
+				informer := kinformer.New(direct.NewListWatch(client.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}, func() kinformer.Options {
+					options.Decoding.Keep, options.Decoding.PartialWrites = []string{}, lifted
+					return options
+				}())
+				var failed atomic.Value
+				require.NoError(t, informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failed.Store(err) }))
 				stop := informers.Run(t, informer)
 				time.Sleep(10 * time.Second)
-				status := informers.Status(t, informer)
+				assert.Equal(t, lifted, informer.HasSynced(), i)
 				stop()
-				if lifted {
-					assert.True(t, status.Synced)
-					return
+				if !lifted {
+					assert.ErrorContains(t, failed.Load().(error), "leave out rest.Config.DropManagedFields, or set Decoding.PartialWrites", i)
 				}
-				assert.False(t, status.Synced)
-				assert.ErrorContains(t, status.LastError, "leave out rest.Config.DropManagedFields, or set Decoding.PartialWrites")
 			})
 		}
 	}
@@ -435,12 +460,12 @@ func TestGuardOfSources(t *testing.T) {
 		informer, set := sources.New(&v1.Pod{}, kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{"spec.nodeName"}}})
 		clients := map[string]*kubernetes.Clientset{}
 		for _, host := range []string{"one", "two", "other"} {
-			server := newKeepServer(runtime.ContentTypeJSON)
+			server := newKeepServer(kruntime.ContentTypeJSON)
 			for _, p := range server.pods {
 				p.Namespace = host
 			}
 			server.events = nil
-			config := &rest.Config{Host: "http://" + host, Transport: server, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+			config := &rest.Config{Host: "http://" + host, Transport: server, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: kruntime.ContentTypeJSON}}
 			config.Wrap(direct.Transport)
 			client, err := kubernetes.NewForConfig(config)
 			require.NoError(t, err)
@@ -463,5 +488,155 @@ func TestGuardOfSources(t *testing.T) {
 		}
 		status := informers.Status(t, informer)
 		assert.Equal(t, []string{"spec.nodeName"}, status.Decoding.Keep)
+	})
+}
+
+// TestGuardOfOthers: any group and version of a resource is guarded; informers of metadata are not.
+func TestGuardOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := fmt.Sprintf("http://host%d", hosts.Add(1))
+		wire := &taptest.Wire{Media: kruntime.ContentTypeJSON, Answer: func(r *http.Request) ([][]byte, bool) {
+			switch {
+			case r.Method == http.MethodPut:
+				return [][]byte{[]byte(`{}`)}, false
+			case r.URL.Query().Get("watch") != "":
+				return nil, true
+			case strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"):
+				return [][]byte{[]byte(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"m"}}]}`)}, false
+			}
+			return [][]byte{[]byte(`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"d","namespace":"n"},"spec":{"replicas":3}}]}`)}, false
+		}}
+		config := &rest.Config{Host: host, Transport: wire, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: kruntime.ContentTypeJSON}}
+		config.Wrap(direct.Transport)
+		client, err := kubernetes.NewForConfig(config)
+		require.NoError(t, err)
+		options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Decoding: kinformer.Decoding{Keep: []string{}}}
+		deployments := kinformer.New(direct.NewListWatch(client.AppsV1().RESTClient(), &appsv1.Deployment{}, "deployments", "", nil), &appsv1.Deployment{}, options)
+		ofMetadata, err := metadata.NewForConfig(config)
+		require.NoError(t, err)
+		of := ofMetadata.Resource(v1.SchemeGroupVersion.WithResource("nodes"))
+		nodes := kinformer.New(&cache.ListWatch{
+			ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (kruntime.Object, error) { return of.List(ctx, o) },
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return of.Watch(ctx, o) },
+		}, &metav1.PartialObjectMetadata{}, options)
+		for _, informer := range []cache.SharedIndexInformer{deployments, nodes} {
+			defer informers.Run(t, informer)()
+		}
+		time.Sleep(10 * time.Second)
+		require.True(t, deployments.HasSynced() && nodes.HasSynced())
+		for path, refused := range map[string]bool{
+			"/apis/apps/v1/namespaces/n/deployments/d": true, "/apis/apps/v1beta1/namespaces/n/deployments/d": true, "/apis/extensions/v1beta1/namespaces/n/deployments/d": false,
+			"/apis/apps/v1/namespaces/other/deployments/d": false, "/api/v1/nodes/m": false, "/apis/apps/v1/namespaces/n/deployments/d/scale": false,
+		} {
+			name := path[strings.LastIndex(strings.TrimSuffix(path, "/scale"), "/")+1:]
+			err := client.CoreV1().RESTClient().Put().AbsPath(path).Body(fmt.Appendf(nil, `{"metadata":{"name":%q}}`, strings.TrimSuffix(name, "/scale"))).Do(t.Context()).Error()
+			assert.Equal(t, refused, err != nil, "%s: %v", path, err)
+		}
+	})
+}
+
+// TestUnguarded: what an informer requests is not known if its ListerWatcher passes no context on, and a problem says so.
+func TestUnguarded(t *testing.T) {
+	for _, lifted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			client := informers.ClientOver(t, newKeepServer(kruntime.ContentTypeJSON), kruntime.ContentTypeJSON, true)
+			lw := &cache.ListWatch{
+				ListFunc: func(o metav1.ListOptions) (kruntime.Object, error) {
+					return client.ListWithContext(context.Background(), o)
+				},
+				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					if o.SendInitialEvents != nil {
+						return nil, apierrors.NewBadRequest("no watch-lists")
+					}
+					apart, cancel := context.WithCancel(context.Background())
+					context.AfterFunc(ctx, cancel)
+					return client.WatchWithContext(apart, o)
+				},
+			}
+			informer := kinformer.New(lw, &v1.Pod{}, kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{}, PartialWrites: lifted}})
+			stop := informers.Run(t, informer)
+			time.Sleep(10 * time.Second)
+			status := informers.Status(t, informer)
+			stop()
+			require.True(t, status.Synced)
+			assert.Equal(t, !lifted, slices.Contains(informers.Causes(status), "unguarded"), "%v", status.Problems)
+		})
+	}
+}
+
+// undecodableServer has a pod that can be decoded, and sends in each watch some versions of that, and then one of a pod that
+// the client cannot decode, because of a field of its spec. Lists have it as their first and last item, if listed is set.
+func undecodableServer(media string, good int, listed bool) (wire *taptest.Wire, lists *atomic.Int32) {
+	wire, lists = &taptest.Wire{Media: media}, new(atomic.Int32)
+	var version atomic.Int32
+	wire.Answer = func(r *http.Request) (pieces [][]byte, hangs bool) {
+		if r.URL.Query().Get("watch") == "" {
+			lists.Add(1)
+			about := metav1.ListMeta{ResourceVersion: fmt.Sprint(50 + version.Load())}
+			items := [][]byte{taptest.Encoded(keptPod("a", "5", false), media)}
+			if listed {
+				items = [][]byte{taptest.Broken(keptPod("first", "5", false), media), items[0], taptest.Broken(keptPod("p", "5", false), media)}
+			}
+			return [][]byte{taptest.PodList(about, items, media)}, false
+		}
+		for range good {
+			pieces = append(pieces, taptest.Frame(watch.Modified, keptPod("a", fmt.Sprint(50+version.Add(1)), false), media))
+		}
+		return append(pieces, taptest.RawFrame(watch.Added, taptest.Broken(keptPod("p", fmt.Sprint(50+version.Add(1)), false), media), media)), true
+	}
+	return wire, lists
+}
+
+// TestKeepUndecodable: with SkipUndecodable, an object whose kept fields cannot be decoded is skipped, and one whose other fields
+// cannot be is not, also if the client would decode it for comparison.
+func TestKeepUndecodable(t *testing.T) {
+	for _, media := range []string{kruntime.ContentTypeJSON, kruntime.ContentTypeProtobuf} {
+		for name, c := range map[string]struct {
+			keep  []string
+			skips bool
+			good  int
+		}{
+			"all": {nil, true, 3}, "the field": {[]string{"spec"}, true, 3}, "another": {[]string{"status.phase"}, true, 3},
+			"listed": {[]string{"status.phase"}, false, 3}, "listed, with the option": {[]string{"status.phase"}, true, 3}, "listed, the field": {[]string{"spec"}, true, 3},
+			"all, first": {nil, true, 0}, "the field, first": {[]string{"spec"}, true, 0}, "another, without the option": {[]string{"status.phase"}, false, 3},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				wire, lists := undecodableServer(media, c.good, strings.HasPrefix(name, "listed"))
+				informer := kinformer.New(informers.ClientOver(t, wire, media, true), &v1.Pod{}, kinformer.Options{
+					Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Errors: kinformer.Errors{SkipUndecodable: c.skips},
+					Decoding: kinformer.Decoding{Keep: c.keep, Verify: 1},
+				})
+				stop := informers.Run(t, informer)
+				time.Sleep(time.Minute)
+				status := informers.Status(t, informer)
+				stop()
+				assert.EqualValues(t, 1, lists.Load(), "%s %s: %v", media, name, status.LastError)
+				_, exists, _ := informer.GetStore().GetByKey("space/p")
+				taken := len(c.keep) == 1 && c.keep[0] == "status.phase"
+				assert.Equal(t, taken, exists, "%s %s", media, name)
+				assert.Equal(t, !taken, status.Undecodable > 0, "%s %s", media, name)
+			})
+		}
+	}
+}
+
+// TestKeptIsTheInformers: a change of the slice of the options, and options with an odd path, change no informer.
+func TestKeptIsTheInformers(t *testing.T) {
+	kinformer.New(informers.Quiet(), &v1.Pod{}, kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{"spec.nodeName\nstatus.phase"}}})
+	synctest.Test(t, func(t *testing.T) {
+		keep := []string{"status.phase", "spec.nodeName"}
+		informer := kinformer.New(informers.Quiet(keptPod("a", "5", false)), &v1.Pod{}, kinformer.Options{Decoding: kinformer.Decoding{Keep: keep}})
+		keep[0] = "spec"
+		stop := informers.Run(t, informer)
+		synctest.Wait()
+		got := informer.GetStore().List()[0].(*v1.Pod)
+		stop()
+		assert.Equal(t, v1.PodRunning, got.Status.Phase)
+		assert.Equal(t, "node", got.Spec.NodeName)
+		assert.Empty(t, got.Spec.ServiceAccountName)
+		assert.Equal(t, []string{"status.phase", "spec.nodeName"}, informers.Status(t, informer).Decoding.Keep)
+	})
+	assert.NotPanics(t, func() {
+		kinformer.New(informers.Quiet(), &unstructured.Unstructured{}, kinformer.Options{For: map[kruntime.Object]kinformer.Options{(*unstructured.Unstructured)(nil): {}}})
 	})
 }

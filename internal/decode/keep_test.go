@@ -210,3 +210,37 @@ func FuzzKept(f *testing.F) {
 		}
 	})
 }
+
+// oddKept has fields that the decoders support only if they are not kept.
+type oddKept struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Quoted            int               `json:"quoted,string"`
+	Odd               string            `json:"a name <&>"`
+	Numbers           map[int]string    `json:"numbers"`
+	Spec              map[string]string `json:"spec"`
+}
+
+// TestKeptOdd: fields that are not kept cannot make a type unsupported, and members that come twice are those that client-go has.
+func TestKeptOdd(t *testing.T) {
+	kind := reflect.TypeFor[oddKept]()
+	_, err := PlanOf(kind, JSON)
+	require.ErrorContains(t, err, "no plan of")
+	of, _ := keep.New([]string{"spec[a]"})
+	plan, err := PlanOfKept(kind, JSON, of)
+	require.NoError(t, err)
+	got := &oddKept{}
+	require.NoError(t, plan.JSON([]byte(`{"kind":"A","quoted":"7","a name <&>":"x","numbers":{"1":"2"},"spec":{"a":"1","b":"2"},"metadata":{"name":"n"}}`), got, Options{}))
+	assert.Equal(t, &oddKept{TypeMeta: metav1.TypeMeta{Kind: "A"}, ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: map[string]string{"a": "1"}}, got)
+	again, _ := keep.New([]string{"spec[a]"})
+	same, err := PlanOfKept(kind, JSON, again)
+	require.NoError(t, err)
+	assert.Same(t, plan, same)
+	of, _ = keep.New([]string{"spec.size", "list.a"})
+	for _, doc := range []string{
+		`{"kind":"A","apiVersion":"v1","spec":{"size":1},"spec":{}}`, `{"kind":"A","apiVersion":"v1","spec":{},"spec":{"size":1}}`,
+		`{"kind":"A","apiVersion":"v1","spec":{"size":1},"spec":{"other":1}}`, `{"kind":"A","apiVersion":"v1","spec":7,"list":[{"a":1,"b":2},{},3,[{"b":1}]]}`,
+	} {
+		sameUnstructured(t, []byte(doc), of, Options{})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -46,6 +47,8 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 	switch {
 	case decodesItself(t):
 		return nil, fmt.Sprintf("%s is read by a decoder of its own (%v): keep the whole of it", done, t)
+	case t.Kind() == reflect.Map && t.Key().Kind() != reflect.String:
+		return nil, fmt.Sprintf("%s is a map whose keys are no strings: keep the whole of it", done)
 	case t.Kind() == reflect.Map && step.IsKey:
 		return t.Elem(), ""
 	case t.Kind() == reflect.Map:
@@ -72,20 +75,32 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 	return nil, why
 }
 
-// namesOf adds the members of a struct, with those of inline fields, by their JSON names.
+// namesOf adds the members of a struct, with those of inline fields, by their JSON names. Of two with one name, the outer
+// one counts.
 func namesOf(t reflect.Type, names map[string]reflect.Type) map[string]reflect.Type {
+	return addNames(t, names, nil)
+}
+
+func addNames(t reflect.Type, names map[string]reflect.Type, above []reflect.Type) map[string]reflect.Type {
+	if slices.Contains(above, t) {
+		return names // it embeds itself
+	}
+	var inner []reflect.Type
 	for _, f := range fieldsOf(t) {
 		of := t.Field(f.index).Type
 		if !f.inline {
-			names[f.name] = of
+			if names[f.name] == nil {
+				names[f.name] = of
+			}
 			continue
 		}
-		for of.Kind() == reflect.Pointer {
+		if of.Kind() == reflect.Pointer {
 			of = of.Elem()
 		}
-		if of.Kind() == reflect.Struct {
-			namesOf(of, names)
-		}
+		inner = append(inner, of)
+	}
+	for _, of := range inner {
+		addNames(of, names, append(above, t))
 	}
 	return names
 }

@@ -5,6 +5,7 @@
 package keep
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (f *Fields) Named() iter.Seq2[string, *Fields] {
 func (f *Fields) All() bool { return f.all }
 
 // known has the Fields of each set of paths, so that equal ones are the same.
-var known sync.Map // the paths, sorted, with line ends between → *Fields
+var known sync.Map // the paths, sorted and quoted → *Fields
 
 // New returns what paths keep of objects: their kind, and their metadata without annotations and managedFields,
 // unless a path names these. It returns nil, which keeps all, for nil paths, and the paths that are none. For the
@@ -59,7 +60,7 @@ func New(paths []string) (root *Fields, malformed []string) {
 	}
 	sorted := slices.Compact(slices.Sorted(slices.Values(paths)))
 	if root, malformed = newFields(sorted); malformed == nil {
-		same, _ := known.LoadOrStore(strings.Join(sorted, "\n"), root)
+		same, _ := known.LoadOrStore(fmt.Sprintf("%q", sorted), root)
 		root = same.(*Fields)
 	}
 	return root, malformed

@@ -230,3 +230,66 @@ func TestCheck(t *testing.T) {
 	}
 	assert.Empty(t, Check(reflect.TypeFor[v1.ConfigMap](), "data[a.b]"))
 }
+
+// tree embeds itself, and has fields of the sorts that JSON treats apart.
+type tree struct {
+	metav1.TypeMeta `json:",inline"`
+	*tree
+	name
+	Spec    part            `json:"spec,inline"`
+	Plain   part            `json:",inline"`
+	Numbers map[int]string  `json:"numbers"`
+	Texts   map[name]string `json:"texts"`
+}
+
+type name string
+
+type part struct {
+	A string `json:"a,omitempty"`
+	B string `json:"b,omitempty"`
+}
+
+// TestInline: the fields of a field are those of the struct only if it is embedded, is a struct, and has no name in JSON. A type may
+// embed itself.
+func TestInline(t *testing.T) {
+	of := reflect.TypeFor[tree]()
+	for path, why := range map[string]string{
+		"spec.a": "", "Plain.b": "", "texts[x]": "", "kind": "",
+		"a": "there is no a", "numbers[1]": "numbers is a map whose keys are no strings: keep the whole of it",
+	} {
+		if got := Check(of, path); why == "" {
+			assert.Empty(t, got, path)
+		} else {
+			assert.Contains(t, got, why, path)
+		}
+	}
+	kept, _ := New([]string{"spec.a"})
+	obj := &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, Spec: part{"1", "2"}, Plain: part{"1", "2"}, Numbers: map[int]string{1: "x"}, Texts: map[name]string{"a": "b"}}
+	kept.Prune(obj)
+	assert.Equal(t, &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, Spec: part{A: "1"}}, obj)
+}
+
+// TestPruneWritesNothing: objects of which all is kept are not written to, since others may read them.
+func TestPruneWritesNothing(t *testing.T) {
+	kept, _ := New([]string{"spec.containers.ports", "data[x]"})
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Ports: []v1.ContainerPort{{Name: "p"}}}}}}
+	containers := &pod.Spec.Containers[0]
+	kept.Prune(pod)
+	assert.Same(t, containers, &pod.Spec.Containers[0])
+	untyped := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "data": map[string]any{"x": "1"}}}
+	before := reflect.ValueOf(untyped.Object).Pointer()
+	kept.Prune(untyped)
+	assert.Equal(t, before, reflect.ValueOf(untyped.Object).Pointer())
+}
+
+// TestSameFields: equal sets of paths are the same Fields, whose plans share parts; sets that only look alike are not.
+func TestSameFields(t *testing.T) {
+	of := func(paths ...string) *Fields {
+		fields, malformed := New(paths)
+		require.Empty(t, malformed)
+		return fields
+	}
+	assert.Same(t, of("a", "b.c"), of("b.c", "a", "a"))
+	assert.NotSame(t, of("a", "b"), of("a[x\nb]"))
+	assert.NotSame(t, of("a\nb"), of("a", "b"))
+}

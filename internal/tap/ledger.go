@@ -35,6 +35,7 @@ type Ledger struct {
 	host   atomic.Pointer[string] // of the last request; nil: no transport of package direct has sent one
 	target atomic.Pointer[Target] // of the first request; for several sources what is common to theirs; nil: not known
 	Held   atomic.Value           // what is kept in memory as long as the ledger, for an engine
+	Drops  atomic.Bool            // the client removes managed fields
 	whole  *Ledger                // of the informer whose source this ledger is of; nil: not one of several
 
 	received  atomic.Int64             // when a list was last requested or a byte of it received, in nanoseconds after processBegan; 0: never
@@ -55,6 +56,8 @@ type Ledger struct {
 		shares   bool
 		unshared string
 		written  string
+
+		unguarded string
 	}
 }
 
@@ -68,11 +71,19 @@ func (l *Ledger) State() State {
 		Decoded: l.Decoded.Load(), Reused: l.Reused.Load(), Verified: l.Verified.Load(), Differences: l.Differences.Load(),
 		Skips: l.mu.skips, Shares: l.mu.shares, Unshared: l.mu.unshared, Texts: texts, Parts: parts,
 		Checked: l.Checked.Load(), WrittenTo: l.WrittenTo.Load(), Written: l.mu.written,
+		Unguarded: l.mu.unguarded,
 	}
 	if s.Shares && s.Reason == NoTransport {
 		s.Unshared = s.Why
 	}
 	return s
+}
+
+// Unguarded records why partial objects may be written although they must not, or "".
+func (l *Ledger) Unguarded(why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.unguarded = why
 }
 
 // tables returns zeros if the informer uses no tables. The lock is not held while the tables are asked.

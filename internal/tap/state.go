@@ -28,6 +28,7 @@ type State struct {
 	Checked   int64  // parts that were decoded again to check them
 	WrittenTo int64  // those that a program had modified
 	Written   string // the first of them, by type and path, without a value
+	Unguarded string // why partial objects may be written although they must not; "": they may not, or there are none
 }
 
 // Texts describes the table of strings, which the objects of all informers share.

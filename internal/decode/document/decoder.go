@@ -32,6 +32,7 @@ type Decoder struct {
 type member struct {
 	key   string
 	value any
+	none  bool // nothing of the value is kept
 }
 
 // Begin begins a document.
@@ -223,9 +224,8 @@ func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
 		d.Unsharable++ // the enclosing object may be a Secret: it must not be shared either
 	}
 	v, ok := d.kept(of)
-	if members, is := v.(map[string]any); !is || len(members) > 0 || of == nil || of.All() {
-		d.members = append(d.members, member{key: key, value: v})
-	}
+	members, is := v.(map[string]any)
+	d.members = append(d.members, member{key: key, value: v, none: is && len(members) == 0 && of != nil && !of.All()})
 	d.Private = was || topmost && key == "kind" && v == "Secret"
 	return ok
 }
@@ -233,8 +233,10 @@ func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
 // popObject pops members down to base and returns them as an object.
 func (d *Decoder) popObject(base int) map[string]any {
 	made := make(map[string]any, len(d.members)-base)
-	for i := range d.members[base:] {
-		made[d.members[base+i].key] = d.members[base+i].value
+	for _, m := range d.members[base:] { // of two with one key, the last one counts
+		if made[m.key] = m.value; m.none {
+			delete(made, m.key)
+		}
 	}
 	clear(d.members[base:])
 	d.members = d.members[:base]

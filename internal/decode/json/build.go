@@ -6,11 +6,13 @@ package json
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/keep"
 )
@@ -157,9 +159,10 @@ func (b *builder) mapping(t reflect.Type, of *keep.Fields) node {
 }
 
 func (b *builder) record(t reflect.Type, of *keep.Fields) node {
-	members, odd := membersOf(t)
+	members := slices.DeleteFunc(membersOf(t), func(m member) bool { return of != nil && of.Of(m.name) == nil })
+	isOdd := func(m member) bool { return strings.Trim(m.name, scan.PlainNames) != "" } // it may need an escape
 	switch {
-	case odd:
+	case slices.ContainsFunc(members, isOdd):
 		return unsupportedNode{"a struct with an odd name of a field"}
 	case len(members) > mostMembers:
 		return unsupportedNode{"a struct with too many fields"}
@@ -168,9 +171,7 @@ func (b *builder) record(t reflect.Type, of *keep.Fields) node {
 	for _, m := range members {
 		within := of
 		if of != nil {
-			if within = of.Of(m.name); within == nil {
-				continue
-			}
+			within = of.Of(m.name)
 		}
 		e, i := element{node: unsupportedNode{m.unsupported}, handlesNull: true}, len(r.members)
 		if m.unsupported == "" {

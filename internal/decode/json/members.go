@@ -6,8 +6,6 @@ package json
 import (
 	"reflect"
 	"strings"
-
-	"github.com/kinformer/cache/internal/decode/scan"
 )
 
 // member is a field of a struct or of an embedded struct, with its name in JSON.
@@ -19,18 +17,16 @@ type member struct {
 }
 
 // membersOf returns the members of a struct in the order of its fields. A name of several fields,
-// at any depth, is not supported, although encoding/json has rules for it. odd reports whether a
-// name contains a character that may need an escape.
-func membersOf(t reflect.Type) (members []member, odd bool) {
+// at any depth, is not supported, although encoding/json has rules for it.
+func membersOf(t reflect.Type) []member {
 	c := &collector{index: map[string]int{}}
 	c.collect(t, 0, "", nil)
-	return c.members, c.odd
+	return c.members
 }
 
 type collector struct {
 	members []member
 	index   map[string]int
-	odd     bool
 }
 
 func (c *collector) collect(t reflect.Type, offset uintptr, unsupported string, above []reflect.Type) {
@@ -44,7 +40,6 @@ func (c *collector) collect(t reflect.Type, offset uintptr, unsupported string, 
 		field := t.Field(i)
 		name, options, skipped := tagOf(field)
 		inner, embedded := embeddedStruct(field)
-		c.odd = c.odd || strings.Trim(name, scan.PlainNames) != ""
 		switch {
 		case skipped || !field.IsExported() && !embedded:
 		case embedded && name == "":

@@ -91,7 +91,7 @@ func (b *builder) fields(t reflect.Type, of *keep.Fields) messageNode {
 			return ownMessage{t, of}
 		}
 		within := of
-		if of != nil && !isInline(field) {
+		if of != nil && !keep.IsInline(field) {
 			if within = of.Of(name); within == nil {
 				continue
 			}
@@ -137,12 +137,6 @@ func numberOf(tag string) (int, bool) {
 	}
 	n, err := strconv.Atoi(parts[1])
 	return n, err == nil && n > 0 && n < mostFields
-}
-
-// isInline reports whether the fields of a field are in JSON those of the struct.
-func isInline(field reflect.StructField) bool {
-	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-	return field.Anonymous && name == "" || strings.Contains(options, "inline")
 }
 
 // field returns the node and the wire type of a field.

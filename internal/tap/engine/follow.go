@@ -311,6 +311,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 	f.trust.options.Ledger.Verified.Add(1)
 	if f.streamType == nil {
 		f.streamType = l
+		f.trust.learned(l, f.coding, f.drops)
 		f.trust.options.Ledger.TurnedOn(string(f.coding))
 	}
 	return nil
@@ -324,20 +325,37 @@ func (f *following) insteadOf(data []byte, why error) (e watch.Event, instead bo
 		return e, false
 	}
 	e, is := f.undecodable(data)
-	switch {
-	case !is:
+	if !is {
 		return e, false
-	case !keeps:
-		return e, f.trust.maySkip(e.Object.(*event.Undecodable))
-	case f.streamType == nil:
-		return e, false
+	}
+	if keeps {
+		if kept, err := f.decodeKept(data); err == nil {
+			return kept, true
+		}
+	}
+	return e, f.trust.maySkip(e.Object.(*event.Undecodable))
+}
+
+// decodeKept decodes a frame that the client cannot decode. If it is the first one of the watch, the stream type is that of
+// the watch before.
+func (f *following) decodeKept(data []byte) (watch.Event, error) {
+	before := f.streamType
+	defer func() { f.streamType = before }()
+	if f.streamType == nil {
+		f.streamType = f.trust.streamType(f.coding, f.drops)
+	}
+	if f.streamType == nil {
+		return watch.Event{}, errFirst
 	}
 	count, e, err := f.decode(data)
 	if err == nil {
 		count.Add(1)
 	}
-	return e, err == nil
+	return e, err
 }
+
+// errFirst is about the first frame of an informer's first watch, whose type is not known.
+var errFirst = errors.New("the first event")
 
 // undecodable returns the event of a frame whose object cannot be decoded, and reports whether the frame has
 // such an object, of the expected kind.

@@ -14,8 +14,10 @@ import (
 	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinformer/cache/internal/keep"
@@ -35,7 +37,10 @@ func Refuse(req *http.Request) error {
 	path := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	for at := range path { // the path before the API may have any words
 		p, known := placeOf(req.URL.Host, path[:at], path[at:])
-		if informer, partial := partialIn(p); known && partial {
+		if !known {
+			continue
+		}
+		if informer, partial := partialIn(p); partial {
 			return refuse(req, p, informer)
 		}
 	}
@@ -80,28 +85,39 @@ func refuse(req *http.Request, p place, informer tap.Target) error {
 // whyPartial returns what makes a body one that may have been decoded in part, or "". A body without the name is not that
 // of the object.
 func whyPartial(body []byte, name string) string {
-	var object struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        struct {
-			Name          string           `json:"name"`
-			ManagedFields []map[string]any `json:"managedFields"`
-		} `json:"metadata"`
-	}
+	var object metav1.PartialObjectMetadata
+	var err error
 	if enveloped, is := bytes.CutPrefix(body, []byte("k8s\x00")); is {
 		var envelope runtime.Unknown
-		var message metav1.PartialObjectMetadata // its other fields are skipped
-		if envelope.Unmarshal(enveloped) != nil || message.Unmarshal(envelope.Raw) != nil {
-			return "cannot be read"
+		if err = envelope.Unmarshal(enveloped); err == nil {
+			err = object.Unmarshal(envelope.Raw) // its other fields are skipped
 		}
-		object.Kind, object.Metadata.Name = envelope.Kind, message.Name
-		object.Metadata.ManagedFields = make([]map[string]any, len(message.ManagedFields))
-	} else if kjson.Unmarshal(body, &object) != nil {
-		return "cannot be read"
+	} else {
+		err = asMetadata(body, &object)
 	}
-	if len(object.Metadata.ManagedFields) > 0 || object.Metadata.Name != name {
+	switch {
+	case err != nil:
+		return "cannot be read"
+	case len(object.ManagedFields) > 0 || object.Name != name:
 		return ""
 	}
 	return "has no managedFields"
+}
+
+// asMetadata reads the name and the number of managed fields of an object in JSON or CBOR.
+func asMetadata(body []byte, object *metav1.PartialObjectMetadata) error {
+	unmarshal, content := kjson.Unmarshal, map[string]any{}
+	if bytes.HasPrefix(body, []byte("\xd9\xd9\xf7")) {
+		unmarshal = cbor.Unmarshal
+	}
+	if err := unmarshal(body, &content); err != nil {
+		return err
+	}
+	object.Name, _, _ = unstructured.NestedString(content, "metadata", "name")
+	fields, _, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
+	list, _ := fields.([]any)
+	object.ManagedFields = make([]metav1.ManagedFieldsEntry, len(list))
+	return nil
 }
 
 // guarded has the ledgers of the informers with a guard. It does not keep them in memory: an informer is guarded as

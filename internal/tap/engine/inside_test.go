@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
@@ -842,4 +843,18 @@ func TestPartIsCounted(t *testing.T) {
 			f.trust.cached.end()
 		}
 	}
+}
+
+// TestGuardedOnce: an informer whose source is made anew for each request, as one of client-go's is, is guarded once.
+func TestGuardedOnce(t *testing.T) {
+	fields, _ := keep.New([]string{})
+	o := Options{Options: tap.Options{
+		Keep: &keep.Rule{Fields: fields}, Ledger: &tap.Ledger{}, Stored: func(string, string) (any, bool) { return nil, false },
+	}}
+	before := len(guarded.ledgers)
+	for range 10 {
+		New(nil, &v1.Pod{}, o)
+	}
+	assert.LessOrEqual(t, len(guarded.ledgers), before+1)
+	runtime.KeepAlive(o.Ledger)
 }

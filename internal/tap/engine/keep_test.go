@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/keep"
+	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/engine"
 )
 
@@ -104,6 +106,9 @@ func TestKeptForms(t *testing.T) {
 	}
 	_, keep := keeps(t, "mine=yes", "spec.tolerations")
 	source := podClients[0].tapped(t, served{watches: []answer{events(false, script...)}}, remembers, keep)
+	list, err := source.ListWithContext(t.Context(), firstList)
+	require.NoError(t, err)
+	assert.True(t, tap.IsPruned(list), "nobody prunes again")
 	var before *v1.Pod
 	shared, whole := 0, 0
 	for _, got := range objectsOf(watched(t, source)) {
@@ -120,4 +125,17 @@ func TestKeptForms(t *testing.T) {
 	assert.Equal(t, 150, whole)
 	assert.Greater(t, shared, 100, "versions of one form share what has not changed")
 	assert.Zero(t, source.ledger.State().Differences)
+}
+
+// TestKeptAfterError: the events that the client decodes after an error have the fields that are kept, too.
+func TestKeptAfterError(t *testing.T) {
+	everyOwnKind(t, func(t *testing.T, k kind) {
+		script := changing(3, 10)
+		script = append(script[:8:8], append([]event{{watch.Error, &metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: "odd"}}}, script[8:]...)...)
+		rule, keep := keeps(t, "", "spec.nodeName")
+		plain, direct, state := plainAndTapped(t, k, served{watches: []answer{events(false, script...)}}, watched, usesOwn, keep)
+		require.Len(t, plain.Events, len(script))
+		assert.Equal(t, plain.pruned(rule), direct)
+		assert.False(t, state.On)
+	})
 }

@@ -42,9 +42,7 @@ type Source struct {
 	trust
 	lists     clientgo.ListerWatcherWithContext
 	mayNotAsk atomic.Bool // to leave out managed fields
-
-	clientDrops   atomic.Bool // the client removes managed fields
-	exampleObject any
+	guards    bool        // partial objects must not be written
 }
 
 // New returns a source for objects of the type of example, which may be nil.
@@ -59,7 +57,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 		o.Ledger = &tap.Ledger{}
 	}
 	o.kept, _ = o.Keep.(*keep.Rule)
-	s := &Source{lists: lists, exampleObject: example}
+	s := &Source{lists: lists, guards: o.guards(example)}
 	if o.Make == nil {
 		if o.Share && o.Remember {
 			s.rows = newRows(o.Drop)
@@ -69,7 +67,7 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())
 	}
-	if o.guards(example) {
+	if s.guards {
 		protect(o.Ledger, guard{o.kept, o.Stored})
 	}
 	s.options, s.sampler.every, s.sampler.start = o, uint64(o.Verify), o.Start
@@ -108,6 +106,17 @@ func (s *Source) Check(parts bool) {
 
 // ListWithContext lists. It returns a *tap.Page if the list was decoded directly.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := s.list(ctx, options)
+	if err == nil {
+		err = s.guard()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options = s.options.Part.Narrow(options)
 	if s.example == nil || !s.wanted(ctx) {
 		return s.lists.ListWithContext(s.asking(ctx, options, false), options)
@@ -127,9 +136,6 @@ func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
 	list, err = s.listed(s.noted(t.end()), list, err)
-	if err == nil && s.guardsBlindly() {
-		list, err = nil, errDropsManagedFields
-	}
 	if _, ours := list.(*tap.Page); !ours {
 		s.cached.unlisted()
 	}
@@ -217,6 +223,18 @@ func (s *Source) account(b *listBody) {
 
 // WatchWithContext opens a watch, and decodes its frames directly if that is safe.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := s.watch(ctx, options)
+	if err != nil || event.IsNil(w) || tap.IsEmpty(w) {
+		return w, err
+	}
+	if err := s.guard(); err != nil {
+		w.Stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options = s.options.Part.Narrow(options)
 	if !s.wanted(ctx) {
 		return s.lists.WatchWithContext(s.asking(ctx, options, true), options)
@@ -229,35 +247,37 @@ func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOption
 	t := &Tap{options: options, watches: true, asks: s.options.Ledger, drop: s.asksToDrop()}
 	defer func() { t.end().giveBack() }() // also if the call panics; no-op if the body was claimed
 	w, err := s.lists.WatchWithContext(into(ctx, t), options)
-	got := s.noted(t.end())
-	if s.guardsBlindly() && err == nil && !event.IsNil(w) {
-		w.Stop()
-		return nil, errDropsManagedFields
-	}
-	return s.opened(got, w, err)
+	return s.opened(s.noted(t.end()), w, err)
 }
 
 // errDropsManagedFields refuses a client whose live objects cannot be told from partial ones.
 var errDropsManagedFields = errors.New("Decoding.Keep: the client removes managed fields, by which objects of a live Get are known from those " +
 	"with some of their fields: leave out rest.Config.DropManagedFields, or set Decoding.PartialWrites")
 
-// guardsBlindly reports whether the guard of writes is on, and the client removes managed fields.
-func (s *Source) guardsBlindly() bool {
-	return s.clientDrops.Load() && s.options.guards(s.exampleObject)
+// guard returns an error if the guard of writes is on and the client removes managed fields. It records whether the guard
+// knows what the informer has requested.
+func (s *Source) guard() error {
+	ledger := s.options.Ledger
+	switch {
+	case !s.guards:
+	case ledger.Drops.Load():
+		return errDropsManagedFields
+	case ledger.HasTarget():
+		ledger.Unguarded("")
+	default:
+		ledger.Unguarded(noTransport)
+	}
+	return nil
 }
 
 // asksToDrop reports whether requests ask the server to leave out managed fields: if the informer drops
 // them, until a server refuses such a request.
 func (s *Source) asksToDrop() bool { return s.options.Drop.ManagedFields() && !s.mayNotAsk.Load() }
 
-// noted notes whether the server refuses requests that ask it to leave out managed fields, and whether the client
-// removes them.
+// noted notes whether the server refuses requests that ask it to leave out managed fields.
 func (s *Source) noted(got taken) taken {
 	if got.unacceptable {
 		s.mayNotAsk.Store(true)
-	}
-	if got.drops {
-		s.clientDrops.Store(true)
 	}
 	return got
 }

@@ -48,6 +48,7 @@ func (t *Tap) Begin(req *http.Request) *http.Request {
 		t.asks.Sends(&req.URL.Host)
 		if t.asksFor(req) {
 			t.Ask(req.URL)
+			t.asks.Drops.Store(dropsManagedFields(req))
 		}
 	}
 	if t.ledger != nil {

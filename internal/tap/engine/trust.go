@@ -69,6 +69,12 @@ type trust struct {
 		off    string // the reason why the tap is off for good, or ""
 		listed bool   // the store has, or may have, the items of a Page
 
+		last struct { // the stream type of the last watch, and of its client
+			*streamType
+			coding Encoding
+			drops  bool
+		}
+
 		suspended string // the reason why the client decodes the next list, or ""
 		doubts    int    // the number of doubts about lists that the client could decode
 	}
@@ -82,6 +88,23 @@ func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, b
 		d = own.dropping()
 	}
 	return safeDecoder{d}, d != nil
+}
+
+// learned records the stream type of a watch.
+func (t *trust) learned(l *streamType, e Encoding, drops bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.last.streamType, t.mu.last.coding, t.mu.last.drops = l, e, drops
+}
+
+// streamType returns the stream type of the last watch, or nil if it had another encoding.
+func (t *trust) streamType(e Encoding, drops bool) *streamType {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.last.coding != e || t.mu.last.drops != drops {
+		return nil
+	}
+	return t.mu.last.streamType
 }
 
 // maySkip reports whether an object that cannot be decoded may be left out: its place in the store and in
