@@ -147,6 +147,7 @@ func TestStopOnForbiddenOutlivesALapse(t *testing.T) {
 		informer := kinformer.New(source, &v1.Pod{}, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}})
 		defer informers.Run(t, informer)()
 		require.NoError(t, kinformer.WaitForSync(t.Context(), informer))
+		synctest.Wait() // until the watch is open, so that the outage ends it
 		end := source.Outage(testkit.ErrForbidden)
 		source.Put(testkit.Pod("new", "1"))
 		time.Sleep(5 * time.Second)
