@@ -9,7 +9,9 @@
 //
 // The line works for generated, dynamic and metadata clients, and for those of controller-runtime. For
 // an existing http.Client set its Transport to direct.Transport(client.Transport). NewListWatch makes
-// ListWatches without a generated client. Other requests, and informers of client-go, are not affected.
+// ListWatches without a generated client. Other requests, and informers of client-go, are not affected,
+// except that a PUT of an object of which an informer has only some fields is refused: see
+// kinformer.Decoding.Keep.
 //
 // inspect.StatusOf reports whether an informer decodes directly, in which encoding, and if not, why.
 // docs/direct.md explains each reason. A program that imports neither this package nor audit has no
