@@ -541,7 +541,7 @@ func TestUnguarded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client := informers.ClientOver(t, newKeepServer(kruntime.ContentTypeJSON), kruntime.ContentTypeJSON, true)
 			lw := &cache.ListWatch{
-				ListFunc: func(o metav1.ListOptions) (kruntime.Object, error) {
+				ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (kruntime.Object, error) {
 					return client.ListWithContext(context.Background(), o)
 				},
 				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

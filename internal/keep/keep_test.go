@@ -264,9 +264,10 @@ func TestInline(t *testing.T) {
 		}
 	}
 	kept, _ := New([]string{"spec.a"})
-	obj := &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, Spec: part{"1", "2"}, Plain: part{"1", "2"}, Numbers: map[int]string{1: "x"}, Texts: map[name]string{"a": "b"}}
+	hidden := &tree{name: "encoding/json cannot set it"}
+	obj := &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, tree: hidden, name: "x", Spec: part{"1", "2"}, Plain: part{"1", "2"}, Numbers: map[int]string{1: "x"}, Texts: map[name]string{"a": "b"}}
 	kept.Prune(obj)
-	assert.Equal(t, &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, Spec: part{A: "1"}}, obj)
+	assert.Equal(t, &tree{TypeMeta: metav1.TypeMeta{Kind: "K"}, tree: hidden, name: "x", Spec: part{A: "1"}}, obj)
 }
 
 // TestPruneWritesNothing: objects of which all is kept are not written to, since others may read them.
