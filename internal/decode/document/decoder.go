@@ -210,12 +210,20 @@ func (d *Decoder) object(topmost bool, of *keep.Fields) (map[string]any, bool) {
 	}
 }
 
+// Omit skips a value that is not decoded.
+func (d *Decoder) Omit() bool {
+	begin := d.Pos
+	ok := d.Skip()
+	d.Skipped += d.Pos - begin
+	return ok
+}
+
 // anyMember decodes a member of an object and pushes it. If it is the kind of a topmost object, and
 // the object is a Secret, d stays private for the rest of the object.
 func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
 	if of != nil {
 		if of = of.Of(string(name)); of == nil {
-			return d.Skip()
+			return d.Omit()
 		}
 	}
 	key, was := d.Intern(name), d.Private

@@ -96,7 +96,7 @@ func (n *mapNode) entry(d *decoder, name []byte, to, key, value reflect.Value) b
 	if n.kept != nil {
 		of, is := n.kept[string(name)]
 		if !is {
-			return d.Skip()
+			return d.Omit()
 		}
 		if elem = &of; to.IsNil() {
 			to.Set(reflect.MakeMap(n.t))

@@ -46,7 +46,7 @@ func (r *record) json(d *decoder, p mem.Place) bool {
 		case !ok:
 			return false
 		case i < 0:
-			if !d.Skip() {
+			if !d.Omit() {
 				return false
 			}
 		case seen[i/64]>>(i%64)&1 != 0:

@@ -36,6 +36,7 @@ func (f *fields) message(d *decoder, p mem.Place, end int) bool {
 	d.reached = max(d.reached, d.Depth)
 	list, seen := *f, uint64(0)
 	for d.Pos < end {
+		begin := d.Pos
 		tag, ok := d.Tag(end)
 		if !ok {
 			return false
@@ -45,6 +46,7 @@ func (f *fields) message(d *decoder, p mem.Place, end int) bool {
 			if !d.Pass(tag&7, end) {
 				return false
 			}
+			d.Skipped += d.Pos - begin
 			continue
 		}
 		field := &list[number]

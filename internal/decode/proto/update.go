@@ -109,6 +109,7 @@ func (r *updater) message(l *layout, p mem.Place, from former, end int) bool {
 			if !r.Pass(tag&7, end) {
 				return false
 			}
+			r.Skipped += r.Pos - begin
 			continue
 		}
 		switch {

@@ -54,6 +54,8 @@ type Session struct {
 	Sharable bool
 	// Looked is the number of bytes of the parts that were looked up.
 	Looked int
+	// Skipped is the number of bytes of members that were not decoded.
+	Skipped int
 
 	texts   *Intern
 	share   *Sharing
@@ -72,7 +74,8 @@ type Session struct {
 // Enter begins a document of size bytes.
 func (s *Session) Enter(o Options, size int) {
 	s.Private, s.texts, s.checks, s.size = false, o.Intern, o.Checks, size
-	s.share, s.parts, s.rest, s.saved, s.Looked = o.Share, o.Share.parts(o.Rest), o.Rest, 0, 0
+	s.share, s.parts, s.rest = o.Share, o.Share.parts(o.Rest), o.Rest
+	s.saved, s.Looked, s.Skipped = 0, 0, 0
 	if s.Sharable = s.parts != nil; s.Sharable {
 		s.emptied = s.parts.emptied.Load()
 	}
@@ -89,7 +92,7 @@ func (s *Session) Leave(read int) {
 	if s.parts != nil {
 		s.parts.count(&s.shared, &s.unshared)
 		if !s.rest {
-			s.share.note(s.saved, read)
+			s.share.note(s.saved, read-s.Skipped)
 		}
 	}
 	s.texts, s.share, s.parts = nil, nil, nil

@@ -87,11 +87,13 @@ func (s *Source) Begin() (end func()) {
 	parts.begin(&s.uses.parts)
 	s.options.Ledger.Uses(s.uses.describe)
 	s.cached.begin()
+	s.remembers(true)
 	return func() {
 		s.cached.end()
 		s.options.Ledger.Uses(nil)
 		texts.end(&s.uses.texts)
 		parts.end(&s.uses.parts)
+		s.remembers(false)
 		s.rows.forget()
 	}
 }

@@ -73,6 +73,7 @@ type trust struct {
 			*streamType
 			coding Encoding
 			drops  bool
+			kept   bool // until the informer ends: its decoder uses the tables of the process
 		}
 
 		suspended string // the reason why the client decodes the next list, or ""
@@ -90,11 +91,20 @@ func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, b
 	return safeDecoder{d}, d != nil
 }
 
+// remembers sets whether stream types are recorded.
+func (t *trust) remembers(them bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.last.streamType, t.mu.last.kept = nil, them
+}
+
 // learned records the stream type of a watch.
 func (t *trust) learned(l *streamType, e Encoding, drops bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.last.streamType, t.mu.last.coding, t.mu.last.drops = l, e, drops
+	if last := &t.mu.last; last.kept && t.mu.off == "" {
+		last.streamType, last.coding, last.drops = l, e, drops
+	}
 }
 
 // streamType returns the stream type of the last watch, or nil if it had another encoding.
@@ -185,6 +195,7 @@ func (t *trust) turnOff(why, reason string) {
 	defer t.cached.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.mu.last.streamType = nil
 	if t.mu.off == "" {
 		t.mu.off = why
 		t.options.Ledger.TurnedOff(why, reason)
