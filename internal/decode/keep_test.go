@@ -251,3 +251,37 @@ func TestKeptOdd(t *testing.T) {
 		sameUnstructured(t, []byte(doc), of, Options{})
 	}
 }
+
+// TestKeptShare: lists of which only some fields are kept are one if these are equal, whatever the others are; a check of the
+// shared part decodes the same.
+func TestKeptShare(t *testing.T) {
+	of, _ := keep.New([]string{"spec.containers.ports", "spec.containers.env.name", "spec.dnsConfig.nameservers"})
+	plan, err := PlanOfKept(reflect.TypeFor[corev1.Pod](), Protobuf, of)
+	require.NoError(t, err)
+	pod := func(mount, port string) []byte {
+		p := &corev1.Pod{Spec: corev1.PodSpec{
+			DNSConfig: &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "192.0.2.2"}, Searches: []string{mount}},
+			Containers: []corev1.Container{
+				{Name: "a", Image: mount, Ports: []corev1.ContainerPort{{Name: port}}, Env: []corev1.EnvVar{{Name: "variable", Value: mount}}}, {Name: "b", Ports: []corev1.ContainerPort{{Name: "second", ContainerPort: 7000}}},
+			},
+		}}
+		data, err := p.Marshal()
+		require.NoError(t, err)
+		return data
+	}
+	for _, checks := range []bool{false, true} {
+		o := Options{Share: NewSharing(NewParts(1 << 20)), Checks: checks}
+		decoded := func(mount, port string) *corev1.Pod {
+			into := &corev1.Pod{}
+			require.NoError(t, plan.Protobuf(pod(mount, port), into, o))
+			return into
+		}
+		decoded("one", "p")
+		first, other, last := decoded("two", "p"), decoded("three", "another"), decoded("a much longer one", "p")
+		assert.Same(t, &first.Spec.Containers[0], &last.Spec.Containers[0])
+		assert.Same(t, first.Spec.DNSConfig, last.Spec.DNSConfig)
+		assert.NotSame(t, &first.Spec.Containers[0], &other.Spec.Containers[0])
+		assert.Equal(t, "another", other.Spec.Containers[0].Ports[0].Name)
+		assert.Equal(t, corev1.Container{Ports: []corev1.ContainerPort{{Name: "p"}}, Env: []corev1.EnvVar{{Name: "variable"}}}, first.Spec.Containers[0])
+	}
+}

@@ -20,6 +20,8 @@ import (
 type builder struct {
 	t     reflect.Type
 	nodes map[kept]*deferredMessage
+
+	partial map[*fields]bool // those of which only some are kept
 }
 
 // kept is a type, of which the values have only some of their fields; nil: all.
@@ -29,7 +31,7 @@ type kept struct {
 }
 
 func newBuilder(t reflect.Type) *builder {
-	return &builder{t: t, nodes: map[kept]*deferredMessage{}}
+	return &builder{t: t, nodes: map[kept]*deferredMessage{}, partial: map[*fields]bool{}}
 }
 
 func (b *builder) message(t reflect.Type, of *keep.Fields) messageNode {
@@ -104,18 +106,41 @@ func (b *builder) fields(t reflect.Type, of *keep.Fields) messageNode {
 		}
 		node, wire := b.field(field.Type, uint64(number), within)
 		writes = writes || share.MutatesOnRead(field.Type)
+		partial := b.partialOf(node)
 		if shared, ok := node.(*sharedField); ok {
 			shared.site.In = t.Name() + "." + name
+			shared.partial = partial
 		}
 		if share.Unshared(t, name, t == b.t) {
 			node = privateField{node}
 		}
 		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
+		list[number].partial = partial
 	}
+	b.partial[&list] = of != nil
 	if writes {
 		return mutatingMessage{&list}
 	}
 	return &list
+}
+
+// partialOf returns the fields of the messages of a node, if only some are kept, and otherwise nil.
+func (b *builder) partialOf(node any) *fields {
+	switch n := node.(type) {
+	case *sharedField:
+		return b.partialOf(n.wireNode)
+	case *pointerField:
+		return b.partialOf(n.wireNode)
+	case *messagesField:
+		return b.partialOf(n.messageNode)
+	case messageField:
+		return b.partialOf(n.messageNode)
+	case *fields:
+		if b.partial[n] {
+			return n
+		}
+	}
+	return nil
 }
 
 func newWireField(node wireNode, tag uint64, offset uintptr) wireField {

@@ -19,7 +19,11 @@ type decoder struct {
 	share.Session
 	reached    int      // the greatest depth in the current part
 	wordBuffer []uint64 // scratch memory of an updater
+	kept       []byte   // a stack of what project returns
 }
+
+// mostKept is the largest capacity, in bytes, that a decoder reuses.
+const mostKept = 64 << 10
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
@@ -27,6 +31,9 @@ func newDecoder(data []byte, o share.Options) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Scanner.Begin(data)
 	d.Session.Enter(o, len(data))
+	if d.kept = d.kept[:0]; cap(d.kept) > mostKept {
+		d.kept = nil
+	}
 	return d
 }
 

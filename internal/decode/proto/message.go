@@ -27,6 +27,8 @@ type wireField struct {
 	inner  *fields // the fields if wireNode is a messageField of them, else nil
 	tag    uint64
 	offset uintptr
+
+	partial *fields // those of its messages, if only some are kept
 }
 
 func (f *fields) message(d *decoder, p mem.Place, end int) bool {

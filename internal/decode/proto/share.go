@@ -16,6 +16,8 @@ type sharedField struct {
 	site share.Site
 	tag  uint64
 	many bool // the value takes all consecutive fields of the tag
+
+	partial *fields // those of its messages, if only some are kept; see projectAll
 }
 
 func (s *sharedField) wire(d *decoder, p mem.Place, end int) bool {
@@ -26,7 +28,16 @@ func (s *sharedField) wire(d *decoder, p mem.Place, end int) bool {
 	if !d.Seeks(to - begin) {
 		return s.wireNode.wire(d, p, end)
 	}
-	known, x := d.Find(&s.site, d.Data[begin:to])
+	raw := d.Data[begin:to]
+	if s.partial != nil {
+		at := len(d.kept)
+		defer func() { d.kept = d.kept[:at] }()
+		if !s.partial.projectAll(d, to) {
+			return false
+		}
+		d.Pos, raw = begin, d.kept[at:]
+	}
+	known, x := d.Find(&s.site, raw)
 	if known != nil {
 		return s.take(d, known, p, to)
 	}
