@@ -65,7 +65,7 @@ func forType(ctx context.Context, config *rest.Config, t reflect.Type, c config)
 	}
 	gvr := gvk.GroupVersion().WithResource(resource.Name)
 	r := request{
-		example: example, gvr: gvr, 
+		example: example, gvr: gvr,
 		lw: func(namespace string) *cache.ListWatch {
 			return cache.NewFilteredListWatchFromClient(client, resource.Name, namespace, func(*metav1.ListOptions) {})
 		},
