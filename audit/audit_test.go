@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	klabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -25,6 +27,7 @@ import (
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
@@ -624,6 +627,46 @@ func TestDropped(t *testing.T) {
 		report := r.once(t, audit.Options{Content: true})
 		assert.True(t, report.Equal(), "%v", report)
 	})
+}
+
+// TestKept: fields that are not kept are not compared, and those of whole objects are, whoever decodes.
+func TestKept(t *testing.T) {
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, direct := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				image := "before"
+				wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
+					if r.URL.Query().Get("watch") != "" {
+						return nil, true
+					}
+					var all [][]byte
+					for i := range 20 {
+						p := informers.WirePod(i, fmt.Sprint(10+i))
+						p.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: strings.Repeat("x", 2000), Image: image}}}
+						if i == 7 {
+							p.Labels["mine"] = "yes"
+						}
+						all = append(all, taptest.Encoded(p, media))
+					}
+					return [][]byte{taptest.PodList(metav1.ListMeta{ResourceVersion: "50"}, all, media)}, false
+				}}
+				informer := kinformer.New(informers.ClientOver(t, wire, media, direct), &corev1.Pod{}, kinformer.Options{
+					Requests: kinformer.Requests{Mode: kinformer.ListModeList},
+					Decoding: kinformer.Decoding{Keep: []string{"spec.nodeName"}, Whole: klabels.SelectorFromSet(klabels.Set{"mine": "yes"}), ShareParts: direct},
+				})
+				defer informers.Run(t, informer)()
+				time.Sleep(5 * time.Second)
+				report, err := audit.Once(t.Context(), informer, audit.Options{Content: true})
+				require.NoError(t, err)
+				assert.True(t, report.Equal(), "%+v", report)
+				image = "another, of the same version"
+				report, err = audit.Once(t.Context(), informer, audit.Options{Content: true})
+				require.NoError(t, err)
+				require.Len(t, report.Findings, 1, "%+v", report)
+				assert.Equal(t, "space/p7", report.Findings[0].Key)
+			})
+		}
+	}
 }
 
 // TestCollections: the informer's collection is compared with a list of its ListerWatcher, without
