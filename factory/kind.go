@@ -43,8 +43,11 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	if gvk.Kind == "" {
 		gvk, _ = kindOf(reflect.TypeOf(example)) // for informers of that Go type it is not needed
 	}
-	if gvk.Kind == "" && hasAnyKind(example) {
+	switch {
+	case gvk.Kind == "" && hasAnyKind(example):
 		return k, fmt.Errorf("the example, a %T, has no kind: set its apiVersion and kind", example)
+	case gvk.Kind == "":
+		return k, nil // its informers are those of its Go type
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
 	lower := strings.ToLower(gvk.Kind)

@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	metadatafake "k8s.io/client-go/metadata/fake"
 
 	"github.com/kinformer/cache"
@@ -69,6 +71,23 @@ func TestOptionsFor(t *testing.T) {
 	assert.Equal(t, []string{}, keepOf(typed.Core().V1().Nodes().Informer()))
 	assert.Equal(t, []string{}, keepOf(typed.Core().V1().Events().Informer()))
 	assert.Equal(t, []string{"metadata.annotations[e]"}, keepOf(typed.Events().V1().Events().Informer()))
+}
+
+// unregistered is a type without a kind.
+type unregistered struct{ v1.Pod }
+
+func (u *unregistered) DeepCopyObject() runtime.Object { other := *u; return &other }
+
+// TestOptionsForTaken: an informer whose resource is not known has the options of its Go type, and not those of other types.
+func TestOptionsForTaken(t *testing.T) {
+	kept := kinformer.Options{Decoding: kinformer.Decoding{Keep: []string{}}}
+	pods := func(c kubernetes.Interface, namespace string) typedv1.PodInterface { return c.CoreV1().Pods(namespace) }
+	for example, want := range map[runtime.Object][]string{&unregistered{}: nil, &v1.Pod{}: {}} {
+		f := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+		status, err := inspect.StatusOf(factory.Take(f.InformerFor, &v1.Pod{}, pods, factory.WithOptionsFor(example, kept)))
+		require.NoError(t, err)
+		assert.Equal(t, want, status.Decoding.Keep, "%T", example)
+	}
 }
 
 // TestBadOptionsFor: with options that no informer can have, none runs.
