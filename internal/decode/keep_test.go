@@ -4,6 +4,8 @@
 package decode
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -284,4 +286,103 @@ func TestKeptShare(t *testing.T) {
 		assert.Equal(t, "another", other.Spec.Containers[0].Ports[0].Name)
 		assert.Equal(t, corev1.Container{Ports: []corev1.ContainerPort{{Name: "p"}}, Env: []corev1.EnvVar{{Name: "variable"}}}, first.Spec.Containers[0])
 	}
+}
+
+func lenField(n int, b []byte) []byte {
+	out := binary.AppendUvarint(nil, uint64(n)<<3|2)
+	return append(binary.AppendUvarint(out, uint64(len(b))), b...)
+}
+
+// aPodOf returns a pod with these encoded containers.
+func aPodOf(containers ...[]byte) []byte {
+	spec := []byte{}
+	for _, c := range containers {
+		spec = append(spec, lenField(2, c)...)
+	}
+	return lenField(2, spec)
+}
+
+// TestKeptTwins: a container that decodes, and then one that must not be taken for it.
+func TestKeptTwins(t *testing.T) {
+	of, _ := keep.New([]string{"spec.containers.name", "spec.containers.workingDir", "spec.containers.args", "spec.containers.env.name", "spec.containers.ports.name", "spec.containers.ports.hostIP", "spec.containers.livenessProbe.exec.command"})
+	plan, err := PlanOfKept(reflect.TypeFor[corev1.Pod](), Protobuf, of)
+	require.NoError(t, err)
+	cat := func(all ...[]byte) []byte { return bytes.Join(all, nil) }
+	text := func(n int, s string) []byte { return lenField(n, []byte(s)) }
+	pad, a, b := text(2, "an image that is not kept"), text(4, "a"), text(4, "b")
+	base := cat(text(1, "n"), a, b)
+	long := strings.Repeat("long", 80)
+	for name, c := range map[string][2][]byte{
+		"split":                {cat(base, pad), cat(text(1, "n"), a, pad, b)},
+		"group":                {cat(base, pad), cat(base, pad, []byte{2<<3 | 3})},
+		"end of group":         {cat(base, pad), cat(base, pad, []byte{2<<3 | 4})},
+		"wire type 7":          {cat(base, pad), cat(base, pad, []byte{2<<3 | 7})},
+		"truncated":            {cat(base, pad), cat(base, pad, []byte{2<<3 | 2, 9})},
+		"overlong":             {cat(base, pad), cat(base, pad, []byte{2 << 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 7})},
+		"number 0":             {cat(base, pad), cat(base, pad, []byte{2, 0})},
+		"wire of kept":         {cat(base, pad), cat(base, pad, []byte{1 << 3, 1})},
+		"another field":        {cat(text(1, "n"), pad), cat(text(5, "n"), pad)},
+		"another nested field": {cat(lenField(6, cat(text(1, "n"), pad, pad))), cat(lenField(6, cat(text(5, "n"), text(7, "an image that is not kept"), pad)))},
+		"another wide border":  {cat(lenField(6, text(1, "n")), lenField(6, text(5, "h")), pad), cat(lenField(6, cat(text(1, "n"), text(5, "h"))), pad)},
+		"env or ports":         {cat(lenField(7, text(1, "n")), pad), cat(lenField(6, text(1, "n")), pad)},
+		"256 longer":           {cat(lenField(7, text(1, long)), pad), cat(lenField(6, text(1, long)), pad)},
+		"repeated unkept":      {cat(base, pad), cat(pad, base, pad)},
+		"nested group":         {cat(lenField(7, text(1, "n")), pad), cat(lenField(7, cat(text(1, "n"), []byte{9<<3 | 3})), pad)},
+		"nested split":         {cat(lenField(10, lenField(1, lenField(1, cat(text(1, "x"), text(1, "y"))))), pad), cat(lenField(10, lenField(1, lenField(1, cat(text(1, "x"), text(9, "z"), text(1, "y"))))), pad)},
+		"list split":           {cat(lenField(7, text(1, "n")), lenField(7, text(1, "m")), pad), cat(lenField(7, text(1, "n")), pad, lenField(7, text(1, "m")))},
+	} {
+		for _, checks := range []bool{false, true} {
+			o := Options{Share: NewSharing(NewParts(1 << 20)), Checks: checks}
+			bad := 0
+			o.Share.Report(func(w *Written) {
+				if w != nil {
+					bad++
+				}
+			})
+			for range 4 {
+				require.NoError(t, plan.Protobuf(aPodOf(c[0]), new(corev1.Pod), o), name)
+			}
+			want, got := new(corev1.Pod), new(corev1.Pod)
+			errW, errG := plan.Protobuf(aPodOf(c[1]), want, Options{}), plan.Protobuf(aPodOf(c[1]), got, o)
+			if assert.Equal(t, errW == nil, errG == nil, "%s: %v", name, errW) && errW == nil {
+				assert.Equal(t, want, got, name)
+			}
+			assert.Zero(t, bad, name)
+		}
+	}
+	// a found part can be decoded again from what it was looked up by
+	table := NewParts(1 << 20)
+	c := cat(base, pad, lenField(7, cat(text(1, long), pad)), lenField(7, cat(text(1, "m"), pad)))
+	for range 4 {
+		require.NoError(t, plan.Protobuf(aPodOf(c, c), new(corev1.Pod), Options{Share: NewSharing(table)}))
+	}
+	for raw, v := range table.All() {
+		if list, is := v.Interface().([]corev1.Container); is {
+			again := new(corev1.Pod)
+			require.NoError(t, plan.Protobuf(lenField(2, append([]byte{2<<3 | 2}, raw...)), again, Options{}))
+			assert.Equal(t, list, again.Spec.Containers)
+		}
+	}
+}
+
+// TestKeptShareGoesOn: lookups go on where lists of few kept bytes are found, although the objects have many other bytes.
+func TestKeptShareGoesOn(t *testing.T) {
+	of, _ := keep.New([]string{"spec.containers.name", "spec.containers.image"})
+	plan, err := PlanOfKept(reflect.TypeFor[corev1.Pod](), Protobuf, of)
+	require.NoError(t, err)
+	o := Options{Share: NewSharing(NewParts(1 << 20))}
+	lists := map[*corev1.Container]bool{}
+	for i := range 5000 {
+		p := &corev1.Pod{}
+		for c := range 3 {
+			other := []string{strings.Repeat("x", 900), fmt.Sprint(i)}
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprint("container", c), Image: "registry.example.com/some/image:v1", Command: other})
+		}
+		data, err := p.Marshal()
+		require.NoError(t, err)
+		into := new(corev1.Pod)
+		require.NoError(t, plan.Protobuf(data, into, o))
+		lists[&into.Spec.Containers[0]] = true
+	}
+	assert.Less(t, len(lists), 100)
 }

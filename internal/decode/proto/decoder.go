@@ -31,15 +31,15 @@ func newDecoder(data []byte, o share.Options) *decoder {
 	d := decoders.Get().(*decoder)
 	d.Scanner.Begin(data)
 	d.Session.Enter(o, len(data))
-	if d.kept = d.kept[:0]; cap(d.kept) > mostKept {
-		d.kept = nil
-	}
 	return d
 }
 
 // release ends the message and returns d to the pool. It returns an error if read is false.
 func (d *decoder) release(read bool) error {
 	d.Session.Leave(d.Pos)
+	if d.kept = d.kept[:0]; cap(d.kept) > mostKept {
+		d.kept = nil
+	}
 	defer decoders.Put(d)
 	return d.Scanner.Finish(read)
 }

@@ -14,7 +14,8 @@ import (
 //	containers   {name a, mounts x} {name b, mounts y}
 //	looked up    {name a} {name b}
 //
-// Values with the same such bytes are equal, because decoding passes the other fields in the same way.
+// Values with the same such bytes are equal, because decoding passes the other fields in the same way. A field that is split by others
+// is given up in both ways, although its bytes would be the same.
 
 // projectAll appends the bytes of the fields that are kept to d.kept, of a list or a message that ends at end. It moves to
 // end, and returns false if the value is invalid.
@@ -47,7 +48,7 @@ func (f *fields) projectOne(d *decoder, end int) bool {
 
 // project is projectAll for the fields of a message.
 func (f *fields) project(d *decoder, end int) bool {
-	for d.Pos < end {
+	for seen, former := uint64(0), uint64(0); d.Pos < end; {
 		begin := d.Pos
 		tag, ok := d.Tag(end)
 		if !ok {
@@ -55,6 +56,12 @@ func (f *fields) project(d *decoder, end int) bool {
 		}
 		number := tag >> 3
 		isKept := number < uint64(len(*f)) && (*f)[number].tag != 0
+		if isKept && seen>>number&1 != 0 && former != tag {
+			return d.GiveUp("a repeated or split field")
+		}
+		if former = tag; isKept {
+			seen |= 1 << number
+		}
 		if isKept && (*f)[number].tag == tag && (*f)[number].partial != nil {
 			d.kept = append(d.kept, d.Data[begin:d.Pos]...)
 			if !(*f)[number].partial.projectOne(d, end) {

@@ -39,6 +39,7 @@ func (s *sharedField) wire(d *decoder, p mem.Place, end int) bool {
 	}
 	known, x := d.Find(&s.site, raw)
 	if known != nil {
+		d.Skipped += to - begin - len(raw)
 		return s.take(d, known, p, to)
 	}
 	reached := d.reached
