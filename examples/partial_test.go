@@ -79,8 +79,8 @@ func TestPartialMemory(t *testing.T) {
 	for i := range foreign {
 		createFor(t, client, fmt.Sprintf("foreign-%d", i), size, false)
 	}
-	for _, informers := range []string{"keep", "client-go", "transform"} {
-		p := startAnywhere(t, "partial", "-kubeconfig", server.Kubeconfig(), "-informers", informers)
+	for _, informers := range []string{"keep", "client-go"} {
+		p := startAnywhere(t, "partial", "-kubeconfig", server.Kubeconfig(), fmt.Sprintf("-client-go=%v", informers == "client-go"))
 		peak, killed, done := watchMemory(p, limit)
 		written := 0
 		for i := range own {

@@ -33,41 +33,22 @@ import (
 // checksum is the label of the operator's ConfigMaps, and the annotation with their checksum.
 const checksum = "partial.kinformer.io/checksum"
 
-var own = labels.Set{checksum: "wanted"}
-
-// informers says whose informers the cache has, and what they keep.
-var informers = flag.String("informers", "keep", "keep; or for comparison client-go, or transform for client-go with a transform function that removes the data of strangers")
+var (
+	own   = labels.Set{checksum: "wanted"}
+	plain = flag.Bool("client-go", false, "use client-go's informers, for comparison")
+)
 
 func main() { example.Main(run) }
-
-// cacheOptions returns the options of the manager's cache.
-func cacheOptions() (o ctrlcache.Options, err error) {
-	switch *informers {
-	case "keep":
-		o.NewInformer = kinformer.Constructor(kinformer.Options{For: map[runtime.Object]kinformer.Options{
-			&corev1.ConfigMap{}: {Decoding: kinformer.Decoding{Keep: []string{}, Whole: own.AsSelector()}},
-		}})
-	case "transform":
-		o.DefaultTransform = func(obj any) (any, error) {
-			if found, ok := obj.(*corev1.ConfigMap); ok && !own.AsSelector().Matches(labels.Set(found.Labels)) {
-				found.Data, found.BinaryData, found.Annotations, found.ManagedFields = nil, nil, nil, nil
-			}
-			return obj, nil
-		}
-	case "client-go":
-	default:
-		err = fmt.Errorf("-informers is keep, client-go or transform, not %q", *informers)
-	}
-	return o, err
-}
 
 // run sets up the manager and runs it until ctx ends.
 func run(ctx context.Context, config *rest.Config) error {
 	ctrl.SetLogger(logr.Discard())
 	config.Wrap(direct.Transport)
-	options, err := cacheOptions()
-	if err != nil {
-		return err
+	options := ctrlcache.Options{NewInformer: kinformer.Constructor(kinformer.Options{For: map[runtime.Object]kinformer.Options{
+		&corev1.ConfigMap{}: {Decoding: kinformer.Decoding{Keep: []string{}, Whole: own.AsSelector()}},
+	}})}
+	if *plain {
+		options.NewInformer = nil
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Cache: options, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
@@ -96,26 +77,18 @@ func show(ctx context.Context, mgr manager.Manager) error {
 		}
 	}
 	fmt.Printf("ready: %d ConfigMaps, %d of them with data\n", len(all.Items), whole)
-	stranger := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "stranger-", Namespace: "default"}, Data: map[string]string{"key": "value"}}
+	stranger, cached := &corev1.ConfigMap{Data: map[string]string{"key": "value"}}, &corev1.ConfigMap{}
+	stranger.GenerateName, stranger.Namespace = "stranger-", "default"
 	if err := mgr.GetClient().Create(ctx, stranger); err != nil {
 		return err
 	}
 	named := client.ObjectKeyFromObject(stranger)
-	cached := &corev1.ConfigMap{}
-	for mgr.GetClient().Get(ctx, named, cached) != nil { // until it is in the cache
-		if ctx.Err() != nil {
-			return nil
-		}
+	for ctx.Err() == nil && mgr.GetClient().Get(ctx, named, cached) != nil { // until it is in the cache
 	}
-	fmt.Printf("cached: %d keys\n", len(cached.Data))
-	cached.Labels = map[string]string{"seen": "true"}
-	if err := mgr.GetClient().Update(ctx, cached); err != nil {
-		fmt.Println(err)
-	}
+	fmt.Printf("cached: %d keys\n%v\n", len(cached.Data), mgr.GetClient().Update(ctx, cached))
 	if err := mgr.GetAPIReader().Get(ctx, named, cached); err != nil { // live
 		return err
 	}
-	cached.Labels = map[string]string{"seen": "true"}
 	if err := mgr.GetClient().Update(ctx, cached); err != nil {
 		return err
 	}
