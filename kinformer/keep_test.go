@@ -636,7 +636,8 @@ func TestKeptIsTheInformers(t *testing.T) {
 		assert.Empty(t, got.Spec.ServiceAccountName)
 		assert.Equal(t, []string{"status.phase", "spec.nodeName"}, informers.Status(t, informer).Decoding.Keep)
 	})
-	assert.NotPanics(t, func() {
-		kinformer.New(informers.Quiet(), &unstructured.Unstructured{}, kinformer.Options{For: map[kruntime.Object]kinformer.Options{(*unstructured.Unstructured)(nil): {}}})
-	})
+	none := kinformer.Options{For: map[kruntime.Object]kinformer.Options{(*unstructured.Unstructured)(nil): {}}}
+	status, err := inspect.StatusOf(kinformer.New(informers.Quiet(), &unstructured.Unstructured{}, none))
+	require.NoError(t, err)
+	assert.ErrorContains(t, status.LastError, "a nil example")
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Indexers cache.Indexers
 
 	// Engine is "" for an informer of this module, or "client-go" for one of client-go's. That one honors
-	// the fields above and Decoding.Drop, and the log names the other fields that are set. Engine is for a
+	// the fields above, Decoding.Keep, Whole, PartialWrites and Drop, and the log names the other fields that are set. Engine is for a
 	// flag of the program. KINFORMER in the environment takes precedence: see docs/operating.md.
 	Engine string
 
@@ -149,6 +149,9 @@ func (o Options) of(example runtime.Object) Options {
 	chosen, found := o, 0
 	chosen.For = nil
 	for other, options := range o.For {
+		if event.IsNil(other) {
+			return o
+		}
 		if isSameKind(other, example) {
 			chosen, found = options, found+1
 		}
@@ -176,7 +179,7 @@ func (o *Options) set(c *door.Config, example runtime.Object) {
 		c.Bad.Add("Engine: there is no engine %q: use %q, or leave it out", o.Engine, switched.ClientGo)
 	}
 	if o.For != nil {
-		c.Bad.Add("For: it has two examples of one kind, or options with a For of their own: leave out one of them")
+		c.Bad.Add("For: it has a nil example, two examples of one kind, or options with a For of their own: leave out one of them")
 	}
 	o.Requests.set(&c.Requests, &c.Bad)
 	o.Decoding.set(c)

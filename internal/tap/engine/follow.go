@@ -329,33 +329,30 @@ func (f *following) insteadOf(data []byte, why error) (e watch.Event, instead bo
 		return e, false
 	}
 	if keeps {
-		if kept, err := f.decodeKept(data); err == nil {
+		if kept, ok := f.decodeKept(data); ok {
 			return kept, true
 		}
 	}
 	return e, f.trust.maySkip(e.Object.(*event.Undecodable))
 }
 
-// decodeKept decodes a frame that the client cannot decode. If it is the first one of the watch, the stream type is that of
-// the watch before.
-func (f *following) decodeKept(data []byte) (watch.Event, error) {
+// decodeKept decodes a frame that the client cannot decode, and reports whether it could. If the frame is the first one of
+// the watch, the stream type is that of the watch before; of an informer's first watch there is none.
+func (f *following) decodeKept(data []byte) (e watch.Event, ok bool) {
 	before := f.streamType
 	defer func() { f.streamType = before }()
 	if f.streamType == nil {
 		f.streamType = f.trust.streamType(f.coding, f.drops)
 	}
 	if f.streamType == nil {
-		return watch.Event{}, errFirst
+		return e, false
 	}
 	count, e, err := f.decode(data)
 	if err == nil {
 		count.Add(1)
 	}
-	return e, err
+	return e, err == nil
 }
-
-// errFirst is about the first frame of an informer's first watch, whose type is not known.
-var errFirst = errors.New("the first event")
 
 // undecodable returns the event of a frame whose object cannot be decoded, and reports whether the frame has
 // such an object, of the expected kind.
