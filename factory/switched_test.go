@@ -128,6 +128,7 @@ func TestSwitchedConstruct(t *testing.T) {
 					require.Len(t, found, 1)
 					assert.Equal(t, map[string]string{"transformed": "yes"}, found[0].(*corev1.Pod).Labels)
 				}
+				synctest.Wait() // until the watch is open
 				given.Outage(assert.AnError)
 				time.Sleep(time.Minute)
 				assert.Positive(t, failed.Load())

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/door"
-	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/internal/reflector"
 )
 
@@ -25,17 +24,16 @@ func statusOf(i *door.Informer) Status {
 
 // setKept sets what the objects of an informer have.
 func (d *Decoding) setKept(i *door.Informer) {
-	rule, _ := i.Keep.(*keep.Rule)
-	if rule == nil {
+	if i.Keep == nil {
 		return
 	}
-	d.Keep = append([]string{}, rule.Paths...)
-	if rule.Whole == nil {
+	paths, whole := i.Keep.Says()
+	if d.Keep = append([]string{}, paths...); whole == nil {
 		return
 	}
-	d.Whole = rule.Whole.String()
+	d.Whole = whole.String()
 	for _, obj := range i.Table.All() {
-		if rule.IsWhole(obj) {
+		if i.Keep.IsWhole(obj) {
 			d.WholeObjects++
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 	"github.com/kinformer/cache/internal/store"
 	"github.com/kinformer/cache/internal/table"
+	"github.com/kinformer/cache/internal/tap"
 )
 
 // ErrForeign means that an informer, a store, a queue or a registration does not belong to this
@@ -38,7 +39,7 @@ type Informer struct {
 	Resource            string // the name of its objects in logs
 	Example             any    // an example object
 	Identity            clientgo.InformerNameAndResource
-	Keep                any // the *keep.Rule of what objects have; nil: all
+	Keep                tap.Keeper // what objects have; nil: all
 
 	Report        *reflector.Journal
 	Relister      *reflector.Relister

@@ -23,8 +23,8 @@ func (r *Rule) Of() *Fields {
 	return r.Fields
 }
 
-// HasWhole reports whether some objects may be whole, and others not.
-func (r *Rule) HasWhole() bool { return r != nil && r.Whole != nil }
+// Says returns the paths, and the labels of the objects that are whole, which may be nil.
+func (r *Rule) Says() (paths []string, whole labels.Selector) { return r.Paths, r.Whole }
 
 // IsWhole reports whether the labels of an object make it a whole one.
 func (r *Rule) IsWhole(obj any) bool {

@@ -116,14 +116,8 @@ func (e expectation) admitItem(item runtime.Object, pruned bool) error {
 			return err
 		}
 	}
-	e.trim(item, pruned)
+	e.decoding.Trim(item, pruned)
 	return nil
-}
-
-// trim removes from an admitted object what the informer does not keep. What stands for an object has nothing else.
-func (e expectation) trim(obj runtime.Object, pruned bool) {
-	_, stands := obj.(*event.Undecodable)
-	e.decoding.Trim(obj, pruned || stands)
 }
 
 // admitPlace returns an error if an object belongs to another namespace or shard. An object without
@@ -199,7 +193,7 @@ func (e expectation) vet(got watch.Event, pruned bool) (watchChange, error) {
 	default:
 		return watchChange{}, droppedFor("event-type", "unknown type of event for %v", klog.KObj(accessor))
 	}
-	e.trim(obj, pruned || got.Type == watch.Bookmark)
+	e.decoding.Trim(obj, pruned || got.Type == watch.Bookmark)
 	return watchChange{kind: got.Type, obj: obj, meta: accessor}, nil
 }
 

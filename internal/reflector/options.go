@@ -236,7 +236,7 @@ func (o Options) Guarded(stored func(namespace, name string) (obj any, exists bo
 }
 
 // Keeps returns what is kept of objects; nil: all.
-func (o *Options) Keeps() any { return o.Decoding.Keep }
+func (o *Options) Keeps() tap.Keeper { return o.Decoding.Keep }
 
 // WarnOfUnshared logs why equal parts of objects are not shared, if sharing was requested.
 func (o *Options) WarnOfUnshared(logger klog.Logger, name string) {

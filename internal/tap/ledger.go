@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -20,8 +21,10 @@ type Counts struct {
 	ListBytes, WatchBytes                  atomic.Int64
 }
 
-// Keeper knows what is kept of objects. *keep.Rule is one.
+// Keeper knows what is kept of objects. *keep.Rule is one, which a program without Decoding.Keep need not link.
 type Keeper interface {
+	// Says returns the paths of the fields that are kept, and the labels of the objects that are whole; nil: none are.
+	Says() (paths []string, whole labels.Selector)
 	// IsWhole reports whether all fields of an object are kept.
 	IsWhole(obj any) bool
 	// Prune removes the fields that are not kept. It modifies the topmost struct or map only.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/shard"
 )
 
@@ -63,12 +64,13 @@ func (o *Options) DropOf(paths []string) (refused []string) {
 }
 
 // Trim removes the fields that are not kept, and then dropped metadata, from a received object, whoever decoded it.
-// pruned means that only Drop is left to do. It modifies the topmost struct or map only.
+// pruned means that only Drop is left to do. It modifies the topmost struct or map only. What stands for an object has
+// no more than metadata.
 func (o *Options) Trim(obj runtime.Object, pruned bool) {
 	if o == nil {
 		return
 	}
-	if o.Keep != nil && !pruned {
+	if _, stands := obj.(*event.Undecodable); o.Keep != nil && !pruned && !stands {
 		o.Keep.Prune(obj)
 	}
 	o.Drop.Trim(obj)

@@ -56,6 +56,7 @@ func ownDecoders(by Options, known *rows, uses *uses) Maker {
 			d.all, _ = decode.PlanOf(t.Elem(), e)
 		}
 		d.options.Keep = by.kept.Of()
+		d.twoForms = by.kept != nil && by.kept.Whole != nil
 		d.options.Intern = texts.get(&uses.texts)
 		if by.Share {
 			d.options.Share = decode.NewSharing(parts.get(&uses.parts)).Report(checkedPart(by.Ledger))
@@ -76,6 +77,7 @@ type own struct {
 	all      *decode.Plan // of all fields; nil: not supported
 	options  decode.Options
 	rows     *rows // may be nil
+	twoForms bool  // whether some objects are whole, and others are not
 	drops    bool  // remove managed fields, as the client does
 	informer *Options
 }
@@ -111,7 +113,7 @@ func (d own) object(data []byte, of decode.Former, list *metav1.TypeMeta, check 
 	if len(data) > maxObject {
 		return nil, nil, errTooLong
 	}
-	if d.informer.kept.HasWhole() {
+	if d.twoForms {
 		obj, sums, err = d.either(data, of, list, check)
 	} else {
 		obj, sums, err = d.read(data, of, list, check)
