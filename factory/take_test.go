@@ -23,7 +23,6 @@ import (
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformer"
-	"github.com/kinformer/cache/trim"
 )
 
 func podsOf(c kubernetes.Interface, namespace string) typedcorev1.PodInterface {
@@ -41,7 +40,7 @@ func TestTake(t *testing.T) {
 		return nil, errors.New("it is the factory's, and not that of the options")
 	}))
 	var tweaked atomic.Int64
-	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithNamespace("ns"), factory.WithTransform(trim.Annotations("dropped")),
+	informer := factory.Take(f.InformerFor, &corev1.Pod{}, podsOf, factory.WithNamespace("ns"), factory.WithTransform(kinformer.TrimAnnotations("dropped")),
 		factory.WithTweakListOptions(func(*metav1.ListOptions) { tweaked.Add(1) }),
 		factory.WithInformerOptions(kinformer.Options{
 			Requests: kinformer.Requests{Mode: kinformer.ListModeList},

@@ -77,7 +77,7 @@ type Decoding struct {
 	// Transform functions do not see them either. Drop applies to the metadata of the objects
 	// themselves, not to that of templates in them. The informer removes the fields from the objects
 	// that it receives, also without a transport of package direct. If no other annotation remains, the
-	// map is nil. See also package trim.
+	// map is nil. See also TrimManagedFields.
 	Drop []string
 }
 

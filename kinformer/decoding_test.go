@@ -43,7 +43,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
-	"github.com/kinformer/cache/trim"
 	"github.com/kinformer/cache/view"
 )
 
@@ -631,7 +630,7 @@ var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
 // has no effect, and nil removes one.
 func TestSharesEqualParts(t *testing.T) {
 	for _, media := range sharingMedia {
-		for _, transform := range []cache.TransformFunc{nil, trim.ManagedFields} {
+		for _, transform := range []cache.TransformFunc{nil, kinformer.TrimManagedFields} {
 			got := runSharing(t, media, func(set *kubernetes.Clientset) cache.SharedIndexInformer {
 				informer := podInformer(set, sharing(false))
 				require.NoError(t, informer.SetTransform(mutating))

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/trim"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // TransformStripManagedFields has the name of a known function.
@@ -21,14 +21,14 @@ func TransformStripManagedFields() func(any) (any, error) {
 	return func(obj any) (any, error) { return obj, nil }
 }
 
-// TestKeepsParts checks that the functions of package trim are recognized, and functions that only
+// TestKeepsParts checks that the functions of package kinformer are recognized, and functions that only
 // have the name of a known one are not. The conformance tests cover controller-runtime.
 func TestKeepsParts(t *testing.T) {
 	for _, example := range []runtime.Object{&corev1.Pod{}, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}, nil} {
-		assert.True(t, event.KeepsParts(trim.ManagedFields, example))
-		assert.True(t, event.KeepsParts(trim.Annotations("a"), example))
+		assert.True(t, event.KeepsParts(kinformer.TrimManagedFields, example))
+		assert.True(t, event.KeepsParts(kinformer.TrimAnnotations("a"), example))
 		assert.False(t, event.KeepsParts(TransformStripManagedFields(), example))
-		assert.False(t, event.KeepsParts(func(obj any) (any, error) { return trim.ManagedFields(obj) }, example))
+		assert.False(t, event.KeepsParts(func(obj any) (any, error) { return kinformer.TrimManagedFields(obj) }, example))
 		assert.False(t, event.KeepsParts(nil, example))
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
-	"github.com/kinformer/cache/trim"
 )
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
@@ -181,7 +180,7 @@ func TestHandlers(t *testing.T) {
 func TestSharingOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := testkit.CaptureLog(t)
-		for want, transform := range []cache.TransformFunc{trim.ManagedFields, func(obj any) (any, error) { return obj, nil }} {
+		for want, transform := range []cache.TransformFunc{kinformer.TrimManagedFields, func(obj any) (any, error) { return obj, nil }} {
 			informer := informerOf(nil, kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
 			require.NoError(t, informer.SetTransform(transform))
 			stop := run(t, informer)

@@ -157,7 +157,7 @@ func migrationCommand(t *testing.T, heading string) string {
 // TestReplacements: docs/migration.md has a row for each exported name that client-go does not have, or for its
 // package as a whole. Names of client-go's next minor have one, too.
 func TestReplacements(t *testing.T) {
-	names := exportedOf(t, "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "sources", "trim", "view")
+	names := exportedOf(t, "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "sources", "view")
 	names = append(names, readNameList(t, "testdata/surface/next.txt").names...)
 	text, err := os.ReadFile("docs/migration.md")
 	require.NoError(t, err)

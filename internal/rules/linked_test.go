@@ -52,7 +52,7 @@ var withUnsafe = []string{"inspect", "internal/decode/mem", "internal/provider",
 
 // withoutDirect are the packages that must not bring the decoders into a program: all public ones but direct, which
 // installs them, and audit, which lists with them.
-var withoutDirect = []string{"", "cachetest", "debug", "factory", "inspect", "kinformer", "retry", "sources", "synctrack", "testing", "trim", "view"}
+var withoutDirect = []string{"", "cachetest", "debug", "factory", "inspect", "kinformer", "retry", "sources", "synctrack", "testing", "view"}
 
 // TestDecodersAreNotLinked: a program that imports neither package direct nor package audit has none of the code
 // that reads bytes from a server, and the list of such packages is complete.

@@ -150,7 +150,6 @@ var mayUse = map[string][]string{
 	"factory":   {"", "inspect", "internal/door", "internal/event", "internal/shard", "internal/sources", "internal/switched", "internal/tap", "kinformer"},
 	"sources":   {"", "internal/door", "internal/event", "internal/reflector", "internal/shard", "internal/sources", "kinformer"},
 	"synctrack": {},
-	"trim":      {"internal/tap"},
 	"retry":     {"", "internal/door", "internal/event", "internal/queue"},
 	"testing":   {},
 

@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trim_test
+package kinformer_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/trim"
+	"github.com/kinformer/cache/kinformer"
 )
 
 // An informer whose pods have no managed fields.
-func ExampleManagedFields() {
+func ExampleTrimManagedFields() {
 	informer := cache.NewSharedIndexInformer(cachetest.Of(newPod("web-0")), &corev1.Pod{}, 0, cache.Indexers{})
-	if err := informer.SetTransform(trim.ManagedFields); err != nil {
+	if err := informer.SetTransform(kinformer.TrimManagedFields); err != nil {
 		fmt.Println(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,8 +35,8 @@ func ExampleManagedFields() {
 }
 
 // A transform function that removes one annotation, and its result for a pod.
-func ExampleAnnotations() {
-	transform := trim.Annotations(applied)
+func ExampleTrimAnnotations() {
+	transform := kinformer.TrimAnnotations(applied)
 	obj, err := transform(newPod("web-0"))
 	fmt.Println(obj.(*corev1.Pod).Annotations, err)
 	// Output: map[example.com/owner:web] <nil>

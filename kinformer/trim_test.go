@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package trim_test
+package kinformer_test
 
 import (
 	"maps"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/trim"
+	"github.com/kinformer/cache/kinformer"
 )
 
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,47 +42,47 @@ func TestTrimmed(t *testing.T) {
 	for _, obj := range forms(t) {
 		o := obj.(metav1.Object)
 		for range 2 {
-			got, err := trim.ManagedFields(obj)
+			got, err := kinformer.TrimManagedFields(obj)
 			require.NoError(t, err)
 			assert.Same(t, obj, got)
 			assert.Empty(t, o.GetManagedFields())
 			assert.Len(t, o.GetAnnotations(), 2)
 		}
-		got, err := trim.Annotations("other", applied)(obj)
+		got, err := kinformer.TrimAnnotations("other", applied)(obj)
 		require.NoError(t, err)
 		assert.Same(t, obj, got)
 		assert.Equal(t, map[string]string{"example.com/owner": "web"}, o.GetAnnotations())
-		_, err = trim.Annotations("example.com/owner")(obj)
+		_, err = kinformer.TrimAnnotations("example.com/owner")(obj)
 		require.NoError(t, err)
 		assert.Nil(t, o.GetAnnotations())
 		assert.Equal(t, "web-0", o.GetName())
 	}
 	for _, obj := range forms(t) {
-		_, err := trim.Annotations("example.com/owner", "example.com/owner")(obj)
+		_, err := kinformer.TrimAnnotations("example.com/owner", "example.com/owner")(obj)
 		require.NoError(t, err)
 		assert.Len(t, obj.(metav1.Object).GetAnnotations(), 1, "a key may be named twice")
 		assert.Len(t, obj.(metav1.Object).GetManagedFields(), 1)
 	}
 	bare := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "1"}}}}
-	_, err := trim.Annotations("a")(bare)
+	_, err := kinformer.TrimAnnotations("a")(bare)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]any{"metadata": map[string]any{}}, bare.Object)
 }
 
-// guarded is an object that counts writes.
-type guarded struct {
+// counted is an object that counts writes.
+type counted struct {
 	corev1.Pod
 	writes int
 }
 
-func (g *guarded) SetManagedFields([]metav1.ManagedFieldsEntry) { g.writes++ }
+func (c *counted) SetManagedFields([]metav1.ManagedFieldsEntry) { c.writes++ }
 
-func (g *guarded) SetAnnotations(map[string]string) { g.writes++ }
+func (c *counted) SetAnnotations(map[string]string) { c.writes++ }
 
 // TestNothingIsWritten: an object that needs no trimming is not written to, and a value that is not an object is
 // returned unchanged.
 func TestNothingIsWritten(t *testing.T) {
-	bare, other := &guarded{}, &guarded{Pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/owner": "web"}}}}
+	bare, other := &counted{}, &counted{Pod: corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/owner": "web"}}}}
 	metadata := map[string]any{"annotations": map[string]any{"example.com/owner": "web"}}
 	untyped, empty := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}, &unstructured.Unstructured{Object: map[string]any{}}
 	pod := newPod("web-0")
@@ -91,7 +91,7 @@ func TestNothingIsWritten(t *testing.T) {
 		bare, other, untyped, empty, nil, "text", 7, (*corev1.Pod)(nil), (*unstructured.Unstructured)(nil), &unstructured.Unstructured{},
 		clientgo.DeletedFinalStateUnknown{Key: "default/web-0", Obj: pod}, &metav1.Status{}, list,
 	} {
-		for _, transform := range []clientgo.TransformFunc{trim.ManagedFields, trim.Annotations(applied), trim.Annotations()} {
+		for _, transform := range []clientgo.TransformFunc{kinformer.TrimManagedFields, kinformer.TrimAnnotations(applied), kinformer.TrimAnnotations()} {
 			got, err := transform(obj)
 			require.NoError(t, err)
 			assert.True(t, obj == got, "%T", obj)
@@ -114,7 +114,7 @@ func TestTrimCopies(t *testing.T) {
 	require.NoError(t, err)
 	metadata, whole := content["metadata"].(map[string]any), runtime.DeepCopyJSON(content)
 	for _, obj := range []any{pod, &unstructured.Unstructured{Object: content}} {
-		for _, transform := range []clientgo.TransformFunc{trim.ManagedFields, trim.Annotations(applied)} {
+		for _, transform := range []clientgo.TransformFunc{kinformer.TrimManagedFields, kinformer.TrimAnnotations(applied)} {
 			_, err := transform(obj)
 			require.NoError(t, err)
 		}
