@@ -271,10 +271,10 @@ func (j *Journal) HasEnded() bool {
 	}
 }
 
-// awaitedLocked returns what the server has to send next: the answer to the pending request, and the end
-// of a watch that has outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end
-// its watches. None is due while the server asks to wait, requests fail, or the sink has no room.
-func (j *Journal) awaitedLocked() (all []awaited) {
+// awaitedLocked returns what the server has to send next: the answer to the pending request, or else the end of a watch that has
+// outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end its watches. Nothing is due while the server
+// asks to wait, requests fail, or the sink has no room.
+func (j *Journal) awaitedLocked() awaited {
 	p := &j.mu.journalState
 	answered := p.askedAt
 	if last := j.decoding.Refused(); !last.At.Before(p.askedAt) {
@@ -282,26 +282,24 @@ func (j *Journal) awaitedLocked() (all []awaited) {
 	}
 	switch p.asked {
 	case KindList:
-		limit := unseenLimit
 		at, seen := j.decoding.Received()
-		if seen {
-			limit = hangLimit
+		if a := (awaited{"a list", latest(answered, at), unseenLimit}); !seen {
+			return a
 		}
-		all = append(all, awaited{"a list", latest(answered, at), limit})
+		return awaited{"a list", latest(answered, at), hangLimit}
 	case KindWatchList:
-		all = append(all, awaited{"a watch-list", latest(answered, p.HeardAt), hangLimit})
+		return awaited{"a watch-list", latest(answered, p.HeardAt), hangLimit}
 	case KindWatch:
-		all = append(all, awaited{"the opening of a watch", answered, hangLimit})
+		return awaited{"the opening of a watch", answered, hangLimit}
 	}
 	if p.followed.IsZero() || !p.Bookmarked || p.Failures > 0 || p.heldUp {
-		return all
+		return awaited{}
 	}
 	heard := latest(p.followed, p.HeardAt)
-	limit := p.due.Sub(heard)
-	if limit <= 0 {
-		limit = p.lasts // the server ignores timeouts, but sends something
+	if limit := p.due.Sub(heard); limit > 0 {
+		return awaited{"the watch", heard, limit}
 	}
-	return append(all, awaited{"the watch", heard, limit})
+	return awaited{"the watch", heard, p.lasts} // the server ignores timeouts, but sends something
 }
 
 // throttledLocked returns until when the server asks to wait with the pending request, or zero.
@@ -313,26 +311,20 @@ func (j *Journal) throttledLocked(now time.Time) (until time.Time) {
 	return last.Until
 }
 
-// hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed
-// before the next request. If both the request and the watch hang, hang names the request and has
-// the older sign of life.
+// hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed before the next request.
 func (j *Journal) hangLocked() (hang awaited, again time.Duration) {
-	now := j.mu.clock.Now()
-	for _, a := range j.awaitedLocked() {
-		switch left := a.limit - now.Sub(a.since); {
-		case left > 0 && (again == 0 || left < again):
-			again = left
-		case left > 0:
-		case hang.what == "":
-			hang = a
-		case a.since.Before(hang.since):
-			hang.since = a.since
-		}
+	a := j.awaitedLocked()
+	left := a.limit - j.mu.clock.Now().Sub(a.since)
+	switch {
+	case a.what == "":
+		return awaited{}, 0
+	case left <= 0:
+		return a, 0
+	case j.mu.asked == KindList:
+		return awaited{}, min(left, hangLimit) // its bytes may become visible
+	default:
+		return awaited{}, left
 	}
-	if j.mu.asked == KindList {
-		again = min(again, hangLimit) // its bytes may become visible
-	}
-	return hang, again
 }
 
 func (j *Journal) hang() (hang awaited, again time.Duration) {
