@@ -115,7 +115,10 @@ func (j *Journal) Status() Status {
 	}
 	hang, _ := j.hangLocked()
 	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
-	s.Hangs, s.HangsFor, s.Throttled = hang.what, age(hang.since), j.throttledLocked(now)
+	s.Hangs, s.HangsFor = hang.what, age(hang.since)
+	if owed := j.awaitedLocked(); owed.since.After(now) {
+		s.Throttled = owed.since
+	}
 	s.Confirmed = j.mu.Relists[againLoss]
 	outage := j.mu.lastOutage()
 	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
@@ -272,8 +275,8 @@ func (j *Journal) HasEnded() bool {
 }
 
 // awaitedLocked returns what the server has to send next: the answer to the pending request, or else the end of a watch that has
-// outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end its watches. Nothing is due while the server
-// asks to wait, requests fail, or the sink has no room.
+// outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end its watches. Nothing is due while requests
+// fail or the sink has no room. While the server asks to wait, the last sign of life is the end of that time.
 func (j *Journal) awaitedLocked() awaited {
 	p := &j.mu.journalState
 	answered := p.askedAt
@@ -283,10 +286,11 @@ func (j *Journal) awaitedLocked() awaited {
 	switch p.asked {
 	case KindList:
 		at, seen := j.decoding.Received()
-		if a := (awaited{"a list", latest(answered, at), unseenLimit}); !seen {
-			return a
+		a := awaited{"a list", latest(answered, at), unseenLimit}
+		if seen {
+			a.limit = hangLimit
 		}
-		return awaited{"a list", latest(answered, at), hangLimit}
+		return a
 	case KindWatchList:
 		return awaited{"a watch-list", latest(answered, p.HeardAt), hangLimit}
 	case KindWatch:
@@ -300,15 +304,6 @@ func (j *Journal) awaitedLocked() awaited {
 		return awaited{"the watch", heard, limit}
 	}
 	return awaited{"the watch", heard, p.lasts} // the server ignores timeouts, but sends something
-}
-
-// throttledLocked returns until when the server asks to wait with the pending request, or zero.
-func (j *Journal) throttledLocked(now time.Time) (until time.Time) {
-	last := j.decoding.Refused()
-	if j.mu.asked == "" || last.At.Before(j.mu.askedAt) || !now.Before(last.Until) {
-		return time.Time{}
-	}
-	return last.Until
 }
 
 // hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed before the next request.
@@ -347,7 +342,7 @@ const (
 // awaited is an answer that a server has to send. It hangs if it is overdue.
 type awaited struct {
 	what  string        // the name of the request for logs
-	since time.Time     // the last sign of life
+	since time.Time     // the last sign of life, or the time until which the server asks to wait
 	limit time.Duration // for the time since then
 }
 
