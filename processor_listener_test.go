@@ -72,11 +72,12 @@ func TestStuckHandlerWithoutBacklog(t *testing.T) {
 		e.Change("c", 1)
 		assert.Empty(t, lines.Take(), "once")
 		close(release)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		said = lines.Take()
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], caughtUp)
-		assert.Contains(t, said[0], `"after"="1h0m2s"`)
+		assert.Contains(t, said[0], `"after"="1h0m3s"`)
 		assert.Zero(t, informers.Stats(handle).Pending)
 	})
 }
@@ -184,10 +185,12 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 		require.Len(t, lines.Take(), 1)
 		for range 29 {
 			release <- struct{}{}
+			time.Sleep(time.Second)
 			synctest.Wait()
 			require.Empty(t, lines.Take(), "some of it still lags")
 		}
 		release <- struct{}{}
+		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Zero(t, informers.Stats(handle).Pending)
 		said := lines.Take()
@@ -209,6 +212,7 @@ func TestRemovedHandlerIsNotLogged(t *testing.T) {
 		require.NoError(t, e.Informer.RemoveEventHandler(handle))
 		close(release)
 		<-handle.ShutdownChan()
+		time.Sleep(time.Minute)
 		assert.Empty(t, lines.Take())
 	})
 }
@@ -222,24 +226,21 @@ func TestLagLinesOfManyHandlers(t *testing.T) {
 			_, lines := addLoud(e, &testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{})
 			all = append(all, lines)
 		}
-		time.Sleep(12 * time.Second)
-		for _, want := range []int{16, 20, 20} { // 8 without a bookmark
-			e.Source.Bookmark()
-			synctest.Wait()
-			e.Source.Bookmark() // too early for the next check
-			synctest.Wait()
-			said := 0
-			for _, lines := range all {
-				said += lines.Count(isStuck)
+		requireLines := func(part string, wants ...int) {
+			for _, want := range wants {
+				time.Sleep(time.Second)
+				synctest.Wait()
+				said := 0
+				for _, lines := range all {
+					said += lines.Count(part)
+				}
+				assert.Equal(t, want, said)
 			}
-			assert.Equal(t, want, said)
-			time.Sleep(time.Second)
 		}
+		time.Sleep(9 * time.Second)
+		requireLines(isStuck, 8, 16, 20, 20)
 		close(release)
-		synctest.Wait()
-		for _, lines := range all {
-			assert.Equal(t, 1, lines.Count(caughtUp))
-		}
+		requireLines(caughtUp, 8, 16, 20, 20)
 	})
 }
 
@@ -776,8 +777,8 @@ func TestSlowHandlerIsLoggedOnce(t *testing.T) {
 			said := lines.Take()
 			require.Len(t, said, 2, "once until it has caught up, and then")
 			assert.Contains(t, said[0], `falls behind; this is logged once until it has caught up" "severity"="warning" "handler"="sloth" "informer"="SharedIndexInformer *v1.Pod"`)
-			assert.Regexp(t, `"call"="200ms" "pendingNotifications"=(1800|1799) "oldest"="200ms"$`, said[0])
-			assert.Regexp(t, `has caught up" "handler"="sloth" "informer"="SharedIndexInformer \*v1.Pod" "after"="(6m0s|5m59.8s)"$`, said[1])
+			assert.Regexp(t, `"call"="200ms" "pendingNotifications"=179[5-7] "oldest"="1s"$`, said[0])
+			assert.Regexp(t, `has caught up" "handler"="sloth" "informer"="SharedIndexInformer \*v1.Pod" "after"="6m0(.2)?s"$`, said[1])
 		}
 	})
 }

@@ -40,7 +40,6 @@ type consumer struct {
 		pending   *coalescer     // changes read ahead; nil unless the handler coalesces, and when closed
 		folding   bool           // fold is running
 		coalesced uint64         // pending.merged when closed
-		lags      bool           // counted in target.lags
 	}
 }
 
@@ -80,7 +79,7 @@ func (c *consumer) enter(first *event.Change) {
 	defer c.mu.Unlock()
 	c.mu.cursor.Enter(&c.feed.mu.log)
 	c.mu.state = consumerAtWork
-	c.mu.passed, c.mu.counted = c.feed.end.Load(), c.feed.bounded.Load()
+	c.mu.passed, c.mu.counted, c.mu.last = c.feed.end.Load(), c.feed.bounded.Load(), 0
 	if c.mu.first = first; first != nil {
 		c.mu.passed -= int64(first.Size())
 	}
@@ -88,19 +87,15 @@ func (c *consumer) enter(first *event.Change) {
 
 // pause counts the delivered changes, and reports whether there are more. The caller must hold the
 // feed's lock.
-func (c *consumer) pause(now int64) (state consumerState, said *remark, more bool) {
+func (c *consumer) pause(now int64) (state consumerState, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said = c.settleLocked(now)
-	switch {
-	case c.mu.state == consumerClosed:
+	c.settleLocked(now)
+	if c.mu.state == consumerClosed {
 		c.run = run{} // the registration may be kept, but undelivered changes must not
-	case !c.hasReadAllLocked():
-		more = true
-	case c.target.lags.catchUp(&c.mu.lags):
-		said = said.with(remark{target: c.target, caughtUp: true})
+		return consumerClosed, false
 	}
-	return c.mu.state, said, more
+	return c.mu.state, !c.hasReadAllLocked()
 }
 
 // park parks the consumer if it has read all, and returns its state. The caller must hold the
@@ -148,10 +143,12 @@ func (c *consumer) abandon() (atWork bool) {
 
 // work delivers until the consumer has read all or the handler is closed.
 func (c *consumer) work() {
+	if c.run.initial {
+		c.lose("ended its goroutine")
+	}
 	for c.take() {
 		if !c.deliver() {
-			c.run.panicked = true
-			c.settle()
+			c.lose("panicked")
 			c.target.pauseAfterPanic()
 		}
 		switch {
@@ -168,21 +165,15 @@ func (c *consumer) work() {
 // take counts the delivered changes, and fills run. It returns false if there is nothing to
 // deliver.
 func (c *consumer) take() bool {
-	if said := c.takeAt(c.feed.now()); said != nil {
-		said.log()
-	}
-	return c.run.next < c.run.end
-}
-
-func (c *consumer) takeAt(now int64) (said *remark) {
+	now := c.feed.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said = c.settleLocked(now)
+	c.settleLocked(now)
 	r := &c.run
 	r.began = now
 	if c.mu.state == consumerClosed {
 		r.next, r.end = 0, 0
-		return said
+		return false
 	}
 	if !r.more() {
 		if c.target.coalesces {
@@ -195,10 +186,11 @@ func (c *consumer) takeAt(now int64) (said *remark) {
 		r.end = min(r.next+int32(c.runLimitLocked()), int32(r.bulk.Many.Len()))
 	}
 	r.upTo = c.mu.passed + int64(r.end-r.next)
-	if r.next < r.end {
-		c.mu.begin(r, now)
+	if r.next == r.end {
+		return false
 	}
-	return said
+	c.mu.begin(r, now)
+	return true
 }
 
 // takeRunLocked takes changes from the log that may be delivered together.
@@ -355,33 +347,26 @@ func (c *consumer) missResync() {
 	}
 }
 
-// settle counts the delivered changes.
-func (c *consumer) settle() {
+// lose counts a call that did not return. how is its end. If it belongs to the initial list, the
+// handler never counts as synced.
+func (c *consumer) lose(how string) {
 	c.mu.Lock()
-	said := c.settleLocked(c.feed.now())
+	lost := c.run.initial && c.mu.sync == syncPending
+	if c.run.initial = false; lost {
+		c.mu.sync = syncFailed
+	}
+	c.settleLocked(c.feed.now())
 	c.mu.Unlock()
-	if said != nil {
-		said.log()
+	if lost {
+		c.target.loseCall(c.run.former(), how)
 	}
 }
 
-// settleLocked counts the changes delivered since the last time, and returns an event to be logged,
-// or nil.
-func (c *consumer) settleLocked(now int64) (said *remark) {
-	oldest := c.mu.current.at
-	call, lost := c.mu.count(&c.run, now)
+// settleLocked counts the changes delivered since the last time.
+func (c *consumer) settleLocked(now int64) {
+	c.mu.count(&c.run, now)
 	c.passLocked()
-	if lost != nil {
-		said = &remark{target: c.target, lost: lost}
-	}
-	if call > 0 {
-		l := lag{call, time.Duration(now - oldest), c.backlogLocked()}
-		if l.backlog > 0 && l.isFar(slowCall) && c.target.lags.fallBehind(&c.mu.lags, now) {
-			said = said.with(remark{target: c.target, lag: l})
-		}
-	}
 	c.checkSyncedLocked()
-	return said
 }
 
 // passLocked advances the consumer's position. For a handler that coalesces the position advances
@@ -472,22 +457,4 @@ func (c *consumer) checkSyncedLocked() {
 	}
 	c.mu.sync = syncDone
 	c.target.consumerSynced()
-}
-
-// mayLag reports whether the consumer has outstanding calls and was not logged because of them. One that
-// was logged has to catch up before anything new can be said about it.
-func (c *consumer) mayLag() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.mu.lags && (c.mu.current.running || c.backlogLocked() > 0)
-}
-
-// lag returns how far the consumer is behind, and reports whether that should be logged.
-func (c *consumer) lag(now int64) (l lag, worth bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if current := &c.mu.current; current.running {
-		l = lag{time.Duration(now - current.since), time.Duration(now - current.at), c.backlogLocked()}
-	}
-	return l, l.isFar(stuckCall) && c.target.lags.fallBehind(&c.mu.lags, now)
 }

@@ -52,7 +52,7 @@ func (l *Listener) Figures() Figures {
 
 // refuse marks a listener that was never registered as removed.
 func (l *Listener) refuse() {
-	l.syncFailed.Store(&syncFailure{ErrRemovedUnsynced})
+	l.failSync(ErrRemovedUnsynced)
 	l.closed.Store(true)
 	close(l.closing)
 	close(l.finished)

@@ -28,6 +28,7 @@ import (
 // has yielded and no change was distributed meanwhile.
 type pool struct {
 	feed     *feed
+	watcher  *watcher
 	running  sync.WaitGroup // counts workers, and other goroutines that may call user code
 	workFunc func()         // the method value work, created once because a go statement with a method allocates
 
@@ -155,13 +156,12 @@ func (w *pool) workOn(c *consumer) {
 // next gives back the consumer that was served last, nil for a new worker, and returns the consumer
 // to serve now: the same one if it has more to deliver, or nil if the worker is no longer needed.
 func (w *pool) next(last *consumer) (c *consumer) {
-	var said *remark
 	more, start := false, false
 	w.feed.mu.Lock()
 	if last == nil {
 		w.spinning = false
 	} else {
-		said, more = w.pauseLocked(last)
+		more = w.pauseLocked(last)
 	}
 	if c = last; !more {
 		c, start = w.nextLocked()
@@ -170,23 +170,23 @@ func (w *pool) next(last *consumer) (c *consumer) {
 	if start {
 		go w.workFunc()
 	}
-	if said != nil {
-		said.log()
-	}
 	return c
 }
 
 // pauseLocked makes a consumer idle if it has read all. If it has more to deliver, it stays with
 // the worker.
-func (w *pool) pauseLocked(c *consumer) (said *remark, more bool) {
-	state, said, more := c.pause(w.feed.now())
+func (w *pool) pauseLocked(c *consumer) (more bool) {
+	state, more := c.pause(w.feed.now())
 	switch {
 	case state == consumerClosed:
 		w.endLocked(c)
 	case !more:
 		w.idle = append(w.idle, c)
+		if c.target.warned {
+			w.watcher.startLocked()
+		}
 	}
-	return said, more
+	return more
 }
 
 // nextLocked returns the next consumer, or nil if the worker is not needed. start reports whether

@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -24,11 +22,11 @@ import (
 // keeps no object alive. So Distribute enters each parked consumer that wants a change in the log,
 // appends once, and starts at most one worker (pool.go). Other consumers cost it nothing.
 type Processor struct {
-	feed     feed
-	pool     pool
-	guarded  registry // guarded by the feed's lock
-	clock    clock.PassiveClock
-	watchdog watchdog
+	feed    feed
+	pool    pool
+	guarded registry // guarded by the feed's lock
+	clock   clock.PassiveClock
+	watcher watcher
 }
 
 // NewProcessor returns a processor. upstream reports whether the first list was distributed.
@@ -37,7 +35,7 @@ func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processo
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
 	p.guarded.feed, p.guarded.pool = &p.feed, &p.pool
-	p.watchdog.look = p.look
+	p.watcher.registry, p.pool.watcher = &p.guarded, &p.watcher
 	return p
 }
 
@@ -57,7 +55,6 @@ func (p *Processor) LoggerOr(own *klog.Logger) klog.Logger { return p.feed.logge
 // writes to the changes, and keeps a copy of them. It must be called by one goroutine at a time.
 func (p *Processor) Distribute(changes []event.Change) {
 	if len(changes) == 0 {
-		p.look()
 		return
 	}
 	p.feed.mu.Lock()
@@ -65,32 +62,18 @@ func (p *Processor) Distribute(changes []event.Change) {
 		p.feed.mu.Unlock()
 		return
 	}
-	now := p.feed.now()
-	changes = p.stampLocked(changes, now)
+	changes = p.stampLocked(changes, p.feed.now())
 	p.pool.wakeLocked(changes)
 	p.appendLocked(changes)
 	if len(p.guarded.notLossless) > 0 {
 		p.guarded.checkOverflowLocked()
 	}
-	lagging := p.guarded.findLaggingLocked(now)
+	p.watcher.startLocked()
 	start := p.pool.addWorkerLocked()
 	p.feed.mu.Unlock()
 	if start {
 		go p.pool.workFunc()
 	}
-	logAll(lagging)
-	p.watchdog.start()
-}
-
-// look logs which handlers are stuck or lag and were not logged yet. It reports whether another one may
-// be by the next look, and is safe for any goroutine.
-func (p *Processor) look() (again bool) {
-	p.feed.mu.Lock()
-	lagging := p.guarded.findLaggingLocked(p.feed.now())
-	again = p.guarded.mayLagLocked()
-	p.feed.mu.Unlock()
-	logAll(lagging)
-	return again
 }
 
 // stampLocked sets the fields of the changes that depend on the time and the listeners, and returns
@@ -155,26 +138,18 @@ func (p *Processor) MadeRoom() { p.feed.madeRoom() }
 // Add registers a listener. The objects in initial are its initial list. The caller must prevent a
 // concurrent Distribute.
 func (p *Processor) Add(listener *Listener, initial *event.Snapshot) {
-	if p.add(listener, initial) {
-		p.watchdog.start()
-	}
-}
-
-// add is Add without the watchdog, whose locks are taken before the feed's. It reports whether the listener was
-// registered.
-func (p *Processor) add(listener *Listener, initial *event.Snapshot) bool {
 	p.feed.mu.Lock()
 	defer p.feed.mu.Unlock()
 	if p.guarded.stopped {
 		initial.Release()
 		listener.refuse()
-		return false
+		return
 	}
 	p.guarded.addLocked(listener, initial)
+	p.watcher.startLocked()
 	if p.pool.addWorkerLocked() {
 		go p.pool.workFunc()
 	}
-	return true
 }
 
 // Remove removes a listener and drops its undelivered changes. It does nothing for a listener that
@@ -270,8 +245,8 @@ const StopPatience = 5 * time.Second
 // Stop removes all listeners, and blocks until their running calls have returned. It logs the
 // handlers for which it waits longer than StopPatience.
 func (p *Processor) Stop() {
-	p.watchdog.end()
 	p.feed.mu.Lock()
+	p.watcher.stopLocked()
 	for len(p.guarded.listeners) > 0 {
 		p.guarded.removeLocked(p.guarded.listeners[0])
 	}
@@ -301,87 +276,4 @@ func (p *Processor) nameLeaving() {
 	if len(leaving) == 0 {
 		event.Warn(p.LoggerOr(nil), 0, "The informer has stopped, and Run waits until an OnDisconnect function returns")
 	}
-}
-
-// watchdogInterval is the time between checks for stuck handlers while calls are outstanding.
-const watchdogInterval = 5 * time.Second
-
-// watchdog checks for stuck handlers while calls are outstanding, because the watch may be idle or blocked.
-// Its timer is stopped while there is nothing new to be said, so that a synctest bubble with a stuck handler
-// is reported as a deadlock, instead of running its time ahead.
-type watchdog struct {
-	look    func() (again bool)
-	check   sync.WaitGroup // counts a running check: waiting for a mutex would stop the time of a synctest bubble
-	running atomic.Bool    // whether the timer will fire; written under mu
-	mu      struct {
-		sync.Mutex
-		timer    *time.Timer // nil before the first start
-		checking bool
-		over     bool
-	}
-}
-
-// start has the watchdog run until a check finds nothing to wait for. It is called after calls were added, so
-// that a check that has not seen them does not stop the watchdog. It does not wait for a check.
-func (w *watchdog) start() {
-	if w.running.Load() {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.mu.over || w.running.Load():
-		return
-	case w.mu.timer == nil:
-		w.mu.timer = time.AfterFunc(watchdogInterval, w.fire)
-	default:
-		w.mu.timer.Reset(watchdogInterval)
-	}
-	w.running.Store(true)
-}
-
-// fire calls look, and restarts the timer if look says so.
-func (w *watchdog) fire() {
-	if !w.begin() {
-		return
-	}
-	defer w.finish()
-	if w.look() {
-		w.start()
-	}
-}
-
-// begin reports whether a check may begin. While another one runs, as with a slow log function, the timer is
-// only restarted.
-func (w *watchdog) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.mu.over:
-		return false
-	case w.mu.checking:
-		w.mu.timer.Reset(watchdogInterval)
-		return false
-	}
-	w.running.Store(false) // before look: see start
-	w.mu.checking = true
-	w.check.Add(1)
-	return true
-}
-
-func (w *watchdog) finish() {
-	w.mu.Lock()
-	w.mu.checking = false
-	w.mu.Unlock()
-	w.check.Done()
-}
-
-// end stops the watchdog. No check runs after it has returned.
-func (w *watchdog) end() {
-	w.mu.Lock()
-	if w.mu.over = true; w.mu.timer != nil {
-		w.mu.timer.Stop()
-	}
-	w.mu.Unlock()
-	w.check.Wait()
 }

@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 	"weak"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -305,88 +305,53 @@ func TestNamesAreNumberedWhenAlike(t *testing.T) {
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
-// TestWatchdog: it checks while calls are outstanding, rests without, and does not after its end. Calls that are
-// added during a check which does not see them keep it running.
-func TestWatchdog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		checks, busy := 0, func() bool { return false }
-		w := &watchdog{look: func() bool { checks++; return busy() }}
-		run := func(want int) {
+// TestSlowLog: while a line is written, as by a slow log function, no other look begins, but the next one sees calls
+// that were added meanwhile. Stop waits for it. The time of a bubble goes on meanwhile.
+func TestSlowLog(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		begun, ended, hold := 0, 0, make(chan struct{})
+		logger := funcr.New(func(string, string) { begun++; time.Sleep(time.Minute); ended++ }, funcr.Options{})
+		requireLines := func(wantBegun, wantEnded int) {
 			t.Helper()
-			time.Sleep(time.Hour)
 			synctest.Wait()
-			assert.Equal(t, want, checks)
-			assert.False(t, w.running.Load())
+			require.Equal(t, []int{wantBegun, wantEnded}, []int{begun, ended})
 		}
-		run(0)
-		w.start()
-		w.start()
-		run(1)
-		busy = func() bool { return checks < 5 }
-		w.start()
-		run(5)
-		busy = func() bool {
-			if checks == 6 {
-				w.start()
-			}
-			return false
+		addStuck := func() {
+			stuck := newTestListener(t, p, &testkit.Journal{On: func(string) { <-hold }}, Options{Logger: &logger})
+			p.Add(stuck, givenSnapshot([]any{testkit.Pod("a", "1")}))
 		}
-		w.start()
-		run(7)
-		w.start()
-		w.end()
+		addStuck()
+		time.Sleep(lagWarning)
+		requireLines(1, 0)
+		addStuck()
+		time.Sleep(time.Minute - 1)
+		requireLines(1, 0)
+		time.Sleep(lookInterval + 1)
+		requireLines(2, 1)
+		close(hold)
+		p.Stop()
+		requireLines(2, 2)
 		time.Sleep(time.Hour)
-		w.start()
-		time.Sleep(time.Hour)
-		assert.Equal(t, 7, checks)
+		requireLines(2, 2)
 	})
 }
 
-// TestWatchdogWithASlowLog: during a check that takes longer than the interval, as with a slow log function, no
-// other check begins, but the next one follows. The end waits for the check. The time of a bubble goes on meanwhile.
-func TestWatchdogWithASlowLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var begun, ended atomic.Int32
-		w := &watchdog{look: func() bool {
-			begun.Add(1)
-			time.Sleep(3 * watchdogInterval)
-			ended.Add(1)
-			return false
-		}}
-		w.start()
-		time.Sleep(watchdogInterval)
-		synctest.Wait()
-		w.start() // calls are added during the check
-		time.Sleep(2 * watchdogInterval)
-		synctest.Wait()
-		assert.EqualValues(t, 1, begun.Load())
-		assert.Zero(t, ended.Load())
-		time.Sleep(2 * watchdogInterval)
-		synctest.Wait()
-		assert.EqualValues(t, 2, begun.Load())
-		w.end()
-		assert.EqualValues(t, 2, ended.Load())
-		time.Sleep(time.Hour)
-		assert.EqualValues(t, 2, begun.Load())
-	})
-}
-
-// TestWatchdogOfAProcessor: the watchdog runs while a handler is in a call, of its initial list, of a change, of a
-// resync or of a merged change, and rests when the handler was logged, has returned or is removed.
-func TestWatchdogOfAProcessor(t *testing.T) {
+// TestWatcherRests: the watcher looks while a handler is in a call, of its initial list, of a change, of a resync or
+// of a merged change, and rests when the handler was logged, has returned or is removed.
+func TestWatcherRests(t *testing.T) {
 	for name, o := range map[string]Options{"lossless": {}, "coalesce": {Overflow: Coalesce}, "parallel": {Parallel: 3}, "block": {Overflow: Block, Max: 1}} {
 		t.Run(name, func(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *Processor) {
 				hold := make(chan struct{})
 				slow := &testkit.Journal{On: func(string) { <-hold }}
-				requireRuns := func(want bool) {
+				requireLooks := func(want bool) {
 					t.Helper()
-					time.Sleep(watchdogInterval + time.Second)
+					time.Sleep(lagWarning / 2)
 					synctest.Wait()
-					require.Equal(t, want, p.watchdog.running.Load())
+					require.Equal(t, want, p.watcher.due)
 					time.Sleep(time.Hour)
 					synctest.Wait()
-					require.False(t, p.watchdog.running.Load(), "what is stuck was logged")
+					require.False(t, p.watcher.due, "what is stuck was logged")
 				}
 				release := func() { // a call, if one runs: calls may be merged
 					select {
@@ -395,28 +360,28 @@ func TestWatchdogOfAProcessor(t *testing.T) {
 					}
 				}
 				p.Add(newTestListener(t, p, nothing), givenSnapshot(nil))
-				requireRuns(false)
+				requireLooks(false)
 				listener := newTestListener(t, p, slow, o)
 				p.Add(listener, givenSnapshot([]any{testkit.Pod("a", "1"), testkit.Pod("b", "1")}))
-				requireRuns(true) // in the first call of the initial list
+				requireLooks(true) // in the first call of the initial list
 				for range 2 {
 					release()
 					synctest.Wait()
 				}
-				requireRuns(false)
+				requireLooks(false)
 				for range 3 {
 					distributeUpdate(p)
 				}
-				requireRuns(true)
+				requireLooks(true)
 				for range 3 {
 					release()
 					synctest.Wait()
 				}
-				requireRuns(false)
+				requireLooks(false)
 				distributeUpdate(p)
-				requireRuns(true)
+				requireLooks(true)
 				p.Remove(listener)
-				requireRuns(false)
+				requireLooks(false)
 				release()
 			})
 		})

@@ -28,7 +28,6 @@ type registry struct {
 	blockers    atomic.Int64      // number of blocking listeners; also read without the lock
 	round       event.ResyncRound // result of the last ShouldResync
 	consumers   uint64            // number of consumers registered so far
-	looked      int64             // time of the last search for lagging handlers
 
 	disconnected int // number of listeners removed for being too slow
 }
@@ -98,7 +97,7 @@ func (r *registry) removeLocked(listener *Listener) {
 		r.pool.removeLocked(c)
 	}
 	if listener.unsynced.Load() > 0 {
-		listener.failSyncLocked(ErrRemovedUnsynced)
+		listener.failSync(ErrRemovedUnsynced)
 	}
 }
 
@@ -164,33 +163,6 @@ func (r *registry) disconnectLocked(listener *Listener, behind int) {
 			listener.onDisconnect(err)
 		}
 	})
-}
-
-// findLaggingLocked searches, at most once per stuckCall, for lagging handlers that do not log
-// themselves, because their calls are quick or do not return.
-func (r *registry) findLaggingLocked(now int64) (found []remark) {
-	if now-r.looked < int64(stuckCall) {
-		return nil
-	}
-	r.looked = now
-	for c := range r.consumersLocked() {
-		if l, worth := c.lag(now); worth {
-			if found = append(found, remark{target: c.target, lag: l}); len(found) == mostLags {
-				break
-			}
-		}
-	}
-	return found
-}
-
-// mayLagLocked reports whether a handler has outstanding calls and was not logged because of them.
-func (r *registry) mayLagLocked() bool {
-	for c := range r.consumersLocked() {
-		if c.mayLag() {
-			return true
-		}
-	}
-	return false
 }
 
 // handOutLocked gives a resync of all objects to the consumers that take part and have no

@@ -4,7 +4,6 @@
 package fanout
 
 import (
-	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 	"time"
@@ -27,11 +26,10 @@ type run struct {
 	bulk      *event.Change  // a bulk record, or nil
 	next, end int32
 	settled   int32 // changes before it are counted
-	upTo      int64 // the consumer's position after the run, unless it reads further ahead
 	calls     int32 // calls made and not counted yet
+	upTo      int64 // the consumer's position after the run, unless it reads further ahead
 	began     int64 // time of the first of these calls
 	initial   bool  // the current call belongs to the initial list
-	panicked  bool  // the last call panicked
 	quick     bool  // the last calls were quick, so the next ones are timed together
 	plain     bool  // all of changes are for this consumer and bounded, or all of bulk is for it
 }
@@ -144,23 +142,6 @@ func callOneIsolated(c *event.Change, handler clientgo.ResourceEventHandler) {
 // list or a resync.
 func isBounded(c *event.Change) bool { return !c.Initial && !c.Resync && c.Many == nil }
 
-// lostCall is a call of an initial list that did not return.
-type lostCall struct {
-	obj      any
-	panicked bool // otherwise it has ended its goroutine
-}
-
-func (c *lostCall) error() error {
-	what, how := "an object", "ended its goroutine"
-	if key, err := clientgo.MetaNamespaceKeyFunc(c.obj); err == nil {
-		what = key
-	}
-	if c.panicked {
-		how = "panicked"
-	}
-	return fmt.Errorf("the call for the Add of %s, which belongs to its initial list, %s", what, how)
-}
-
 // share selects the changes for one of the consumers of a handler.
 type share struct {
 	id       uint64 // number of the consumer among all of the processor so far; set before other goroutines see it
@@ -214,8 +195,9 @@ type tally struct {
 	passed  int64 // position in units of feed.end: delivered, or read if the handler coalesces
 	counted int64 // the same in units of feed.bounded
 	sync    syncState
-	times   callTimes   // times of the calls that have returned
-	current currentCall // the calls in progress
+	times   callTimes     // times of the calls that have returned
+	last    time.Duration // duration of the calls that have returned last; 0 after a rest
+	current currentCall   // the calls in progress
 }
 
 // begin records that the calls of a run begin.
@@ -224,28 +206,16 @@ func (t *tally) begin(r *run, now int64) {
 	t.current = currentCall{running: true, initial: oldest.Initial, since: now, at: oldest.At}
 }
 
-// count adds the calls made since the last count. It returns their duration if they were slow, and
-// the call of the initial list that did not return, if there was one.
-func (t *tally) count(r *run, now int64) (slow time.Duration, lost *lostCall) {
+// count adds the calls made since the last count.
+func (t *tally) count(r *run, now int64) {
 	t.current = currentCall{}
-	if r.initial {
-		if t.sync == syncPending {
-			t.sync = syncFailed
-			lost = &lostCall{r.former(), r.panicked}
-		}
-		r.initial = false
+	if r.calls == 0 {
+		return
 	}
-	r.panicked = false
-	if r.calls > 0 {
-		took := time.Duration(now - r.began)
-		t.times.add(int(r.calls), took)
-		r.quick = took/time.Duration(r.calls) < quickCall
-		if took >= slowCall {
-			slow = took
-		}
-		r.calls = 0
-	}
-	return slow, lost
+	t.last = time.Duration(now - r.began)
+	t.times.add(int(r.calls), t.last)
+	r.quick = t.last/time.Duration(r.calls) < quickCall
+	r.calls = 0
 }
 
 // pass advances the position past the delivered part of the run.
@@ -266,9 +236,6 @@ const (
 	// of the clock for up to eventlog.SegmentSize or bulkRun calls, because reading it costs as much
 	// as calling a handler that does nothing. Slower calls are timed one by one.
 	quickCall = 5 * time.Microsecond
-
-	// slowCall is the duration from which a call may be logged.
-	slowCall = 100 * time.Millisecond
 
 	// stuckCall is the duration from which a running call counts as stuck.
 	stuckCall = time.Second
@@ -322,6 +289,7 @@ type Figures struct {
 	Removed      bool // for any reason
 
 	Calling   time.Duration // duration of the longest running call, or 0
+	Last      time.Duration // duration of the longest call that a consumer has returned from last
 	Oldest    time.Duration // age of the change that the running call delivers
 	Pending   int           // number of outstanding calls
 	Coalesced uint64        // number of changes merged into others
@@ -334,5 +302,6 @@ func (t *tally) addTo(all *Figures, now int64) {
 		all.Calling = max(all.Calling, time.Duration(now-t.current.since))
 		all.Oldest = max(all.Oldest, time.Duration(now-t.current.at))
 	}
+	all.Last = max(all.Last, t.last)
 	all.Times.merge(&t.times)
 }

@@ -11,8 +11,6 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-
-	"github.com/kinformer/cache/internal/event"
 )
 
 // Overflow is the treatment of a handler that is slower than the changes arrive.
@@ -44,24 +42,25 @@ type target struct {
 	handler  clientgo.ResourceEventHandler
 	own      *klog.Logger // the logger of the handler's lines; nil: the feed's
 	name     string       // what logs call the handler
-	overflow Overflow
-	parallel int   // number of consumers
-	live     int   // number of consumers that have not ended; guarded by the feed's lock
-	joinedAt int64 // end of the feed when the handler was added; set before its consumers see it
+	parallel int          // number of consumers
+	live     int          // number of consumers that have not ended; guarded by the feed's lock
+	joinedAt int64        // end of the feed when the handler was added; set before its consumers see it
 
-	coalesces bool // Overflow is Coalesce
-	bounded   bool // Overflow is Block or Disconnect
+	overflow  Overflow
+	coalesces bool        // overflow is Coalesce
+	bounded   bool        // overflow is Block or Disconnect
+	warned    bool        // a warning that the handler lags was logged, and no line about catching up since; guarded by the feed's lock
+	closed    atomic.Bool // the handler is not called again
+	dropped   atomic.Bool // the handler was removed because it was too slow
+	warnedAt  int64       // time of the last warning, by the feed's clock; 0 if there was none; guarded by the feed's lock
 
 	unsynced   atomic.Int64  // number of consumers that have not delivered their part of the initial list
 	synced     chan struct{} // closed when unsynced is 0
 	syncFailed atomic.Pointer[syncFailure]
-	neverSyncs chan struct{} // closed with syncFailed; nil until NeverSyncs is called; guarded by the feed's lock
+	neverSyncs chan struct{} // closed with syncFailed
 
-	closed   atomic.Bool   // the handler is not called again
 	closing  chan struct{} // closed with closed
 	finished chan struct{} // closed when the handler is closed and its last call has returned
-	lags     laggards
-	dropped  atomic.Bool // the handler was removed because it was too slow
 }
 
 func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options) {
@@ -70,7 +69,8 @@ func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options
 	t.live = t.parallel
 	t.coalesces, t.bounded = o.Overflow == Coalesce, o.Overflow == Block || o.Overflow == Disconnect
 	t.unsynced.Store(int64(t.parallel))
-	t.synced, t.closing, t.finished = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	t.synced, t.neverSyncs = make(chan struct{}), make(chan struct{})
+	t.closing, t.finished = make(chan struct{}), make(chan struct{})
 }
 
 // logger returns the logger of the lines about the handler.
@@ -127,34 +127,27 @@ func (t *target) syncError() error {
 	return nil
 }
 
-// failSyncLocked records the reason why the registration will never count as synced. It reports
-// false if there is one already. The caller must hold the feed's lock.
-func (t *target) failSyncLocked(reason error) (first bool) {
-	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first && t.neverSyncs != nil {
+// failSync records the reason why the registration will never count as synced. It reports false if
+// there is one already.
+func (t *target) failSync(reason error) (first bool) {
+	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first {
 		close(t.neverSyncs)
 	}
 	return first
 }
 
 // NeverSyncs returns a channel that is closed when the registration can no longer sync.
-func (t *target) NeverSyncs() <-chan struct{} {
-	t.feed.mu.Lock()
-	defer t.feed.mu.Unlock()
-	if t.neverSyncs == nil {
-		t.neverSyncs = make(chan struct{})
-		if t.syncFailed.Load() != nil {
-			close(t.neverSyncs)
-		}
-	}
-	return t.neverSyncs
-}
+func (t *target) NeverSyncs() <-chan struct{} { return t.neverSyncs }
 
-// failSync is failSyncLocked with logging of the first reason.
-func (t *target) failSync(reason error) {
-	t.feed.mu.Lock()
-	first := t.failSyncLocked(reason)
-	t.feed.mu.Unlock()
-	if first {
+// loseCall fails and logs the registration because of a call that did not return, for the Add of an
+// object of the initial list. how is the end of the call.
+func (t *target) loseCall(obj any, how string) {
+	what := "an object"
+	if key, err := clientgo.MetaNamespaceKeyFunc(obj); err == nil {
+		what = key
+	}
+	reason := fmt.Errorf("the call for the Add of %s, which belongs to its initial list, %s", what, how)
+	if t.failSync(reason) {
 		t.logger().Error(reason, "An event handler will never count as synced", "handler", t.name)
 	}
 }
@@ -172,123 +165,3 @@ func (c registrationSynced) Name() string {
 }
 
 func (c registrationSynced) Done() <-chan struct{} { return c.synced }
-
-const (
-	// lagWarning is the duration of a call, or the age of its change, from which it is logged.
-	lagWarning = 10 * time.Second
-
-	// deepBacklog is the number of outstanding calls above which a slow call is logged.
-	deepBacklog = 1024
-
-	// lagPace is the least time between two such log lines about one handler, and mostLags the
-	// largest number of lines written together.
-	lagPace  = 60 * time.Second
-	mostLags = 8
-)
-
-// lag is how far a consumer is behind.
-type lag struct {
-	call    time.Duration // duration of its call so far, or in total
-	oldest  time.Duration // age of the change that the call delivers
-	backlog int64         // number of outstanding calls
-}
-
-// isStuck reports whether a call has not returned for long.
-func (l lag) isStuck() bool { return l.call >= lagWarning }
-
-// isFar reports whether the lag should be logged. slow is the duration from which a call counts as
-// slow.
-func (l lag) isFar(slow time.Duration) bool {
-	return l.isStuck() || l.oldest >= lagWarning || l.call >= slow && l.backlog > deepBacklog
-}
-
-// laggards counts the consumers of a handler that lag. One line is logged when the first of them
-// falls behind, and one when the last has caught up.
-type laggards struct {
-	count  atomic.Int32
-	warned atomic.Int64 // time of the last warning, by the feed's clock; 0 if there was none
-	logged atomic.Bool  // a warning was logged, and no line about catching up since
-}
-
-// fallBehind counts a lagging consumer that is not counted yet, unless it is too early for another
-// line. It reports whether a line should be logged.
-func (l *laggards) fallBehind(counted *bool, now int64) (worth bool) {
-	if *counted {
-		return false
-	}
-	if last := l.warned.Load(); last != 0 && now-last < int64(lagPace) && l.count.Load() == 0 {
-		return false
-	}
-	*counted = true
-	return l.count.Add(1) == 1
-}
-
-// catchUp removes a consumer that has read all from the count. It reports whether a line should be
-// logged.
-func (l *laggards) catchUp(counted *bool) (worth bool) {
-	caughtUp := *counted
-	*counted = false
-	return caughtUp && l.count.Add(-1) == 0
-}
-
-// remark is an event of a listener, to be logged when no lock is held.
-type remark struct {
-	target   *target
-	lost     *lostCall
-	lag      lag  // zero if the listener does not lag, or that was logged
-	caughtUp bool // it no longer lags
-}
-
-// with returns the remark combined with another one about the listener.
-func (r *remark) with(more remark) *remark {
-	if r == nil {
-		return &more
-	}
-	more.lost = r.lost
-	if r.lag != (lag{}) {
-		more.lag = r.lag
-	}
-	return &more
-}
-
-func (r remark) log() {
-	if r.lost != nil {
-		r.target.failSync(r.lost.error())
-	}
-	if r.lag != (lag{}) {
-		r.target.logLag(r.lag)
-	}
-	if r.caughtUp {
-		r.target.logCaughtUp()
-	}
-}
-
-func logAll(remarks []remark) {
-	for _, r := range remarks {
-		r.log()
-	}
-}
-
-// logLag logs that the handler lags. If all consumers have caught up in the meantime, it logs that
-// too, because that line must come second.
-func (t *target) logLag(l lag) {
-	t.lags.warned.Store(t.feed.now())
-	message := "An event handler is slow and falls behind; this is logged once until it has caught up"
-	if l.isStuck() {
-		message = "An event handler does not return from a call; this is logged once until it has caught up"
-	}
-	event.Warn(t.logger(), 0, message, "handler", t.name, "informer", t.feed.upstream.Name(), "call", l.call,
-		"pendingNotifications", l.backlog, "oldest", l.oldest)
-	t.lags.logged.Store(true)
-	if t.lags.count.Load() == 0 {
-		t.logCaughtUp()
-	}
-}
-
-// logCaughtUp logs, once after logLag, that the handler no longer lags.
-func (t *target) logCaughtUp() {
-	if t.lags.logged.Swap(false) {
-		t.logger().Info("The event handler has caught up", "handler", t.name, "informer", t.feed.upstream.Name(),
-			"after", time.Duration(t.feed.now()-t.lags.warned.Load()))
-	}
-}
