@@ -33,13 +33,12 @@ type consumer struct {
 	mu struct {
 		sync.Mutex
 		tally
-		state     consumerState
-		cursor    eventlog.Cursor[event.Change]
-		first     *event.Change  // initial list of a late handler, delivered before the log; or nil
-		resyncs   *unreadResyncs // nil if there is none
-		pending   *coalescer     // changes read ahead; nil unless the handler coalesces, and when closed
-		folding   bool           // fold is running
-		coalesced uint64         // pending.merged when closed
+		state   consumerState
+		cursor  eventlog.Cursor[event.Change]
+		first   *event.Change  // initial list of a late handler, delivered before the log; or nil
+		resyncs *unreadResyncs // nil if there is none
+		pending *coalescer     // changes read ahead; nil unless the handler coalesces
+		folding bool           // fold is running
 	}
 }
 
@@ -117,7 +116,7 @@ func (c *consumer) park() consumerState {
 // hasReadAllLocked reports whether no change is left. It must be called after work has returned,
 // when run and first are empty.
 func (c *consumer) hasReadAllLocked() bool {
-	return len(c.mu.cursor.Peek()) == 0 && (c.mu.pending == nil || c.mu.pending.empty())
+	return len(c.mu.cursor.Peek()) == 0 && c.mu.pending.empty()
 }
 
 // abandon closes the consumer and drops its undelivered changes. It does not wait for a call. It
@@ -132,20 +131,17 @@ func (c *consumer) abandon() (atWork bool) {
 	}
 	c.mu.state = consumerClosed
 	if c.mu.pending != nil {
-		c.mu.coalesced = c.mu.pending.merged
+		c.mu.pending = &coalescer{merged: c.mu.pending.merged}
 	}
 	if c.mu.first != nil && c.share.all() { // otherwise another consumer may be reading it
 		c.mu.first.Many.Release()
 	}
-	c.mu.first, c.mu.pending, c.mu.resyncs = nil, nil, nil
+	c.mu.first, c.mu.resyncs = nil, nil
 	return atWork
 }
 
 // work delivers until the consumer has read all or the handler is closed.
 func (c *consumer) work() {
-	if c.run.initial {
-		c.lose("ended its goroutine")
-	}
 	for c.take() {
 		if !c.deliver() {
 			c.lose("panicked")
@@ -170,7 +166,6 @@ func (c *consumer) take() bool {
 	defer c.mu.Unlock()
 	c.settleLocked(now)
 	r := &c.run
-	r.began = now
 	if c.mu.state == consumerClosed {
 		r.next, r.end = 0, 0
 		return false
@@ -298,14 +293,14 @@ func (c *consumer) fold() {
 }
 
 func (c *consumer) setRun(next run) {
-	next.began, next.quick = c.run.began, c.run.quick
+	next.quick = c.run.quick
 	c.run = next
 }
 
 // runLimitLocked returns the number of changes that may be taken together: one if each call must be
 // counted as soon as it returns.
 func (c *consumer) runLimitLocked() int {
-	bulk := c.run.bulk != nil
+	bulk := c.run.bulk != nil && c.run.more()
 	switch {
 	case !c.run.quick, c.target.bounded && !bulk, c.mu.sync == syncPending && !bulk:
 		return 1
@@ -351,8 +346,8 @@ func (c *consumer) missResync() {
 // handler never counts as synced.
 func (c *consumer) lose(how string) {
 	c.mu.Lock()
-	lost := c.run.initial && c.mu.sync == syncPending
-	if c.run.initial = false; lost {
+	lost := c.mu.current.initial && c.mu.sync == syncPending
+	if lost {
 		c.mu.sync = syncFailed
 	}
 	c.settleLocked(c.feed.now())
@@ -407,23 +402,17 @@ func (c *consumer) behind() int64 {
 	return c.feed.bounded.Load() - c.mu.counted
 }
 
-// call returns the duration of the current call, or 0 if there is none.
-func (c *consumer) call(now int64) (lasts time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.current.running {
-		lasts = time.Duration(now - c.mu.current.since)
-	}
-	return lasts
-}
-
 // addFigures adds the consumer's calls to the figures of its handler.
 func (c *consumer) addFigures(all *Figures, now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.addTo(all, now)
+	if current := &c.mu.current; current.running {
+		all.Calling = max(all.Calling, time.Duration(now-current.since))
+		all.Oldest = max(all.Oldest, time.Duration(now-current.at))
+	}
+	all.Last = max(all.Last, c.mu.last)
+	all.Times.merge(&c.mu.times)
 	all.Working = all.Working || c.mu.state == consumerAtWork
-	all.Coalesced += c.mu.coalesced
 	if c.mu.pending != nil {
 		all.Coalesced += c.mu.pending.merged
 	}

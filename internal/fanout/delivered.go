@@ -29,20 +29,15 @@ type Delivered struct {
 
 // HasDelivered reports whether the handler is a Delivered, or a filter around one.
 func HasDelivered(handler clientgo.ResourceEventHandler) bool {
-	for {
-		switch h := handler.(type) {
-		case Delivered:
-			return true
-		case clientgo.FilteringResourceEventHandler:
-			handler = h.Handler
-		case *clientgo.FilteringResourceEventHandler:
-			if h == nil {
-				return false
-			}
-			handler = h.Handler
-		default:
-			return false
-		}
+	switch h := handler.(type) {
+	case Delivered:
+		return true
+	case clientgo.FilteringResourceEventHandler:
+		return HasDelivered(h.Handler)
+	case *clientgo.FilteringResourceEventHandler:
+		return h != nil && HasDelivered(h.Handler)
+	default:
+		return false
 	}
 }
 

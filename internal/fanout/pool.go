@@ -143,9 +143,12 @@ func (w *pool) workOn(c *consumer) {
 	defer func() {
 		if c == nil {
 			w.running.Done()
-		} else {
-			go w.workOn(c)
+			return
 		}
+		go func() {
+			c.lose("ended its goroutine")
+			w.workOn(c)
+		}()
 	}()
 	for c != nil {
 		c.work()

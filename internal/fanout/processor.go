@@ -265,13 +265,16 @@ func (p *Processor) nameLeaving() {
 	p.feed.mu.Lock()
 	leaving, now := slices.Collect(maps.Keys(p.pool.leaving)), p.feed.now()
 	p.feed.mu.Unlock()
-	longest := map[*target]time.Duration{}
+	figures := map[*target]*Figures{}
 	for _, c := range leaving {
-		longest[c.target] = max(longest[c.target], c.call(now))
+		if figures[c.target] == nil {
+			figures[c.target] = &Figures{}
+		}
+		c.addFigures(figures[c.target], now)
 	}
-	for t, call := range longest {
+	for t, f := range figures {
 		event.Warn(t.logger(), 0, "The informer has stopped, and Run waits until a call of an event handler returns",
-			"handler", t.name, "call", call)
+			"handler", t.name, "call", f.Calling)
 	}
 	if len(leaving) == 0 {
 		event.Warn(p.LoggerOr(nil), 0, "The informer has stopped, and Run waits until an OnDisconnect function returns")

@@ -305,6 +305,29 @@ func TestNamesAreNumberedWhenAlike(t *testing.T) {
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
 
+// TestBoundedCallsAreCountedOneByOne: each call of a bounded handler is counted when it returns, also after quick calls
+// of the initial list.
+func TestBoundedCallsAreCountedOneByOne(t *testing.T) {
+	inProcessorBubble(t, func(t *testing.T, p *Processor) {
+		hold := make(chan struct{})
+		slow := &testkit.Journal{On: func(line string) {
+			if line == "add c1" {
+				<-hold
+			}
+		}}
+		listener := newTestListener(t, p, slow, Options{Overflow: Disconnect, Max: 9})
+		p.Add(listener, givenSnapshot([]any{testkit.Pod("a", "1")}))
+		var changes []event.Change
+		for _, name := range []string{"b", "c", "d"} {
+			changes = append(changes, event.Change{Kind: event.ChangeAdd, Key: "ns/" + name, New: testkit.Pod(name, "1")})
+		}
+		p.Distribute(changes)
+		synctest.Wait()
+		assert.Equal(t, 2, listener.behind())
+		close(hold)
+	})
+}
+
 // TestSlowLog: while a line is written, as by a slow log function, no other look begins, but the next one sees calls
 // that were added meanwhile. Stop waits for it. The time of a bubble goes on meanwhile.
 func TestSlowLog(t *testing.T) {

@@ -28,8 +28,6 @@ type run struct {
 	settled   int32 // changes before it are counted
 	calls     int32 // calls made and not counted yet
 	upTo      int64 // the consumer's position after the run, unless it reads further ahead
-	began     int64 // time of the first of these calls
-	initial   bool  // the current call belongs to the initial list
 	quick     bool  // the last calls were quick, so the next ones are timed together
 	plain     bool  // all of changes are for this consumer and bounded, or all of bulk is for it
 }
@@ -98,9 +96,7 @@ func (r *run) deliverOne(one *event.Change, handler clientgo.ResourceEventHandle
 		return
 	}
 	r.calls++
-	r.initial = one.Initial
 	call(one, handler)
-	r.initial = false
 }
 
 // call calls the handler's method for a change that is not a bulk record.
@@ -185,7 +181,7 @@ const (
 // currentCall describes the calls that a consumer is making.
 type currentCall struct {
 	running bool
-	initial bool  // the call belongs to the initial list
+	initial bool  // all of them belong to the initial list; while that is not delivered, none if false
 	since   int64 // start of the calls
 	at      int64 // distribution time of the oldest change
 }
@@ -206,16 +202,15 @@ func (t *tally) begin(r *run, now int64) {
 	t.current = currentCall{running: true, initial: oldest.Initial, since: now, at: oldest.At}
 }
 
-// count adds the calls made since the last count.
+// count adds the calls made since begin.
 func (t *tally) count(r *run, now int64) {
-	t.current = currentCall{}
-	if r.calls == 0 {
-		return
+	if r.calls > 0 {
+		t.last = time.Duration(now - t.current.since)
+		t.times.add(int(r.calls), t.last)
+		r.quick = t.last/time.Duration(r.calls) < quickCall
+		r.calls = 0
 	}
-	t.last = time.Duration(now - r.began)
-	t.times.add(int(r.calls), t.last)
-	r.quick = t.last/time.Duration(r.calls) < quickCall
-	r.calls = 0
+	t.current = currentCall{}
 }
 
 // pass advances the position past the delivered part of the run.
@@ -294,14 +289,4 @@ type Figures struct {
 	Pending   int           // number of outstanding calls
 	Coalesced uint64        // number of changes merged into others
 	Times     callTimes     // times of the calls that have returned
-}
-
-// addTo adds the calls of one consumer to the figures of its handler.
-func (t *tally) addTo(all *Figures, now int64) {
-	if t.current.running {
-		all.Calling = max(all.Calling, time.Duration(now-t.current.since))
-		all.Oldest = max(all.Oldest, time.Duration(now-t.current.at))
-	}
-	all.Last = max(all.Last, t.last)
-	all.Times.merge(&t.times)
 }

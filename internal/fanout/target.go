@@ -54,10 +54,10 @@ type target struct {
 	dropped   atomic.Bool // the handler was removed because it was too slow
 	warnedAt  int64       // time of the last warning, by the feed's clock; 0 if there was none; guarded by the feed's lock
 
-	unsynced   atomic.Int64  // number of consumers that have not delivered their part of the initial list
-	synced     chan struct{} // closed when unsynced is 0
-	syncFailed atomic.Pointer[syncFailure]
-	neverSyncs chan struct{} // closed with syncFailed
+	unsynced   atomic.Int64          // number of consumers that have not delivered their part of the initial list
+	synced     chan struct{}         // closed when unsynced is 0
+	syncFailed atomic.Pointer[error] // why the registration will never count as synced
+	neverSyncs chan struct{}         // closed with syncFailed
 
 	closing  chan struct{} // closed with closed
 	finished chan struct{} // closed when the handler is closed and its last call has returned
@@ -116,13 +116,10 @@ func (t *target) SyncedChecker() clientgo.DoneChecker {
 
 var ErrRemovedUnsynced = errors.New("the handler was removed, or its informer stopped, before its initial list was delivered")
 
-// syncFailure is the reason why a registration will never count as synced.
-type syncFailure struct{ reason error }
-
 // syncError returns the reason why the registration will never count as synced, or nil.
 func (t *target) syncError() error {
-	if failure := t.syncFailed.Load(); failure != nil {
-		return failure.reason
+	if reason := t.syncFailed.Load(); reason != nil {
+		return *reason
 	}
 	return nil
 }
@@ -130,7 +127,7 @@ func (t *target) syncError() error {
 // failSync records the reason why the registration will never count as synced. It reports false if
 // there is one already.
 func (t *target) failSync(reason error) (first bool) {
-	if first = t.syncFailed.CompareAndSwap(nil, &syncFailure{reason}); first {
+	if first = t.syncFailed.CompareAndSwap(nil, &reason); first {
 		close(t.neverSyncs)
 	}
 	return first
