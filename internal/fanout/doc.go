@@ -14,7 +14,7 @@
 // A [Listener] is the registration of a handler. It has one consumer, or several for parallel
 // calls. [Options.Overflow] determines the treatment of a handler that is slower than the changes
 // arrive: its changes wait in memory, registry.go holds back the watch or removes the handler, or
-// coalescer.go merges the waiting changes.
+// coalescer.go merges the waiting changes. watch.go logs which handlers lag.
 //
 // Guarantees:
 //

@@ -246,7 +246,6 @@ const StopPatience = 5 * time.Second
 // handlers for which it waits longer than StopPatience.
 func (p *Processor) Stop() {
 	p.feed.mu.Lock()
-	p.watcher.stopLocked()
 	for len(p.guarded.listeners) > 0 {
 		p.guarded.removeLocked(p.guarded.listeners[0])
 	}

@@ -181,7 +181,7 @@ const (
 // currentCall describes the calls that a consumer is making.
 type currentCall struct {
 	running bool
-	initial bool  // all of them belong to the initial list; while that is not delivered, none if false
+	initial bool  // they belong to the initial list, which no run mixes with other changes until it is delivered
 	since   int64 // start of the calls
 	at      int64 // distribution time of the oldest change
 }
@@ -284,7 +284,7 @@ type Figures struct {
 	Removed      bool // for any reason
 
 	Calling   time.Duration // duration of the longest running call, or 0
-	Last      time.Duration // duration of the longest call that a consumer has returned from last
+	Last      time.Duration // duration of the call before it, the longest of those of all consumers
 	Oldest    time.Duration // age of the change that the running call delivers
 	Pending   int           // number of outstanding calls
 	Coalesced uint64        // number of changes merged into others

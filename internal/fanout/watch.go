@@ -15,7 +15,7 @@ const (
 	// microsecond that a look takes for each handler.
 	lookInterval = time.Second
 
-	// lagWarning is the duration of a call, or the age of its change, from which it is logged.
+	// lagWarning is the age of a call's change from which the call is logged.
 	lagWarning = 10 * time.Second
 
 	// slowCall is the duration from which a call is logged if more than deepBacklog calls are
@@ -36,7 +36,7 @@ const (
 type watcher struct {
 	*registry
 	timer *time.Timer // nil before the first start
-	due   bool        // the timer will fire, or a look runs; and after stopLocked
+	due   bool        // the timer will fire, or a look runs
 }
 
 // startLocked has a look follow, unless one is due. It must be called when there are more
@@ -51,22 +51,15 @@ func (w *watcher) startLocked() {
 		w.timer.Reset(lookInterval)
 	}
 	w.due = true
-	w.pool.running.Add(1)
-}
-
-// stopLocked prevents further looks. A running one is counted in pool.running.
-func (w *watcher) stopLocked() {
-	if w.due && w.timer.Stop() {
-		w.pool.running.Done()
-	}
 }
 
 // look logs what is new about the handlers. The next look follows when the lines are written,
-// however slow the loggers are.
+// however slow the loggers are. It finds no handler once the processor has stopped.
 func (w *watcher) look() {
-	defer w.pool.running.Done()
 	w.feed.mu.Lock()
 	lines := w.linesLocked()
+	w.pool.running.Add(len(lines))
+	defer w.pool.running.Add(-len(lines))
 	w.feed.mu.Unlock()
 	for _, log := range lines {
 		log()
@@ -102,14 +95,15 @@ func (l *Listener) isWatchedLocked() bool {
 // lineLocked returns a function that writes the line that is due about the handler, or nil.
 func (l *Listener) lineLocked(now int64) func() {
 	f := l.Figures()
-	ago := time.Duration(now - l.warnedAt)
+	call, ago := max(f.Calling, f.Last), time.Duration(now-l.warnedAt)
+	lags := f.Oldest >= lagWarning || call >= slowCall && f.Pending > deepBacklog
 	switch {
 	case l.warned && f.Pending == 0:
 		l.warned = false
 		return func() {
 			l.logger().Info("The event handler has caught up", "handler", l.name, "informer", l.feed.upstream.Name(), "after", ago)
 		}
-	case l.warned || !f.lags() || l.warnedAt != 0 && ago < lagPace:
+	case l.warned, !lags, l.warnedAt != 0 && ago < lagPace:
 		return nil
 	}
 	l.warned, l.warnedAt = true, now
@@ -119,14 +113,6 @@ func (l *Listener) lineLocked(now int64) func() {
 	}
 	return func() {
 		event.Warn(l.logger(), 0, message, "handler", l.name, "informer", l.feed.upstream.Name(),
-			"call", f.slowest(), "pendingNotifications", f.Pending, "oldest", f.Oldest)
+			"call", call, "pendingNotifications", f.Pending, "oldest", f.Oldest)
 	}
 }
-
-// lags reports whether the handler is so slow that it is logged.
-func (f *Figures) lags() bool {
-	return f.Calling >= lagWarning || f.Oldest >= lagWarning || f.slowest() >= slowCall && f.Pending > deepBacklog
-}
-
-// slowest returns the duration of the longest of the running calls and those before them.
-func (f *Figures) slowest() time.Duration { return max(f.Calling, f.Last) }
