@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -332,12 +333,13 @@ func TestBoundedCallsAreCountedOneByOne(t *testing.T) {
 // that were added meanwhile. Stop waits for it. The time of a bubble goes on meanwhile.
 func TestSlowLog(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
-		begun, ended, hold := 0, 0, make(chan struct{})
-		logger := funcr.New(func(string, string) { begun++; time.Sleep(time.Minute); ended++ }, funcr.Options{})
-		requireLines := func(wantBegun, wantEnded int) {
+		var begun, ended atomic.Int32
+		hold := make(chan struct{})
+		logger := funcr.New(func(string, string) { begun.Add(1); time.Sleep(time.Minute); ended.Add(1) }, funcr.Options{})
+		requireLines := func(wantBegun, wantEnded int32) {
 			t.Helper()
 			synctest.Wait()
-			require.Equal(t, []int{wantBegun, wantEnded}, []int{begun, ended})
+			require.Equal(t, []int32{wantBegun, wantEnded}, []int32{begun.Load(), ended.Load()})
 		}
 		addStuck := func() {
 			stuck := newTestListener(t, p, &testkit.Journal{On: func(string) { <-hold }}, Options{Logger: &logger})
@@ -367,14 +369,19 @@ func TestWatcherRests(t *testing.T) {
 			inProcessorBubble(t, func(t *testing.T, p *Processor) {
 				hold := make(chan struct{})
 				slow := &testkit.Journal{On: func(string) { <-hold }}
+				looks := func() bool {
+					p.feed.mu.Lock()
+					defer p.feed.mu.Unlock()
+					return p.watcher.due
+				}
 				requireLooks := func(want bool) {
 					t.Helper()
 					time.Sleep(lagWarning / 2)
 					synctest.Wait()
-					require.Equal(t, want, p.watcher.due)
+					require.Equal(t, want, looks())
 					time.Sleep(time.Hour)
 					synctest.Wait()
-					require.False(t, p.watcher.due, "what is stuck was logged")
+					require.False(t, looks(), "what is stuck was logged")
 				}
 				release := func() { // a call, if one runs: calls may be merged
 					select {
