@@ -6,7 +6,6 @@ package event
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
@@ -31,12 +29,13 @@ func (e *textError) Error() string { return e.text }
 func (e *textError) Unwrap() error { return e.cause }
 
 // Redacted returns err with a text that is safe to log. err is from a store, a queue or a function
-// of the user. A KeyError, which quotes its object, is replaced by the type of the object.
-func Redacted(err error) error { return rewrite(err, withoutKeyed) }
+// of the user. The text of a KeyError, which quotes its object, names the type of the object instead.
+func Redacted(err error) error { return rewrite(err, unkeyed) }
 
 // RedactedAnswer returns err with a text that is safe to log. err is from a ListerWatcher. Decoders
-// quote data that they cannot decode, and clients quote responses that are not valid.
-func RedactedAnswer(err error) error { return rewrite(err, withoutAnswer) }
+// quote data that they cannot decode, and clients quote responses that are not valid. Their errors
+// often have no type of their own, because apimachinery formats them into texts.
+func RedactedAnswer(err error) error { return rewrite(err, answered) }
 
 // rewrite returns err with the text that f makes of its text, or err itself if the text does not
 // change.
@@ -45,177 +44,80 @@ func rewrite(err error, f func(err error, text string) string) error {
 		return nil
 	}
 	text := err.Error()
-	rewritten := f(err, text)
-	if rewritten == text {
-		return err
+	if safe := f(err, text); safe != text {
+		return WithText(safe, err)
 	}
-	return WithText(strings.Clone(rewritten), err) // do not retain the memory of the original text
+	return err
 }
 
-// eachError calls visit for err and for all errors that it wraps, outermost first.
-func eachError(err error, visit func(error)) {
-	if err == nil {
-		return
-	}
-	visit(err)
-	for _, cause := range causesOf(err) {
-		eachError(cause, visit)
-	}
-}
+// keyMark is the beginning of the text of a KeyError. The object follows.
+const keyMark = "couldn't create key for object "
 
-// causesOf returns the errors that err wraps directly.
-func causesOf(err error) []error {
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		if cause := e.Unwrap(); cause != nil {
-			return []error{cause}
-		}
-	case interface{ Unwrap() []error }:
-		return e.Unwrap()
+// unkeyed returns text, the text of err, up to the first KeyError, and the type of that error's
+// object.
+func unkeyed(err error, text string) string {
+	before, _, quotes := strings.Cut(text, keyMark)
+	if !quotes {
+		return text
 	}
-	return nil
-}
-
-// withoutKeyed returns text, the text of err, with objects quoted by a KeyError replaced by their
-// types.
-func withoutKeyed(err error, text string) string {
-	type quote struct{ old, new string }
-	var quotes []quote
-	eachError(err, func(e error) {
-		if key, ok := e.(clientgo.KeyError); ok {
-			quotes = append(quotes, quote{key.Error(), fmt.Sprintf("couldn't create key for an object of type %T: %v", key.Obj, key.Err)})
-		}
-	})
-	slices.SortFunc(quotes, func(a, b quote) int { return len(b.old) - len(a.old) }) // one may be part of another
-	for _, q := range quotes {
-		text = strings.ReplaceAll(text, q.old, q.new)
+	text = before + "couldn't create key for an object"
+	if key := (clientgo.KeyError{}); errors.As(err, &key) {
+		text += fmt.Sprintf(" of type %T: %v", key.Obj, Redacted(key.Err))
 	}
 	return text
 }
 
-// withoutAnswer returns text, the text of err, without quotes from a response that was not
-// understood. It keeps the message of a Status that the server sent, and the error of a transport
-// whose request got no response.
-func withoutAnswer(err error, text string) string {
-	text = withoutUntyped(withoutKeyed(err, text))
+// answered returns text, the text of err, without quotes from a response that was not understood.
+// The message of a Status that the server sent stays.
+func answered(err error, text string) string {
+	text = unkeyed(err, text)
 	var status apierrors.APIStatus
-	var transport *url.Error
-	switch {
-	case errors.As(err, &status):
-		text = replaced(text, status.Status().Message, withoutBody(status.Status()))
-	case !errors.As(err, &transport) || transport.Op == "parse":
-		text = withoutQuotes(text)
-	case strings.Contains(transport.Err.Error(), "malformed"): // a response that is not HTTP
-		text = replaced(text, transport.Err.Error(), withoutQuotes(transport.Err.Error()))
+	if !errors.As(err, &status) {
+		return unquoted(text)
 	}
-	return Shortened(text)
-}
-
-func replaced(text, old, new string) string {
-	if old == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, old, new)
-}
-
-// withoutBody returns the message of a Status. If a client made the Status from a response that was
-// not valid, the message quotes the response, and withoutBody removes the quote.
-func withoutBody(s metav1.Status) string {
-	body, instead := bodyIn(s)
-	const nothing = "unknown" // client-go's text for an empty response
-	if body == "" || body == nothing || body == instead {
-		return s.Message
-	}
-	if rest, begins := strings.CutPrefix(s.Message, body); begins {
-		return instead + rest
-	}
-	message := strings.Replace(s.Message, "("+strconv.Quote(body)+")", "("+instead+")", 1)
-	if message == s.Message && (strings.Contains(message, body) || strings.Contains(message, strconv.Quote(body))) {
-		return fmt.Sprintf("status %d (%s): %s", s.Code, s.Reason, instead)
-	}
-	return message
+	return Shortened(strings.ReplaceAll(text, status.Status().Message, messageOf(err, status.Status())))
 }
 
 // CauseWatchDecoding is the type of the cause that client-go's reader of a watch reports for an
 // error of its connection or decoder. client-go has no constant for it.
 const CauseWatchDecoding metav1.CauseType = "ClientWatchDecoding"
 
-// bodyIn returns the part of a Status made by a client that quotes a response, and a replacement.
-func bodyIn(s metav1.Status) (body, instead string) {
-	if s.Details == nil {
-		return "", ""
+// messageOf returns the message of s, the Status in err. If a client made the Status from a response
+// that was not valid, and its message quotes the response, messageOf returns another message.
+func messageOf(err error, s metav1.Status) string {
+	if broken, is := apierrors.StatusCause(err, CauseWatchDecoding); is {
+		return unquoted(broken.Message)
 	}
-	for _, cause := range s.Details.Causes {
-		switch cause.Type {
-		case CauseWatchDecoding:
-			return cause.Message, withoutQuotes(withoutUntyped(cause.Message))
-		case metav1.CauseTypeUnexpectedServerResponse:
-			body, instead = cause.Message, fmt.Sprintf("%d bytes of text that are not shown", len(cause.Message))
-		}
+	cause, _ := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	switch body := cause.Message; {
+	case body == "", body == "unknown": // client-go's text for an empty response
+		return s.Message
+	case strings.Contains(s.Message, body), strings.Contains(s.Message, strconv.Quote(body)):
+		return fmt.Sprintf("status %d (%s): %d bytes of text that are not shown", s.Code, s.Reason, len(body))
+	default:
+		return s.Message
 	}
-	return body, instead
 }
 
 var (
-	// number matches the number that a decoder found instead of another value.
-	number = regexp.MustCompile(`\bnumber -?[0-9][-+.0-9eE]*`)
-	// aboutTypes matches errors at the end of a text that quote only kinds and versions, which are
-	// safe to log.
-	aboutTypes = regexp.MustCompile(strings.ReplaceAll(`(no kind Q is registered for (version|the internal version of group) Q in scheme Q|`+
-		`no version Q has been registered in scheme Q|no matches for kind Q in version Q)$`, "Q", `"([^"\\]|\\.){0,200}"`))
+	// number matches the number, or the key of a map, that a decoder of JSON found instead of another
+	// value.
+	number = regexp.MustCompile(`(?s)\bunmarshal number (?:.*(into Go )|.*)`)
+	// plain matches the beginning of a text up to its first quotation mark. Apostrophes do not count,
+	// nor do the quotes after some words, which have a URL, a kind, a version, the name of a
+	// certificate or one character.
+	plain = regexp.MustCompile(`^(?:\b(?:Get|(?:no|for|in|of) (?:kind|version|group|scheme)|because of|authority certificate) "[^"\\]*"|` +
+		`Object '\w+'|character '\\?.'|\pL'[st]\b|[^"'` + "`])*")
 )
 
-// withoutQuotes returns text without everything between its first and last quotation mark,
-// regardless of the kind of the quotes, and without numbers. It truncates a very long text.
-func withoutQuotes(text string) string {
-	const most = 16 << 10 // bytes to examine; errors may have 100 MB
-	text, cut := text[:min(len(text), most)], len(text) > most
-	types := ""
-	if at := aboutTypes.FindStringIndex(text); at != nil {
-		text, types = text[:at[0]], text[at[0]:]
+// unquoted returns text, shortened, up to its first quotation mark, and without numbers that a
+// decoder quotes.
+func unquoted(text string) string {
+	text = number.ReplaceAllString(Shortened(text), "unmarshal number ... $1")
+	if safe := plain.FindString(text); safe != text {
+		return safe + `"..."`
 	}
-	if first := firstQuote(text); first >= 0 {
-		rest := ""
-		if last := strings.LastIndexAny(text, quotationMarks); last > first && !cut {
-			rest = text[last+1:]
-		}
-		text = text[:first] + `"..."` + rest
-	}
-	return number.ReplaceAllString(text, "number ...") + types
-}
-
-const quotationMarks = "\"`'"
-
-// firstQuote returns the index of the first quotation mark that begins a quote, or -1. Apostrophes
-// in words and single quoted characters, which decoders report, do not count.
-func firstQuote(text string) int {
-	for at := 0; at < len(text); at++ {
-		switch c := text[at]; {
-		case c == '"' || c == '`':
-			return at
-		case c != '\'' || at > 0 && strings.IndexByte(" (:=,[", text[at-1]) < 0:
-			continue
-		}
-		_, _, rest, err := strconv.UnquoteChar(text[at+1:], '\'')
-		if err != nil || !strings.HasPrefix(rest, "'") {
-			return at
-		}
-		at = len(text) - len(rest)
-	}
-	return -1
-}
-
-// missingMark precedes the object in the text of apimachinery's error about an object without kind
-// or version.
-const missingMark = " is missing in '"
-
-// withoutUntyped returns text without an object that has no kind or version.
-func withoutUntyped(text string) string {
-	before, _, quotes := strings.Cut(text, missingMark)
-	if !quotes {
-		return text
-	}
-	return before + " is missing, in an object that is not shown"
+	return text
 }
 
 // maxErrorText is the most bytes of the text of an error from outside. Those of servers and clients
@@ -238,71 +140,57 @@ const maxRetained = 4 << 10
 
 // Retainable returns an error to retain instead of err: err itself if it is small, or an error with the
 // same text, shortened if necessary, that wraps the causes of err without objects and large errors.
-// errors.Is and errors.As find all other causes. They also find API errors and KeyErrors that had
-// to be shortened.
+// errors.Is and errors.As find all other causes. They also find KeyErrors, without their objects, and
+// API errors with the reason, code, delay and the beginning of the message.
 func Retainable(err error) error {
-	if err == nil {
-		return nil
+	if !isLarge(err) {
+		return err
 	}
-	if rest, cut := keep(err); cut {
-		return WithText(strings.Clone(Shortened(err.Error())), rest)
-	}
-	return err
-}
-
-// keep returns err, or the rest of it if a part had to be removed.
-func keep(err error) (rest error, cut bool) {
 	switch e := err.(type) {
 	case clientgo.KeyError:
-		return keyErrorWithout(e), true
+		return clientgo.KeyError{Obj: fmt.Sprintf("of type %T", e.Obj), Err: Retainable(e.Err)}
 	case *apierrors.StatusError:
-		if e.ErrStatus.Size() <= maxRetained {
-			return err, false
-		}
-		return statusWithout(e), true
-	}
-	large := len(err.Error()) > maxRetained
-	switch {
-	case large && runtime.IsMissingKind(err):
-		return runtime.NewMissingKindErr("..."), true
-	case large && runtime.IsMissingVersion(err):
-		return runtime.NewMissingVersionErr("..."), true
+		return statusWithout(e)
 	}
 	var causes []error
 	for _, cause := range causesOf(err) {
-		if cause != nil {
-			rest, less := keep(cause)
-			causes, cut = append(causes, rest), cut || less
-		}
+		causes = append(causes, Retainable(cause))
 	}
-	switch {
-	case !cut && !large:
-		return err, false
-	case len(causes) == 0:
-		return fmt.Errorf("an error of type %T that was too large to be kept", err), true
+	return WithText(Shortened(err.Error()), errors.Join(causes...))
+}
+
+// isLarge reports whether err, or an error that it wraps, has an object or more than maxRetained
+// bytes.
+func isLarge(err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case clientgo.KeyError:
+		return true
+	case *apierrors.StatusError:
+		return e.ErrStatus.Size() > maxRetained
 	default:
-		return WithText(strings.Clone(Shortened(err.Error())), errors.Join(causes...)), true
+		return len(err.Error()) > maxRetained || slices.ContainsFunc(causesOf(err), isLarge)
 	}
 }
 
-// keyErrorWithout returns e without its object.
-func keyErrorWithout(e clientgo.KeyError) clientgo.KeyError {
-	cause := errors.New("no key")
-	if e.Err != nil {
-		cause, _ = keep(e.Err)
+// causesOf returns the errors that err wraps directly.
+func causesOf(err error) []error {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
 	}
-	return clientgo.KeyError{Obj: fmt.Sprintf("of type %T", e.Obj), Err: cause}
+	return nil
 }
 
-// statusWithout returns e with the fields that clients evaluate and the beginning of its texts.
+// statusWithout returns e with the fields that a reflector evaluates and the beginning of its texts.
 func statusWithout(e *apierrors.StatusError) *apierrors.StatusError {
 	said := e.ErrStatus
 	rest := metav1.Status{Status: metav1.StatusFailure, Reason: Shortened(said.Reason), Code: said.Code, Message: Shortened(said.Message)}
-	if d := said.Details; d != nil {
-		rest.Details = &metav1.StatusDetails{Group: Shortened(d.Group), Kind: Shortened(d.Kind), RetryAfterSeconds: d.RetryAfterSeconds}
-		for _, cause := range d.Causes[:min(len(d.Causes), 8)] {
-			rest.Details.Causes = append(rest.Details.Causes, metav1.StatusCause{Type: Shortened(cause.Type)})
-		}
+	if said.Details != nil {
+		rest.Details = &metav1.StatusDetails{RetryAfterSeconds: said.Details.RetryAfterSeconds}
 	}
 	return &apierrors.StatusError{ErrStatus: rest}
 }

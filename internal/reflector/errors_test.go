@@ -5,10 +5,12 @@ package reflector
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -71,6 +73,7 @@ func decoderErrors() map[string]error {
 		"JSON number": json.Unmarshal([]byte(`{"generation":31337.5}`), &metav1.ObjectMeta{}),
 		"no kind":     runtime.NewMissingKindErr(`{"data":{"it's":"hunter2"}}`),
 		"no version":  runtime.NewMissingVersionErr(`{"data":"hunter2"}`),
+		"JSON key":    json.Unmarshal([]byte(`{"hunter2 into Go 31337":1}`), &map[int]int{}),
 		"one's own":   fmt.Errorf("level %q or `%s` or '%s', of \"%s\" and that, is not known", testkit.Secret, testkit.Secret, testkit.Secret, `x"hunter2"y`),
 	}
 }
@@ -105,16 +108,27 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
+// unreached returns the error of a client whose request got no response.
+func unreached(cause error) error {
+	return &url.Error{Op: "Get", URL: "https://host:6443/api/v1/pods?limit=500&resourceVersion=0", Err: cause}
+}
+
 // TestErrorsWithoutObjectsAreUnchanged: errors that do not quote an object are returned unchanged.
 func TestErrorsWithoutObjectsAreUnchanged(t *testing.T) {
 	for _, err := range []error{
 		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded, testkit.ErrForbidden, testkit.ErrExpired, testkit.ErrTooManyRequests, testkit.ErrRefused,
 		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(`User "eve" cannot list resource "pods" in API group "" at the cluster scope`)),
-		&url.Error{Op: "Get", URL: "https://host:6443/api/v1/pods?limit=500", Err: fmt.Errorf(`getting credentials: exec: executable "foo": %w`, syscall.ENOENT)},
+		unreached(errors.New("getting credentials: exec: executable aws failed with exit code 255")),
+		unreached(&net.DNSError{Err: "no such host", Name: "host", Server: "10.0.0.10:53", IsNotFound: true}),
+		unreached(context.DeadlineExceeded), fmt.Errorf("wrapped: %w", unreached(io.EOF)),
+		unreached(errors.New(`tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of ` +
+			`"crypto/rsa: verification error" while trying to verify candidate authority certificate "kubernetes")`)),
+		unreached(x509.HostnameError{Certificate: &x509.Certificate{DNSNames: []string{"kubernetes", "localhost"}}, Host: "host"}),
 		&meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "g", Kind: "Widget"}, SearchedVersions: []string{"v1"}},
 		runtime.NewNotRegisteredErrForKind("scheme.go:1", schema.GroupVersionKind{Version: "v1", Kind: "Widget"}),
 		fmt.Errorf("unable to decode: %w", runtime.NewNotRegisteredErrForKind("scheme.go:1", schema.GroupVersionKind{Version: "v1"})),
-		errors.New("invalid character '<' looking for beginning of value"), errors.New(`invalid character '\'' or '\n' in string`),
+		errors.New("invalid character '<' looking for beginning of value"), errors.New(`invalid character '\n' in string literal`), errors.New(`invalid character '\'' after array element`),
+		errors.New("couldn't get version/kind; json parse error: unexpected end of JSON input"),
 		errors.New("the server can't, and won't, do it"), errNoList, errNoStream, nil,
 	} {
 		assert.Equal(t, err, event.RedactedAnswer(err))
