@@ -175,15 +175,16 @@ func TestLagLineOfSeveralGoroutines(t *testing.T) {
 			}
 		}}
 		handle, lines := addLoud(e, handler, kinformer.Delivery{Parallel: 4})
-		for i := range 30 {
+		for i := range 60 { // so many that each goroutine gets one, but for one process in ten millions
 			e.Change(fmt.Sprint("b", i), 1)
 		}
+		assert.Len(t, handler.Take(), 1+4, "each is in a call")
 		time.Sleep(time.Minute)
 		assert.Equal(t, time.Minute, informers.Stats(handle).Calling)
 		e.Source.Bookmark()
 		synctest.Wait()
 		require.Len(t, lines.Take(), 1)
-		for range 29 {
+		for range 59 {
 			release <- struct{}{}
 			time.Sleep(time.Second)
 			synctest.Wait()

@@ -242,20 +242,6 @@ func TestListsWithoutSomeOfTheirObjects(t *testing.T) {
 	}
 }
 
-// TestRefusedDeletionsOfTheUnknown: a DeltaFIFO skips a deletion of an unknown object also if it cannot
-// be transformed, and no refused deletion leaves its object in the queue.
-func TestRefusedDeletionsOfTheUnknown(t *testing.T) {
-	failing := func(any) (any, error) { return nil, errTransform }
-	q := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: knownItems{"known": {"known", 1}}, Transformer: failing})
-	refused := cache.EngineOf(q).PutBatch([]event.Record{{Type: cache.Added, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"a", 1}}, {Type: cache.Deleted, Object: item{"known", 2}}})
-	require.Len(t, refused, 1)
-	assert.Equal(t, cache.Added, refused[0].Type)
-	assert.NoError(t, q.Delete(item{"b", 1}))
-	assert.ErrorIs(t, q.Delete(item{"known", 2}), errTransform)
-	assert.Empty(t, cache.EngineOf(q).Reader.Transform.Behind())
-	assert.Equal(t, []string{"Deleted unknown(known1)"}, popped(t, q))
-}
-
 // TestRefusedDeletionsInQueues: a deletion from a watch that cannot be transformed is queued with the
 // last object that the queue has or knows, if there is one. An atomic queue, which knows none, queues
 // it without an object. A deletion from another caller is not queued.
@@ -286,11 +272,13 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 		require.NoError(t, test.queue.Add(item{"new", 1}), name)
 		refuses = true
 		assert.ErrorIs(t, test.queue.Delete(item{"new", 2}), errTransform, name)
-		var records []event.Record
+		records := []event.Record{{Type: cache.Added, Object: item{"none", 1}}}
 		for _, key := range []string{"known", "new", "none"} {
 			records = append(records, event.Record{Type: cache.Deleted, Object: item{key, 2}})
 		}
-		assert.Empty(t, cache.EngineOf(test.queue).PutBatch(records), name)
+		refused := cache.EngineOf(test.queue).PutBatch(records)
+		require.Len(t, refused, 1, name)
+		assert.Equal(t, cache.Added, refused[0].Type, name)
 		assert.Equal(t, test.want, popped(t, test.queue), name)
 		assert.Empty(t, cache.EngineOf(test.queue).Reader.Transform.Behind(), name)
 	}
@@ -563,24 +551,6 @@ func requireRight(r *informers.Relisting, t *testing.T, behind int) {
 	require.Equal(t, fmt.Sprint(r.ResourceVersion()), r.LastSyncResourceVersion())
 }
 
-// TestRefusedObjectsThatComeAndGo: refused objects that are deleted leave nothing behind, and are not
-// delivered to handlers.
-func TestRefusedObjectsThatComeAndGo(t *testing.T) {
-	testkit.Reports(t)
-	refusedCase(t, func(t *testing.T, r *informers.Relisting) {
-		for i := range 3 {
-			r.Create(badPod(fmt.Sprint("job", i), ""))
-			requireRight(r, t, 1)
-			r.Delete("ns", fmt.Sprint("job", i))
-			requireRight(r, t, 0)
-		}
-		assert.Empty(t, r.GetStore().List())
-		assert.Empty(t, r.Recorder.Take())
-		stats, _ := inspect.QueueOf(r)
-		assert.EqualValues(t, 6, stats.TransformErrors, "the transform is asked about deletions")
-	})
-}
-
 // TestRefusedDeletion: the cached object is deleted, with the last known state, and added when it is
 // created again.
 func TestRefusedDeletion(t *testing.T) {
@@ -602,6 +572,7 @@ func TestRefusedDeletion(t *testing.T) {
 		requireRight(r, t, 0)
 		assert.Len(t, r.GetStore().List(), 1)
 		seen, _ := inspect.Of(r)
+		assert.EqualValues(t, 2, seen.Queue.TransformErrors, "the transform is asked about deletions")
 		assert.Equal(t, map[string]int64{"refused": 1}, seen.Drops, "the update: a deletion that was made is no change that was dropped")
 	})
 }

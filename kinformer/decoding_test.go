@@ -241,19 +241,6 @@ func TestDecodesDirectly(t *testing.T) {
 	}
 }
 
-// TestDecodingOff: with the option, and with the environment variable, the client decodes everything.
-func TestDecodingOff(t *testing.T) {
-	got := runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{Decoding: kinformer.Decoding{Off: true}})
-	assert.Len(t, got.heard, 40)
-	assert.Equal(t, "Decoding.Off says so", got.status.Decoding.Why)
-	assert.Zero(t, got.status.Decoding.Direct)
-	t.Setenv(tap.KillSwitch, "off")
-	got = runDecoding(t, runtime.ContentTypeJSON, true, eventsOf(20), kinformer.Options{})
-	assert.Len(t, got.heard, 40)
-	assert.Equal(t, "KINFORMER_DIRECT is off in the environment", got.status.Decoding.Why)
-	assert.Zero(t, got.status.Decoding.Direct)
-}
-
 // TestUnexpectedClientDecodingIsLogged: the log states once why the client decodes, unless the user has chosen it.
 func TestUnexpectedClientDecodingIsLogged(t *testing.T) {
 	for want, options := range []kinformer.Options{{Decoding: kinformer.Decoding{Off: true}}, {}} {
@@ -742,41 +729,6 @@ func TestWriterIsFound(t *testing.T) {
 		assert.Contains(t, reports()[0], d.Shared.Mutation)
 		assert.NotContains(t, reports()[0], "hunter2")
 	})
-}
-
-// TestRelistReplacesWhatWasWritten: Relist replaces cached objects, which a caller may have modified.
-func TestRelistReplacesWhatWasWritten(t *testing.T) {
-	for _, media := range sharingMedia {
-		list := v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5000"}}
-		for i := range 100 {
-			pod := informers.EqualPod(i, fmt.Sprint(1000+i))
-			pod.UID, pod.Annotations = "uid", map[string]string{"large": strings.Repeat("x", 1000)}
-			list.Items = append(list.Items, *pod)
-		}
-		wire := &taptest.Wire{Media: media, Answer: func(r *http.Request) ([][]byte, bool) {
-			if r.URL.Query().Get("watch") != "" {
-				return nil, true
-			}
-			return [][]byte{taptest.Encoded(&list, media)}, false
-		}}
-		synctest.Test(t, func(t *testing.T) {
-			informer := kinformer.New(informers.ClientOver(t, wire, media, true), &v1.Pod{}, sharing(false))
-			defer informers.Run(t, informer)()
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			cached := func() *v1.Pod {
-				pod, _ := view.TypedGet[*v1.Pod](informer.GetStore(), "space/p0050")
-				return pod
-			}
-			before := cached()
-			before.Status.Message = "against the rule"
-			require.NoError(t, kinformer.Relist(informer))
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			assert.NotSame(t, before, cached())
-			assert.Empty(t, cached().Status.Message)
-		})
-	}
 }
 
 // history draws sessions: pods are added, changed and deleted, events are repeated, and some changes

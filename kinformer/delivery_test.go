@@ -168,44 +168,6 @@ func TestDisconnectIgnoresInitialLists(t *testing.T) {
 	})
 }
 
-func TestCoalesceDeliversTheLastState(t *testing.T) {
-	informers.InBubble(t, func(e *informers.Exact) {
-		handler, release := informers.Stuck("b")
-		handle := e.Add(handler, kinformer.Delivery{Overflow: kinformer.OverflowCoalesce})
-		e.Change("b", 1)
-		e.Change("b", 500)
-		e.Change("c", 2)
-		e.Source.Remove("a")
-		synctest.Wait()
-		assert.Less(t, informers.Stats(handle).Pending, 100, "one call runs, three objects wait, and what is not read ahead")
-		assert.Positive(t, informers.Stats(handle).Coalesced)
-		close(release)
-		synctest.Wait()
-		assert.Equal(t, []string{"initial a1", "add b1", "update b1 b500", "add c2", "delete a1"}, handler.Take())
-		assert.Equal(t, uint64(500), informers.Stats(handle).Coalesced)
-	})
-}
-
-func TestParallelCalls(t *testing.T) {
-	// Enough names for each of the four goroutines to get some, for nearly every seed of the hash: one
-	// process in a million fails.
-	const names = "bcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	informers.InBubble(t, func(e *informers.Exact) {
-		release := make(chan struct{})
-		handler := &testkit.Journal{On: func(string) { <-release }}
-		handle := e.Add(handler, kinformer.Delivery{Parallel: 4})
-		assert.False(t, handle.HasSynced())
-		for _, name := range names {
-			e.Change(string(name), 3)
-		}
-		assert.Len(t, handler.Take(), 4)
-		close(release)
-		synctest.Wait()
-		assert.True(t, handle.HasSynced())
-		assert.Len(t, handler.Take(), 1+3*len(names)-4)
-	})
-}
-
 func TestOnDisconnectThatPanicsOrEndsItsGoroutine(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	for name, fail := range map[string]func(error){"panic": func(error) { panic("cannot take it") }, "exit": func(error) { runtime.Goexit() }} {
@@ -676,10 +638,11 @@ func heardByHeld(t *testing.T, add func(cache.SharedIndexInformer, *typedJournal
 	}
 	close(release)
 	synctest.Wait()
-	statistics, _ := inspect.HandlerOf(registration)
+	statistics, heard := informers.Stats(registration), handler.Take()
 	assert.Equal(t, "idle", statistics.State)
 	assert.Contains(t, statistics.Name, "ournal", "named by its type")
-	return handler.Take()
+	assert.EqualValues(t, 4-len(heard), statistics.Coalesced)
+	return heard
 }
 
 // TestWithDeliveryForLateHandlers is TestWithDelivery for handlers that are added to a running

@@ -170,7 +170,8 @@ func TestPolicyStopsASource(t *testing.T) {
 			assert.True(r, apierrors.IsForbidden(err))
 		}
 		r.forbid("b")
-		synctest.Wait()
+		assert.True(r, apierrors.IsForbidden(kinformer.WaitForSync(r.Context(), r.set.Source("b"))))
+		assert.Equal(r, inspect.PhaseStopped, statusOf(r.set.Source("b")).Phase)
 		require.Len(r, ofSource, 2)
 		assert.Equal(r, "b", ofSource[0].Source)
 		assert.True(r, apierrors.IsForbidden(errors.Unwrap(ofSource[0].Err)))

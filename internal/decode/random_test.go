@@ -893,15 +893,3 @@ func (a *author) anything(depth int) {
 		a.pick("true", "false", "null")
 	}
 }
-
-// TestUnsafeIsInOneFile checks that only package mem imports unsafe, so that a reviewer can read
-// all of its uses at once.
-func TestUnsafeIsInOneFile(t *testing.T) {
-	files, err := filepath.Glob("*/*.go")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		users := bytes.Contains(readFile(t, name), []byte("\t\"unsafe\"\n"))
-		assert.Equal(t, name == "mem/mem.go", users && !strings.HasSuffix(name, "_test.go"), name)
-	}
-}

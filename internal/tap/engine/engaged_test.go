@@ -139,22 +139,6 @@ func TestNotEngaged(t *testing.T) {
 	}
 }
 
-// TestSharingNeedsTransport checks that a source whose objects were to share parts says that they do not, because no transport
-// of package direct has seen its requests.
-func TestSharingNeedsTransport(t *testing.T) {
-	inUse := tap.InUse.Swap(false)
-	t.Cleanup(func() { tap.InUse.Store(inUse) })
-	const why = "no transport of package direct has seen the request"
-	for share, want := range map[bool]tap.State{true: {Why: why, Reason: "no-transport", Shares: true, Unshared: why}, false: {Why: why, Reason: "no-transport"}} {
-		source := kinds[0].tapped(t, served{wraps: []wrapper{}}, func(o *engine.Options) { o.Share = share })
-		assert.Equal(t, tap.State{Shares: share}, source.ledger.State())
-		assert.False(t, source.ledger.State().IsUnexpected(), "nothing was requested yet")
-		ask(t, source, firstList)
-		assert.Equal(t, want, source.ledger.State())
-		assert.Equal(t, share, source.ledger.State().IsUnexpected())
-	}
-}
-
 // TestNoAnswer checks that a request without a response does not change the state. The watch of such
 // a request ends at once, as client-go's does after its retries.
 func TestNoAnswer(t *testing.T) {
@@ -381,21 +365,6 @@ func TestChangedWatch(t *testing.T) {
 				assert.Equal(t, slices.Repeat([]string{"watch 5"}, c.requests), source.server.asked())
 			})
 		}
-	}
-}
-
-// TestFilteredWatchAfterList checks that the caller must list again if a watch is filtered, since
-// lists may be filtered too, which is not noticed.
-func TestFilteredWatchAfterList(t *testing.T) {
-	for _, k := range podClients {
-		source := k.altering(nil, notP3).tapped(t, served{})
-		require.Len(t, ask(t, source, firstList).Items, 20)
-		require.True(t, source.ledger.State().On)
-		_, err := source.WatchWithContext(t.Context(), firstWatch)
-		isDoubt(t, err)
-		require.Len(t, ask(t, source, firstList).Items, 20)
-		assert.Len(t, watched(t, source).Events, len(manyEvents())-2)
-		assert.False(t, source.ledger.State().On)
 	}
 }
 
