@@ -16,7 +16,6 @@ import (
 	"github.com/kinformer/cache/internal/interleave"
 	"github.com/kinformer/cache/internal/interleave/atomic"
 	"github.com/kinformer/cache/internal/interleave/sync"
-	"github.com/kinformer/cache/internal/interleave/time"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,30 +54,6 @@ func TestALostUpdateTakesOnePreemption(t *testing.T) {
 	require.Equal(t, report.Failure.Trace, trace)
 }
 
-// TestEachOrderIsTried checks that with as many preemptions as points, all orders of the operations
-// occur.
-func TestEachOrderIsTried(t *testing.T) {
-	const each = 3
-	orders := map[string]int{}
-	report := interleave.Explore(2*each, func() interleave.Program {
-		var order strings.Builder
-		thread := func(name string) func() {
-			return func() {
-				for range each {
-					interleave.Point()
-					order.WriteString(name)
-				}
-			}
-		}
-		return interleave.Program{Threads: two(thread("a"), thread("b")), Check: func() error {
-			orders[order.String()]++
-			return nil
-		}}
-	})
-	require.Nil(t, report.Failure)
-	require.Len(t, orders, 20, "6 over 3")
-}
-
 // TestEachScheduleIsRunOnce checks that no schedule is omitted or repeated: with at most p
 // preemptions of two threads that pass n points each and do not wait, there is one schedule for
 // each set of at most p points at which a thread is preempted.
@@ -97,26 +72,6 @@ func TestEachScheduleIsRunOnce(t *testing.T) {
 		require.Equal(t, want, report.Schedules)
 		require.Equal(t, 1+2*points+1, report.Steps, "the beginning, the points, and the end of the first thread")
 	}
-}
-
-func TestAMutexExcludes(t *testing.T) {
-	report := interleave.Explore(3, func() interleave.Program {
-		var m interleave.Mutex
-		n := new(atomic.Int64)
-		body := func() {
-			m.Lock()
-			defer m.Unlock()
-			increment(n)()
-		}
-		return interleave.Program{Threads: append(two(body, body), interleave.Thread{Name: "c", Body: body}), Check: func() error {
-			if n.Load() != 3 || !m.TryLock() {
-				return errors.New("it does not")
-			}
-			return nil
-		}}
-	})
-	require.Nil(t, report.Failure)
-	require.Greater(t, report.Schedules, 100)
 }
 
 func TestTryLockFailsAtTimes(t *testing.T) {
@@ -223,26 +178,6 @@ func TestGoIsOneMoreThread(t *testing.T) {
 	require.Equal(t, map[string]bool{"goes went": true, "went goes": true}, orders)
 }
 
-// TestGoRunsAtOnceBesideSchedules checks that Go calls f directly outside of schedules, so that
-// programs are the same each time.
-func TestGoRunsAtOnceBesideSchedules(t *testing.T) {
-	report := interleave.Explore(1, func() interleave.Program {
-		var went bool
-		interleave.Go(func() { went = true })
-		return interleave.Program{Threads: threads{{Name: "a", Body: interleave.Yield}}, Check: func() error {
-			if before := went; !before {
-				return errors.New("not before")
-			}
-			interleave.Go(func() { went = false })
-			if went {
-				return errors.New("not after")
-			}
-			return nil
-		}}
-	})
-	require.Nil(t, report.Failure)
-}
-
 func TestAProgramThatDiffersIsFound(t *testing.T) {
 	runs := 0
 	report := interleave.Explore(1, func() interleave.Program {
@@ -255,30 +190,6 @@ func TestAProgramThatDiffersIsFound(t *testing.T) {
 		return interleave.Program{Threads: two(body, body)}
 	})
 	require.ErrorContains(t, report.Failure, "differs")
-}
-
-// TestOutsideOfASchedule checks that points do nothing, and that mutexes and Await work.
-func TestOutsideOfASchedule(t *testing.T) {
-	var m interleave.Mutex
-	n := new(atomic.Int64)
-	done := make(chan bool)
-	for range 4 {
-		interleave.Go(func() {
-			for range 1000 {
-				m.Lock()
-				increment(n)()
-				m.Unlock()
-			}
-			done <- true
-		})
-	}
-	for range 4 {
-		<-done
-	}
-	require.EqualValues(t, 4000, n.Load())
-	asked := 0
-	interleave.Await(func() bool { asked++; return asked == 3 })
-	require.Equal(t, 3, asked)
 }
 
 // TestAwait checks that a waiting thread continues at any time after its condition is true, and not
@@ -303,46 +214,6 @@ func TestAwait(t *testing.T) {
 	require.Equal(t, map[int]bool{1: true, 2: true, 3: true}, after)
 }
 
-// TestAwaitEvaluatesAgain checks that the condition is evaluated again when the waiting thread is
-// chosen.
-func TestAwaitEvaluatesAgain(t *testing.T) {
-	report := interleave.Explore(2, func() interleave.Program {
-		n := 0
-		return interleave.Program{Threads: two(
-			func() {
-				interleave.Await(func() bool { return n == 1 })
-				if n != 1 {
-					interleave.Fail(errors.New("too late"))
-				}
-			},
-			func() {
-				for _, n = range []int{1, 2, 1} {
-					interleave.Point()
-				}
-			})}
-	})
-	require.Nil(t, report.Failure)
-}
-
-// TestWaitGroup checks that Wait returns when all goroutines have ended, including those that call
-// Goexit.
-func TestWaitGroup(t *testing.T) {
-	report := interleave.Explore(2, func() interleave.Program {
-		var group sync.WaitGroup
-		ended := 0
-		return interleave.Program{Threads: two(func() {
-			group.Go(func() { ended++ })
-			group.Go(func() { ended++; runtime.Goexit() })
-			group.Wait()
-			if ended != 2 || group.Running() != 0 {
-				interleave.Fail(errors.New("too early"))
-			}
-		}, interleave.Point)}
-	})
-	require.Nil(t, report.Failure)
-	require.Greater(t, report.Schedules, 10)
-}
-
 // TestAMisusedWaitGroupIsFound checks an Add while a goroutine waits and none may be left.
 func TestAMisusedWaitGroupIsFound(t *testing.T) {
 	report := interleave.Explore(1, func() interleave.Program {
@@ -357,16 +228,4 @@ func TestAMisusedWaitGroupIsFound(t *testing.T) {
 	var group sync.WaitGroup
 	group.Wait()
 	require.Panics(t, group.Done)
-}
-
-// TestTheClockStandsStill checks that only Sleep advances the clock, and that timers do not wait.
-func TestTheClockStandsStill(t *testing.T) {
-	before := time.Now()
-	require.False(t, before.IsZero())
-	<-time.NewTimer(time.Second).C
-	require.Equal(t, before, time.Now())
-	time.Sleep(time.Second)
-	require.Equal(t, time.Second, time.Since(before))
-	require.True(t, time.AfterFunc(0, func() { t.Error("it was stopped") }).Stop())
-	require.Equal(t, before, time.Unix(before.Unix(), 0))
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -31,19 +30,6 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-func TestDefaultsFollowMode(t *testing.T) {
-	for _, c := range []struct {
-		given           config
-		objects, rounds int
-	}{
-		{config{}, 100_000, 5}, {config{quick: true}, 10_000, 3}, {config{n: 7, rounds: 2}, 7, 2},
-	} {
-		got := c.given.withDefaults()
-		assert.Equal(t, c.objects, got.n)
-		assert.Equal(t, c.rounds, got.rounds)
 	}
 }
 
@@ -76,17 +62,6 @@ func tryTiny(t *testing.T, w row) {
 			assert.False(t, math.IsNaN(samples[0]) || math.IsInf(samples[0], 0), "%s of %s: %v", m.Name, e.sides[side].name, samples[0])
 		}
 	}
-}
-
-func TestBadCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"-run", "("}, {"extra"}, {"-no-such-flag"}} {
-		_, err := parse(args, io.Discard)
-		assert.Error(t, err, "%v", args)
-	}
-	_, err := parse([]string{"-h"}, io.Discard)
-	assert.ErrorIs(t, err, flag.ErrHelp)
-	err = run(t.Context(), []string{"-run", "no such row"}, io.Discard, io.Discard)
-	assert.ErrorContains(t, err, "no row")
 }
 
 func TestRun(t *testing.T) {

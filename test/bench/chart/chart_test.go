@@ -24,15 +24,6 @@ func wellFormed(t *testing.T, picture string) {
 	}
 }
 
-func TestBars(t *testing.T) {
-	all := figures("| what | a | b | ratio | row |\n| CPU of one, µs | 1,200 | 300 | 4.00 | `x/y`: CPU |\n| with `direct` | 2 | 3.5 | ≈ 1 | `x/z`: CPU |\n")
-	require.Equal(t, []bar{{"CPU of one, µs", "1,200 → 300", 0.25, false}, {"with direct", "2 → 3.5", 1.75, true}}, all)
-	picture := drawBars(all, dark)
-	wellFormed(t, picture)
-	assert.Contains(t, picture, ">1,200 → 300<")
-	assert.Contains(t, picture, dark[page])
-}
-
 // TestTerminal checks that the picture of the demo is the one drawn from its text.
 func TestTerminal(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/pictures/demo.txt")

@@ -123,14 +123,6 @@ func checkResult(t *testing.T, r result) {
 	assert.Greater(t, r.phase(phaseStorm).Latency[prompt].Max, int64(500_000), "what was due in the outage of a second")
 }
 
-func TestBadCommandLines(t *testing.T) {
-	for _, args := range [][]string{
-		{"-n", "x"}, {"-n", "1"}, {"-sides", "x"}, {"-encodings", "x"}, {"-speed", "0"}, {"-resume"}, {"extra"}, {"-nosuchflag"},
-	} {
-		assert.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%v", args)
-	}
-}
-
 // TestWrongDecodingIsAnError checks that a run in which an informer did not decode as its side does is an error.
 func TestWrongDecodingIsAnError(t *testing.T) {
 	right := inspect.Decoding{On: true, Direct: 1}

@@ -246,22 +246,3 @@ func TestVirtualSoakFindsALeak(t *testing.T) {
 		})
 	}
 }
-
-func TestVerdicts(t *testing.T) {
-	for name, c := range map[string]struct {
-		plateau bool
-		live    func(i int) float64
-	}{
-		"flat":               {true, func(int) float64 { return 100 }},
-		"falls":              {true, func(i int) float64 { return 110 - float64(i)/4 }},
-		"rises":              {false, func(i int) float64 { return 100 + float64(i)/4 }},
-		"flat, and too much": {false, func(int) float64 { return 131 }},
-	} {
-		s := soaked{tables: 20}
-		for i := range virtualSamples {
-			s.live, s.anew = append(s.live, c.live(i)), append(s.anew, 100)
-		}
-		plateau, text := s.verdict()
-		assert.Equal(t, c.plateau, plateau, "%s: %s", name, text)
-	}
-}
