@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/minor"
 	"github.com/kinformer/cache/internal/testkit"
 )
@@ -305,19 +304,6 @@ func TestNoSecretsInTables(t *testing.T) {
 	for _, hidden := range []string{base64OfHidden[:8], "hunter2", "plain"} {
 		assert.NotContains(t, strings.Join(append(parts, strs...), "\n"), hidden)
 	}
-}
-
-// TestDepthOfParts checks that documents with shared parts are subject to the limit of depth.
-func TestDepthOfParts(t *testing.T) {
-	isDecoded := func(depth int) bool {
-		spec := strings.Repeat("[", depth) + strings.Repeat("]", depth)
-		return inDocuments.same(t, nil, []byte(`{"apiVersion":"a/v1","kind":"A","spec":`+spec+`}`), Options{})
-	}
-	const step = scan.Deepest - 10
-	for round := range 5 {
-		assert.Equal(t, round == 0, isDecoded(step*(round+1)), "round %d", round)
-	}
-	assert.True(t, isDecoded(scan.Deepest-1))
 }
 
 // allocated returns the number of bytes that f allocates.

@@ -151,12 +151,16 @@ func TestTrapsOfKinds(t *testing.T) {
 // TestTrapsOfDepth checks that documents beyond the limit are given up. client-go's limit is
 // 10,000.
 func TestTrapsOfDepth(t *testing.T) {
-	for depth, decoded := range map[int]bool{10: true, scan.Deepest - 10: true, scan.Deepest + 1: false, 10001: false} {
+	for _, depth := range []int{10, scan.Deepest - 10, scan.Deepest + 1, 10001} { // deeper ones contain parts of those before
+		decoded := depth < scan.Deepest
 		nested := strings.Repeat(`{"a":[`, depth/2) + strings.Repeat(`]}`, depth/2)
 		spring(t, inJSON, reflect.TypeFor[widgetSpec](), `%s`, []trap{
 			{"unknown", `{"unknown":` + nested + `}`, decoded},
 			{"any", `{"any":` + nested + `}`, decoded},
 			{"itself", strings.Repeat(`{"next":`, depth) + `null` + strings.Repeat(`}`, depth), decoded},
+		})
+		spring(t, inDocuments, nil, `{"apiVersion":"a/v1","kind":"A","spec":%s}`, []trap{
+			{"document", strings.Repeat("[", depth) + strings.Repeat("]", depth), decoded},
 		})
 	}
 }
