@@ -25,7 +25,7 @@ import (
 
 // TestDocumentsLeadSomewhere: links in Markdown files lead to existing files and headings. The
 // files, folders, tests and names of our packages that they mention exist. The same holds for names
-// in comments. TestCommandsInDocuments checks commands.
+// in comments.
 func TestDocumentsLeadSomewhere(t *testing.T) {
 	names, tests := exportedOf(t, append([]string{""}, namedPackages[1:]...)...), allTests(t)
 	for _, file := range documents(t) {
