@@ -78,7 +78,7 @@ func (c *consumer) enter(first *event.Change) {
 	defer c.mu.Unlock()
 	c.mu.cursor.Enter(&c.feed.mu.log)
 	c.mu.state = consumerAtWork
-	c.mu.passed, c.mu.counted, c.mu.last = c.feed.end.Load(), c.feed.bounded.Load(), 0
+	c.mu.passed, c.mu.counted = c.feed.end.Load(), c.feed.bounded.Load()
 	if c.mu.first = first; first != nil {
 		c.mu.passed -= int64(first.Size())
 	}
@@ -104,7 +104,7 @@ func (c *consumer) park() consumerState {
 	defer c.mu.Unlock()
 	if c.mu.state == consumerAtWork && c.hasReadAllLocked() {
 		c.mu.cursor.Leave(&c.feed.mu.log)
-		c.mu.state = consumerParked
+		c.mu.state, c.mu.last = consumerParked, 0
 		c.checkSyncedLocked()
 	}
 	if c.mu.state != consumerAtWork {

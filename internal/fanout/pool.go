@@ -28,7 +28,7 @@ import (
 // has yielded and no change was distributed meanwhile.
 type pool struct {
 	feed     *feed
-	watch    func()         // called under the feed's lock when a handler that was logged as slow may have caught up
+	watch    func(*target)  // called under the feed's lock when a handler that was logged as slow may have caught up
 	running  sync.WaitGroup // counts workers, and other goroutines that may call user code
 	workFunc func()         // the method value work, created once because a go statement with a method allocates
 
@@ -135,21 +135,21 @@ func (w *pool) addWorkerLocked() (start bool) {
 }
 
 // work is the body of a worker's goroutine.
-func (w *pool) work() { w.workOn(w.next(nil)) }
+func (w *pool) work() { w.workOn(w.next(nil), false) }
 
-// workOn serves a consumer, and then others until the worker is no longer needed. If a handler ends
-// the goroutine, a new one continues.
-func (w *pool) workOn(c *consumer) {
+// workOn serves a consumer, and then others until the worker is no longer needed. If a handler, or a
+// log function, ends the goroutine, a new one continues, with ended set.
+func (w *pool) workOn(c *consumer, ended bool) {
 	defer func() {
 		if c == nil {
 			w.running.Done()
-			return
+		} else {
+			go w.workOn(c, true)
 		}
-		go func() {
-			c.lose("ended its goroutine")
-			w.workOn(c)
-		}()
 	}()
+	if ended {
+		c.lose("ended its goroutine")
+	}
 	for c != nil {
 		c.work()
 		c = w.next(c)
@@ -186,7 +186,7 @@ func (w *pool) pauseLocked(c *consumer) (more bool) {
 	case !more:
 		w.idle = append(w.idle, c)
 		if c.target.warned {
-			w.watch()
+			w.watch(c.target)
 		}
 	}
 	return more

@@ -35,7 +35,7 @@ func NewProcessor(upstream clientgo.DoneChecker, c clock.PassiveClock) *Processo
 	p.feed.init(upstream)
 	p.pool.init(&p.feed)
 	p.guarded.feed, p.guarded.pool = &p.feed, &p.pool
-	p.watcher.registry, p.pool.watch = &p.guarded, p.watcher.startLocked
+	p.watcher.registry, p.pool.watch = &p.guarded, p.watcher.readAllLocked
 	return p
 }
 

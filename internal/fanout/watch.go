@@ -31,7 +31,7 @@ const (
 
 // watcher logs which handlers are slow or do not return from a call, and when they have caught up.
 // It looks at their figures while a look may find something new. A handler that was logged is not
-// looked at until it has read all, so a synctest bubble with a stuck handler is reported as a
+// looked at until it has caught up, so a synctest bubble with a stuck handler is reported as a
 // deadlock, instead of running its time ahead. The fields are guarded by the feed's lock.
 type watcher struct {
 	*registry
@@ -40,7 +40,7 @@ type watcher struct {
 }
 
 // startLocked has a look follow, unless one is due. It must be called when there are more
-// outstanding calls, and when a handler that was logged has read all.
+// outstanding calls, and when a handler that was logged has caught up.
 func (w *watcher) startLocked() {
 	switch {
 	case w.due:
@@ -53,17 +53,33 @@ func (w *watcher) startLocked() {
 	w.due = true
 }
 
+// readAllLocked must be called when a consumer of a handler that was logged has read all. A look
+// alone would miss that the handler has caught up, if calls are outstanding whenever it looks.
+func (w *watcher) readAllLocked(t *target) {
+	if !t.caughtUp && t.Figures().Pending == 0 {
+		t.caughtUp = true
+		w.startLocked()
+	}
+}
+
 // look logs what is new about the handlers. The next look follows when the lines are written,
 // however slow the loggers are. It finds no handler once the processor has stopped.
 func (w *watcher) look() {
 	w.feed.mu.Lock()
 	lines := w.linesLocked()
-	w.pool.running.Add(len(lines))
-	defer w.pool.running.Add(-len(lines))
+	if len(lines) > 0 { // not even 0 may be added while Stop waits
+		w.pool.running.Add(len(lines))
+		defer w.pool.running.Add(-len(lines))
+	}
 	w.feed.mu.Unlock()
+	defer w.lookAgain() // also if a log function ends the goroutine
 	for _, log := range lines {
 		log()
 	}
+}
+
+// lookAgain ends a look, and has another one follow if that may find something new.
+func (w *watcher) lookAgain() {
 	w.feed.mu.Lock()
 	defer w.feed.mu.Unlock()
 	if w.due = false; slices.ContainsFunc(w.listeners, (*Listener).isWatchedLocked) {
@@ -88,8 +104,7 @@ func (w *watcher) linesLocked() (lines []func()) {
 // isWatchedLocked reports whether a look may find something new about the handler: that it lags
 // or, if that was logged, that it has caught up.
 func (l *Listener) isWatchedLocked() bool {
-	f := l.Figures()
-	return l.warned == (f.Pending == 0)
+	return l.caughtUp || !l.warned && l.Figures().Pending > 0
 }
 
 // lineLocked returns a function that writes the line that is due about the handler, or nil.
@@ -98,8 +113,8 @@ func (l *Listener) lineLocked(now int64) func() {
 	call, ago := max(f.Calling, f.Last), time.Duration(now-l.warnedAt)
 	lags := f.Oldest >= lagWarning || call >= slowCall && f.Pending > deepBacklog
 	switch {
-	case l.warned && f.Pending == 0:
-		l.warned = false
+	case l.caughtUp:
+		l.warned, l.caughtUp = false, false
 		return func() {
 			l.logger().Info("The event handler has caught up", "handler", l.name, "informer", l.feed.upstream.Name(), "after", ago)
 		}
