@@ -26,13 +26,14 @@ func TestHandlerCatchesUpBetweenLooks(t *testing.T) {
 	inProcessorBubble(t, func(t *testing.T, p *Processor) {
 		lines := &testkit.Logged{}
 		logger := funcr.New(lines.Write, funcr.Options{})
-		lasts := 11 * time.Second
-		slow := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { time.Sleep(lasts) }}
+		var lasts atomic.Int64
+		lasts.Store(int64(11 * time.Second))
+		slow := clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { time.Sleep(time.Duration(lasts.Load())) }}
 		p.Add(newTestListener(t, p, slow, Options{Logger: &logger}), givenSnapshot(nil))
 		distributeUpdate(p)
 		time.Sleep(10500 * time.Millisecond)
 		require.Len(t, lines.Take(), 1)
-		lasts = 1500 * time.Millisecond
+		lasts.Store(int64(1500 * time.Millisecond))
 		time.Sleep(501 * time.Millisecond)
 		for range 20 {
 			distributeUpdate(p)
