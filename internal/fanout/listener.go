@@ -17,7 +17,8 @@ var ErrDisconnected = errors.New("event handler disconnected")
 // Listener is one registration of a handler, with the consumers that read the feed for it.
 type Listener struct {
 	target
-	place        int // index in the processor's listeners, guarded by the feed's lock
+	consumers    []*consumer // at least one
+	place        int         // index in the processor's listeners, guarded by the feed's lock
 	resync       resyncSchedule
 	max          int
 	onDisconnect func(error)
@@ -37,6 +38,17 @@ func newListener(f *feed, now time.Time, handler clientgo.ResourceEventHandler, 
 // Shutdown returns a channel that is closed when the handler was removed and its last call has
 // returned.
 func (l *Listener) Shutdown() <-chan struct{} { return l.finished }
+
+// Figures returns the statistics of the handler. It does not wait for calls.
+func (l *Listener) Figures() Figures {
+	all := Figures{Name: l.name, SyncError: l.syncError(), Disconnected: l.dropped.Load(), Removed: l.closed.Load()}
+	now := l.feed.now()
+	for _, c := range l.consumers {
+		c.addFigures(&all, now)
+	}
+	all.Stuck = all.Calling >= stuckCall
+	return all
+}
 
 // refuse marks a listener that was never registered as removed.
 func (l *Listener) refuse() {

@@ -28,7 +28,7 @@ import (
 // has yielded and no change was distributed meanwhile.
 type pool struct {
 	feed     *feed
-	watch    func(*target)  // called under the feed's lock when a handler that was logged as slow may have caught up
+	watch    func()         // called under the feed's lock when a handler that was logged as slow may have caught up
 	running  sync.WaitGroup // counts workers, and other goroutines that may call user code
 	workFunc func()         // the method value work, created once because a go statement with a method allocates
 
@@ -186,7 +186,7 @@ func (w *pool) pauseLocked(c *consumer) (more bool) {
 	case !more:
 		w.idle = append(w.idle, c)
 		if c.target.warned {
-			w.watch(c.target)
+			w.watch()
 		}
 	}
 	return more

@@ -38,14 +38,13 @@ type Options struct {
 
 // target is a handler, with the state shared by its consumers.
 type target struct {
-	feed      *feed
-	handler   clientgo.ResourceEventHandler
-	own       *klog.Logger // the logger of the handler's lines; nil: the feed's
-	name      string       // what logs call the handler
-	consumers []*consumer  // at least one
-	parallel  int          // number of consumers
-	live      int          // number of consumers that have not ended; guarded by the feed's lock
-	joinedAt  int64        // end of the feed when the handler was added; set before its consumers see it
+	feed     *feed
+	handler  clientgo.ResourceEventHandler
+	own      *klog.Logger // the logger of the handler's lines; nil: the feed's
+	name     string       // what logs call the handler
+	parallel int          // number of consumers
+	live     int          // number of consumers that have not ended; guarded by the feed's lock
+	joinedAt int64        // end of the feed when the handler was added; set before its consumers see it
 
 	overflow  Overflow
 	coalesces bool        // overflow is Coalesce
@@ -77,17 +76,6 @@ func (t *target) init(f *feed, handler clientgo.ResourceEventHandler, o *Options
 
 // logger returns the logger of the lines about the handler.
 func (t *target) logger() klog.Logger { return t.feed.loggerOr(t.own) }
-
-// Figures returns the statistics of the handler. It does not wait for calls.
-func (t *target) Figures() Figures {
-	all := Figures{Name: t.name, SyncError: t.syncError(), Disconnected: t.dropped.Load(), Removed: t.closed.Load()}
-	now := t.feed.now()
-	for _, c := range t.consumers {
-		c.addFigures(&all, now)
-	}
-	all.Stuck = all.Calling >= stuckCall
-	return all
-}
 
 // needsKeys reports whether the handler needs the key of each object: to merge changes, to
 // distribute them among consumers, or to pass it on.

@@ -55,10 +55,12 @@ func (w *watcher) startLocked() {
 
 // readAllLocked must be called when a consumer of a handler that was logged has read all. A look
 // alone would miss that the handler has caught up, if calls are outstanding whenever it looks.
-func (w *watcher) readAllLocked(t *target) {
-	if !t.caughtUp && t.Figures().Pending == 0 {
-		t.caughtUp = true
-		w.startLocked()
+func (w *watcher) readAllLocked() {
+	for _, l := range w.listeners {
+		if l.warned && !l.caughtUp && l.Figures().Pending == 0 {
+			l.caughtUp = true
+			w.startLocked()
+		}
 	}
 }
 
