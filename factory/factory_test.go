@@ -32,12 +32,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/factory"
-	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -142,32 +140,6 @@ func TestWithShardSelector(t *testing.T) {
 	})
 }
 
-// TestEveryAccessorIsOurs walks all groups, versions and types of the factory, so that it covers those
-// that client-go adds.
-func TestEveryAccessorIsOurs(t *testing.T) {
-	f := factory.Wrap(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
-	count := 0
-	var walk func(v reflect.Value, path string)
-	walk = func(v reflect.Value, path string) {
-		if v.Type().PkgPath() == "" && v.Kind() == reflect.Interface {
-			return
-		}
-		if informer := v.MethodByName("Informer"); informer.IsValid() {
-			count++
-			assert.True(t, isOurs(informer.Call(nil)[0].Interface().(cache.SharedIndexInformer)), path)
-			return
-		}
-		for i := range v.NumMethod() {
-			m := v.Type().Method(i)
-			if m.Type.NumOut() == 1 && strings.HasPrefix(m.Type.Out(0).PkgPath(), "k8s.io/client-go/informers/") && v.Method(i).Type().NumIn() == 0 {
-				walk(v.Method(i).Call(nil)[0], path+"."+m.Name)
-			}
-		}
-	}
-	walk(reflect.ValueOf(&f).Elem(), "f")
-	assert.Greater(t, count, 100)
-}
-
 func TestTheTableIsUpToDate(t *testing.T) {
 	testkit.AtNight(t)
 	made := t.TempDir()
@@ -201,26 +173,6 @@ func resourcesOfClientGo(t *testing.T) (resources []schema.GroupVersionResource)
 	}
 	require.Greater(t, len(resources), 100)
 	return resources
-}
-
-// TestObjectsOfAnotherNamespaceAreLeftOut: objects of another namespace than the factory's do not get
-// into the cache.
-func TestObjectsOfAnotherNamespaceAreLeftOut(t *testing.T) {
-	client := fake.NewClientset()
-	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &corev1.PodList{Items: []corev1.Pod{*pod("ns", "a"), *pod("other", "b")}}, nil
-	})
-	client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &corev1.NodeList{Items: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}, nil
-	})
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithNamespace("ns"))
-	pods, nodes := f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()
-	run(t, f)
-	assert.Equal(t, []string{"ns/a"}, pods.GetStore().ListKeys())
-	assert.Equal(t, []string{"a"}, nodes.GetStore().ListKeys(), "cluster-scoped objects are of no namespace")
-	status, err := inspect.StatusOf(pods.GetController())
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, status.Dropped)
 }
 
 // TestTheWrappedFactoryKeepsItsOptions: a wrapped factory has its name, and its transform unless the

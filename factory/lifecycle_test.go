@@ -236,26 +236,6 @@ func TestLastOptionCounts(t *testing.T) {
 		}))
 }
 
-// TestObjectsOfAnotherTypeAreLeftOut: readers of the stores of these factories may rely on the type of
-// the objects.
-func TestObjectsOfAnotherTypeAreLeftOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		unstructuredPods := dynamicfake.NewSimpleDynamicClient(scheme.Scheme)
-		metadataPods := metadatafake.NewSimpleMetadataClient(metadataScheme(t))
-		for client, f := range map[*clienttesting.Fake]*factory.ResourceFactory{
-			&unstructuredPods.Fake: factory.Dynamic(unstructuredPods, 0), &metadataPods.Fake: factory.Metadata(metadataPods, 0),
-		} {
-			stream := watch.NewFake()
-			client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(stream, nil))
-			pods := f.ForResource(podsResource).Informer()
-			f.StartWithContext(bubbleContext(t, f))
-			stream.Add(pod("ns", "a"))
-			assert.EqualValues(t, 1, kit.Status(t, pods).Dropped)
-			assert.Empty(t, pods.GetStore().ListKeys())
-		}
-	})
-}
-
 // TestStop: when Stop has returned, no call of a handler is running, and none follows. The next informer
 // begins with the current objects, for its own handlers. One whose context has ended is not run again.
 func TestStop(t *testing.T) {

@@ -147,22 +147,3 @@ func must(set *sources.Set, ok bool) *sources.Set {
 	}
 	return set
 }
-
-// TestSetOfNamespaces: the Set of an informer has the namespaces as sources; an informer of one source
-// has no Set.
-func TestSetOfNamespaces(t *testing.T) {
-	var namespaces factory.Namespaces
-	namespaces.Add("web")
-	informer, err := factory.For[*corev1.Pod](t.Context(), podServer(t), factory.WithNamespaces(&namespaces))
-	require.NoError(t, err)
-	namespaces.Add("api")
-	var names []string
-	for name := range must(sources.Of(informer)).All() {
-		names = append(names, name)
-	}
-	assert.Equal(t, []string{"api", "web"}, names)
-	_, ok := sources.Of(cache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil))
-	assert.False(t, ok)
-	_, ok = sources.Of(must(sources.Of(informer)).Source("web"))
-	assert.False(t, ok)
-}

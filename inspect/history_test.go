@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,7 @@ type reasonsCase struct {
 	relists, ends       counts
 	lists, streams      [2]int64 // ended, failed
 	watched, badWatches int64
+	problem             string // among those of the status
 }
 
 // closedByServer is a watch with the ordinary end.
@@ -70,7 +72,7 @@ var reasonsCases = map[string]reasonsCase{
 	},
 	"idle": {
 		watches: []any{testkit.Sent(testkit.Bookmark("6"))}, options: kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 30 * time.Second}},
-		ends: counts{"idle": 1}, lists: [2]int64{1, 0}, watched: 1,
+		ends: counts{"idle": 1}, lists: [2]int64{1, 0}, watched: 1, problem: "the watch was silent and was opened anew",
 	},
 	"not opened, busy":    {watches: []any{testkit.ErrRefused}, lists: [2]int64{1, 0}},
 	"not opened":          {watches: []any{errors.New("no")}, relists: counts{"watch": 1}, lists: [2]int64{2, 0}},
@@ -135,6 +137,7 @@ func (tc reasonsCase) check(t *testing.T) {
 	assert.Equal(t, tc.streams, [2]int64{all.Streams.Ended, all.Streams.Failed}, "streams")
 	assert.Equal(t, [2]int64{tc.watched, tc.badWatches}, [2]int64{all.Watches.Ended, all.Watches.Failed}, "watches")
 	assert.Zero(t, all.FailingSince)
+	assert.Contains(t, strings.Join(informers.Texts(all.Status), ", "), tc.problem)
 	tc.checkRequests(t, all)
 
 	stopped := informers.Inspected(t, informer)

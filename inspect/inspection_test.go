@@ -235,25 +235,6 @@ func TestHandlersInOrder(t *testing.T) {
 	})
 }
 
-func TestInspectCountsTheDisconnected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(0)
-		informer, release := informers.Of(&testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}, kinformer.Options{}), make(chan struct{})
-		_, err := informer.AddEventHandler(kinformer.Deliver(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
-			kinformer.Delivery{Overflow: kinformer.OverflowDisconnect, Max: 1}))
-		require.NoError(t, err)
-		defer informers.Run(t, informer)()
-		for i := range 3 {
-			w.Events <- testkit.Added(fmt.Sprint("p", i), fmt.Sprint(6+i))
-			synctest.Wait()
-		}
-		all := informers.Inspected(t, informer)
-		assert.Equal(t, 1, all.Disconnected)
-		assert.Empty(t, all.Handlers)
-		close(release)
-	})
-}
-
 // TestInspectWrappersAndForeignValues: wrappers of an informer are inspected as the informer; foreign values are
 // refused.
 func TestInspectWrappersAndForeignValues(t *testing.T) {

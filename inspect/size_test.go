@@ -190,19 +190,3 @@ func TestBudget(t *testing.T) {
 	now = now.Add(time.Hour)
 	assert.NotEqual(t, known, old.of(b, now, large))
 }
-
-// TestBudgetGrowsHoweverOftenItIsAsked: fractions of a step are not lost.
-func TestBudgetGrowsHoweverOftenItIsAsked(t *testing.T) {
-	b := newBudget()
-	now := time.Now()
-	assert.True(t, allows(b, now, true))
-	b.ReserveN(now, budgetMost)
-	b.ReserveN(now, budgetRate/10)
-	for range 120_000 {
-		now = now.Add(time.Microsecond) // 0.03 steps
-		if allows(b, now, true) {
-			return
-		}
-	}
-	t.Error("it has not grown")
-}

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
@@ -86,21 +85,6 @@ func TestStatusOf(t *testing.T) {
 		stop()
 		assert.Equal(t, inspect.PhaseStopped, status().Phase)
 		assert.Equal(t, 2, status().Objects)
-	})
-}
-
-// TestWaitForSyncForeign: WaitForSync also waits for informers of client-go.
-func TestWaitForSyncForeign(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		foreign := clientgo.NewSharedIndexInformer(informers.Quiet(), &v1.Pod{}, 0, cache.Indexers{})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := kinformer.WaitForSync(ctx, foreign)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Contains(t, err.Error(), "has not synced")
-		stop := informers.Run(t, foreign)
-		require.NoError(t, kinformer.WaitForSync(t.Context(), foreign))
-		stop()
 	})
 }
 
@@ -225,17 +209,13 @@ func heldBy[T any](make func() T) (value T, bytes int64) {
 func largeErrors() map[string]func() error {
 	const large = 8 << 20
 	return map[string]func() error{
-		"kind":    func() error { return runtime.NewMissingKindErr(strings.Repeat("x", large)) },
-		"version": func() error { return runtime.NewMissingVersionErr(strings.Repeat("x", large)) },
-		"status":  func() error { return apierrors.NewInternalError(errors.New(strings.Repeat("x", large))) },
+		"kind": func() error { return runtime.NewMissingKindErr(strings.Repeat("x", large)) },
 		"causes": func() error {
 			err := apierrors.NewInternalError(io.EOF)
 			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: "cause", Message: strings.Repeat("x", large)}}
 			return err
 		},
-		"one's own": func() error { return errors.New(strings.Repeat("x", large)) },
-		"key":       func() error { return cache.KeyError{Obj: struct{ large *[large]byte }{new([large]byte)}, Err: io.EOF} },
-		"joined":    func() error { return errors.Join(io.EOF, fmt.Errorf("and %w", errors.New(strings.Repeat("x", large)))) },
+		"key": func() error { return cache.KeyError{Obj: struct{ large *[large]byte }{new([large]byte)}, Err: io.EOF} },
 	}
 }
 

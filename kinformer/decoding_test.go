@@ -641,8 +641,8 @@ func TestSharesEqualParts(t *testing.T) {
 }
 
 // TestTransformThatWrites: with a transform function that modifies its argument nothing is shared, and
-// the status states why, however the transform was set. With one that copies before it writes, and
-// TransformCopies, the other parts are shared.
+// the status and one line of the log state why, however the transform was set. With one that copies
+// before it writes, and TransformCopies, the other parts are shared.
 func TestTransformThatWrites(t *testing.T) {
 	for name, tc := range map[string]struct {
 		copies     bool
@@ -672,11 +672,13 @@ func TestTransformThatWrites(t *testing.T) {
 	} {
 		for _, media := range sharingMedia {
 			t.Run(name+", "+media, func(t *testing.T) {
+				logged := testkit.CaptureLog(t)
 				got := runSharing(t, media, tc.informerOf)
 				got.transformedOnce(t)
 				shared := got.status.Decoding.Shared
 				assert.True(t, got.status.Decoding.On)
 				assert.Equal(t, tc.copies, shared.On)
+				assert.Equal(t, map[bool]int{false: 1}[tc.copies], logged.Count("do not share equal parts"))
 				assert.Equal(t, map[bool]string{false: notShared}[tc.copies], shared.Why)
 				assert.Equal(t, tc.copies, shared.Parts.Hits > 0)
 				assert.Zero(t, got.sharedVolumes(), "they are written to, or copied")

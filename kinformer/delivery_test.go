@@ -140,6 +140,8 @@ func TestDisconnect(t *testing.T) {
 		assert.False(t, e.Informer.IsRegistered(handle))
 		assert.Equal(t, inspect.HandlerDisconnected, informers.Stats(handle).State)
 		assert.True(t, handle.HasSynced(), "the last value stays")
+		assert.Equal(t, 1, informers.Inspected(t, e.Informer).Disconnected)
+		assert.Len(t, informers.Inspected(t, e.Informer).Handlers, 1, "the new one")
 		assert.Len(t, again.Take(), 3)
 		select {
 		case <-handle.ShutdownChan():

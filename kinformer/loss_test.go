@@ -219,24 +219,6 @@ func TestLossIsOfWhatWasRead(t *testing.T) {
 	})
 }
 
-// TestLossIsReal: objects that were deleted while the server was out of reach cost one more list.
-func TestLossIsReal(t *testing.T) {
-	inLoss(t, 40, func(r *lossRig) {
-		r.server.FailNext(cachetest.VerbWatch, testkit.ErrExpired)
-		heal := r.server.Partition()
-		synctest.Wait()
-		for i := range 30 {
-			r.server.Delete("ns", fmt.Sprintf("p%03d", i))
-		}
-		heal()
-		r.settle()
-		assert.EqualValues(r, 1, r.confirmed())
-		assert.Len(r, r.GetStore().ListKeys(), 10)
-		deleted := slices.DeleteFunc(r.recorder.Take(), func(call string) bool { return !strings.HasPrefix(call, "delete") })
-		assert.Len(r, deleted, 30)
-	})
-}
-
 // TestLossIsNotConfirmed: if the second request fails, the store stays, and the status says why.
 func TestLossIsNotConfirmed(t *testing.T) {
 	inLoss(t, 40, func(r *lossRig) {

@@ -44,22 +44,6 @@ func TestStreamSilence(t *testing.T) {
 	}
 }
 
-// TestIdleTimeout: the status says that a silent watch was opened anew.
-func TestIdleTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := testkit.NewScriptedWatch(1)
-		w.Events <- testkit.Bookmark("8")
-		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
-		informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 4 * time.Minute}})
-		defer informers.Run(t, informer)()
-		time.Sleep(6 * time.Minute)
-		status := informers.Status(t, informer)
-		assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, server.Requests())
-		assert.Contains(t, informers.Texts(status), "the watch was silent and was opened anew")
-		assert.Len(t, w.Stopped, 1)
-	})
-}
-
 // TestBackoffAndPageSize: the reflector uses Backoff and PageSize of the options. Without Steps the
 // delays grow up to Cap.
 func TestBackoffAndPageSize(t *testing.T) {
@@ -143,15 +127,12 @@ func TestOptionsAreRefused(t *testing.T) {
 		indexers cache.Indexers
 		says     []string // empty if the options are valid
 	}{
-		"nil index function": {kinformer.Options{}, indexless, []string{`Indexers["bad"] is nil`}},
-		"list mode":          {kinformer.Options{Requests: kinformer.Requests{Mode: "lists"}}, nil, []string{`Requests.Mode: there is no mode "lists"`, "ListModeWatchList"}},
-		"page size":          {kinformer.Options{Requests: kinformer.Requests{PageSize: -500}}, nil, []string{"Requests.PageSize is -500"}},
-		"queue limit":        {kinformer.Options{Queue: kinformer.Queue{Limit: -1}}, nil, []string{"Queue.Limit is -1"}},
-		"stream silence":     {kinformer.Options{Requests: kinformer.Requests{StreamSilence: -time.Second}}, nil, []string{"Requests.StreamSilence is -1s"}},
-		"idle timeout":       {kinformer.Options{Requests: kinformer.Requests{IdleTimeout: -time.Minute}}, nil, []string{"Requests.IdleTimeout is -1m0s"}},
-		"start jitter":       {kinformer.Options{Requests: kinformer.Requests{StartJitter: -time.Minute}}, nil, []string{"Requests.StartJitter is -1m0s"}},
-		"read-ahead":         {kinformer.Options{Decoding: kinformer.Decoding{ReadAhead: -1}}, nil, []string{"Decoding.ReadAhead is -1"}},
-		"verify":             {kinformer.Options{Decoding: kinformer.Decoding{Verify: -3}}, nil, []string{"Decoding.Verify is -3"}},
+		"list mode":      {kinformer.Options{Requests: kinformer.Requests{Mode: "lists"}}, nil, []string{`Requests.Mode: there is no mode "lists"`, "ListModeWatchList"}},
+		"stream silence": {kinformer.Options{Requests: kinformer.Requests{StreamSilence: -time.Second}}, nil, []string{"Requests.StreamSilence is -1s"}},
+		"idle timeout":   {kinformer.Options{Requests: kinformer.Requests{IdleTimeout: -time.Minute}}, nil, []string{"Requests.IdleTimeout is -1m0s"}},
+		"start jitter":   {kinformer.Options{Requests: kinformer.Requests{StartJitter: -time.Minute}}, nil, []string{"Requests.StartJitter is -1m0s"}},
+		"read-ahead":     {kinformer.Options{Decoding: kinformer.Decoding{ReadAhead: -1}}, nil, []string{"Decoding.ReadAhead is -1"}},
+		"verify":         {kinformer.Options{Decoding: kinformer.Decoding{Verify: -3}}, nil, []string{"Decoding.Verify is -3"}},
 		"decoding beside off": {kinformer.Options{Decoding: kinformer.Decoding{Off: true, ReadAhead: 1, Verify: 1, ShareParts: true, TransformCopies: true}}, nil,
 			[]string{"Decoding.ReadAhead is for", "Decoding.Verify is for", "Decoding.ShareParts is for", "Decoding.TransformCopies is for", "Decoding.Off the client decodes all: leave out one"}},
 		"drop": {kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.managedFields", "spec", "metadata.annotations[k8s.io/initial-events-end]"}}}, nil,
@@ -170,7 +151,7 @@ func TestOptionsAreRefused(t *testing.T) {
 		"list slots of a negative":     {kinformer.Options{Requests: kinformer.Requests{Slots: kinformer.NewListSlots(-2)}}, nil, []string{"Requests.Slots"}},
 		"watch-list in pages":          {kinformer.Options{Requests: kinformer.Requests{PageSize: 5, Mode: kinformer.ListModeWatchList}}, nil, []string{"Requests.PageSize", "leave out one"}},
 		"silence without a watch-list": {kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, StreamSilence: 1}}, nil, []string{"Requests.StreamSilence", "leave out one"}},
-		"all at once":                  {kinformer.Options{Queue: kinformer.Queue{Limit: -2}, Requests: kinformer.Requests{PageSize: -1}}, indexless, []string{"Queue.Limit is -2", "Requests.PageSize is -1", `Indexers["bad"]`}},
+		"all at once":                  {kinformer.Options{Queue: kinformer.Queue{Limit: -2}, Requests: kinformer.Requests{PageSize: -1}}, indexless, []string{"Queue.Limit is -2", "Requests.PageSize is -1", `Indexers["bad"] is nil`}},
 		"indices of both":              {kinformer.Options{Indexers: cache.Indexers{"good": cache.MetaNamespaceIndexFunc}}, cache.Indexers{"good": cache.MetaNamespaceIndexFunc}, []string{`"good" is an index of the constructor's caller as well`}},
 
 		"drop beside off": {kinformer.Options{Decoding: kinformer.Decoding{Off: true, Drop: []string{"metadata.managedFields"}}}, nil, nil},

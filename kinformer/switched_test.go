@@ -316,7 +316,9 @@ func TestSwitchedHandlers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		other := cache.NewSharedIndexInformer(server, &v1.Pod{}, 0, nil)
-		assert.ErrorIs(t, kinformer.WaitForSync(ctx, other), context.DeadlineExceeded)
+		err = kinformer.WaitForSync(ctx, other)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "has not synced")
 		assert.False(t, other.(interface{ HasStarted() bool }).HasStarted())
 	})
 }

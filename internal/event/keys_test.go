@@ -154,7 +154,7 @@ func TestKeptErrorsAnswerAsBefore(t *testing.T) {
 	large := []error{
 		runtime.NewMissingKindErr(strings.Repeat("x", 2*maxRetained)), runtime.NewMissingVersionErr(strings.Repeat("x", 2*maxRetained)),
 		apierrors.NewForbidden(v1.Resource("pods"), "", errors.New(strings.Repeat("x", 2*maxRetained))),
-		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxRetained), 7), clientgo.KeyError{Obj: "x", Err: io.EOF},
+		apierrors.NewTooManyRequests(strings.Repeat("x", 2*maxRetained), 7), clientgo.KeyError{Obj: "x", Err: io.EOF}, errors.New(strings.Repeat("x", 2*maxRetained)),
 	}
 	draw.Check(t, func(t *draw.T) {
 		pool := small

@@ -9,18 +9,14 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/tap/engine/taptest"
-	"github.com/kinformer/cache/internal/testkit"
 	wired "github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 )
@@ -81,23 +77,4 @@ func TestDecodeInfo(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestFailing: the time for which requests fail has the reason as a label, and none once they succeed.
-func TestFailing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := cachetest.Of(testkit.Pod("a", "1"))
-		end := source.Outage(apierrors.NewForbidden(v1.Resource("pods"), "", nil))
-		defer run(t, kinformer.New(source, &v1.Pod{}, kinformer.Options{}))()
-		r := NewReader(Options{})
-		time.Sleep(time.Minute)
-		got := has(t, r, map[string]float64{"failing_seconds 0 forbidden": 60})
-		assert.NotContains(t, got, "failing_seconds 0 ")
-		end()
-		time.Sleep(time.Minute)
-		got = values(t, r)
-		assert.Contains(t, got, "failing_seconds 0 ")
-		assert.Zero(t, got["failing_seconds 0 "])
-		assert.NotContains(t, got, "failing_seconds 0 forbidden")
-	})
 }

@@ -175,39 +175,6 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// TestSharingOff: if sharing was requested and is off, a metric says so, because no transport of package direct has seen
-// the requests, or because of a transform function, which the log says once.
-func TestSharingOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		logged := testkit.CaptureLog(t)
-		for want, transform := range []cache.TransformFunc{kinformer.TrimManagedFields, func(obj any) (any, error) { return obj, nil }} {
-			informer := informerOf(nil, kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})
-			require.NoError(t, informer.SetTransform(transform))
-			stop := run(t, informer)
-			assert.Equal(t, 1.0, values(t, NewReader(Options{}))["decode_info  0 no-transport off client"])
-			assert.Equal(t, want, logged.Count("do not share equal parts"))
-			stop()
-		}
-	})
-}
-
-// TestHandlersAreSlow: the metrics while a call does not return.
-func TestHandlersAreSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		informer, release := informerOf(nil, kinformer.Options{}), make(chan struct{})
-		_, err := informer.AddEventHandler(kinformer.Deliver(&testkit.Journal{On: func(string) { <-release }}, kinformer.Delivery{Name: "slow"}))
-		require.NoError(t, err)
-		stop := run(t, informer)
-		time.Sleep(10 * time.Second)
-		has(t, NewReader(Options{}), map[string]float64{
-			"handler_pending slow 0": 2, "handler_oldest_pending_seconds slow 0": 10, "handler_running_call_seconds slow 0": 10,
-			"handler_state slow 0 stuck": 1, "handler_calls_total slow 0": 0,
-		})
-		close(release)
-		stop()
-	})
-}
-
 // TestIndices: indices with a bound, and indices whose function fails.
 func TestIndices(t *testing.T) {
 	testkit.Reports(t)
