@@ -76,23 +76,6 @@ func TestTokensOfAnotherReader(t *testing.T) {
 	})
 }
 
-// TestTokensExpire: the error for a token whose list has had its last page, or was kept for KeptFor,
-// says so. The options of the request do not matter then.
-func TestTokensExpire(t *testing.T) {
-	inBubble(t, ours, func(r *rig) {
-		ended := r.begin(r.reader)
-		require.NoError(r, r.reader.List(r.Context(), &corev1.PodList{}, client.Continue(ended)))
-		dropped := r.begin(r.reader)
-		time.Sleep(kinformerclient.KeptFor)
-		synctest.Wait()
-		for _, token := range []string{ended, dropped} {
-			require.Contains(r, r.expires(r.reader, token), "no longer kept")
-			require.Contains(r, r.expires(r.reader, token, byName), "no longer kept")
-		}
-		require.Zero(r, r.snapshots())
-	})
-}
-
 // TestTokensOfOtherOptions: a page with other options than the first one is refused with the
 // differences, and the list goes on.
 func TestTokensOfOtherOptions(t *testing.T) {

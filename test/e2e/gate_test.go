@@ -104,24 +104,6 @@ func forbidden(t *testing.T, informer inspect.Syncer) bool {
 	return status.Attempts > 0 && apierrors.IsForbidden(status.LastError)
 }
 
-// TestPermissionsMissing checks that without initial permissions, StopOnForbidden stops informers of
-// factories at once and reports the reason to WaitForSync and OnStop.
-func TestPermissionsMissing(t *testing.T) {
-	t.Parallel()
-	ctx, srv := startServer(t, apiserver.Options{})
-	var permission follow.Gate
-	permission.Withdraw()
-	config := srv.ProtobufConfig()
-	config.Wrap(permission.Wrap)
-	told := make(chan error, 3)
-	all := podInformers(t, ctx, config, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: func(_ context.Context, stopped kinformer.Stopped) { told <- stopped.Err }}})
-	for kind, informer := range all {
-		assert.True(t, apierrors.IsForbidden(kinformer.WaitForSync(ctx, informer.GetController())), kind)
-		assert.True(t, apierrors.IsForbidden(<-told))
-		require.NoError(t, until(ctx, informer.IsStopped), kind)
-	}
-}
-
 // awaitVersions waits until a new handler has received the wanted names and versions.
 func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want checker.Contents) error {
 	r := checker.NewReplica(func(string, string) {})

@@ -13,11 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -35,33 +33,12 @@ import (
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
 
-// TestInformersOfACache checks lists and informers of objects of all types, and that an informer stops when
-// it is removed.
+// TestInformersOfACache checks that informers of typed objects and of metadata are ours, and that one stops when it
+// is removed.
 func TestInformersOfACache(t *testing.T) {
 	ctx, s := newStage(t)
 	s.createPods(t, ctx, "default", 4)
-	var ours counted
-	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{NewInformer: ours.newInformer}, nil)
-
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	metadata := &metav1.PartialObjectMetadataList{}
-	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	var pods corev1.PodList
-	require.NoError(t, mgr.GetClient().List(ctx, &pods, client.InNamespace("default"), client.MatchingLabels{"node": "node-1"}))
-	assert.Len(t, pods.Items, 2)
-	require.NoError(t, mgr.GetCache().List(ctx, list, client.InNamespace("default")))
-	assert.Len(t, list.Items, 4)
-	require.NoError(t, mgr.GetCache().List(ctx, metadata, client.InNamespace("default")))
-	assert.Len(t, metadata.Items, 4)
-	assert.EqualValues(t, 3, ours.made.Load())
-
-	pod := &corev1.Pod{}
-	require.NoError(t, mgr.GetCache().Get(ctx, client.ObjectKey{Namespace: "default", Name: "pod-1"}, pod))
-	assert.Equal(t, "node-1", pod.Spec.NodeName)
-	err := mgr.GetCache().Get(ctx, client.ObjectKey{Namespace: "default", Name: "none"}, pod)
-	assert.True(t, apierrors.IsNotFound(err), err)
-
+	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, nil)
 	partial := &metav1.PartialObjectMetadata{}
 	partial.SetGroupVersionKind(podKind)
 	informer, err := mgr.GetCache().GetInformer(ctx, partial)
@@ -77,6 +54,7 @@ func TestInformersOfACache(t *testing.T) {
 	second, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{})
 	require.NoError(t, err)
 	assert.NotSame(t, first, second)
+	var pods corev1.PodList
 	require.NoError(t, mgr.GetCache().List(ctx, &pods))
 	assert.Len(t, pods.Items, 4)
 }
@@ -103,51 +81,6 @@ func checkHandedOut(t *testing.T, ctx context.Context, informer ctrlcache.Inform
 	assert.Equal(t, 1, beside.TableOf(informer).Snapshots().Open)
 	var check healthz.Checker = inspect.Ready(inspect.ReadyOptions{}, informer).Check
 	assert.NoError(t, check(nil))
-}
-
-func TestFieldIndex(t *testing.T) {
-	ctx, s := newStage(t)
-	s.createPods(t, ctx, "default", 4)
-	s.createPods(t, ctx, "other", 2)
-	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{}, func(mgr ctrl.Manager) {
-		require.NoError(t, mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, "spec.nodeName", func(obj client.Object) []string {
-			return []string{obj.(*corev1.Pod).Spec.NodeName}
-		}))
-	})
-	count := func(options ...client.ListOption) int {
-		var pods corev1.PodList
-		require.NoError(t, mgr.GetClient().List(ctx, &pods, options...))
-		return len(pods.Items)
-	}
-	assert.Equal(t, 3, count(client.MatchingFields{"spec.nodeName": "node-0"}))
-	assert.Equal(t, 2, count(client.MatchingFields{"spec.nodeName": "node-0"}, client.InNamespace("default")))
-	assert.Zero(t, count(client.MatchingFields{"spec.nodeName": "none"}))
-
-	require.NoError(t, mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, "metadata.name", func(obj client.Object) []string {
-		return []string{obj.GetName()}
-	}), "an index is added to a running informer")
-	assert.Equal(t, 2, count(client.MatchingFields{"metadata.name": "pod-0"}))
-}
-
-func TestSeveralNamespaces(t *testing.T) {
-	ctx, s := newStage(t)
-	for _, namespace := range []string{"a", "b", "c"} {
-		s.createPods(t, ctx, namespace, 2)
-	}
-	var ours counted
-	mgr, _ := startManager(t, ctx, s, ctrlcache.Options{
-		NewInformer:       ours.newInformer,
-		DefaultNamespaces: map[string]ctrlcache.Config{"a": {}, "b": {}},
-		DefaultTransform:  ctrlcache.TransformStripManagedFields(),
-	}, nil)
-	var pods corev1.PodList
-	require.NoError(t, mgr.GetClient().List(ctx, &pods))
-	assert.Len(t, pods.Items, 4)
-	for _, pod := range pods.Items {
-		assert.Empty(t, pod.ManagedFields)
-		assert.NotEqual(t, "c", pod.Namespace)
-	}
-	assert.EqualValues(t, 2, ours.made.Load(), "an informer for each namespace")
 }
 
 // TestNamesOfInformers checks that each informer of two namespaces has the same metrics series at each

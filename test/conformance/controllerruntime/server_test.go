@@ -9,7 +9,6 @@ import (
 	"os"
 	"reflect"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,14 +58,6 @@ func newStage(t *testing.T) (context.Context, stage) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx, stage{Server: srv, Client: c}
-}
-
-// counted is kinformer's constructor and counts the created informers.
-type counted struct{ made atomic.Int64 }
-
-func (c *counted) newInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	c.made.Add(1)
-	return cache.NewSharedIndexInformer(lw, example, resync, indexers)
 }
 
 // startManager runs a manager with kinformer's informers. The returned function stops it and waits.

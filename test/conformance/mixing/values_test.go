@@ -11,11 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/dynamic/dynamiclister"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 	framework "k8s.io/client-go/tools/cache/testing"
 
@@ -50,23 +46,6 @@ func receive[T any](t *testing.T, ctx context.Context, events <-chan T) (e T) {
 		require.Fail(t, "nothing was heard")
 	}
 	return e
-}
-
-func TestOurIndexerUnderGeneratedAndDynamicListers(t *testing.T) {
-	indexer := cache.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc})
-	require.NoError(t, indexer.Add(testkit.Pod("a", "1")))
-	lister := corelisters.NewPodLister(indexer).Pods("ns")
-	found, err := lister.List(labels.Everything())
-	require.NoError(t, err)
-	assert.Len(t, found, 1)
-	_, err = lister.Get("b")
-	assert.True(t, apierrors.IsNotFound(err))
-
-	widget := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns", "name": "w"}}}
-	require.NoError(t, indexer.Replace([]any{widget}, "7"))
-	got, err := dynamiclister.New(indexer, corev1.SchemeGroupVersion.WithResource("widgets")).Namespace("ns").Get("w")
-	require.NoError(t, err)
-	assert.Same(t, widget, got)
 }
 
 func TestTheirInformerUnderOurHelpers(t *testing.T) {

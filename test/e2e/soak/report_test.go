@@ -5,28 +5,18 @@ package soak
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
-	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/cachetest"
-	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/checker"
-	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/follow"
 )
 
@@ -95,32 +85,5 @@ func captureProcess(r *report) (restore func()) {
 	return func() {
 		klog.ClearLogger()
 		utilruntime.ReallyCrash = crash
-	}
-}
-
-// TestPanicInAnInitialListIsNoViolation covers all kinds of handlers and both libraries.
-func TestPanicInAnInitialListIsNoViolation(t *testing.T) {
-	for library, newInformer := range libraries {
-		for _, kind := range handlerKinds {
-			t.Run(library+" "+kind.name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					report := newReport(t)
-					defer captureProcess(report)()
-					h := newHandler(kind, "informer", nil, report)
-					h.behaviour.Store(&behaviour{panicEvery: 2})
-					informer := newInformer(cachetest.Of(testkit.Pod("a", "1"), testkit.Pod("b", "1")), &corev1.Pod{}, 0, cache.Indexers{})
-					var err error
-					h.registration, err = informer.AddEventHandler(kinformer.Deliver(h, kind.delivery))
-					require.NoError(t, err)
-					stop := testkit.InBackground(t, informer.RunWithContext)
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					defer cancel()
-					h.awaitSynced(ctx)
-					assert.NoError(t, ctx.Err(), "it is of no use to wait")
-					stop()
-					assert.EqualValues(t, 1, h.panics.Load())
-				})
-			})
-		}
 	}
 }
