@@ -6,7 +6,6 @@ package exact
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
 	"strings"
 
@@ -18,17 +17,11 @@ import (
 	"github.com/kinformer/cache/internal/tap/engine"
 )
 
-// maxRest bounds the bytes of a list besides its items.
-const maxRest = 8 << 20
+var errOddMetadata = errors.New("metadata in an unknown form")
 
-var (
-	errOddMetadata = errors.New("metadata in an unknown form")
-	errOnlyLists   = errors.New("a decoder of lists only")
-)
-
-// identityDecoders returns a decoder of lists that reads only identities, or nil for types with
+// identityDecoders returns a function that reads only the identities of objects, or nil for types with
 // unusual metadata.
-func identityDecoders(t reflect.Type, e engine.Encoding) engine.Decoder {
+func identityDecoders(t reflect.Type, e engine.Encoding) engine.Decode {
 	plan, err := decode.PlanOf(reflect.TypeFor[identity](), e)
 	if err != nil {
 		return nil
@@ -37,9 +30,9 @@ func identityDecoders(t reflect.Type, e engine.Encoding) engine.Decoder {
 	switch {
 	case e == engine.JSON && (t == reflect.TypeFor[*unstructured.Unstructured]() ||
 		hasUsualMetadata(t, "json", "metadata") && !t.Implements(reflect.TypeFor[json.Unmarshaler]())):
-		return d
+		return d.object
 	case e == engine.Protobuf && hasUsualMetadata(t, "protobuf", "bytes,1") && isOfKubernetes(t):
-		return d
+		return d.object
 	}
 	return nil
 }
@@ -68,34 +61,8 @@ type identities struct {
 	plan   *decode.Plan // for JSON
 }
 
-func (d identities) Open([]byte) (engine.Frame, error) { return engine.Frame{}, errOnlyLists }
-
-func (d identities) Object(engine.Frame, decode.Former, bool) (runtime.Object, decode.Row, error) {
-	return nil, nil, errOnlyLists
-}
-
-func (d identities) List(body io.Reader, _ bool) engine.List {
-	return &list{decode.NewList(body, d.coding, maxRest), d}
-}
-
-// list is a list of identities.
-type list struct {
-	decode.List
-	decoder identities
-}
-
-func (l *list) Next() (engine.Item, error) {
-	data, err := l.List.Next()
-	if err != nil {
-		return engine.Item{}, err
-	}
-	obj, err := l.decoder.object(data)
-	return engine.Item{Wire: data, Object: obj, Why: err}, nil
-}
-
-func (l *list) Again(data []byte) (runtime.Object, error) { return l.decoder.object(data) }
-
-func (d identities) object(data []byte) (runtime.Object, error) {
+// object is an engine.Decode.
+func (d identities) object(data []byte, _ *metav1.TypeMeta) (runtime.Object, error) {
 	var i identity
 	if d.coding == engine.Protobuf {
 		if !i.read(data) {

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/tap/engine"
 )
 
@@ -66,9 +67,9 @@ func TestBeginsOfIdentities(t *testing.T) {
 	assert.NotZero(t, read)
 	document, err := json.Marshal(pod)
 	require.NoError(t, err)
-	decoder := identityDecoders(reflect.TypeOf(pod), engine.JSON).(identities)
+	decode := identityDecoders(reflect.TypeOf(pod), engine.JSON)
 	for end := range document {
-		_, err := decoder.object(document[:end])
+		_, err := decode(document[:end], nil)
 		require.Error(t, err)
 	}
 }
@@ -132,7 +133,7 @@ func TestIdentityDecoders(t *testing.T) {
 
 // TestIdentityInJSON: an object is decoded or given up.
 func TestIdentityInJSON(t *testing.T) {
-	d := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), engine.JSON).(identities)
+	read := identityDecoders(reflect.TypeFor[*unstructured.Unstructured](), engine.JSON)
 	for data, want := range map[string]string{
 		`{"metadata":{"name":"a","labels":{"b":"c"}}}`:                          "  a",
 		`{"kind":"Node","apiVersion":"v2","metadata":{"name":"a"},"spec":[{}]}`: "v2 Node a",
@@ -147,7 +148,7 @@ func TestIdentityInJSON(t *testing.T) {
 		`{"metadata":{"name":"a"},"metadata":{}}`:      "given up",
 		`{"metadata":{"name":null},"spec":tru}`:        "given up",
 	} {
-		obj, err := d.object([]byte(data))
+		obj, err := read([]byte(data), nil)
 		if want == "given up" {
 			assert.Error(t, err, data)
 			continue
@@ -424,18 +425,19 @@ func protobufBody(t testing.TB) func(*author) []byte {
 
 // identitiesIn reads a list as an audit does.
 func (k identityKind) identitiesIn(t testing.TB, body []byte) (items []runtime.Object, err error) {
-	d := identityDecoders(reflect.TypeOf(k.example), k.encoding)
-	require.NotNil(t, d)
-	list := d.List(bytes.NewReader(body), false)
+	read := identityDecoders(reflect.TypeOf(k.example), k.encoding)
+	require.NotNil(t, read)
+	list := decode.NewList(bytes.NewReader(body), k.encoding, 8<<20)
 	for {
-		item, err := list.Next()
+		data, err := list.Next()
 		if errors.Is(err, io.EOF) {
 			return items, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, item.Object)
+		item, _ := read(data, nil)
+		items = append(items, item)
 	}
 }
 

@@ -4,94 +4,285 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/tap"
 )
 
-// Encoding is the encoding of objects on the wire.
-type Encoding = decode.Encoding
-
-// The encodings.
 const (
-	JSON     = decode.JSON
-	Protobuf = decode.Protobuf
+	// maxFrame is the most bytes of a frame of a watch. client-go accepts as many, and rejects more in
+	// its own way.
+	maxFrame = 16 << 20
+	// maxObject is the most bytes of an object that is decoded directly, and of a list besides its
+	// items. Objects in etcd have up to 1.5 MiB.
+	maxObject = 8 << 20
 )
 
-// Frame is a parsed frame of a watch.
-type Frame = decode.Frame
-
-// Decoder decodes objects of one Go type. The objects are deeply equal to those of the decoder of a
-// client of client-go's. A Decoder may give up, by an error without any of the data, but must not
-// guess. Its results do not refer to the input. It is safe for concurrent use.
-type Decoder interface {
-	// Open parses a frame of a watch.
-	Open(frame []byte) (Frame, error)
-	// Object decodes the object of a frame, with the apiVersion and kind on the wire, possibly from its
-	// former version, and returns its row, which may be nil. If check is set, each shared part is
-	// checked.
-	Object(f Frame, former decode.Former, check bool) (runtime.Object, decode.Row, error)
-	// List begins to read a list at its first byte.
-	List(body io.Reader, check bool) List
+// OwnDecoders returns a Maker of the decoders of this package, which find no former objects.
+func OwnDecoders(ledger *tap.Ledger) Maker {
+	return func(of reflect.Type, e Encoding) Decode {
+		d := newDecoder(&Options{Options: tap.Options{Ledger: ledger}}, nil, &uses{}, of, e, false)
+		return func(data []byte, list *metav1.TypeMeta) (runtime.Object, error) {
+			obj, _, err := d.object(data, decode.Former{}, list, false)
+			return obj, err
+		}
+	}
 }
 
-// List is a list that is read item by item, by one goroutine.
-type List interface {
-	// Next returns the next item. After the last one, when the list was read to its end and nothing
-	// follows it, the error is io.EOF. Other errors are those of the body, or report that the body
-	// is not a list or cannot be split.
-	Next() (Item, error)
-	// Again decodes the bytes of the last item without its former version, and checks each shared part.
-	Again(wire []byte) (runtime.Object, error)
-	// About returns the kind and version of the list, as far as it was read.
-	About() decode.About
-	// With returns the list with the given items instead of its own. It may be called once, after
-	// Next has returned io.EOF.
-	With(items [][]byte) []byte
+// decoder decodes objects of one Go type. The objects are deeply equal to those of the decoder of a
+// client of client-go's. It gives up, by an error without any of the data, in any doubt, and if the
+// code below panics. Its results do not refer to the input. It is safe for concurrent use.
+type decoder struct {
+	informer *Options
+	rows     *rows // may be nil
+	objects  reflect.Type
+	coding   Encoding
+	drops    bool         // remove managed fields, as the client does
+	made     Decode       // by Options.Make, in the place of the fields below; nil: none
+	untyped  bool         // unstructured objects, which have no plan
+	plan     *decode.Plan // of the fields that are kept
+	all      *decode.Plan // of all fields; nil: not supported
+	options  decode.Options
+}
+
+// newDecoder returns a decoder for objects of a type, for one informer, or nil if there is none. Lists
+// look up former objects in known, which may be nil. The informer uses the tables in uses. drops means
+// that the client removes managed fields.
+func newDecoder(o *Options, known *rows, uses *uses, of reflect.Type, e Encoding, drops bool) *decoder {
+	d := &decoder{informer: o, rows: known, objects: of, coding: e, drops: drops}
+	switch {
+	case o.Make != nil:
+		if d.made = o.Make(of, e); d.made == nil {
+			return nil
+		}
+		return d
+	case !d.hasPlan():
+		return nil
+	}
+	d.options.Keep = o.kept.Of()
+	d.options.Intern = texts.get(&uses.texts)
+	if o.Share {
+		d.options.Share = decode.NewSharing(parts.get(&uses.parts)).Report(checkedPart(o.Ledger))
+		if o.Drop != nil {
+			d.options.Trim = func(m *metav1.ObjectMeta) { o.Drop.Trim(m) }
+		}
+	}
+	return d
+}
+
+// hasPlan sets the plan, and reports whether there is one, or none is necessary.
+func (d *decoder) hasPlan() bool {
+	t := d.objects
+	switch {
+	case t.Kind() != reflect.Pointer:
+		return false
+	case t == reflect.TypeFor[*unstructured.Unstructured]() && d.coding == JSON:
+		d.untyped = true
+		return true
+	case t.Implements(reflect.TypeFor[runtime.Unstructured]()):
+		return false
+	case d.coding == Protobuf && !t.Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]()):
+		return false // client-go cannot decode it either
+	}
+	var err error
+	d.plan, err = decode.PlanOfKept(t.Elem(), d.coding, d.informer.kept.Of())
+	d.all, _ = decode.PlanOf(t.Elem(), d.coding)
+	return err == nil
+}
+
+// open parses a frame of a watch.
+func (d *decoder) open(frame []byte) (f decode.Frame, err error) {
+	defer giveUpOnPanic(&err)
+	f, err = decode.Open(frame, d.coding)
+	return f, reason(err)
+}
+
+// ofFrame decodes the object of a frame, with the apiVersion and kind on the wire, possibly from its
+// former version, and returns its row, which may be nil. If check is set, each shared part is checked.
+func (d decoder) ofFrame(f decode.Frame, of decode.Former, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	defer giveUpOnPanic(&err)
+	if f.Type == watch.Modified && d.coding == Protobuf {
+		d.options.Intern = nil // a new string costs less than a lookup in cold memory
+	}
+	if f.Type == watch.Bookmark {
+		d = d.keepingAll() // an annotation says what the bookmark means
+	}
+	obj, sums, err = d.object(f.Object, of, nil, check)
+	if err == nil && d.coding == Protobuf {
+		obj.GetObjectKind().SetGroupVersionKind(f.Kind)
+	}
+	return obj, sums, err
+}
+
+// giveUpOnPanic recovers from a panic. The error does not contain the value, which may contain
+// data.
+func giveUpOnPanic(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the decoder panicked with a value of type %T", p)
+	}
+}
+
+// object decodes an object, possibly from its former version, and returns its row. For an item of a
+// list, list is the TypeMeta of the list.
+func (d decoder) object(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	switch kept := d.informer.kept; {
+	case d.made != nil:
+		obj, err = d.made(data, list)
+	case len(data) > maxObject:
+		err = errTooLong
+	case kept != nil && kept.Whole != nil:
+		obj, sums, err = d.either(data, of, list, check)
+	default:
+		obj, sums, err = d.read(data, of, list, check)
+	}
+	if err == nil && d.drops {
+		managedFields.Trim(obj)
+	}
+	return obj, sums, err
+}
+
+// keepingAll returns d for objects of which all fields are kept.
+func (d decoder) keepingAll() decoder {
+	d.plan, d.options.Keep = d.all, nil
+	return d
+}
+
+// The last word of a row says the form of its object, if objects have two.
+const (
+	isPartial uint64 = iota
+	isWhole
+)
+
+// either decodes the fields that are kept, and if the labels say so all fields. The former version is used if it has the
+// same form.
+func (d decoder) either(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if obj, sums, err = d.readForm(isPartial, data, of, list, check); err == nil && d.informer.kept.IsWhole(obj) {
+		obj, sums, err = d.keepingAll().readForm(isWhole, data, of, list, check)
+	}
+	return obj, sums, err
+}
+
+func (d decoder) readForm(form uint64, data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	if last := len(of.Row) - 1; last >= 0 && of.Row[last] == form {
+		of.Row = of.Row[:last]
+	} else {
+		of = decode.Former{}
+	}
+	if obj, sums, err = d.read(data, of, list, check); sums != nil {
+		sums = slices.Concat(sums, decode.Row{form})
+	}
+	return obj, sums, err
+}
+
+// read decodes the fields that are kept.
+func (d decoder) read(data []byte, of decode.Former, list *metav1.TypeMeta, check bool) (obj runtime.Object, sums decode.Row, err error) {
+	o := d.options
+	if o.Checks = check; check {
+		of = decode.Former{}
+	}
+	switch {
+	case d.untyped:
+		obj, err = untyped(data, list, o)
+		return obj, sums, err
+	case d.plan == nil:
+		return nil, nil, errUnsupported
+	}
+	into := reflect.New(d.objects.Elem()).Interface()
+	switch {
+	case d.coding == JSON:
+		err = d.plan.JSON(data, into, o)
+	case d.rows == nil || len(data) < leastRow:
+		err = d.plan.Protobuf(data, into, o)
+	default:
+		sums, err = d.plan.Update(data, into, of, o)
+	}
+	if err != nil {
+		return nil, nil, reason(err)
+	}
+	return into.(runtime.Object), sums, nil
+}
+
+func untyped(data []byte, list *metav1.TypeMeta, o decode.Options) (runtime.Object, error) {
+	var content map[string]any
+	var err error
+	if list == nil {
+		content, err = decode.Unstructured(data, o)
+	} else {
+		content, err = decode.UnstructuredItem(data, strings.TrimSuffix(list.Kind, "List"), list.APIVersion, o)
+	}
+	if err != nil {
+		return nil, reason(err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// listReader reads a list item by item. One goroutine uses it.
+type listReader struct {
+	decode.List
+	decoder *decoder
+	check   bool            // each shared part is checked
+	head    metav1.TypeMeta // of the list, as far as it was read
 }
 
 // Item is an item of a list.
 type Item struct {
-	Wire   []byte         // valid until the next call of Next
+	Wire   []byte         // valid until the next call of next
 	Object runtime.Object // nil if the decoder gave up; complete when the list was read to its end
 	Why    error          // the reason why the decoder gave up
 	Reused bool           // Object is a former object
 }
 
-// Maker returns a decoder for objects of a type, which is a pointer type, in an encoding. It
-// returns nil if there is none.
-type Maker func(reflect.Type, Encoding) Decoder
+// list begins to read a list at its first byte.
+func (d *decoder) list(body io.Reader, check bool) *listReader {
+	return &listReader{List: decode.NewList(body, d.coding, maxObject), decoder: d, check: check}
+}
 
-// safeDecoder is a Decoder that gives up if the underlying one panics.
-type safeDecoder struct{ Decoder }
-
-func (d safeDecoder) Open(frame []byte) (f Frame, err error) {
+// next returns the next item. After the last one, when the list was read to its end and nothing
+// follows it, the error is io.EOF. Other errors are those of the body, or report that the body
+// is not a list or cannot be split.
+func (l *listReader) next() (item Item, err error) {
 	defer giveUpOnPanic(&err)
-	return d.Decoder.Open(frame)
+	d := l.decoder
+	data, err := l.Next()
+	for err == nil && d.informer.isOther(data, d.coding) {
+		data, err = l.Next()
+	}
+	if err == nil && l.isOfWholeObjects() {
+		err = errWhole
+	}
+	if err != nil {
+		return Item{}, reason(err)
+	}
+	l.head = l.Head()
+	f := form{objects: d.objects, in: inItem, list: l.head}
+	if d.coding == Protobuf {
+		f.in = inMessage
+	}
+	known := d.rows.find(f, data)
+	if known.same && !l.check {
+		return Item{Wire: data, Object: known.Object.(runtime.Object), Reused: true}, nil
+	}
+	obj, sums, err := d.object(data, known.Former, &l.head, l.check)
+	if err == nil {
+		d.rows.add(known, obj, sums)
+	}
+	return Item{Wire: data, Object: obj, Why: err}, nil
 }
 
-func (d safeDecoder) Object(f Frame, former decode.Former, check bool) (obj runtime.Object, row decode.Row, err error) {
-	defer giveUpOnPanic(&err)
-	return d.Decoder.Object(f, former, check)
-}
-
-func (d safeDecoder) list(body io.Reader, check bool) safeList {
-	return safeList{d.Decoder.List(body, check)}
-}
-
-type safeList struct{ List }
-
-func (l safeList) Next() (item Item, err error) {
-	defer giveUpOnPanic(&err)
-	return l.List.Next()
-}
-
-// again decodes an item without its former version, unless that fails.
-func (l safeList) again(item Item) (obj runtime.Object) {
+// again decodes an item without its former version, and checks each shared part. It returns the
+// object of the item if that fails.
+func (l *listReader) again(item Item) (obj runtime.Object) {
 	if item.Object == nil {
 		return nil
 	}
@@ -102,14 +293,36 @@ func (l safeList) again(item Item) (obj runtime.Object) {
 		}
 	}()
 	defer giveUpOnPanic(&err)
-	obj, err = l.List.Again(item.Wire)
+	l.head = l.Head()
+	obj, _, err = l.decoder.object(item.Wire, decode.Former{}, &l.head, true)
 	return obj
 }
 
-// giveUpOnPanic recovers from a panic. The error does not contain the value, which may contain
-// data.
-func giveUpOnPanic(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("the decoder panicked with a value of type %T", p)
+// errTooLong leaves an object to the client.
+var errTooLong = errors.New("too long")
+
+// errUnsupported leaves an object to the client of which the fields that are kept could be decoded, but not the others.
+var errUnsupported = errors.New("a type that is not supported")
+
+// errWhole leaves a list to the client. Its decoder of metadata in complete objects ignores the case of names.
+var errWhole = errors.New("complete objects in a list of metadata")
+
+// isOfWholeObjects reports whether an older server, which knows no lists of metadata, has sent the complete
+// objects.
+func (l *listReader) isOfWholeObjects() bool {
+	if l.decoder.made != nil || l.decoder.objects != reflect.TypeFor[*metav1.PartialObjectMetadata]() {
+		return false
 	}
+	kind := l.Head().Kind
+	return kind != "" && kind != "PartialObjectMetadataList"
+}
+
+// reason replaces an error of a decoder by its reason, without the position in the data. It returns
+// other errors unchanged.
+func reason(err error) error {
+	var unsure interface{ Reason() string }
+	if errors.As(err, &unsure) {
+		return errors.New(unsure.Reason())
+	}
+	return err
 }

@@ -52,7 +52,7 @@ const (
 // The steps of a frame that is decoded here (the rows exist if the informer shares parts):
 //
 //	Frames.Next      the bytes of one frame
-//	own.Open         the type of the event, the kind, and the bytes of the object
+//	decoder.open        the type of the event, the kind, and the bytes of the object
 //	cached           the count of cached bytes
 //	rows.find        the former version of the object, and the hashes of its parts
 //	Plan.Update      the object: changed parts are decoded, others are copied from the former version
@@ -186,7 +186,7 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 }
 
 // count updates the count of cached objects.
-func (f *following) count(frame Frame) {
+func (f *following) count(frame decode.Frame) {
 	switch cached := &f.trust.cached; frame.Type {
 	case watch.Added:
 		cached.received(len(frame.Object))
@@ -198,8 +198,8 @@ func (f *following) count(frame Frame) {
 }
 
 // open parses a frame and checks its event type and kind.
-func (f *following) open(by safeDecoder, data []byte) (Frame, error) {
-	frame, err := by.Open(data)
+func (f *following) open(by *decoder, data []byte) (decode.Frame, error) {
+	frame, err := by.open(data)
 	switch {
 	case err != nil:
 		return frame, err
@@ -275,14 +275,10 @@ func isChange(e watch.EventType) bool {
 // first one. It returns a *Doubt if the results differ, or an error if the frame cannot be decoded
 // here.
 func (f *following) compare(data []byte, theirs watch.Event) error {
-	by, l := safeDecoder{}, f.streamType
-	if l == nil {
-		var err error
-		if by, err = f.decoderOf(theirs.Object); err != nil {
-			return err
-		}
-	} else {
-		by = l.decoder
+	l := f.streamType
+	by, err := f.decoderOf(theirs.Object)
+	if err != nil {
+		return err
 	}
 	frame, err := f.open(by, data)
 	if err != nil {
@@ -379,7 +375,7 @@ func (f *following) undecodable(data []byte) (e watch.Event, is bool) {
 
 // isExpected reports whether a frame has an object of the kind of the watch: of that of earlier frames, or
 // else any but a Status.
-func (f *following) isExpected(frame Frame) bool {
+func (f *following) isExpected(frame decode.Frame) bool {
 	kind := frame.Kind
 	if f.coding == JSON {
 		var about metav1.TypeMeta
@@ -405,17 +401,20 @@ func (f *following) named(data []byte, theirs watch.Event) watch.Event {
 	return theirs
 }
 
-// decoderOf returns the decoder for the type of an object that the client made.
-func (f *following) decoderOf(theirs runtime.Object) (safeDecoder, error) {
+// decoderOf returns the decoder of the stream. If its type is not known yet, it is that of theirs, an
+// object that the client made.
+func (f *following) decoderOf(theirs runtime.Object) (*decoder, error) {
+	if f.streamType != nil {
+		return f.streamType.decoder, nil
+	}
 	t := reflect.TypeOf(theirs)
 	if expected := f.trust.example; expected != nil && t != expected {
-		return safeDecoder{}, fmt.Errorf("an object is a %v", t)
+		return nil, fmt.Errorf("an object is a %v", t)
 	}
-	decoder, known := f.trust.decoder(t, f.coding, f.drops)
-	if !known {
-		return safeDecoder{}, fmt.Errorf(noDecoder+" %s", f.coding)
+	if by := f.trust.decoder(t, f.coding, f.drops); by != nil {
+		return by, nil
 	}
-	return decoder, nil
+	return nil, fmt.Errorf(noDecoder+" %s", f.coding)
 }
 
 // ask passes a frame to the client and waits for its event. The frame must be taken back. It

@@ -87,13 +87,12 @@ func TestItemsOfErrors(t *testing.T) {
 	r, long := newRows(nil), strings.Repeat("x", leastRow)
 	body := `{"kind":"PodList","items":[{"metadata":{"name":1,"uid":"` + long + `"}},{"metadata":{"name":"a","uid":"` + long + `"}}]}`
 	for known, many := range map[*rows]int{r: 1, nil: 0} {
-		d := ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, known, &uses{})(podForm.objects, JSON)
-		list := d.List(strings.NewReader(body), false)
-		broken, err := list.Next()
+		list := (&trust{rows: known}).decoder(podForm.objects, JSON, false).list(strings.NewReader(body), false)
+		broken, err := list.next()
 		require.NoError(t, err)
 		assert.Nil(t, broken.Object)
 		assert.Error(t, broken.Why)
-		whole, err := list.Next()
+		whole, err := list.next()
 		require.NoError(t, err)
 		assert.Equal(t, "a", whole.Object.(*v1.Pod).Name)
 		if known != nil {
@@ -326,8 +325,9 @@ func inProtobuf(t testing.TB, kind string, obj interface{ Marshal() ([]byte, err
 
 // followingPods returns a watch that has learned the stream type of pods.
 func followingPods(r *rows, e Encoding, cleared bool) *following {
-	return &following{trust: &trust{rows: r, options: Options{Options: tap.Options{Ledger: &tap.Ledger{}}}}, coding: e, streamType: &streamType{
-		decoder: safeDecoder{ownDecoders(Options{Options: tap.Options{Ledger: &tap.Ledger{}}}, r, &uses{})(podForm.objects, e)}, objects: podForm.objects,
+	by := &trust{rows: r, options: Options{Options: tap.Options{Ledger: &tap.Ledger{}}}}
+	return &following{trust: by, coding: e, streamType: &streamType{
+		decoder: by.decoder(podForm.objects, e, false), objects: podForm.objects,
 		kind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, cleared: cleared,
 	}}
 }
@@ -612,7 +612,7 @@ func TestFormerIsFound(t *testing.T) {
 	listed := func() *v1.Pod {
 		version++
 		list := inProtobuf(t, "PodList", &v1.PodList{Items: []v1.Pod{*versionOf(1, version)}})
-		item, err := f.streamType.decoder.list(bytes.NewReader(list), f.trust.checks.Load()).Next()
+		item, err := f.streamType.decoder.list(bytes.NewReader(list), f.trust.checks.Load()).next()
 		require.NoError(t, err)
 		require.NoError(t, item.Why)
 		kept = append(kept, item.Object.(*v1.Pod))
@@ -788,8 +788,8 @@ func TestUnlikeObjectsComeAndGo(t *testing.T) {
 	const alive, come = 1000, 12_000
 	for _, e := range []Encoding{JSON, Protobuf} {
 		f := followingPods(newRows(nil), e, false)
-		d := ownDecoders(Options{Options: tap.Options{Ledger: f.trust.options.Ledger, Share: true}}, f.trust.rows, &uses{})(podForm.objects, e)
-		f.streamType.decoder = safeDecoder{d}
+		f.trust.options.Share = true
+		f.streamType.decoder = f.trust.decoder(podForm.objects, e, false)
 		f.trust.cached.begin()
 		cached := make([]*v1.Pod, alive)
 		var before, after runtime.MemStats

@@ -31,7 +31,7 @@ type listBody struct {
 	over    func() bool // reports whether the call of the list has returned
 	real    io.ReadCloser
 	coding  Encoding
-	decoder safeDecoder
+	decoder *decoder
 	until   time.Time // when the bound of bytes that wait to be decoded ends
 
 	// Used by the reading goroutine only, until phase is read.
@@ -192,10 +192,10 @@ func (c *asItComes) close() {}
 
 // readItems reads all items, and returns the bytes of those that client-go also decodes. The first
 // and the last item are always among them: lists are sorted, so these two differ most.
-func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
+func (b *listBody) readItems(list *listReader) (wires [][]byte, err error) {
 	var last Item // the last item, unless client-go decodes it
 	for {
-		item, err := list.Next()
+		item, err := list.next()
 		if errors.Is(err, io.EOF) {
 			return b.passLast(wires, list, last), nil
 		}
@@ -219,7 +219,7 @@ func (b *listBody) readItems(list safeList) (wires [][]byte, err error) {
 // pass adds an item that client-go also decodes. An item that client-go cannot decode is skipped, or named if
 // client-go then refuses the list: it may have another decoder. If that is because of fields that are not kept, it is
 // not passed.
-func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
+func (b *listBody) pass(wires [][]byte, list *listReader, item Item) [][]byte {
 	if item.Object == nil || b.trust.options.SkipUndecodable || b.trust.options.kept != nil {
 		bad := undecodable(b.trust.example, item.Wire, b.coding)
 		switch {
@@ -242,7 +242,7 @@ func (b *listBody) pass(wires [][]byte, list safeList, item Item) [][]byte {
 }
 
 // passLast passes the last item to client-go. If last is zero, it has been passed already.
-func (b *listBody) passLast(wires [][]byte, list safeList, last Item) [][]byte {
+func (b *listBody) passLast(wires [][]byte, list *listReader, last Item) [][]byte {
 	if last.Object == nil {
 		return wires
 	}

@@ -58,11 +58,8 @@ func New(lists clientgo.ListerWatcherWithContext, example any, o Options) *Sourc
 	}
 	o.kept, _ = o.Keep.(*keep.Rule)
 	s := &Source{lists: lists, guards: o.guards(example)}
-	if o.Make == nil {
-		if o.Share && o.Remember {
-			s.rows = newRows(o.Drop)
-		}
-		o.Make = ownDecoders(o, s.rows, &s.uses)
+	if o.Make == nil && o.Share && o.Remember {
+		s.rows = newRows(o.Drop)
 	}
 	if o.Start == 0 {
 		o.Start = uint64(rand.Uint32())
@@ -133,7 +130,7 @@ func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.
 		s.cached.list()
 	}
 	t := &Tap{options: options, reading: reading{s.options.Ahead, s.sampler.next, s.checks.Load, s.cached.received, &s.trust}}
-	t.decoder = func(e Encoding, drops bool) (safeDecoder, bool) { return s.decoder(s.example, e, drops) }
+	t.decoder = func(e Encoding, drops bool) *decoder { return s.decoder(s.example, e, drops) }
 	t.ledger, t.asks, t.drop = s.options.Ledger, s.options.Ledger, s.asksToDrop()
 	defer t.end() // also if the call panics
 	list, err := s.lists.ListWithContext(into(ctx, t), options)
@@ -326,7 +323,7 @@ func (t taken) giveBack() {
 
 // wanted reports whether a request gets a tap.
 func (s *Source) wanted(ctx context.Context) bool {
-	if s.options.Make == nil || s.isOff() {
+	if s.isOff() {
 		return false
 	}
 	if klog.FromContext(ctx).V(logsBodies).Enabled() || klog.V(logsBodies).Enabled() {

@@ -17,7 +17,7 @@ import (
 // streamType is the type and kind of the objects of a watch. It is learned from the first frame,
 // which the client and this package both decode.
 type streamType struct {
-	decoder safeDecoder
+	decoder *decoder
 	objects reflect.Type
 	kind    schema.GroupVersionKind // on the wire
 	cleared bool                    // the client clears it in objects
@@ -32,8 +32,8 @@ var errNoKind = errors.New("objects of this type carry no kind")
 var errOtherEvent = errors.New("another type of event")
 
 // learn returns the stream type of a watch, from a frame and the object that the client made of it.
-func learn(by safeDecoder, frame Frame, theirs runtime.Object) (*streamType, error) {
-	ours, _, err := by.Object(frame, decode.Former{}, false)
+func learn(by *decoder, frame decode.Frame, theirs runtime.Object) (*streamType, error) {
+	ours, _, err := by.ofFrame(frame, decode.Former{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (l *streamType) form(e Encoding) form {
 
 // event decodes the object of a frame as the client does, possibly from the former version, and
 // returns its row.
-func (l *streamType) event(frame Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
-	obj, sums, err := l.decoder.Object(frame, of, check)
+func (l *streamType) event(frame decode.Frame, of decode.Former, check bool) (watch.Event, decode.Row, error) {
+	obj, sums, err := l.decoder.ofFrame(frame, of, check)
 	switch {
 	case err != nil:
 		return watch.Event{}, nil, err

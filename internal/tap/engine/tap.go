@@ -24,11 +24,11 @@ import (
 type Tap struct {
 	options metav1.ListOptions
 	watches bool
-	decoder func(e Encoding, drops bool) (safeDecoder, bool) // of the items of a list; nil for a watch, whose type is learned
-	reading reading                                          // of a list
-	ledger  *tap.Ledger                                      // receives the progress of a list; nil for a watch
-	asks    *tap.Ledger                                      // receives the target of requests; may be nil
-	drop    bool                                             // ask the server to leave out managed fields, in that request only
+	decoder func(e Encoding, drops bool) *decoder // of the items of a list; nil for a watch, whose type is learned
+	reading reading                               // of a list
+	ledger  *tap.Ledger                           // receives the progress of a list; nil for a watch
+	asks    *tap.Ledger                           // receives the target of requests; may be nil
+	drop    bool                                  // ask the server to leave out managed fields, in that request only
 
 	mu struct {
 		sync.Mutex
@@ -127,8 +127,8 @@ func refusal(resp *http.Response) tap.Refusal {
 }
 
 func (t *Tap) takeListLocked(encoding Encoding, req *http.Request, resp *http.Response) {
-	decoder, known := t.decoder(encoding, t.mu.drops)
-	if !known {
+	decoder := t.decoder(encoding, t.mu.drops)
+	if decoder == nil {
 		t.mu.why = noDecoder + " " + string(encoding)
 		return
 	}

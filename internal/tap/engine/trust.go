@@ -13,40 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kinformer/cache/internal/decode"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/keep"
-	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/tap"
 )
 
 // mostDoubts is the number of doubts about lists which the client could decode that turn the tap
 // off for good.
 const mostDoubts = 3
-
-// Options are those of an informer, and what only users of this package set.
-type Options struct {
-	tap.Options
-	// Compared returns the part of an object to compare if both decode it; nil: the whole object.
-	Compared func(runtime.Object) runtime.Object
-	// Make makes decoders; nil: the decoders of this package.
-	Make Maker
-
-	kept *keep.Rule // Keep; nil: all
-}
-
-// isOther reports whether an encoded object is known to be in another shard.
-func (o *Options) isOther(object []byte, e Encoding) bool {
-	if o.Part == nil {
-		return false
-	}
-	return o.Part.Excludes(func(f shard.Field) []byte {
-		if f == shard.Namespace {
-			return decode.Namespace(object, e)
-		}
-		return decode.UID(object, e)
-	})
-}
 
 // trust decides whether an informer decodes directly. It is shared by the lists and watches of the
 // informer.
@@ -81,14 +54,10 @@ type trust struct {
 	}
 }
 
-// decoder returns a decoder for the type, and reports whether there is one. drops means that the client
+// decoder returns a decoder for objects of a type, or nil if there is none. drops means that the client
 // removes managed fields.
-func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) (safeDecoder, bool) {
-	d := t.options.Make(of, e)
-	if own, ok := d.(interface{ dropping() Decoder }); ok && drops {
-		d = own.dropping()
-	}
-	return safeDecoder{d}, d != nil
+func (t *trust) decoder(of reflect.Type, e Encoding, drops bool) *decoder {
+	return newDecoder(&t.options, t.rows, &t.uses, of, e, drops)
 }
 
 // remembers sets whether stream types are recorded.
