@@ -15,9 +15,9 @@ package inspect
 
 import (
 	"iter"
+	"reflect"
 	"sort"
 	"time"
-	"unsafe"
 
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -119,10 +119,10 @@ func (all *Inspection) addContents(own *door.Informer) {
 	memory.Store = survey.Bytes + int64(n*mean.key)
 	all.Snapshots = Snapshots(own.Table.Snapshots())
 	memory.Snapshots = int64(float64(all.Snapshots.Kept) * mean.object)
-	memory.Queue = int64(float64(all.Queue.Depth) * (mean.object + float64(unsafe.Sizeof(event.Record{}))))
+	memory.Queue = int64(float64(all.Queue.Depth) * (mean.object + float64(reflect.TypeFor[event.Record]().Size())))
 	behind := 0
 	for h := range all.Handlers {
 		behind = max(behind, all.Handlers[h].Pending)
 	}
-	memory.Handlers = int64(float64(behind) * (mean.object + float64(unsafe.Sizeof(event.Change{}))))
+	memory.Handlers = int64(float64(behind) * (mean.object + float64(reflect.TypeFor[event.Change]().Size())))
 }

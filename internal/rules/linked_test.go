@@ -48,7 +48,7 @@ func TestLinked(t *testing.T) {
 }
 
 // withUnsafe are the packages that may import unsafe: docs/unsafe.md has the reasons.
-var withUnsafe = []string{"inspect", "internal/decode/mem", "internal/provider", "internal/table"}
+var withUnsafe = []string{"internal/decode/mem", "internal/provider", "internal/table"}
 
 // withoutDirect are the packages that must not bring the decoders into a program: all public ones but direct, which
 // installs them, and audit, which lists with them.

@@ -22,7 +22,7 @@ const modulePath = "github.com/kinformer/cache"
 // withoutCircles are the packages without circular dependencies between files.
 var withoutCircles = []string{
 	"", "internal/event", "internal/reflector", "internal/queue", "internal/store", "internal/fanout",
-	"internal/identical", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
+	"internal/identical", "internal/footprint", "internal/eventlog", "internal/table", "internal/pipeline", "internal/provider",
 	"internal/decode", "internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/decode/stream",
 	"internal/decode/document", "internal/decode/json", "internal/decode/proto", "internal/tap", "internal/tap/engine", "internal/sources", "internal/owners",
 }
@@ -99,6 +99,7 @@ var mayUse = map[string][]string{
 	"internal/beside":           {"internal/door", "internal/event", "internal/minor", "internal/reflector", "internal/store", "internal/table"},
 	"internal/table":            {},
 	"internal/eventlog":         {},
+	"internal/footprint":        {},
 	"internal/identical":        {},
 	"internal/keep":             {},
 	"internal/minor":            {},
@@ -110,7 +111,7 @@ var mayUse = map[string][]string{
 		"internal/decode/scan", "internal/decode/share", "internal/decode/stream", "internal/keep"},
 	"internal/decode/mem":      {},
 	"internal/decode/scan":     {"internal/decode/mem"},
-	"internal/decode/share":    {"internal/decode/mem", "internal/keep"},
+	"internal/decode/share":    {"internal/decode/mem", "internal/footprint", "internal/keep"},
 	"internal/decode/stream":   {"internal/decode/scan"},
 	"internal/decode/document": {"internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/keep"},
 	"internal/decode/json":     {"internal/decode/document", "internal/decode/mem", "internal/decode/scan", "internal/decode/share", "internal/keep"},
@@ -142,7 +143,7 @@ var mayUse = map[string][]string{
 	"audit/internal/exact": {"internal/decode", "internal/decode/stream", "internal/event", "internal/reflector", "internal/shard", "internal/tap",
 		"internal/tap/engine"},
 	"debug": {"", "inspect", "internal/beside", "internal/door", "internal/switched", "view"},
-	"inspect": {"internal/beside", "internal/door", "internal/event", "internal/fanout", "internal/queue", "internal/reflector",
+	"inspect": {"internal/beside", "internal/door", "internal/event", "internal/fanout", "internal/footprint", "internal/queue", "internal/reflector",
 		"internal/switched", "internal/table", "internal/tap"},
 	"kinformer": {"", "inspect", "internal/beside", "internal/door", "internal/event", "internal/fanout", "internal/keep", "internal/reflector",
 		"internal/store", "internal/switched", "internal/table", "internal/tap"},

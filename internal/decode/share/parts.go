@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"github.com/kinformer/cache/internal/decode/mem"
+	"github.com/kinformer/cache/internal/footprint"
 )
 
 const (
@@ -86,7 +87,7 @@ func (e *Part) Any() any { return e.value.boxed }
 func (e *Part) sizeOf() int64 {
 	v := reflect.New(e.of.Type)
 	e.Put(mem.Of(v))
-	return sizeOf(v.Elem())
+	return footprint.Of(v.Elem())
 }
 
 // Put stores the value at p.
@@ -101,7 +102,7 @@ func (e *Part) Put(p mem.Place) {
 	}
 }
 
-func (e *Part) size() int64 { return partBytes + block(len(e.raw)) + e.bytes }
+func (e *Part) size() int64 { return partBytes + footprint.Block(uintptr(len(e.raw))) + e.bytes }
 
 func (e *Part) hashed(maphash.Seed) uint64 { return e.hash }
 

@@ -1,0 +1,213 @@
+// Copyright The kinformer Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package footprint estimates the memory of values. It calls no methods of the values and does not
+// modify them.
+package footprint
+
+import (
+	"math"
+	"math/bits"
+	"reflect"
+	"sync"
+	"time"
+)
+
+// Of estimates the memory that v refers to, in bytes, without v itself. Memory that is referred to
+// twice counts twice. The values must not refer to themselves.
+func Of(v reflect.Value) int64 {
+	s := sizer{steps: math.MaxInt}
+	s.add(v)
+	return s.bytes
+}
+
+// Objects returns the bytes of the objects, the number of objects that were visited before the steps
+// were used up, and the number of steps that are left. A step is a visited value. Shared memory counts
+// once.
+func Objects(objects []any, steps int) (bytes int64, looked, left int) {
+	s := sizer{seen: map[place]struct{}{}, steps: steps}
+	for _, obj := range objects {
+		if s.steps <= 0 {
+			break
+		}
+		if looked++; obj != nil {
+			s.addBoxed(reflect.ValueOf(obj))
+		}
+	}
+	return s.bytes, looked, max(s.steps, 0)
+}
+
+// sizer sums up the memory of values.
+type sizer struct {
+	seen  map[place]struct{} // the memory that is not counted again; nil: all is
+	steps int                // the number of values that may still be visited; values beyond are not counted
+	bytes int64
+}
+
+// place identifies a value in memory. A struct and its first field have the same address.
+type place struct {
+	at uintptr
+	of reflect.Type
+}
+
+// first reports whether the memory that v points to is to be counted, and records it.
+func (s *sizer) first(v reflect.Value) bool {
+	if s.seen == nil {
+		return true
+	}
+	p := place{v.Pointer(), v.Type()}
+	_, seen := s.seen[p]
+	s.seen[p] = struct{}{}
+	return !seen
+}
+
+// addBoxed adds the content of an interface. Those of one byte are not allocated.
+func (s *sizer) addBoxed(v reflect.Value) {
+	if size := v.Type().Size(); size > 1 && v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
+		s.bytes += Block(size)
+	}
+	s.add(v)
+}
+
+// add adds the memory that a value refers to, without the value itself.
+func (s *sizer) add(v reflect.Value) {
+	if s.steps--; s.steps < 0 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if v.Len() > 0 && s.first(v) {
+			s.bytes += Block(uintptr(v.Len()))
+		}
+	case reflect.Pointer:
+		s.addPointer(v)
+	case reflect.Interface:
+		if !v.IsNil() {
+			s.addBoxed(v.Elem())
+		}
+	case reflect.Slice:
+		if v.Cap() > 0 && s.first(v) {
+			s.bytes += Block(uintptr(v.Cap()) * v.Type().Elem().Size())
+			s.addElements(v)
+		}
+	case reflect.Map:
+		if !v.IsNil() && s.first(v) {
+			s.addMap(v)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); !isFlat(f.Type()) {
+				s.add(f)
+			}
+		}
+	case reflect.Array:
+		s.addElements(v)
+	}
+}
+
+func (s *sizer) addPointer(v reflect.Value) {
+	if v.IsNil() || !s.first(v) {
+		return
+	}
+	of := v.Type().Elem()
+	s.bytes += Block(of.Size())
+	if !isFlat(of) {
+		s.add(v.Elem())
+	}
+}
+
+// addElements adds the memory that the elements of a slice or array refer to.
+func (s *sizer) addElements(v reflect.Value) {
+	if isFlat(v.Type().Elem()) {
+		return
+	}
+	for i := 0; i < v.Len() && s.steps > 0; i++ {
+		s.add(v.Index(i))
+	}
+}
+
+func (s *sizer) addMap(v reflect.Value) {
+	t := v.Type()
+	s.bytes += mapSize(v.Len(), slotSize(t.Key())+slotSize(t.Elem()))
+	if isFlat(t.Key()) && isFlat(t.Elem()) {
+		return
+	}
+	key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+	for entries := v.MapRange(); s.steps > 0 && entries.Next(); {
+		if v.CanInterface() {
+			key.SetIterKey(entries)
+			value.SetIterValue(entries)
+		} else {
+			key, value = entries.Key(), entries.Value()
+		}
+		s.add(key)
+		s.add(value)
+	}
+}
+
+// slotSize returns the size of a key or element in a map. One of more than 128 bytes is behind a
+// pointer.
+func slotSize(t reflect.Type) uintptr {
+	if t.Size() > 128 {
+		return 8 + uintptr(Block(t.Size()))
+	}
+	return t.Size()
+}
+
+// mapSize returns the bytes of a map. Slots come in groups of 8, of which at most 7 are in use once
+// there are several groups.
+func mapSize(entries int, slot uintptr) int64 {
+	const header, table, group = 48, 40, 8
+	switch {
+	case entries == 0:
+		return header
+	case entries <= group:
+		return header + Block(group+group*slot)
+	}
+	groups := uintptr(1) << bits.Len(uint((entries*8/7-1)/group))
+	return header + table + Block(groups*(group+group*slot))
+}
+
+// Block returns the size of the allocator's block for size bytes, to within an eighth. The allocator
+// packs several small values into a block of 16 bytes, and each of them keeps the block alive.
+func Block(size uintptr) int64 {
+	step := uintptr(16)
+	if size > 256 {
+		step = 1 << (bits.Len(uint(size-1)) - 4)
+	}
+	return int64((size + step - 1) &^ (step - 1))
+}
+
+// flatTypes caches the results of isFlat for structs.
+var flatTypes sync.Map // reflect.Type → bool
+
+// isFlat reports whether values of a type refer to no memory worth counting.
+func isFlat(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		return false
+	case reflect.Array:
+		return t.Len() == 0 || isFlat(t.Elem())
+	case reflect.Struct:
+		if flat, ok := flatTypes.Load(t); ok {
+			return flat.(bool)
+		}
+		flat := isFlatStruct(t)
+		flatTypes.Store(t, flat)
+		return flat
+	default:
+		return true
+	}
+}
+
+func isFlatStruct(t reflect.Type) bool {
+	if t == reflect.TypeFor[time.Time]() { // its location is shared
+		return true
+	}
+	for i := range t.NumField() {
+		if !isFlat(t.Field(i).Type) {
+			return false
+		}
+	}
+	return true
+}
