@@ -20,7 +20,7 @@ func Check(t reflect.Type, path string) (why string) {
 	}
 	done := ""
 	for _, step := range steps {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !decodesItself(t) {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !DecodesItself(t) {
 			t = t.Elem()
 		}
 		var next reflect.Type
@@ -45,7 +45,7 @@ func joined(done string, step Step) string {
 // member returns the type of a member, or why there is none.
 func member(t reflect.Type, done string, step Step, rest string) (of reflect.Type, why string) {
 	switch {
-	case decodesItself(t):
+	case DecodesItself(t):
 		return nil, fmt.Sprintf("%s is read by a decoder of its own (%v): keep the whole of it", done, t)
 	case t.Kind() == reflect.Map && t.Key().Kind() != reflect.String:
 		return nil, fmt.Sprintf("%s is a map whose keys are no strings: keep the whole of it", done)
@@ -77,30 +77,23 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 
 // namesOf adds the members of a struct, with those of inline fields, by their JSON names. Of two with one name, the outer
 // one counts.
-func namesOf(t reflect.Type, names map[string]reflect.Type) map[string]reflect.Type {
-	return addNames(t, names, nil)
-}
-
-func addNames(t reflect.Type, names map[string]reflect.Type, above []reflect.Type) map[string]reflect.Type {
+func namesOf(t reflect.Type, names map[string]reflect.Type, above ...reflect.Type) map[string]reflect.Type {
 	if slices.Contains(above, t) {
 		return names // it embeds itself
 	}
 	var inner []reflect.Type
 	for _, f := range fieldsOf(t) {
-		of := t.Field(f.index).Type
+		of := t.FieldByIndex(f.index).Type
 		if !f.inline {
 			if names[f.name] == nil {
 				names[f.name] = of
 			}
 			continue
 		}
-		if of.Kind() == reflect.Pointer {
-			of = of.Elem()
-		}
-		inner = append(inner, of)
+		inner = append(inner, of.Elem())
 	}
 	for _, of := range inner {
-		addNames(of, names, append(above, t))
+		namesOf(of, names, append(above, t)...)
 	}
 	return names
 }
@@ -110,8 +103,9 @@ var (
 	textMethod = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// decodesItself reports whether a type has a decoder of its own, so that nothing is known about its parts.
-func decodesItself(t reflect.Type) bool {
+// DecodesItself reports whether values of a type are decoded by a method of the type, so that nothing is known about
+// their parts. Of a pointer and an interface they are not.
+func DecodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(jsonMethod) || reflect.PointerTo(t).Implements(textMethod)
 }
 

@@ -84,11 +84,11 @@ func isKept(path string, paths []string) bool {
 func anyPath(t *draw.T, of reflect.Type, keys []string) string {
 	path := ""
 	for {
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && !decodesItself(of) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && !DecodesItself(of) {
 			of = of.Elem()
 		}
 		switch {
-		case decodesItself(of):
+		case DecodesItself(of):
 			return path
 		case of.Kind() == reflect.Map && len(keys) > 0:
 			path, of = path+"["+draw.Of(t, keys...)+"]", of.Elem()

@@ -4,6 +4,8 @@
 package keep
 
 import (
+	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,65 +22,61 @@ func (f *Fields) Prune(obj any) {
 		return
 	}
 	if object, ok := obj.(*unstructured.Unstructured); ok {
-		if object != nil && object.Object != nil && !f.hasContent(object.Object) {
-			object.Object = f.content(object.Object).(map[string]any)
+		if object == nil {
+			return
+		}
+		if kept, less := f.members(object.Object); less {
+			object.Object = kept
 		}
 		return
 	}
-	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct && !f.has(v.Elem()) {
-		f.prune(v.Elem())
+	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+		f.pruned(v.Elem(), true)
 	}
 }
 
-// hasContent reports whether a value without a Go type has nothing but what f keeps.
-func (f *Fields) hasContent(of any) bool {
+// content returns what f keeps of a value without a Go type, and whether that is less than the value.
+func (f *Fields) content(of any) (kept any, less bool) {
 	if f.all {
-		return true
+		return of, false
 	}
 	switch v := of.(type) {
 	case map[string]any:
-		for name, value := range v {
-			child := f.Of(name)
-			if child == nil || !child.hasContent(value) {
-				return false
-			}
-			if members, is := value.(map[string]any); is && len(members) == 0 && !child.all {
-				return false
+		return f.members(v)
+	case []any:
+		for i := range v {
+			if elem, is := f.content(v[i]); is {
+				if !less {
+					v, less = slices.Clone(v), true
+				}
+				v[i] = elem
 			}
 		}
-	case []any:
-		return !slices.ContainsFunc(v, func(value any) bool { return !f.hasContent(value) })
+		return v, less
 	}
-	return true
+	return of, false
 }
 
-// has reports whether a value has nothing but what f keeps.
-func (f *Fields) has(v reflect.Value) bool {
-	switch {
-	case f.all:
-	case v.Kind() == reflect.Struct:
-		for _, field := range fieldsOf(v.Type()) {
-			if of := f.within(field); of == nil && !v.Field(field.index).IsZero() || of != nil && !of.has(v.Field(field.index)) {
-				return false
-			}
+func (f *Fields) members(of map[string]any) (kept map[string]any, less bool) {
+	kept = of
+	for name, value := range of {
+		child, changed := f.Of(name), true
+		if child != nil {
+			value, changed = child.content(value)
 		}
-	case v.Kind() == reflect.Pointer && !v.IsNil():
-		return f.has(v.Elem())
-	case v.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			if !f.has(v.Index(i)) {
-				return false
-			}
+		members, is := value.(map[string]any)
+		none := child == nil || is && len(members) == 0 && !child.all
+		if !none && !changed {
+			continue
 		}
-	case v.Kind() == reflect.Map:
-		for key, value := range v.Seq2() {
-			if child := f.Of(key.String()); child == nil || !child.has(value) {
-				return false
-			}
+		if !less {
+			kept, less = maps.Clone(of), true
 		}
-		return v.IsNil() || v.Len() > 0
+		if kept[name] = value; none {
+			delete(kept, name)
+		}
 	}
-	return true
+	return kept, less
 }
 
 // within returns what is kept of a field of a struct.
@@ -89,102 +87,90 @@ func (f *Fields) within(part field) *Fields {
 	return f.Of(part.name)
 }
 
-// content returns what f keeps of a value without a Go type.
-func (f *Fields) content(of any) any {
-	switch v := of.(type) {
-	case map[string]any:
-		if f.all {
-			return of
-		}
-		kept := map[string]any{}
-		for name, value := range v {
-			child := f.Of(name)
-			if child == nil {
-				continue
-			}
-			value = child.content(value)
-			if members, is := value.(map[string]any); !is || len(members) > 0 || child.all {
-				kept[name] = value
-			}
-		}
-		return kept
-	case []any:
-		if f.all {
-			return of
-		}
-		kept := make([]any, len(v))
-		for i := range v {
-			kept[i] = f.content(v[i])
-		}
-		return kept
-	}
-	return of
-}
-
-// prune removes what f does not keep from v, which may be set.
-func (f *Fields) prune(v reflect.Value) {
+// pruned returns what f keeps of v, and whether that is less than v. If own is set, a struct v is changed, and otherwise
+// copied.
+func (f *Fields) pruned(v reflect.Value, own bool) (kept reflect.Value, less bool) {
 	switch {
+	case f == nil:
+		return reflect.Zero(v.Type()), !v.IsZero()
 	case f.all:
 	case v.Kind() == reflect.Struct:
-		f.pruneStruct(v)
+		return f.prunedStruct(v, own)
 	case v.Kind() == reflect.Pointer && !v.IsNil():
-		copied := reflect.New(v.Type().Elem())
-		copied.Elem().Set(v.Elem())
-		f.prune(copied.Elem())
-		v.Set(copied)
-	case v.Kind() == reflect.Slice && !v.IsNil():
-		copied := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(copied, v)
-		for i := range copied.Len() {
-			f.prune(copied.Index(i))
+		if to, less := f.pruned(v.Elem(), false); less {
+			kept = reflect.New(to.Type())
+			kept.Elem().Set(to)
+			return kept, true
 		}
-		v.Set(copied)
+	case v.Kind() == reflect.Slice:
+		return f.prunedSlice(v)
 	case v.Kind() == reflect.Map:
-		f.pruneMap(v)
+		return f.prunedMap(v)
 	}
+	return v, false
 }
 
-func (f *Fields) pruneMap(v reflect.Value) {
-	kept := reflect.Zero(v.Type())
+func (f *Fields) prunedStruct(v reflect.Value, own bool) (kept reflect.Value, less bool) {
+	for _, field := range fieldsOf(v.Type()) {
+		part, is := f.within(field).pruned(v.FieldByIndex(field.index), own)
+		if !is {
+			continue
+		}
+		if less = true; !own {
+			copied := reflect.New(v.Type()).Elem()
+			copied.Set(v)
+			v, own = copied, true
+		}
+		v.FieldByIndex(field.index).Set(part)
+	}
+	return v, less
+}
+
+func (f *Fields) prunedSlice(v reflect.Value) (kept reflect.Value, less bool) {
+	for i := range v.Len() {
+		elem, is := f.pruned(v.Index(i), less)
+		if !is {
+			continue
+		}
+		if !less {
+			v, less = reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v), true
+		}
+		v.Index(i).Set(elem)
+	}
+	return v, less
+}
+
+func (f *Fields) prunedMap(v reflect.Value) (kept reflect.Value, less bool) {
+	kept, less = reflect.Zero(v.Type()), !v.IsNil() && v.Len() == 0
 	for key, value := range v.Seq2() {
 		child := f.Of(key.String())
 		if child == nil {
+			less = true
 			continue
 		}
-		if kept.IsNil() {
+		value, is := child.pruned(value, false)
+		if less = less || is; kept.IsNil() {
 			kept = reflect.MakeMap(v.Type())
 		}
-		copied := reflect.New(value.Type()).Elem()
-		copied.Set(value)
-		child.prune(copied)
-		kept.SetMapIndex(key, copied)
+		kept.SetMapIndex(key, value)
 	}
-	v.Set(kept)
+	if !less {
+		return v, false
+	}
+	return kept, true
 }
 
-func (f *Fields) pruneStruct(v reflect.Value) {
-	for _, field := range fieldsOf(v.Type()) {
-		of := f.within(field)
-		switch part := v.Field(field.index); {
-		case of == nil:
-			part.SetZero()
-		case field.inline && part.Kind() == reflect.Pointer && part.IsNil():
-		default:
-			of.prune(part)
-		}
-	}
-}
-
-// field is a field of a struct, as encoding/json sees it.
+// field is a field of a struct, or of a struct in it, as encoding/json sees it.
 type field struct {
-	index  int
+	index  []int
 	name   string
-	inline bool // its fields are those of the struct
+	inline bool // it is a pointer, and the fields behind it are those of the struct
 }
 
 var fields sync.Map // reflect.Type → []field
 
-// fieldsOf returns the fields of a struct that have a JSON name, and those that are inline.
+// fieldsOf returns the fields of a struct that have a JSON name, and the pointers that are inline. Those of the struct
+// itself are before those of inline structs.
 func fieldsOf(t reflect.Type) []field {
 	if known, ok := fields.Load(t); ok {
 		return known.([]field)
@@ -192,16 +178,19 @@ func fieldsOf(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		inline := IsInline(f)
-		if f.Tag.Get("json") == "-" || !f.IsExported() && !(inline && f.Type.Kind() == reflect.Struct) {
-			continue
-		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "" {
-			name = f.Name
+		inline := IsInline(f)
+		switch {
+		case inline && f.Type.Kind() == reflect.Struct:
+			for _, inner := range fieldsOf(f.Type) {
+				inner.index = append([]int{i}, inner.index...)
+				all = append(all, inner)
+			}
+		case f.Tag.Get("json") != "-" && f.IsExported():
+			all = append(all, field{[]int{i}, cmp.Or(name, f.Name), inline})
 		}
-		all = append(all, field{i, name, inline})
 	}
+	slices.SortStableFunc(all, func(a, b field) int { return len(a.index) - len(b.index) })
 	fields.Store(t, all)
 	return all
 }
