@@ -138,13 +138,8 @@ type Plan struct {
 	proto func() *proto.Plan
 }
 
-// plans caches the plan of each requested type, and of the fields that are decoded: planKey → *Plan.
+// plans caches the plan of each requested type, and of the fields that are decoded: share.Kept → *Plan.
 var plans sync.Map
-
-type planKey struct {
-	t  reflect.Type
-	of *keep.Fields // nil: all
-}
 
 // PlanOf returns the plan of a type, usually a struct. It returns an error if values of the type
 // cannot be decoded from the encoding. Plans are cached for the life of the process.
@@ -154,7 +149,7 @@ func PlanOf(t reflect.Type, e Encoding) (*Plan, error) { return PlanOfKept(t, e,
 // of that of client-go's decoder. Fields that are not kept may have values that client-go's decoder rejects. The plan
 // shares parts only with objects of the same plan.
 func PlanOfKept(t reflect.Type, e Encoding, of *keep.Fields) (*Plan, error) {
-	key := planKey{t, of}
+	key := share.Kept{Type: t, Of: of}
 	known, ok := plans.Load(key)
 	if !ok {
 		known, _ = plans.LoadOrStore(key, newPlan(t, of))

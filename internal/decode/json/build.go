@@ -4,9 +4,9 @@
 package json
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -20,34 +20,26 @@ import (
 // builder builds the nodes of type t and of all types in it.
 type builder struct {
 	t     reflect.Type
-	nodes map[kept]*deferred
-}
-
-// kept is a type, of which the values have only some of their fields; nil: all.
-type kept struct {
-	t  reflect.Type
-	of *keep.Fields
+	nodes map[share.Kept]*deferred
 }
 
 func (b *builder) element(t reflect.Type, of *keep.Fields) element {
-	if of != nil && of.All() {
-		of = nil
-	}
-	if known, ok := b.nodes[kept{t, of}]; ok {
+	key := share.KeptOf(t, of)
+	if known, ok := b.nodes[key]; ok {
 		if known.done {
 			return known.element
 		}
 		return element{node: known, handlesNull: handlesNull(t)}
 	}
 	made := new(deferred)
-	b.nodes[kept{t, of}] = made
-	made.element = element{node: b.node(t, of), handlesNull: handlesNull(t)}
+	b.nodes[key] = made
+	made.element = element{node: b.node(t, key.Of), handlesNull: handlesNull(t)}
 	made.done = true
 	return made.element
 }
 
 func (b *builder) node(t reflect.Type, of *keep.Fields) node {
-	if known := builtinNode(t); known != nil {
+	if known := builtinNodes[t]; known != nil {
 		return known
 	}
 	if method := methodNode(t); method != nil {
@@ -75,56 +67,38 @@ func (b *builder) node(t reflect.Type, of *keep.Fields) node {
 		}
 		return unsupportedNode{"an interface with methods"}
 	}
-	return basicNode(t)
+	if basic := basicNodes[t.Kind()]; basic != nil {
+		return basic
+	}
+	return unsupportedNode{"a kind of value that is not known"}
 }
 
 // handlesNull reports whether the node of t must also be called for null, which may do more than
 // leave a zero value.
 func handlesNull(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || builtinNode(t) != nil {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface || builtinNodes[t] != nil {
 		return t == durationType
 	}
 	return reflect.PointerTo(t).Implements(jsonMethod)
 }
 
-// basicNode returns the node of a type without elements or fields.
-func basicNode(t reflect.Type) node {
-	switch t.Kind() {
-	case reflect.String:
-		if t == reflect.TypeFor[json.Number]() {
-			return unsupportedNode{"a json.Number"}
-		}
-		return textNode{}
-	case reflect.Bool:
-		return boolNode{}
-	case reflect.Int:
-		return intNode[int]{t.Bits()}
-	case reflect.Int8:
-		return intNode[int8]{8}
-	case reflect.Int16:
-		return intNode[int16]{16}
-	case reflect.Int32:
-		return intNode[int32]{32}
-	case reflect.Int64:
-		return intNode[int64]{64}
-	case reflect.Uint:
-		return uintNode[uint]{t.Bits()}
-	case reflect.Uint8:
-		return uintNode[uint8]{8}
-	case reflect.Uint16:
-		return uintNode[uint16]{16}
-	case reflect.Uint32:
-		return uintNode[uint32]{32}
-	case reflect.Uint64:
-		return uintNode[uint64]{64}
-	case reflect.Uintptr:
-		return uintNode[uintptr]{t.Bits()}
-	case reflect.Float32:
-		return floatNode[float32]{32}
-	case reflect.Float64:
-		return floatNode[float64]{64}
-	}
-	return unsupportedNode{"a kind of value that is not known"}
+// basicNodes are the nodes of the kinds of types without elements or fields.
+var basicNodes = map[reflect.Kind]node{
+	reflect.String:  textNode{},
+	reflect.Bool:    boolNode{},
+	reflect.Int:     intNode[int]{strconv.IntSize},
+	reflect.Int8:    intNode[int8]{8},
+	reflect.Int16:   intNode[int16]{16},
+	reflect.Int32:   intNode[int32]{32},
+	reflect.Int64:   intNode[int64]{64},
+	reflect.Uint:    uintNode[uint]{strconv.IntSize},
+	reflect.Uint8:   uintNode[uint8]{8},
+	reflect.Uint16:  uintNode[uint16]{16},
+	reflect.Uint32:  uintNode[uint32]{32},
+	reflect.Uint64:  uintNode[uint64]{64},
+	reflect.Uintptr: uintNode[uintptr]{strconv.IntSize},
+	reflect.Float32: floatNode[float32]{32},
+	reflect.Float64: floatNode[float64]{64},
 }
 
 func (b *builder) list(t reflect.Type, of *keep.Fields) node {

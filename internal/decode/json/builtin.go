@@ -4,6 +4,7 @@
 package json
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -20,26 +21,17 @@ import (
 
 var durationType = reflect.TypeFor[metav1.Duration]()
 
-// builtinNode returns the node of a type whose UnmarshalJSON is replaced by this package, or nil.
-// Except for Duration, null sets these types to zero.
-func builtinNode(t reflect.Type) node {
-	switch t {
-	case reflect.TypeFor[metav1.Time]():
-		return timeNode{}
-	case reflect.TypeFor[metav1.MicroTime]():
-		return microTimeNode{}
-	case durationType:
-		return durationNode{}
-	case reflect.TypeFor[resource.Quantity]():
-		return quantityNode{}
-	case reflect.TypeFor[intstr.IntOrString]():
-		return intOrTextNode{}
-	case reflect.TypeFor[metav1.FieldsV1]():
-		return fieldsNode{}
-	case reflect.TypeFor[runtime.RawExtension]():
-		return extensionNode{}
-	}
-	return nil
+// builtinNodes are the nodes of the types whose UnmarshalJSON is replaced by this package, and of
+// json.Number. Except for Duration, null sets these types to zero.
+var builtinNodes = map[reflect.Type]node{
+	reflect.TypeFor[json.Number]():          unsupportedNode{"a json.Number"},
+	reflect.TypeFor[metav1.Time]():          timeNode{},
+	reflect.TypeFor[metav1.MicroTime]():     microTimeNode{},
+	durationType:                            durationNode{},
+	reflect.TypeFor[resource.Quantity]():    quantityNode{},
+	reflect.TypeFor[intstr.IntOrString]():   intOrTextNode{},
+	reflect.TypeFor[metav1.FieldsV1]():      fieldsNode{},
+	reflect.TypeFor[runtime.RawExtension](): extensionNode{},
 }
 
 type timeNode struct{}

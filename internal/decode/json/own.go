@@ -9,7 +9,7 @@ import (
 	"reflect"
 
 	"github.com/kinformer/cache/internal/decode/mem"
-	"github.com/kinformer/cache/internal/decode/share"
+	"github.com/kinformer/cache/internal/keep"
 )
 
 var jsonMethod = reflect.TypeFor[json.Unmarshaler]()
@@ -18,44 +18,30 @@ var jsonMethod = reflect.TypeFor[json.Unmarshaler]()
 // without a name, whose methods encoding/json calls only behind a pointer.
 func methodNode(t reflect.Type) node {
 	switch {
-	case !share.ReadsItself(t):
+	case !keep.DecodesItself(t):
 		return nil
 	case t.Name() == "":
 		return unsupportedNode{"a type without a name that has methods"}
-	case reflect.PointerTo(t).Implements(jsonMethod):
-		return ownJSON{t}
 	}
-	return ownText{t}
+	return ownNode{t}
 }
 
-// ownJSON decodes types with UnmarshalJSON.
-type ownJSON struct{ t reflect.Type }
+// ownNode decodes types with UnmarshalJSON or UnmarshalText.
+type ownNode struct{ t reflect.Type }
 
-func (o ownJSON) json(d *decoder, p mem.Place) bool {
-	raw, ok := d.Raw()
-	if !ok {
-		return false
+func (o ownNode) json(d *decoder, p mem.Place) bool {
+	value := mem.Pointer(o.t, p).Interface()
+	if own, is := value.(json.Unmarshaler); is {
+		raw, ok := d.Raw()
+		return ok && (d.calls(own.UnmarshalJSON, raw) || d.GiveUp("an error of UnmarshalJSON"))
 	}
-	d.Unsharable++ // nothing is known about the type
-	method := mem.Pointer(o.t, p).Interface().(json.Unmarshaler)
-	if method.UnmarshalJSON(append([]byte(nil), raw...)) != nil {
-		return d.GiveUp("an error of UnmarshalJSON")
-	}
-	return true
-}
-
-// ownText decodes types with UnmarshalText.
-type ownText struct{ t reflect.Type }
-
-func (o ownText) json(d *decoder, p mem.Place) bool {
 	text, ok := d.Text()
-	if !ok {
-		return false
-	}
-	d.Unsharable++ // nothing is known about the type
-	method := mem.Pointer(o.t, p).Interface().(encoding.TextUnmarshaler)
-	if method.UnmarshalText(append([]byte{}, text...)) != nil {
-		return d.GiveUp("an error of UnmarshalText")
-	}
-	return true
+	return ok && (d.calls(value.(encoding.TextUnmarshaler).UnmarshalText, text) || d.GiveUp("an error of UnmarshalText"))
+}
+
+// calls calls a method with a copy of data, and reports whether it succeeds. Nothing is known about the
+// value that the method makes.
+func (d *decoder) calls(method func([]byte) error, data []byte) bool {
+	d.Unsharable++
+	return method(append([]byte{}, data...)) == nil
 }

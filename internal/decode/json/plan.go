@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/keep"
@@ -25,7 +24,7 @@ func PlanOf(t reflect.Type, of *keep.Fields) (*Plan, error) {
 	if t == nil || t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return nil, fmt.Errorf("decode: no plan of %v: not a type of objects", t)
 	}
-	b := &builder{t: t, nodes: map[kept]*deferred{}}
+	b := &builder{t: t, nodes: map[share.Kept]*deferred{}}
 	plan := &Plan{t: t, root: b.element(t, of)}
 	if shared, ok := plan.root.node.(*sharedNode); ok {
 		plan.root.node = shared.node // an object that is a map is never shared itself
@@ -38,13 +37,13 @@ func PlanOf(t reflect.Type, of *keep.Fields) (*Plan, error) {
 
 // Read decodes a document into *into, a new value of the plan's type.
 func (p *Plan) Read(data []byte, into any, o share.Options) error {
-	v := reflect.ValueOf(into)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t {
-		return fmt.Errorf("%w: a plan of %v was given a %T", scan.ErrGiveUp, p.t, into)
+	to, err := scan.Target(into, p.t)
+	if err != nil {
+		return err
 	}
 	d := newDecoder(data, o)
 	if d.Peek() != '{' {
 		return d.release(d.GiveUp("not an object"))
 	}
-	return d.release(p.root.node.json(d, mem.Of(v)) && d.End())
+	return d.release(p.root.node.json(d, to) && d.End())
 }

@@ -19,34 +19,20 @@ import (
 // builder builds the nodes of message type t and of all messages in it.
 type builder struct {
 	t     reflect.Type
-	nodes map[kept]*deferredMessage
-
-	partial map[*fields]bool // those of which only some are kept
-}
-
-// kept is a type, of which the values have only some of their fields; nil: all.
-type kept struct {
-	t  reflect.Type
-	of *keep.Fields
-}
-
-func newBuilder(t reflect.Type) *builder {
-	return &builder{t: t, nodes: map[kept]*deferredMessage{}, partial: map[*fields]bool{}}
+	nodes map[share.Kept]*deferredMessage
 }
 
 func (b *builder) message(t reflect.Type, of *keep.Fields) messageNode {
-	if of != nil && of.All() {
-		of = nil
-	}
-	if known, ok := b.nodes[kept{t, of}]; ok {
+	key := share.KeptOf(t, of)
+	if known, ok := b.nodes[key]; ok {
 		if known.messageNode != nil {
 			return known.messageNode
 		}
 		return known
 	}
 	made := new(deferredMessage)
-	b.nodes[kept{t, of}] = made
-	made.messageNode = b.newMessage(t, of)
+	b.nodes[key] = made
+	made.messageNode = b.newMessage(t, key.Of)
 	return made.messageNode
 }
 
@@ -60,7 +46,7 @@ func (b *builder) newMessage(t reflect.Type, of *keep.Fields) messageNode {
 	case !strings.HasPrefix(path, "k8s.io/api/") && !strings.HasPrefix(path, "k8s.io/apimachinery/"):
 		return ownMessage{t, of}
 	}
-	if known := builtinMessage(t); known != nil {
+	if known := builtinMessages[t]; known != nil {
 		return known
 	}
 	switch {
@@ -106,7 +92,7 @@ func (b *builder) fields(t reflect.Type, of *keep.Fields) messageNode {
 		}
 		node, wire := b.field(field.Type, uint64(number), within)
 		writes = writes || share.MutatesOnRead(field.Type)
-		partial := b.partialOf(node)
+		partial := b.partialOf(field.Type, within)
 		if shared, ok := node.(*sharedField); ok {
 			shared.site.In = t.Name() + "." + name
 			shared.partial = partial
@@ -117,28 +103,20 @@ func (b *builder) fields(t reflect.Type, of *keep.Fields) messageNode {
 		list[number] = newWireField(node, uint64(number)<<3|wire, field.Offset)
 		list[number].partial = partial
 	}
-	b.partial[&list] = of != nil
 	if writes {
 		return mutatingMessage{&list}
 	}
 	return &list
 }
 
-// partialOf returns the fields of the messages of a node, if only some are kept, and otherwise nil.
-func (b *builder) partialOf(node any) *fields {
-	switch n := node.(type) {
-	case *sharedField:
-		return b.partialOf(n.wireNode)
-	case *pointerField:
-		return b.partialOf(n.wireNode)
-	case *messagesField:
-		return b.partialOf(n.messageNode)
-	case messageField:
-		return b.partialOf(n.messageNode)
-	case *fields:
-		if b.partial[n] {
-			return n
-		}
+// partialOf returns the fields of the messages of a field, if only some are kept, and otherwise nil.
+func (b *builder) partialOf(t reflect.Type, of *keep.Fields) *fields {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if made := b.nodes[share.KeptOf(t, of)]; made != nil && of != nil && !of.All() {
+		partial, _ := made.messageNode.(*fields)
+		return partial
 	}
 	return nil
 }
@@ -208,34 +186,32 @@ func (b *builder) list(t reflect.Type, number uint64, of *keep.Fields) (wireNode
 	return &scalarsField{wireNode: node, t: t, tag: number<<3 | wire, size: elem.Size()}, wire
 }
 
-// keptMap returns the node of a map of which only the members of are kept.
-func (b *builder) keptMap(t reflect.Type, tag uint64, of *keep.Fields) wireNode {
-	node := &mapField{t: t, tag: tag, quantities: t.Elem() == reflect.TypeFor[resource.Quantity](), kept: map[string]wireNode{}}
+func (b *builder) mapping(t reflect.Type, tag uint64, of *keep.Fields) wireNode {
+	text, all := reflect.TypeFor[string](), of == nil || of.All()
+	switch key, elem := t.Key(), t.Elem(); {
+	case key.Kind() != reflect.String:
+		return unsupportedMessage{"a map whose keys are no strings"}
+	case all && key == text && elem == text:
+		return textMapField{tag}
+	case all && key == text && elem == reflect.TypeFor[[]byte]():
+		return bytesMapField{tag}
+	}
+	node := &mapField{t: t, tag: tag, quantities: t.Elem() == reflect.TypeFor[resource.Quantity]()}
+	if all {
+		node.value, node.valueWire = b.value(t.Elem(), nil)
+		return node
+	}
+	node.kept = map[string]wireNode{}
 	for name, of := range of.Named() {
-		if b.isMessage(t.Elem()) {
-			node.kept[name], node.valueWire = messageField{b.message(t.Elem(), of)}, scan.WireBytes
-		} else {
-			node.kept[name], node.valueWire = basicField(t.Elem())
-		}
+		node.kept[name], node.valueWire = b.value(t.Elem(), of)
 	}
 	return node
 }
 
-func (b *builder) mapping(t reflect.Type, tag uint64, of *keep.Fields) wireNode {
-	text := reflect.TypeFor[string]()
-	switch key, elem := t.Key(), t.Elem(); {
-	case key.Kind() != reflect.String:
-		return unsupportedMessage{"a map whose keys are no strings"}
-	case of != nil && !of.All():
-		return b.keptMap(t, tag, of)
-	case key == text && elem == text:
-		return textMapField{tag}
-	case key == text && elem == reflect.TypeFor[[]byte]():
-		return bytesMapField{tag}
-	case b.isMessage(elem):
-		return &mapField{value: messageField{b.message(elem, nil)}, valueWire: scan.WireBytes, t: t, tag: tag, quantities: elem == reflect.TypeFor[resource.Quantity]()}
-	default:
-		node, wire := basicField(elem)
-		return &mapField{value: node, valueWire: wire, t: t, tag: tag}
+// value returns the node and the wire type of the value of a map.
+func (b *builder) value(t reflect.Type, of *keep.Fields) (wireNode, uint64) {
+	if b.isMessage(t) {
+		return messageField{b.message(t, of)}, scan.WireBytes
 	}
+	return basicField(t)
 }

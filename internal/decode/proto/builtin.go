@@ -15,20 +15,13 @@ import (
 	"github.com/kinformer/cache/internal/decode/share"
 )
 
-// builtinMessage returns the node of a type whose Unmarshal is hand-written and is replaced by this
-// package, or nil.
-func builtinMessage(t reflect.Type) messageNode {
-	switch t {
-	case reflect.TypeFor[metav1.Time]():
-		return timeMessage{}
-	case reflect.TypeFor[resource.Quantity]():
-		return quantityMessage{}
-	case reflect.TypeFor[metav1.FieldsV1]():
-		return fieldsMessage{}
-	case reflect.TypeFor[metav1.MicroTime]():
-		return ownMessage{t, nil}
-	}
-	return nil
+// builtinMessages are the nodes of the types whose Unmarshal is hand-written. Except for that of
+// MicroTime, it is replaced by this package.
+var builtinMessages = map[reflect.Type]messageNode{
+	reflect.TypeFor[metav1.Time]():       timeMessage{},
+	reflect.TypeFor[resource.Quantity](): quantityMessage{},
+	reflect.TypeFor[metav1.FieldsV1]():   fieldsMessage{},
+	reflect.TypeFor[metav1.MicroTime]():  ownMessage{reflect.TypeFor[metav1.MicroTime](), nil},
 }
 
 // timeMessage decodes times. Nanoseconds are ignored, as in Time.Unmarshal.

@@ -4,10 +4,8 @@
 package proto
 
 import (
-	"fmt"
 	"reflect"
 
-	"github.com/kinformer/cache/internal/decode/mem"
 	"github.com/kinformer/cache/internal/decode/scan"
 	"github.com/kinformer/cache/internal/decode/share"
 	"github.com/kinformer/cache/internal/keep"
@@ -24,16 +22,17 @@ type Plan struct {
 // PlanOf returns the plan of a type, of whose fields it decodes those of; nil: all. If the type is not supported,
 // every call gives up.
 func PlanOf(t reflect.Type, of *keep.Fields) *Plan {
-	root := newBuilder(t).message(t, of)
+	b := &builder{t: t, nodes: map[share.Kept]*deferredMessage{}}
+	root := b.message(t, of)
 	return &Plan{t, root, layoutOf(t, root, deepestParts)}
 }
 
 // Read decodes a message into *into, a new value of the plan's type.
 func (p *Plan) Read(data []byte, into any, o share.Options) error {
-	v := reflect.ValueOf(into)
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t {
-		return fmt.Errorf("%w: a plan of %v was given a %T", scan.ErrGiveUp, p.t, into)
+	to, err := scan.Target(into, p.t)
+	if err != nil {
+		return err
 	}
 	d := newDecoder(data, o)
-	return d.release(p.root.message(d, mem.Of(v), len(data)))
+	return d.release(p.root.message(d, to, len(data)))
 }

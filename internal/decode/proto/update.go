@@ -5,7 +5,6 @@ package proto
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,21 +35,23 @@ var errWritten = errors.New("a part of the former object was written to")
 // way. About one in a thousand of the copied parts is also decoded and compared. If a program has
 // modified it, Update reports this and decodes the object without the former one.
 func (p *Plan) Update(data []byte, into any, of Former, o share.Options) (Row, error) {
-	v := reflect.ValueOf(into)
-	switch {
-	case v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != p.t:
-		return nil, fmt.Errorf("%w: a plan of %v was given a %T", scan.ErrGiveUp, p.t, into)
-	case p.layout == nil:
+	if p.layout == nil {
 		return nil, p.Read(data, into, o)
 	}
-	var from former
-	if of.Row != nil && reflect.TypeOf(of.Object) == v.Type() && !reflect.ValueOf(of.Object).IsNil() {
-		from = former{mem.Of(reflect.ValueOf(of.Object)), of.Row}
+	to, err := scan.Target(into, p.t)
+	if err != nil {
+		return nil, err
 	}
-	row, err := p.update(data, mem.Of(v), from, o)
+	var from former
+	if of.Row != nil {
+		if place, err := scan.Target(of.Object, p.t); err == nil {
+			from = former{place, of.Row}
+		}
+	}
+	row, err := p.update(data, to, from, o)
 	if errors.Is(err, errWritten) {
-		v.Elem().SetZero()
-		return p.update(data, mem.Of(v), former{}, o)
+		reflect.ValueOf(into).Elem().SetZero()
+		return p.update(data, to, former{}, o)
 	}
 	return row, err
 }

@@ -6,6 +6,9 @@ package scan
 import (
 	"errors"
 	"fmt"
+	"reflect"
+
+	"github.com/kinformer/cache/internal/decode/mem"
 )
 
 // ErrGiveUp is the only error of the decoders: the result of client-go's decoder for the data is
@@ -26,3 +29,11 @@ func (u *GiveUpError) Unwrap() error { return ErrGiveUp }
 
 // Reason returns the reason, one of a fixed set of texts.
 func (u *GiveUpError) Reason() string { return u.Why }
+
+// Target returns the place of *into, which must be of type t, the type of a plan.
+func Target(into any, t reflect.Type) (mem.Place, error) {
+	if v := reflect.ValueOf(into); v.Kind() == reflect.Pointer && !v.IsNil() && v.Type().Elem() == t {
+		return mem.Of(v), nil
+	}
+	return nil, fmt.Errorf("%w: a plan of %v was given a %T", ErrGiveUp, t, into)
+}

@@ -4,7 +4,6 @@
 package share
 
 import (
-	"encoding"
 	"encoding/json"
 	"reflect"
 
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kinformer/cache/internal/keep"
 )
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
@@ -28,20 +29,6 @@ var builtin = map[reflect.Type]bool{
 	reflect.TypeFor[runtime.RawExtension](): true,
 }
 
-var (
-	jsonMethod = reflect.TypeFor[json.Unmarshaler]()
-	textMethod = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// ReadsItself reports whether values of type t are decoded by a method of t.
-func ReadsItself(t reflect.Type) bool {
-	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
-		return false
-	}
-	p := reflect.PointerTo(t)
-	return p.Implements(jsonMethod) || p.Implements(textMethod)
-}
-
 // MutatesOnRead reports whether reading a value of type t, even a zero one, may modify it, as
 // Quantity.String does. This is assumed of types that decode themselves, and of structs with
 // unexported fields, in which methods may cache results. Pointers are not followed.
@@ -53,7 +40,7 @@ func MutatesOnRead(t reflect.Type) bool {
 		return false
 	case t.Kind() == reflect.Array:
 		return MutatesOnRead(t.Elem())
-	case ReadsItself(t):
+	case keep.DecodesItself(t):
 		return true
 	case t.Kind() != reflect.Struct:
 		return false
@@ -90,4 +77,18 @@ func Unshared(t reflect.Type, name string, top bool) bool {
 		return t == reflect.TypeFor[metav1.ObjectMeta]()
 	}
 	return false
+}
+
+// Kept is a type, of whose values only some fields are decoded; nil: all.
+type Kept struct {
+	Type reflect.Type
+	Of   *keep.Fields
+}
+
+// KeptOf returns the Kept of a type and of the fields to keep.
+func KeptOf(t reflect.Type, of *keep.Fields) Kept {
+	if of != nil && of.All() {
+		of = nil
+	}
+	return Kept{t, of}
 }

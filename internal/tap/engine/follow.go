@@ -52,7 +52,7 @@ const (
 // The steps of a frame that is decoded here (the rows exist if the informer shares parts):
 //
 //	Frames.Next      the bytes of one frame
-//	decoder.open        the type of the event, the kind, and the bytes of the object
+//	decoder.open     the type of the event, the kind, and the bytes of the object
 //	cached           the count of cached bytes
 //	rows.find        the former version of the object, and the hashes of its parts
 //	Plan.Update      the object: changed parts are decoded, others are copied from the former version
