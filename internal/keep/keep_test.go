@@ -10,6 +10,7 @@ import (
 	oldrand "math/rand"
 	"math/rand/v2"
 	"reflect"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,27 @@ func TestPrune(t *testing.T) {
 		assert.Equal(t, want, leaves(t, untyped.Object), "%q", paths)
 		assert.Equal(t, shared, content)
 	})
+}
+
+// TestPrunedMapsAreSmall: a map of which a key remains takes no memory for the others.
+func TestPrunedMapsAreSmall(t *testing.T) {
+	kept, _ := New([]string{"data[k1]"})
+	objects := make([]*unstructured.Unstructured, 20)
+	var before, after goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&before)
+	for i := range objects {
+		data := map[string]any{}
+		for key := range 1000 {
+			data[fmt.Sprint("k", key)] = "v"
+		}
+		objects[i] = &unstructured.Unstructured{Object: map[string]any{"data": data}}
+		kept.Prune(objects[i])
+	}
+	goruntime.GC()
+	goruntime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc, before.HeapAlloc+20*10_000)
+	assert.Equal(t, map[string]any{"data": map[string]any{"k1": "v"}}, objects[0].Object)
 }
 
 // TestPruneShapes: what is empty, or nil.

@@ -5,7 +5,6 @@ package keep
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -58,25 +57,24 @@ func (f *Fields) content(of any) (kept any, less bool) {
 }
 
 func (f *Fields) members(of map[string]any) (kept map[string]any, less bool) {
-	kept = of
+	kept = map[string]any{} // and no clone, which would have the size of all members
 	for name, value := range of {
-		child, changed := f.Of(name), true
-		if child != nil {
-			value, changed = child.content(value)
-		}
-		members, is := value.(map[string]any)
-		none := child == nil || is && len(members) == 0 && !child.all
-		if !none && !changed {
+		child := f.Of(name)
+		if child == nil {
+			less = true
 			continue
 		}
-		if !less {
-			kept, less = maps.Clone(of), true
+		value, is := child.content(value)
+		if members, object := value.(map[string]any); object && len(members) == 0 && !child.all {
+			less = true
+			continue
 		}
-		if kept[name] = value; none {
-			delete(kept, name)
-		}
+		kept[name], less = value, less || is
 	}
-	return kept, less
+	if !less {
+		return of, false
+	}
+	return kept, true
 }
 
 // within returns what is kept of a field of a struct.
