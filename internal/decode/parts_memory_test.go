@@ -42,6 +42,7 @@ func populations(t testing.TB) []population {
 	labels := inPod(`{"metadata":{"labels":{"a":"%s"}}}`)
 	many := inPod(`{"metadata":{"labels":{"a":"%s"` + manyMembers(100) + `}}}`)
 	texts := inPod(`{"metadata":{"finalizers":["%s"` + strings.Repeat(`,""`, 50) + `]}}`)
+	long := inPod(`{"metadata":{"labels":{"a":"%s` + strings.Repeat("x", 2700) + `"}}}`)
 	containers := inPod(`{"spec":{"containers":[{"name":"%s"}` + ten + `]}}`)
 	pointers := inPod(`{"spec":{"volumes":[{"name":"%s","secret":{},"configMap":{},"nfs":{},"iscsi":{},"projected":{},"csi":{},"downwardAPI":{},"azureFile":{},"quobyte":{},"rbd":{},"cinder":{},"flexVolume":{},"scaleIO":{},"storageos":{},"portworxVolume":{},"glusterfs":{},"cephfs":{},"fc":{}}]}}`)
 	list := []population{
@@ -55,7 +56,7 @@ func populations(t testing.TB) []population {
 		{"nulls", inDocument(strings.Repeat(`null,`, 50) + `1`), inDocuments},
 	}
 	for name, object := range map[string]func(int) []byte{
-		"pods": pods, "labels": labels, "many labels": many, "texts": texts, "containers": containers, "pointers": pointers,
+		"pods": pods, "labels": labels, "many labels": many, "texts": texts, "containers": containers, "pointers": pointers, "long texts": long,
 	} {
 		list = append(list, population{name, object, inJSON}, population{name, object, inProtobuf})
 	}

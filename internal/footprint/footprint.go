@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 )
@@ -50,12 +51,24 @@ type place struct {
 	of reflect.Type
 }
 
+// count adds memory of size bytes. Small values of objects share blocks with each other.
+func (s *sizer) count(size uintptr) {
+	if size < 16 && s.seen != nil {
+		s.bytes += int64(size)
+		return
+	}
+	s.bytes += Block(size)
+}
+
 // first reports whether the memory that v points to is to be counted, and records it.
 func (s *sizer) first(v reflect.Value) bool {
 	if s.seen == nil {
 		return true
 	}
 	p := place{v.Pointer(), v.Type()}
+	if v.Kind() == reflect.String {
+		p.of = nil // a text is the same memory in all types of strings
+	}
 	_, seen := s.seen[p]
 	s.seen[p] = struct{}{}
 	return !seen
@@ -64,7 +77,7 @@ func (s *sizer) first(v reflect.Value) bool {
 // addBoxed adds the content of an interface. Those of one byte are not allocated.
 func (s *sizer) addBoxed(v reflect.Value) {
 	if size := v.Type().Size(); size > 1 && v.Kind() != reflect.Pointer && v.Kind() != reflect.Map {
-		s.bytes += Block(size)
+		s.count(size)
 	}
 	s.add(v)
 }
@@ -77,7 +90,7 @@ func (s *sizer) add(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() > 0 && s.first(v) {
-			s.bytes += Block(uintptr(v.Len()))
+			s.count(uintptr(v.Len()))
 		}
 	case reflect.Pointer:
 		s.addPointer(v)
@@ -87,7 +100,7 @@ func (s *sizer) add(v reflect.Value) {
 		}
 	case reflect.Slice:
 		if v.Cap() > 0 && s.first(v) {
-			s.bytes += Block(uintptr(v.Cap()) * v.Type().Elem().Size())
+			s.count(uintptr(v.Cap()) * v.Type().Elem().Size())
 			s.addElements(v)
 		}
 	case reflect.Map:
@@ -110,7 +123,7 @@ func (s *sizer) addPointer(v reflect.Value) {
 		return
 	}
 	of := v.Type().Elem()
-	s.bytes += Block(of.Size())
+	s.count(of.Size())
 	if !isFlat(of) {
 		s.add(v.Elem())
 	}
@@ -168,14 +181,24 @@ func mapSize(entries int, slot uintptr) int64 {
 	return header + table + Block(groups*(group+group*slot))
 }
 
-// Block returns the size of the allocator's block for size bytes, to within an eighth. The allocator
-// packs several small values into a block of 16 bytes, and each of them keeps the block alive.
+// blocks are the sizes of the allocator's blocks between 256 bytes and a few pages.
+var blocks = []uintptr{
+	288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072,
+	3200, 3456, 4096, 4864, 5376, 6144, 6528, 6784, 6912, 8192, 9472, 9728, 10240, 10880, 12288, 13568, 14336, 16384, 18432,
+	19072, 20480, 21760, 24576, 27264, 28672, 32768,
+}
+
+// Block returns the size of the allocator's block for size bytes. The allocator packs several small values
+// into a block of 16 bytes, and each of them keeps the block alive.
 func Block(size uintptr) int64 {
-	step := uintptr(16)
-	if size > 256 {
-		step = 1 << (bits.Len(uint(size-1)) - 4)
+	const page = 8192
+	if size <= 256 {
+		return int64((size + 15) &^ 15)
 	}
-	return int64((size + step - 1) &^ (step - 1))
+	if i, _ := slices.BinarySearch(blocks, size); i < len(blocks) {
+		return int64(blocks[i])
+	}
+	return int64((size + page - 1) &^ (page - 1))
 }
 
 // flatTypes caches the results of isFlat for structs.

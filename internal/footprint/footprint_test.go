@@ -5,7 +5,9 @@ package footprint
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,7 @@ func TestObjects(t *testing.T) {
 		b *int64
 	}
 	type node struct{ next *node }
+	type name string
 	seven, shared := int64(7), text(100)
 	ring := &node{}
 	ring.next = &node{next: ring}
@@ -44,23 +47,24 @@ func TestObjects(t *testing.T) {
 	}{
 		"nothing":                  {nil, 0},
 		"nil":                      {[]any{nil, nilPod}, 0},
-		"number":                   {[]any{&seven}, 16},
+		"number":                   {[]any{&seven}, 8},
 		"empty text":               {[]any{new(string)}, 16},
 		"text":                     {[]any{&pair{a: text(100)}}, 32 + 112},
 		"text by value":            {[]any{text(100)}, 16 + 112},
-		"pointer":                  {[]any{&pair{b: &seven}}, 32 + 16},
+		"pointer":                  {[]any{&pair{b: &seven}}, 32 + 8},
 		"shared text":              {[]any{&pair{a: shared}, &pair{a: shared}}, 2*32 + 112},
-		"shared object":            {[]any{ring, ring}, 2 * 16},
-		"ring":                     {[]any{ring}, 2 * 16},
-		"slice with room":          {[]any{&[]int64{0: 1}}, 32 + 16},
+		"text of two types":        {[]any{&pair{a: shared}, &[1]name{name(shared)}}, 32 + 16 + 112},
+		"shared object":            {[]any{ring, ring}, 2 * 8},
+		"ring":                     {[]any{ring}, 2 * 8},
+		"slice with room":          {[]any{&[]int64{0: 1}}, 32 + 8},
 		"slice of texts":           {[]any{&[]string{text(20), text(20)}}, 32 + 32 + 2*32},
 		"time":                     {[]any{&metav1.Time{Time: time.Now()}}, 32},
 		"array":                    {[]any{&[2]string{text(20), text(20)}}, 32 + 2*32},
-		"interface":                {[]any{&[]any{text(20), nil, int64(5)}}, 32 + 48 + 16 + 32 + 16},
+		"interface":                {[]any{&[]any{text(20), nil, int64(5)}}, 32 + 48 + 16 + 32 + 8},
 		"empty map":                {[]any{map[string]string{}}, 48},
 		"map":                      {[]any{map[string]string{"": text(20)}}, 48 + 288 + 32},
-		"first field of a struct":  {[]any{&pair{}, &[]*pair{{}}}, 32 + 32 + 16 + 32},
-		"pointer to what is known": {[]any{&pair{b: &seven}, &seven}, 32 + 16},
+		"first field of a struct":  {[]any{&pair{}, &[]*pair{{}}}, 32 + 32 + 8 + 32},
+		"pointer to what is known": {[]any{&pair{b: &seven}, &seven}, 32 + 8},
 	} {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, sizeOfAll(tc.objects...)) })
 	}
@@ -100,6 +104,26 @@ func TestSizesAreThoseOfTheAllocator(t *testing.T) {
 	}
 }
 
+// TestSmallTexts: small texts of objects take no blocks of their own. A value that counts alone keeps all of them.
+func TestSmallTexts(t *testing.T) {
+	const n, texts = 500, 40
+	objects := make([]any, n)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range objects {
+		all := make([]string, texts)
+		for j := range all {
+			all[j] = text(8)
+		}
+		objects[i] = &all
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.InEpsilon(t, after.HeapAlloc-before.HeapAlloc, sizeOfAll(objects...), 0.1)
+	assert.EqualValues(t, 32+16*texts+16*texts, Of(reflect.ValueOf(objects[0])))
+}
+
 // TestSizeOfEnds: the number of visited values is bounded, in one object and among many.
 func TestSizeOfEnds(t *testing.T) {
 	long := make([]*string, 1000)
@@ -120,8 +144,14 @@ func TestSizeOfEnds(t *testing.T) {
 	assert.Zero(t, left)
 }
 
+// TestBlock compares sizes with those of the allocator.
 func TestBlock(t *testing.T) {
 	for size, want := range map[uintptr]int64{0: 0, 1: 16, 16: 16, 17: 32, 128: 128, 129: 144, 144: 144, 1000: 1024, 1025: 1152, 1 << 20: 1 << 20} {
 		assert.Equal(t, want, Block(size), size)
+	}
+	for _, block := range append([]uintptr{256, 40960, 1 << 20}, blocks...) {
+		for size := block - 1; size <= block+1; size++ {
+			assert.EqualValues(t, cap(slices.Grow([]byte(nil), int(size))), Block(size), size)
+		}
 	}
 }
