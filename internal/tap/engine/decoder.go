@@ -33,6 +33,9 @@ const (
 func OwnDecoders(ledger *tap.Ledger) Maker {
 	return func(of reflect.Type, e Encoding) Decode {
 		d := newDecoder(&Options{Options: tap.Options{Ledger: ledger}}, nil, &uses{}, of, e, false)
+		if d == nil {
+			return nil
+		}
 		return func(data []byte, list *metav1.TypeMeta) (runtime.Object, error) {
 			obj, _, err := d.object(data, decode.Former{}, list, false)
 			return obj, err
