@@ -154,7 +154,7 @@ type Decoding struct {
 	// Shared describes the equal parts that objects share.
 	Shared Sharing
 	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole nevertheless, and
-	// WholeObjects the number of these. Keep is nil if all objects are whole.
+	// WholeObjects the number of these, for which the labels of each object are read. Keep is nil if all objects are whole.
 	Keep         []string
 	Whole        string
 	WholeObjects int
@@ -213,7 +213,8 @@ type Syncer = interface{ HasSyncedChecker() clientgo.DoneChecker }
 // StatusOf returns the status of an informer or controller of package cache, also of a typed
 // informer of a generated factory, of an informer of controller-runtime's cache (except one for
 // several namespaces, which has several), or of a wrapper with a GetController method. For others
-// the error is ErrForeign. It may be called at any time, and delays nothing.
+// the error is ErrForeign. It may be called at any time, and delays nothing. With kinformer.Decoding.Whole it takes time for
+// each object: see Decoding.WholeObjects.
 func StatusOf(informer Syncer) (Status, error) {
 	own := door.Of(informer)
 	if own == nil {

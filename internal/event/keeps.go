@@ -29,9 +29,12 @@ func codeOf(f clientgo.TransformFunc) uintptr { return reflect.ValueOf(f).Pointe
 // like the example: f is one of CopiesParts, or controller-runtime's TransformStripManagedFields, except for unstructured
 // objects, whose metadata is below the topmost map.
 func KeepsParts(f clientgo.TransformFunc, example any) bool {
+	if copies[codeOf(f)] {
+		return true
+	}
 	of := runtime.FuncForPC(codeOf(f))
-	if of == nil || copies[codeOf(f)] {
-		return of != nil
+	if of == nil {
+		return false
 	}
 	// The file is that of the source of f, even if the compiler has inlined f into another function.
 	file, _ := of.FileLine(of.Entry())

@@ -75,7 +75,10 @@ func answered(err error, text string) string {
 	if !errors.As(err, &status) {
 		return unquoted(text)
 	}
-	return Shortened(strings.ReplaceAll(text, status.Status().Message, messageOf(err, status.Status())))
+	if message := status.Status().Message; message != "" {
+		text = strings.ReplaceAll(text, message, messageOf(err, status.Status()))
+	}
+	return Shortened(text)
 }
 
 // CauseWatchDecoding is the type of the cause that client-go's reader of a watch reports for an

@@ -104,7 +104,7 @@ var (
 )
 
 // DecodesItself reports whether values of a type are decoded by a method of the type, so that nothing is known about
-// their parts. Of a pointer and an interface they are not.
+// their parts. It is false for pointers and interfaces.
 func DecodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(jsonMethod) || reflect.PointerTo(t).Implements(textMethod)
 }

@@ -108,6 +108,14 @@ func TestAnswersAreNotQuoted(t *testing.T) {
 	}
 }
 
+// TestStatusWithoutAMessage: a Status without a message adds nothing to the text.
+func TestStatusWithoutAMessage(t *testing.T) {
+	err := &apierrors.StatusError{ErrStatus: metav1.Status{Details: &metav1.StatusDetails{
+		Causes: []metav1.StatusCause{{Type: event.CauseWatchDecoding, Message: "unable to decode"}},
+	}}}
+	assert.Equal(t, "failed to list: ", event.RedactedAnswer(fmt.Errorf("failed to list: %w", err)).Error())
+}
+
 // unreached returns the error of a client whose request got no response.
 func unreached(cause error) error {
 	return &url.Error{Op: "Get", URL: "https://host:6443/api/v1/pods?limit=500&resourceVersion=0", Err: cause}

@@ -116,8 +116,8 @@ func (j *Journal) Status() Status {
 	hang, _ := j.hangLocked()
 	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
 	s.Hangs, s.HangsFor = hang.what, age(hang.since)
-	if owed := j.awaitedLocked(); owed.since.After(now) {
-		s.Throttled = owed.since
+	if last := j.decoding.Refused(); j.mu.asked != "" && !last.At.Before(j.mu.askedAt) && last.Until.After(now) {
+		s.Throttled = last.Until
 	}
 	s.Confirmed = j.mu.Relists[againLoss]
 	outage := j.mu.lastOutage()
@@ -276,7 +276,8 @@ func (j *Journal) HasEnded() bool {
 
 // awaitedLocked returns what the server has to send next: the answer to the pending request, or else the end of a watch that has
 // outlived its own timeout, if a watch has ever sent a bookmark: a fake may not end its watches. Nothing is due while requests
-// fail or the sink has no room. While the server asks to wait, the last sign of life is the end of that time.
+// fail or the sink has no room. While the server asks to wait, the last sign of life is the end of that time. Of a list it may
+// also be later than the clock of Status, because a transport records it meanwhile.
 func (j *Journal) awaitedLocked() awaited {
 	p := &j.mu.journalState
 	answered := p.askedAt

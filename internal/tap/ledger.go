@@ -21,7 +21,8 @@ type Counts struct {
 	ListBytes, WatchBytes                  atomic.Int64
 }
 
-// Keeper knows what is kept of objects. *keep.Rule is one, which a program without Decoding.Keep need not link.
+// Keeper knows which fields of objects are kept. The only one is *keep.Rule: behind an interface, a program without Decoding.Keep
+// does not link it.
 type Keeper interface {
 	// Says returns the paths of the fields that are kept, and the labels of the objects that are whole; nil: none are.
 	Says() (paths []string, whole labels.Selector)

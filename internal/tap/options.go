@@ -64,13 +64,13 @@ func (o *Options) DropOf(paths []string) (refused []string) {
 }
 
 // Trim removes the fields that are not kept, and then dropped metadata, from a received object, whoever decoded it.
-// pruned means that only Drop is left to do. It modifies the topmost struct or map only. What stands for an object has
-// no more than metadata.
+// pruned means that only Drop is left to do. An *event.Undecodable, which has some metadata only, is not pruned. Trim modifies
+// the topmost struct or map only.
 func (o *Options) Trim(obj runtime.Object, pruned bool) {
 	if o == nil {
 		return
 	}
-	if _, stands := obj.(*event.Undecodable); o.Keep != nil && !pruned && !stands {
+	if _, undecodable := obj.(*event.Undecodable); o.Keep != nil && !pruned && !undecodable {
 		o.Keep.Prune(obj)
 	}
 	o.Drop.Trim(obj)
