@@ -103,28 +103,32 @@ func statusFrom(r *reflector.Status) Status {
 
 // problemsOf returns the problems of a reflector.
 func problemsOf(r *reflector.Status) (problems []Problem) {
-	add := func(is bool, cause, format string, args ...any) {
-		if is {
-			problems = append(problems, Problem{cause, fmt.Sprintf(format, args...)})
+	for _, one := range []struct {
+		is                  bool
+		cause, text, detail string
+	}{
+		{r.Unfit != nil, "unfit", "it cannot run", ""},
+		{r.Stopped, "stopped", "stopped by its error policy", ""},
+		{r.OutOfReach, "outage", "the server went out of reach ", beside.Shortly(r.Outage).String() + " ago"},
+		{r.Hangs != "", "hangs", "", beside.Hanging(r)},
+		{!r.Throttled.IsZero(), "throttled", "the server asks to wait until ", r.Throttled.Format(time.RFC3339)},
+		{r.Failures > 0, "errors", "", beside.Counted(int64(r.Failures), "error") + " since the last success"},
+		{r.Refused, "refused", "the server does not know the last resourceVersion", ""},
+		{r.LeftNow > 0, "dropped", "", beside.Counted(r.LeftNow, "object") + " of another type or namespace left out: " + r.LeftWhy},
+		{!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until ", r.ListUntil.Format(time.RFC3339)},
+		{r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here", ""},
+		{r.Anew, "anew", "the server begins each watch with all present objects: objects that were deleted between two watches are found by a list, at most once a minute", ""},
+		{r.Silent, "silent", "the watch was silent and was opened anew", ""},
+		{r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is ", r.Decoding.Why},
+		{r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is ", r.Decoding.Why},
+		{r.Decoding.Skips && !r.Decoding.On && r.Decoding.Why != "", "undecodable-off", "Errors.SkipUndecodable is off, because the client decodes: ", r.Decoding.Why},
+		{r.Decoding.Unguarded != "", "unguarded", "objects have only the fields of Decoding.Keep, and nothing refuses to write them back: ", r.Decoding.Unguarded},
+		{r.Decoding.WrittenTo > 0, "mutation", "a caller has modified cached objects: ", r.Decoding.Written},
+	} {
+		if one.is {
+			problems = append(problems, Problem{one.cause, one.text + one.detail})
 		}
 	}
-	add(r.Unfit != nil, "unfit", "it cannot run")
-	add(r.Stopped, "stopped", "stopped by its error policy")
-	add(r.OutOfReach, "outage", "the server went out of reach %v ago", beside.Shortly(r.Outage))
-	add(r.Hangs != "", "hangs", "%s", beside.Hanging(r))
-	add(!r.Throttled.IsZero(), "throttled", "the server asks to wait until %s", r.Throttled.Format(time.RFC3339))
-	add(r.Failures > 0, "errors", "%s since the last success", beside.Counted(int64(r.Failures), "error"))
-	add(r.Refused, "refused", "the server does not know the last resourceVersion")
-	add(r.LeftNow > 0, "dropped", "%s of another type or namespace left out: %s", beside.Counted(r.LeftNow, "object"), r.LeftWhy)
-	add(!r.ListUntil.IsZero(), "fallback", "LIST instead of watch-list until %s", r.ListUntil.Format(time.RFC3339))
-	add(r.Unsharded, "unsharded", "the server does not shard: it sends the objects of all shards, and those of others are left out here")
-	add(r.Anew, "anew", "the server begins each watch with all present objects: objects that were deleted between two watches are found by a list, at most once a minute")
-	add(r.Silent, "silent", "the watch was silent and was opened anew")
-	add(r.Decoding.IsSuspended(), "decoding-suspended", "direct decoding is %s", r.Decoding.Why)
-	add(r.Decoding.IsTurnedOff(), "decoding-off", "direct decoding is %s", r.Decoding.Why)
-	add(r.Decoding.Skips && !r.Decoding.On && r.Decoding.Why != "", "undecodable-off", "Errors.SkipUndecodable is off, because the client decodes: %s", r.Decoding.Why)
-	add(r.Decoding.Unguarded != "", "unguarded", "objects have only the fields of Decoding.Keep, and nothing refuses to write them back: %s", r.Decoding.Unguarded)
-	add(r.Decoding.WrittenTo > 0, "mutation", "a caller has modified cached objects: %s", r.Decoding.Written)
 	return problems
 }
 
