@@ -136,7 +136,7 @@ func TestStuckHandlerKeepsOnlyUndeliveredObjects(t *testing.T) {
 }
 
 func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
-	const handlers, limit = 1000, 1100 // bytes
+	const handlers, limit = 1000, 1150 // bytes; 448 of them are four channels
 	goroutines := runtime.NumGoroutine()
 	var sizes []int64 // several, because the heap is shared by the whole process
 	for range 5 {
