@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache"
-	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/draw"
 	"github.com/kinformer/cache/retry"
@@ -321,18 +320,4 @@ func TestRetryAgainstModel(t *testing.T) {
 			assert.Equal(t, newest, state)
 		})
 	})
-}
-
-// TestSetLimit: only queues of package cache are accepted.
-func TestSetLimit(t *testing.T) {
-	own := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})
-	type users struct{ *cache.RealFIFO }
-	for _, queue := range []cache.Queue{own, users{own}, cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{})} {
-		require.NoError(t, retry.SetLimit(queue, 3))
-		known, err := inspect.QueueOf(queue)
-		require.NoError(t, err)
-		assert.Equal(t, 3, known.Limit)
-	}
-	assert.ErrorIs(t, retry.SetLimit(struct{ cache.Queue }{own}, 3), inspect.ErrForeign, "it may be anything")
-	assert.ErrorIs(t, retry.SetLimit(nil, 3), inspect.ErrForeign)
 }

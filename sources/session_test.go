@@ -303,7 +303,7 @@ func (r *rig) compareView(snapshot *view.Snapshot, want []string) {
 	for key := range members {
 		x = append(x, key)
 	}
-	count, err := view.CountOf(snapshot, view.Query{Where: []view.Term{{Index: "app", Value: "x"}}})
+	count, err := snapshot.Count(view.Query{Where: []view.Term{{Index: "app", Value: "x"}}})
 	require.NoError(r, err)
 	require.Equal(r, len(x), count)
 	for _, key := range want {

@@ -102,8 +102,8 @@ func ExampleSelect() {
 	for key := range found {
 		fmt.Println(key)
 	}
-	fmt.Println(view.Explain(snapshot, q))
-	_, err = view.CountOf(snapshot, view.Query{Where: []view.Term{{Index: "node", Value: "n7"}}})
+	fmt.Println(snapshot.Explain(q))
+	_, err = snapshot.Count(view.Query{Where: []view.Term{{Index: "node", Value: "n7"}}})
 	fmt.Println(err)
 	// Output:
 	// default/b

@@ -4,8 +4,10 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Entry is an object with its key in the store.
@@ -15,12 +17,12 @@ type Entry[T any] struct {
 }
 
 // ByKey orders entries by key, for Page.
-func ByKey[T any](a, b Entry[T]) bool { return a.Key < b.Key }
+func ByKey[T any](a, b Entry[T]) int { return strings.Compare(a.Key, b.Key) }
 
-// Page returns at most n of the objects that q selects, in the order of less: the first ones after
-// the entry after, which is nil for the first page. less reports whether a comes before b, and must
-// be a strict weak order; entries that are equal in it are ordered by key. next is the argument for
-// the following page: the last entry of this page, or nil if no object follows.
+// Page returns at most n of the objects that q selects, in the order of compare: the first ones after
+// the entry after, which is nil for the first page. compare is as for slices.SortFunc; entries that are
+// equal in it are ordered by key. next is the argument for the following page: the last entry of this
+// page, or nil if no object follows.
 //
 //	page, next, err := view.Page(snapshot, q, view.ByKey[*corev1.Pod], nil, 100)
 //
@@ -31,7 +33,7 @@ func ByKey[T any](a, b Entry[T]) bool { return a.Key < b.Key }
 //
 // All objects that q selects are compared with the end of the page. The memory is that of the page,
 // and of the conditions of q. The errors are those of Select.
-func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
+func Page[T comparable](s *Snapshot, q Query, compare func(a, b Entry[T]) int, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
 	if n < 1 {
 		return nil, nil, fmt.Errorf("a page of %d objects: the size must be at least 1", n)
 	}
@@ -39,10 +41,10 @@ func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, aft
 	if err != nil {
 		return nil, nil, err
 	}
-	first, left := firstEntries[T]{less: less, n: min(n, p.size)}, 0
+	first, left := firstEntries[T]{compare: compare, n: min(n, p.size)}, 0
 	for key, obj := range typed[T](p.objects) {
 		e := Entry[T]{key, obj}
-		if after == nil || first.before(after, &e) {
+		if after == nil || first.order(*after, e) < 0 {
 			first.add(e)
 			left++
 		}
@@ -60,19 +62,16 @@ func Page[T comparable](s *Snapshot, q Query, less func(a, b Entry[T]) bool, aft
 
 // firstEntries collects the first n of the added entries: a heap whose root is the last of them.
 type firstEntries[T any] struct {
-	less func(a, b Entry[T]) bool
-	n    int
-	heap []Entry[T]
+	compare func(a, b Entry[T]) int
+	n       int
+	heap    []Entry[T]
 }
 
-// before reports whether a comes before b.
-func (f *firstEntries[T]) before(a, b *Entry[T]) bool {
-	return f.less(*a, *b) || a.Key < b.Key && !f.less(*b, *a)
-}
+func (f *firstEntries[T]) order(a, b Entry[T]) int { return cmp.Or(f.compare(a, b), ByKey(a, b)) }
 
 func (f *firstEntries[T]) add(e Entry[T]) {
 	if len(f.heap) == f.n {
-		if f.before(&e, &f.heap[0]) {
+		if f.order(e, f.heap[0]) < 0 {
 			f.heap[0] = e
 			f.down(0)
 		}
@@ -93,7 +92,7 @@ func (f *firstEntries[T]) down(i int) {
 	for {
 		last := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(f.heap); child++ {
-			if f.before(&f.heap[last], &f.heap[child]) {
+			if f.order(f.heap[last], f.heap[child]) < 0 {
 				last = child
 			}
 		}
@@ -107,15 +106,6 @@ func (f *firstEntries[T]) down(i int) {
 
 // sorted returns the entries in order, in the memory of the heap.
 func (f *firstEntries[T]) sorted() []Entry[T] {
-	slices.SortFunc(f.heap, func(a, b Entry[T]) int {
-		switch {
-		case f.before(&a, &b):
-			return -1
-		case f.before(&b, &a):
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(f.heap, f.order)
 	return f.heap
 }

@@ -18,7 +18,7 @@ import (
 // every object. A Query may be used by any number of goroutines and for any number of snapshots.
 //
 // Only the objects with the rarest of the index values are read, whatever the order of the terms;
-// the other terms are tested by their index functions. Explain shows the value that was used.
+// the other terms are tested by their index functions. Snapshot.Explain shows the value that was used.
 type Query struct {
 	// Where lists the index values that an object must have. An object for which the index function
 	// fails has no values in that index.
@@ -62,9 +62,9 @@ func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {
 	}), nil
 }
 
-// CountOf returns the number of objects of any type that q selects. It reads objects only if q has
+// Count returns the number of objects of any type that q selects. It reads objects only if q has
 // other conditions than one term. The errors are those of Select.
-func CountOf(s *Snapshot, q Query) (int, error) {
+func (s *Snapshot) Count(q Query) (int, error) {
 	p, err := newPlan(s, q)
 	if err != nil {
 		return 0, err
@@ -92,7 +92,7 @@ type Plan struct {
 }
 
 // Explain evaluates q and describes the evaluation. The errors are those of Select.
-func Explain(s *Snapshot, q Query) (Plan, error) {
+func (s *Snapshot) Explain(q Query) (Plan, error) {
 	p, err := newPlan(s, q)
 	if err != nil {
 		return Plan{}, err

@@ -164,10 +164,10 @@ func TestQueriesModel(t *testing.T) {
 		}
 		slices.Sort(got)
 		require.Equal(t, want, got, "each once")
-		n, err := view.CountOf(snapshot, a.Query)
+		n, err := snapshot.Count(a.Query)
 		require.NoError(t, err)
 		require.Equal(t, len(want), n)
-		plan, err := view.Explain(snapshot, a.Query)
+		plan, err := snapshot.Explain(a.Query)
 		require.NoError(t, err)
 		require.Equal(t, len(want), plan.Found, plan)
 		require.GreaterOrEqual(t, plan.Looked, plan.Found)
@@ -203,13 +203,13 @@ func writeBeside(t *testing.T, store cache.Indexer) {
 
 type entry = view.Entry[*corev1.Pod]
 
-func olderGeneration(a, b entry) bool { return a.Object.Generation < b.Object.Generation }
+func olderGeneration(a, b entry) int { return cmp.Compare(a.Object.Generation, b.Object.Generation) }
 
 // pagesOf reads all pages, each from the next snapshot.
-func pagesOf(t require.TestingT, snapshot func() *view.Snapshot, q view.Query, less func(a, b entry) bool, size int) (all []entry) {
+func pagesOf(t require.TestingT, snapshot func() *view.Snapshot, q view.Query, compare func(a, b entry) int, size int) (all []entry) {
 	var after *entry
 	for first := true; first || after != nil; first = false {
-		page, next, err := view.Page(snapshot(), q, less, after, size)
+		page, next, err := view.Page(snapshot(), q, compare, after, size)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(page), size)
 		if next != nil {
@@ -255,9 +255,9 @@ func TestPagesOfLaterSnapshots(t *testing.T) {
 			t.Cleanup(s.Close)
 			return s
 		}
-		less := draw.Of(t, view.ByKey[*corev1.Pod], olderGeneration)
+		compare := draw.Of(t, view.ByKey[*corev1.Pod], olderGeneration)
 		times := map[string]int{}
-		for _, e := range pagesOf(t, between, view.Query{}, less, draw.Int(t, 1, 20)) {
+		for _, e := range pagesOf(t, between, view.Query{}, compare, draw.Int(t, 1, 20)) {
 			times[e.Key]++
 		}
 		for key := range stays {
@@ -279,7 +279,7 @@ func TestPlanTakesTheRarestTerm(t *testing.T) {
 	require.NoError(t, err)
 	defer snapshot.Close()
 	explain := func(q view.Query) string {
-		plan, err := view.Explain(snapshot, q)
+		plan, err := snapshot.Explain(q)
 		require.NoError(t, err)
 		return plan.String()
 	}
@@ -318,13 +318,13 @@ func TestQueriesRefused(t *testing.T) {
 	require.Len(t, testkit.About("snapshot is closed before it began: collect the objects first", lines.Take()), 1)
 	_, err = view.Select[*corev1.Pod](snapshot, view.Query{})
 	require.ErrorIs(t, err, view.ErrClosed)
-	_, err = view.CountOf(snapshot, view.Query{})
+	_, err = snapshot.Count(view.Query{})
 	require.ErrorIs(t, err, view.ErrClosed)
 
 	bare, err := view.Of(cache.NewStore(cache.MetaNamespaceKeyFunc))
 	require.NoError(t, err)
 	defer bare.Close()
-	_, err = view.CountOf(bare, unknown)
+	_, err = bare.Count(unknown)
 	require.ErrorContains(t, err, "AddIndexers")
 }
 
@@ -346,7 +346,7 @@ func TestSelectByType(t *testing.T) {
 	require.Equal(t, []view.Entry[int]{{Key: "7", Object: 7}}, page)
 	require.Nil(t, next)
 	labeled := labels.SelectorFromSet(labels.Set{"a": "b"})
-	n, err := view.CountOf(snapshot, view.Query{Labels: labeled})
+	n, err := snapshot.Count(view.Query{Labels: labeled})
 	require.NoError(t, err)
 	require.Zero(t, n)
 }
@@ -369,8 +369,8 @@ func TestPagesOfTheCaller(t *testing.T) {
 	require.Len(t, page, 1)
 
 	for name, ask := range map[string]func(*view.Snapshot, view.Query) error{
-		"count":   func(s *view.Snapshot, q view.Query) error { _, err := view.CountOf(s, q); return err },
-		"explain": func(s *view.Snapshot, q view.Query) error { _, err := view.Explain(s, q); return err },
+		"count":   func(s *view.Snapshot, q view.Query) error { _, err := s.Count(q); return err },
+		"explain": func(s *view.Snapshot, q view.Query) error { _, err := s.Explain(q); return err },
 		"page": func(s *view.Snapshot, q view.Query) error {
 			_, _, err := view.Page(s, q, view.ByKey[*corev1.ConfigMap], nil, 2)
 			return err

@@ -11,12 +11,13 @@
 //		client.InNamespace("team-a"),
 //		client.MatchingFields{"spec.nodeName": "n7", "status.phase": "Running"},
 //		client.MatchingLabels{"app": "web"},
-//		kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() < b.GetName() }),
 //		client.Limit(100), client.Continue(pods.Continue))
+//
+// Reader.Sorted sets an order.
 //
 // The informers must belong to this module, by NewInformer in the Options of the manager's cache:
 // see package kinformer. Lists of other informers, or of a cache with DefaultNamespaces or
-// ByObject.Namespaces, are passed to the cache itself, which has no order; with SortBy, Limit or
+// ByObject.Namespaces, are passed to the cache itself, which has no order; with Sorted, Limit or
 // Continue they are refused. One informer for several namespaces is that of factory.Namespaces.
 // Every Get is passed to the cache.
 package kinformerclient

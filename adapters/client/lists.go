@@ -90,7 +90,7 @@ func expired(q *request, reason string) error {
 }
 
 // putBack ends the use of a list by a request, and returns the number of the list. A list that
-// continues is kept for another KeptFor; if there are too many, the one that was unused for the
+// continues is kept for another keptFor; if there are too many, the one that was unused for the
 // longest time is dropped.
 func (k *openLists) putBack(of *pages, goesOn bool) (number uint64) {
 	k.mu.Lock()
@@ -118,8 +118,8 @@ func (k *openLists) keepLocked(of *pages) {
 	k.turn++
 	turn := k.turn
 	of.turn = turn
-	of.expiry = time.AfterFunc(KeptFor, func() { k.expire(of, turn) })
-	if len(k.lists) > MaxKept {
+	of.expiry = time.AfterFunc(keptFor, func() { k.expire(of, turn) })
+	if len(k.lists) > maxKept {
 		byTurn := func(a, b *pages) int { return cmp.Compare(a.turn, b.turn) }
 		k.removeLocked(slices.MinFunc(slices.Collect(maps.Values(k.lists)), byTurn))
 	}

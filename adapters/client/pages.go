@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// KeptFor is how long a list is kept for the request of its next page. Its snapshot keeps
-	// objects in memory that were replaced or deleted since the first page.
-	KeptFor = time.Minute
-	// MaxKept is the largest number of lists that a Reader keeps between two pages.
-	MaxKept = 64
+	// keptFor is how long a list is kept for the request of its next page.
+	keptFor = time.Minute
+	// maxKept is the largest number of lists that a Reader keeps between two pages.
+	maxKept = 64
 )
 
 // answer fills in the list from the present snapshot, or from the snapshot of the continued list.
 func (r *Reader) answer(q *request, out client.ObjectList) error {
 	out.SetContinue("")
-	if q.less == nil {
+	if q.compare == nil {
 		defer q.snapshot.Close()
 		return q.all(out)
 	}
@@ -53,7 +52,7 @@ func (q *request) page(of *view.Snapshot, after *entry, out client.ObjectList) (
 	if q.options.Limit > 0 {
 		limit = min(limit, q.options.Limit)
 	}
-	page, next, err := view.Page(of, q.query, q.less, after, int(limit))
+	page, next, err := view.Page(of, q.query, q.compare, after, int(limit))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,24 +28,24 @@ import (
 // Reader is a client.Reader of a cache. It may be used by any number of goroutines. Only
 // NewReader returns a usable Reader.
 type Reader struct {
-	cache  cache.Cache
-	scheme *runtime.Scheme
-	open   openLists
+	cache   cache.Cache
+	scheme  *runtime.Scheme
+	open    *openLists                   // shared with the Readers that Sorted returns
+	compare func(a, b client.Object) int // nil: by key, where there is an order
 }
 
 // NewReader returns a Reader of a cache, which the caller must start. scheme must have the cache's
 // types.
 func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
-	return &Reader{cache: c, scheme: scheme, open: openLists{reader: newReaderName()}}
+	return &Reader{cache: c, scheme: scheme, open: &openLists{reader: newReaderName()}}
 }
 
-// SortBy is an option of Reader.List. It reports whether a comes before b, and must be a strict
-// weak order. Objects that are equal in it are ordered by key, namespace/name. Other readers ignore
-// it.
-type SortBy func(a, b client.Object) bool
-
-// ApplyToList does nothing: ListOptions have no field for an order.
-func (SortBy) ApplyToList(*client.ListOptions) {}
+// Sorted returns a Reader of the same cache whose lists are in the order of compare, which is as for
+// slices.SortFunc. Objects that are equal in it are ordered by key, namespace/name. The continue tokens of
+// r and of all Readers that Sorted returns are those of one Reader. nil is the order of r by key.
+func (r *Reader) Sorted(compare func(a, b client.Object) int) *Reader {
+	return &Reader{r.cache, r.scheme, r.open, compare}
+}
 
 // Get calls the Get of the cache.
 func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
@@ -58,22 +57,23 @@ func (r *Reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 // A field selector may have any number of fields, each of which needs an index (IndexField). Only
 // the objects with the rarest of the values are read.
 //
-// With a limit or SortBy the objects are sorted, by default by key, namespace/name. With a limit,
-// the returned list has a continue token. All pages of a list are from one snapshot of the cache.
-// The snapshot is kept until the last page, for KeptFor after each page, and while there are fewer
-// than MaxKept later lists. Afterwards the token leads to an error for which
+// With a limit the objects are sorted by key, namespace/name, and those of a Reader that Sorted
+// returned in its order. With a limit, the returned list has a continue token. All pages of a list
+// are from one snapshot of the cache, which keeps objects in memory that were replaced or deleted
+// since the first page. It is kept until the last page, for a minute after each page, and while
+// there are fewer than 64 later lists. Afterwards the token leads to an error for which
 // apierrors.IsResourceExpired is true; start the list again. The error for a token of another
 // Reader is the same, so that clients start again after a restart, or at another replica.
 //
-// Each page must be requested with the selectors, the namespace, the SortBy and the type of out of
+// Each page must be requested with the selectors, the namespace, the order and the type of out of
 // the first page. The error is apierrors.IsBadRequest if they differ, or if the token cannot be
-// parsed; two different SortBy are not noticed.
+// parsed; two different functions of Sorted are not noticed.
 //
 // Objects are copied unless the options of the call say otherwise; those of the cache have no
 // effect.
 //
 // Unless the cache has one informer of this module for all objects of the kind, the cache's own List
-// is called; SortBy, Limit and Continue are then refused with inspect.ErrForeign. The documentation
+// is called; Sorted, Limit and Continue are then refused with inspect.ErrForeign. The documentation
 // of the package says which caches have one.
 func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
 	kind, example, err := r.kindOf(out)
@@ -97,7 +97,7 @@ func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...cli
 	if err != nil {
 		return err
 	}
-	asked, err := newRequest(kind, snapshot, options)
+	asked, err := r.newRequest(kind, snapshot, options)
 	if err != nil {
 		snapshot.Close()
 		return err
@@ -108,7 +108,7 @@ func (r *Reader) List(ctx context.Context, out client.ObjectList, options ...cli
 // passOn lets the cache list, which has no order: with a limit it returns any objects. Options that
 // need one are refused, unless the cache cannot list at all, for instance before its start.
 func (r *Reader) passOn(ctx context.Context, out client.ObjectList, options []client.ListOption) error {
-	refused := needsOrder(options)
+	refused := r.needsOrder(options)
 	if refused == "" {
 		return r.cache.List(ctx, out, options...)
 	}
@@ -116,17 +116,17 @@ func (r *Reader) passOn(ctx context.Context, out client.ObjectList, options []cl
 		return err
 	}
 	return fmt.Errorf("%s needs one informer of this module for all objects of a %T: set NewInformer of the cache's options to kinformer.Constructor(...), "+
-		"with factory.Namespaces in place of DefaultNamespaces and ByObject.Namespaces; or list without SortBy, Limit and Continue: %w",
+		"with factory.Namespaces in place of DefaultNamespaces and ByObject.Namespaces; or list without Sorted, Limit and Continue: %w",
 		refused, out, inspect.ErrForeign)
 }
 
-// needsOrder returns the name of an option that needs an order, or "".
-func needsOrder(options []client.ListOption) string {
+// needsOrder returns the name of what needs an order, or "".
+func (r *Reader) needsOrder(options []client.ListOption) string {
 	var list client.ListOptions
 	list.ApplyOptions(options)
 	switch {
-	case slices.ContainsFunc(options, isSortBy):
-		return "SortBy"
+	case r.compare != nil:
+		return "Sorted"
 	case list.Continue != "":
 		return "Continue"
 	case list.Limit > 0:
@@ -134,11 +134,6 @@ func needsOrder(options []client.ListOption) string {
 	default:
 		return ""
 	}
-}
-
-func isSortBy(option client.ListOption) bool {
-	_, is := option.(SortBy)
-	return is
 }
 
 // kindOf returns the kind of a list's items, and an object of that kind.
@@ -175,22 +170,20 @@ type request struct {
 	snapshot *view.Snapshot // the present state
 	options  client.ListOptions
 	query    view.Query
-	less     func(a, b entry) bool // nil if no order is requested
-	sorted   bool                  // with a SortBy
+	compare  func(a, b entry) int // nil if no order is requested
+	sorted   bool                 // with the order of Sorted
 }
 
 type entry = view.Entry[client.Object]
 
-func newRequest(kind schema.GroupVersionKind, snapshot *view.Snapshot, options []client.ListOption) (*request, error) {
-	q := &request{kind: kind, snapshot: snapshot}
+func (r *Reader) newRequest(kind schema.GroupVersionKind, snapshot *view.Snapshot, options []client.ListOption) (*request, error) {
+	q := &request{kind: kind, snapshot: snapshot, sorted: r.compare != nil}
 	q.options.ApplyOptions(options)
-	if q.options.Limit > 0 || q.options.Continue != "" {
-		q.less = view.ByKey[client.Object]
-	}
-	for _, option := range options {
-		if sort, is := option.(SortBy); is {
-			q.less, q.sorted = func(a, b entry) bool { return sort(a.Object, b.Object) }, true
-		}
+	switch {
+	case q.sorted:
+		q.compare = func(a, b entry) int { return r.compare(a.Object, b.Object) }
+	case q.options.Limit > 0 || q.options.Continue != "":
+		q.compare = view.ByKey[client.Object]
 	}
 	q.query.Labels = q.options.LabelSelector
 	var err error

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,7 +39,7 @@ type rig struct {
 	*testing.T
 	server *cachetest.Source
 	cache  cache.Cache
-	reader *kinformerclient.Reader
+	reader sortable
 	stop   func() // ends the cache
 }
 
@@ -70,7 +71,7 @@ func withOptions(t *testing.T, options cache.Options, informers newInformer, tes
 				return []string{of(o.(*corev1.Pod))}
 			}))
 		}
-		r.reader = kinformerclient.NewReader(r.cache, scheme.Scheme)
+		r.reader = sortable{kinformerclient.NewReader(r.cache, scheme.Scheme)}
 		notStarted := ptr.To[*cache.ErrCacheNotStarted](nil)
 		require.ErrorAs(t, r.reader.List(t.Context(), &corev1.PodList{}), notStarted)
 		require.ErrorAs(t, r.reader.List(t.Context(), &corev1.PodList{}, byName, client.Limit(1)), notStarted)
@@ -168,8 +169,30 @@ func TestListIsTheCaches(t *testing.T) {
 	})
 }
 
+// What List promises.
+const (
+	keptFor = time.Minute
+	maxKept = 64
+)
+
+// sortable lists in the order of an ordering among the options.
+type sortable struct{ *kinformerclient.Reader }
+
+type ordering func(a, b client.Object) int
+
+func (ordering) ApplyToList(*client.ListOptions) {}
+
+func (s sortable) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
+	for i, option := range options {
+		if order, is := option.(ordering); is {
+			return s.Sorted(order).List(ctx, out, slices.Delete(slices.Clone(options), i, i+1)...)
+		}
+	}
+	return s.Reader.List(ctx, out, options...)
+}
+
 // byName is the reverse order of names.
-var byName = kinformerclient.SortBy(func(a, b client.Object) bool { return a.GetName() > b.GetName() })
+var byName ordering = func(a, b client.Object) int { return strings.Compare(b.GetName(), a.GetName()) }
 
 // TestPagesAreOfOneSnapshot: all pages of a list are from one snapshot, whatever is written
 // meanwhile, until the list is dropped.
@@ -193,11 +216,11 @@ func TestPagesAreOfOneSnapshot(t *testing.T) {
 		require.Contains(r, r.expires(r.reader, first, byName), "no longer kept", "the options do not matter then")
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(10)))
 		require.Equal(r, 1, r.snapshots())
-		time.Sleep(kinformerclient.KeptFor - time.Second)
+		time.Sleep(keptFor - time.Second)
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(10), client.Continue(pods.Continue)))
-		time.Sleep(kinformerclient.KeptFor - time.Second)
+		time.Sleep(keptFor - time.Second)
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(10), client.Continue(pods.Continue)))
-		time.Sleep(kinformerclient.KeptFor + time.Second)
+		time.Sleep(keptFor + time.Second)
 		require.Zero(r, r.snapshots())
 		require.Contains(r, r.expires(r.reader, pods.Continue), "no longer kept")
 	})
@@ -223,7 +246,7 @@ func (r *rig) snapshots() int {
 func TestListsKept(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var tokens []string
-		for range kinformerclient.MaxKept + 1 {
+		for range maxKept + 1 {
 			var pods corev1.PodList
 			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
 			tokens = append(tokens, pods.Continue)
@@ -232,36 +255,36 @@ func TestListsKept(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		require.Equal(r, kinformerclient.MaxKept, r.snapshots())
+		require.Equal(r, maxKept, r.snapshots())
 		for i, token := range tokens {
 			err := r.reader.List(r.Context(), &corev1.PodList{}, client.Limit(1), client.Continue(token))
 			require.Equal(r, i == 1, apierrors.IsResourceExpired(err), "%d: %v", i, err)
 		}
-		time.Sleep(2 * kinformerclient.KeptFor)
+		time.Sleep(2 * keptFor)
 		require.Zero(r, r.snapshots())
 
-		for range 2 * kinformerclient.MaxKept {
+		for range 2 * maxKept {
 			var pods corev1.PodList
 			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1)))
 			require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(pods.Continue)))
 		}
-		require.Equal(r, kinformerclient.MaxKept, r.snapshots())
-		time.Sleep(2 * kinformerclient.KeptFor)
+		require.Equal(r, maxKept, r.snapshots())
+		time.Sleep(2 * keptFor)
 		require.Zero(r, r.snapshots())
 	})
 }
 
-// TestListsInUse: a list exists while a request reads it, however long that takes, and for KeptFor
+// TestListsInUse: a list exists while a request reads it, however long that takes, and for keptFor
 // afterwards. A request that panics leaves the lists as they were.
 func TestListsInUse(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
 		var during func()
-		order := kinformerclient.SortBy(func(a, b client.Object) bool {
+		order := ordering(func(a, b client.Object) int {
 			if do := during; do != nil {
 				during = nil
 				do()
 			}
-			return a.GetName() < b.GetName()
+			return strings.Compare(a.GetName(), b.GetName())
 		})
 		page := func(token string) (corev1.PodList, error) {
 			var pods corev1.PodList
@@ -278,13 +301,13 @@ func TestListsInUse(t *testing.T) {
 		during = panics
 		require.Panics(r, func() { _, _ = page(first.Continue) })
 		during = func() {
-			time.Sleep(2 * kinformerclient.KeptFor)
+			time.Sleep(2 * keptFor)
 			_, err := page(first.Continue)
 			require.True(r, apierrors.IsResourceExpired(err), err)
 		}
 		second, err := page(first.Continue)
 		require.NoError(r, err)
-		time.Sleep(kinformerclient.KeptFor - 1)
+		time.Sleep(keptFor - 1)
 		during = func() { // another request reads the last page
 			var rest corev1.PodList
 			require.NoError(r, r.reader.List(r.Context(), &rest, order, client.Continue(second.Continue)))
@@ -295,7 +318,7 @@ func TestListsInUse(t *testing.T) {
 		require.NoError(r, err)
 		_, err = page(third.Continue)
 		require.NoError(r, err)
-		time.Sleep(kinformerclient.KeptFor)
+		time.Sleep(keptFor)
 		synctest.Wait()
 		require.Zero(r, r.snapshots())
 	})
@@ -315,7 +338,7 @@ func TestListRefused(t *testing.T) {
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.Continue(begun)), "the failure was of one request")
 		require.ErrorContains(r, r.reader.List(r.Context(), &pods, client.MatchingFieldsSelector{Selector: fields.Nothing()}), "no fields")
 		require.Equal(r, 1, r.snapshots(), "of the one that goes on")
-		time.Sleep(2 * kinformerclient.KeptFor)
+		time.Sleep(2 * keptFor)
 	})
 }
 
@@ -354,7 +377,7 @@ func TestCachesOfOthers(t *testing.T) {
 // refusesOrder checks that options that need an order are refused, and are named with the mend.
 func (r *rig) refusesOrder(list client.ObjectList) {
 	for name, options := range map[string][]client.ListOption{
-		"SortBy": {byName}, "Limit": {client.Limit(5)}, "Continue": {client.Continue("continue-not-supported")},
+		"Sorted": {byName}, "Limit": {client.Limit(5)}, "Continue": {client.Continue("continue-not-supported")},
 	} {
 		for _, more := range [][]client.ListOption{nil, {client.InNamespace("ns1")}, {&client.ListOptions{}}} {
 			err := r.reader.List(r.Context(), list, append(slices.Clone(options), more...)...)
@@ -395,6 +418,6 @@ func TestCopies(t *testing.T) {
 		require.NotEqual(r, "written", again.Labels["app"])
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(1), client.UnsafeDisableDeepCopy))
 		require.Empty(r, pods.Items[0].Kind, "as it is cached")
-		time.Sleep(2 * kinformerclient.KeptFor)
+		time.Sleep(2 * keptFor)
 	})
 }

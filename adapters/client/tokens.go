@@ -46,7 +46,7 @@ func parseToken(text string) (t token, ok bool) {
 type property struct{ name, value string }
 
 // properties returns the properties of a request for a list of that type, always in the same
-// order. Two SortBy functions cannot be compared: the property is whether there is one.
+// order. Two functions of Sorted cannot be compared: the property is whether there is one.
 func (q *request) properties(list reflect.Type) []property {
 	sorted := "none"
 	if q.sorted {
@@ -58,7 +58,7 @@ func (q *request) properties(list reflect.Type) []property {
 		{"namespace", q.options.Namespace},
 		{"label selector", labelsText(q.options.LabelSelector)},
 		{"field selector", fieldsText(q.options.FieldSelector)},
-		{"SortBy", sorted},
+		{"Sorted", sorted},
 	}
 }
 

@@ -52,7 +52,7 @@ func (r *rig) isBad(token string, into client.ObjectList, options ...client.List
 // lists this one has. Each Reader answers its own tokens.
 func TestTokensOfAnotherReader(t *testing.T) {
 	inBubble(t, ours, func(r *rig) {
-		readers := []client.Reader{r.reader, kinformerclient.NewReader(r.cache, scheme.Scheme), kinformerclient.NewReader(r.cache, scheme.Scheme)}
+		readers := []client.Reader{r.reader, sortable{kinformerclient.NewReader(r.cache, scheme.Scheme)}, sortable{kinformerclient.NewReader(r.cache, scheme.Scheme)}}
 		tokens := make([]string, len(readers))
 		for i, reader := range readers {
 			tokens[i] = r.begin(reader)
@@ -88,8 +88,8 @@ func TestTokensOfOtherOptions(t *testing.T) {
 		into        client.ObjectList
 		differs     string
 	}{
-		"SortBy forgotten": {[]client.ListOption{byName}, nil, pods(), `SortBy "none" instead of "given".`},
-		"SortBy added":     {nil, []client.ListOption{byName}, pods(), `SortBy "given" instead of "none".`},
+		"Sorted forgotten": {[]client.ListOption{byName}, nil, pods(), `Sorted "none" instead of "given".`},
+		"Sorted added":     {nil, []client.ListOption{byName}, pods(), `Sorted "given" instead of "none".`},
 		"namespace":        {[]client.ListOption{client.InNamespace("ns1")}, []client.ListOption{client.InNamespace("ns2")}, pods(), `namespace "ns2" instead of "ns1".`},
 		"no namespace":     {[]client.ListOption{client.InNamespace("ns1")}, nil, pods(), `namespace "" instead of "ns1".`},
 		"labels":           {nil, []client.ListOption{client.MatchingLabels{"app": "a1"}}, pods(), `label selector "app=a1" instead of "".`},
@@ -99,7 +99,7 @@ func TestTokensOfOtherOptions(t *testing.T) {
 		"value of a field": {[]client.ListOption{oneNode}, []client.ListOption{client.MatchingFields{"spec.nodeName": "n2"}}, pods(),
 			`field selector "spec.nodeName=n2" instead of "spec.nodeName=n1".`},
 		"two": {[]client.ListOption{oneNode, byName}, []client.ListOption{client.InNamespace("ns1"), oneNode}, pods(),
-			`namespace "ns1" instead of "", SortBy "none" instead of "given".`},
+			`namespace "ns1" instead of "", Sorted "none" instead of "given".`},
 		"type": {nil, nil, metadata, `type "*v1.PartialObjectMetadataList" instead of "*v1.PodList".`},
 		"kind": {nil, nil, &corev1.NodeList{}, `kind "/v1, Kind=Node" instead of "/v1, Kind=Pod", type "*v1.NodeList" instead of "*v1.PodList".`},
 	} {
@@ -168,7 +168,7 @@ func TestTokensAfterTheCache(t *testing.T) {
 		var pods corev1.PodList
 		require.NoError(r, r.reader.List(r.Context(), &pods, client.Limit(150), client.Continue(token)))
 		require.Len(r, pods.Items, 150)
-		time.Sleep(kinformerclient.KeptFor)
+		time.Sleep(keptFor)
 		synctest.Wait()
 		r.expires(r.reader, pods.Continue)
 		require.Zero(r, r.snapshots())

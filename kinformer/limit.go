@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package retry
+package kinformer
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	"github.com/kinformer/cache/internal/door"
 )
 
-// SetLimit bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: while n items
+// LimitQueue bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: while n items
 // wait, a reflector of that package does not read its watch. If the server ends the watch meanwhile,
 // the reflector later opens another from the last resourceVersion. A limit of 0 or less means no limit,
-// the default. The error is inspect.ErrForeign for any other queue. SetLimit may be called at any time,
+// the default. The error is inspect.ErrForeign for any other queue. LimitQueue may be called at any time,
 // from any goroutine; inspect.QueueOf returns the depth and the pauses.
 //
 // The limit applies only to the reflectors of package cache. Items that other callers put, lists,
 // resyncs, and bookmarks of a full queue exceed it. Items that are being processed do not count.
-func SetLimit(queue cache.Queue, n int) error {
+func LimitQueue(queue cache.Queue, n int) error {
 	own := door.QueueOf(queue)
 	if own == nil {
 		return fmt.Errorf("limit of a %T: %w", queue, door.ErrForeign)
