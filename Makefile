@@ -42,7 +42,7 @@ SMOKE := ^TestInformer(FollowsWriters|SurvivesRestarts)$$
 TOGETHER := Together|Beside|WhileRead|WithoutNewlines
 MODELS := ^Test(Model|AnswersAtThresholds)$$
 
-.PHONY: $(GATE) e2e-smoke $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported next test nightly interleave conformance foreign bench bench-cluster bench-cluster-all kubernetes charts screenshots clean
+.PHONY: $(GATE) e2e-smoke $(OURS) $(NIGHT) cluster help demo soak soak-virtual e2e-matrix outage fuzz-once mutants vulncheck ported next test nightly interleave conformance foreign bench bench-cluster bench-cluster-all kubernetes charts screenshots weight clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -256,6 +256,9 @@ vulncheck: ## known vulnerabilities in what every module calls; asks the databas
 		if [ $$rc = 3 ]; then echo "vulncheck: VULNERABLE: module $$m, see above"; exit 3; fi; \
 		if [ $$rc != 0 ]; then echo "vulncheck: NOT CHECKED: no verdict on module $$m and those after it. govulncheck needs"; \
 		echo "the database, over the network or as GOVULNDB=file:///a/copy/of/it"; exit 1; fi; done
+
+weight: ## count lines: linked, maintained, rigs, tests; and the functions of an update
+	@tools/weight
 
 clean: ## remove what was built
 	rm -rf $(BIN)
