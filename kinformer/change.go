@@ -9,7 +9,8 @@ import (
 	"github.com/kinformer/cache/internal/fanout"
 )
 
-// Change describes one change of an object, and its cause.
+// Change describes one change of an object, and its cause. The objects are shared with the store and must
+// not be modified.
 type Change struct {
 	Type cache.DeltaType // cache.Added, cache.Updated or cache.Deleted
 	Key  string          // the key of the object in the store
@@ -48,10 +49,9 @@ const (
 )
 
 // ChangeHandler is a handler with an OnChange method. Informers of this module, including those of
-// cache.NewInformer, call OnChange instead of the three other methods: in the same order, one call at a
-// time, and according to the handler's Delivery. Informers of other packages, and a filter or typed
-// adapter around the handler, call the three methods. A type that embeds a ChangeHandler promotes its
-// OnChange and must override it.
+// cache.NewInformer, call OnChange instead of the three other methods: in the same order, and according to
+// the handler's Delivery. Informers of other packages, and a filter or typed adapter around the handler,
+// call the three methods. A type that embeds a ChangeHandler promotes its OnChange and must override it.
 //
 // If OverflowCoalesce merges changes, Cause and Source are those of the last change that has new
 // content, but the Cause of an Added stays CauseInitial. A Deleted is unaffected when a later Added and

@@ -13,8 +13,7 @@ import (
 // of package direct, the informer decodes the objects itself, directly into the Go type, at a fraction
 // of the cost of client-go's decoders. Otherwise Decoding has no effect, except for Keep and Drop.
 // KINFORMER_DIRECT=off (or false, 0 or no, in any case) in the environment turns direct decoding off for
-// the process.
-// inspect.Status.Decoding states whether direct decoding is on, and if not, why.
+// the process. inspect.Status.Decoding states whether direct decoding is on, and if not, why.
 type Decoding struct {
 	// Off leaves all decoding to the client. Only Keep, with Whole and PartialWrites, and Drop may be set beside
 	// it: the other fields would have no effect, and are refused.
@@ -29,8 +28,8 @@ type Decoding struct {
 	// ShareParts makes the objects of informers share equal maps, lists and structs behind pointers,
 	// for instance those of the pods of a replica set. It saves the most memory and CPU time. Without
 	// it, objects share only strings, such as labels and names, which cannot be modified. If the program
-	// does not import package direct, or the client uses no transport of it, nothing is shared, and the informer reports this once in the
-	// log, on the page and in a metric.
+	// does not import package direct, or the client uses no transport of it, nothing is shared, and the
+	// informer reports this once in the log, on the page and in a metric.
 	//
 	// Two parts are equal if the server encoded them with the same bytes. A write to a shared part of
 	// one object changes other objects and races with their readers. Set ShareParts only in programs
@@ -47,8 +46,8 @@ type Decoding struct {
 	// TransformCopies promises that the transform function changes only fields of an object's topmost
 	// struct, or keys of its topmost map, and copies anything below before changing it. Without the
 	// promise, an informer with a transform function decodes as without ShareParts, and reports this
-	// once in the log, on the page and in a metric. The functions of package trim need no promise, and
-	// neither does controller-runtime's TransformStripManagedFields for objects that are not
+	// once in the log, on the page and in a metric. TrimManagedFields and TrimAnnotations need no promise,
+	// and neither does controller-runtime's TransformStripManagedFields for objects that are not
 	// unstructured. To remove managed fields, use Drop, which needs no promise either.
 	TransformCopies bool
 	// Keep lists the fields that objects have, by paths of JSON names; the others are not decoded, and cost neither

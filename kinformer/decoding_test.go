@@ -612,7 +612,7 @@ func podInformer(set *kubernetes.Clientset, options kinformer.Options) cache.Sha
 
 var sharingMedia = []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf}
 
-// TestSharesEqualParts: without a transform function, or with one of package trim, equal pods share
+// TestSharesEqualParts: without a transform function, or with TrimManagedFields, equal pods share
 // their parts, have the right content, and can be read concurrently. A transform that is set too late
 // has no effect, and nil removes one.
 func TestSharesEqualParts(t *testing.T) {

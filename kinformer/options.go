@@ -39,8 +39,9 @@ type Options struct {
 	Indexers cache.Indexers
 
 	// Engine is "" for an informer of this module, or "client-go" for one of client-go's. That one honors
-	// the fields above, Decoding.Keep, Whole, PartialWrites and Drop, and the log names the other fields that are set. Engine is for a
-	// flag of the program. KINFORMER in the environment takes precedence: see docs/operating.md.
+	// the fields above, Decoding.Keep, Whole, PartialWrites and Drop, and the log names the other fields
+	// that are set. Engine is for a flag of the program. KINFORMER in the environment takes precedence: see
+	// docs/operating.md.
 	Engine string
 
 	// For has the options of informers of some kinds, instead of these, by an example object of each kind: the
@@ -59,9 +60,10 @@ type Options struct {
 
 	// OnIndexFailure is called for each failure of an index function, after the write, by the goroutine of
 	// the writer. It may read the store; it must not add a handler to the informer, which waits for the
-	// write. A panic of it is handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash. If it is nil, the failures of one index in one write are
-	// reported together to k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, with the key of the
-	// first object and without content.
+	// write. A panic of it is handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash. If it is nil,
+	// the failures of one index in one write are reported together to
+	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers, with the key of the first object and without
+	// content.
 	OnIndexFailure func(IndexFailure)
 }
 
@@ -79,8 +81,8 @@ type Queue struct {
 	// Limit is the maximum number of changes in the queue. At the limit the informer stops reading the
 	// watch until some of the changes are stored. If the server ends the watch meanwhile, the informer
 	// later opens another from the last resourceVersion. Lists, resyncs, and bookmarks of a full queue
-	// exceed the limit, and changes that are being processed do not count. inspect.QueueOf returns the
-	// depth and the pauses. 0 means no limit, as in client-go.
+	// exceed the limit, as may several sources (see docs/sources.md), and changes that are being processed
+	// do not count. inspect.QueueOf returns the depth and the pauses. 0 means no limit, as in client-go.
 	Limit int
 	// KeepCached makes a list succeed even if the transform function fails for some of its objects.
 	// Such an object keeps its cached version, or is not stored if there is none, until a later version
@@ -116,9 +118,9 @@ func (o *Options) newOurs(lw cache.ListerWatcher, exampleObject runtime.Object, 
 
 // Constructor returns a constructor with the signature of cache.NewSharedIndexInformer whose informers
 // have the given options. It can be NewInformer in the options of controller-runtime's cache; for a
-// generated factory, use factory.Wrap with factory.WithInformerOptions. The informers have the indexers of the options and of
-// the call; if a name occurs in both, the informer does not run. A ResyncPeriod of the options replaces
-// that of the call.
+// generated factory, use factory.Wrap with factory.WithInformerOptions. The informers have the indexers
+// of the options and of the call; if a name occurs in both, the informer does not run. A ResyncPeriod of
+// the options replaces that of the call.
 func Constructor(options Options) func(lw cache.ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return func(lw cache.ListerWatcher, exampleObject runtime.Object, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		own, bad := options.of(exampleObject), door.Faults{}

@@ -40,11 +40,12 @@ var (
 // It returns nil when all have synced. It returns an error when ctx ends, when an informer, or a source
 // that it waits for, has stopped without having synced or cannot run, and when a registration can never
 // count as synced. The error joins that cause with one error for each argument that has not synced. This
-// names the argument and states the known reasons: for an informer its phase and the duration of the phase, its problems, and
-// its last error, such as a 403, a missing resource or a refused connection; for a handler its state,
-// or the call in which it panicked. errors.Is, errors.As and functions like apierrors.IsForbidden
-// search all of them. For informers and registrations of other packages only the names are known. An
-// informer that has synced does not imply that its handlers have. Without arguments it returns nil.
+// names the argument and states the known reasons: for an informer its phase and the duration of the
+// phase, its problems, and its last error, such as a 403, a missing resource or a refused connection; for
+// a handler its state, or the call in which it panicked. errors.Is, errors.As and functions like
+// apierrors.IsForbidden search all of them. For informers and registrations of other packages only the
+// names are known. An informer that has synced does not imply that its handlers have. Without arguments
+// WaitForSync returns nil.
 func WaitForSync(ctx context.Context, informersAndRegistrations ...inspect.Syncer) error {
 	if i := slices.Index(informersAndRegistrations, nil); i >= 0 {
 		return fmt.Errorf("WaitForSync: argument %d of %d is nil", i+1, len(informersAndRegistrations))
