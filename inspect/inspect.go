@@ -43,10 +43,9 @@ func All() iter.Seq[clientgo.Controller] {
 
 // Of describes an informer or controller. It accepts the same values as StatusOf; for others the
 // error is ErrForeign. It may be called at any time, and delays neither events nor handlers. It
-// takes tens of microseconds, more for each source, each handler, each value of an index and, with kinformer.Decoding.Whole,
-// each object, and occasionally
-// takes a sample, for which it reads cached objects: see Memory. It races with a program that
-// modifies cached objects, which is forbidden.
+// takes tens of microseconds, more for each source, each handler, each value of an index and, with
+// kinformer.Decoding.Whole, each object, and occasionally takes a sample, for which it reads cached
+// objects: see Memory. It races with a program that modifies cached objects, which is forbidden.
 func Of(informer Syncer) (Inspection, error) {
 	own := door.Of(informer)
 	if own == nil {

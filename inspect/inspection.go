@@ -31,7 +31,7 @@ type Inspection struct {
 	Sources []Source
 
 	Status Status
-	// Queue is zero before the start, and for a controller with a foreign queue.
+	// Queue is the result of QueueOf, and zero for a source.
 	Queue Queue
 	// Handlers are the handlers of a shared informer, in the order in which they were added; none
 	// after Run has returned. Controllers have none, because they call their handler or process
@@ -180,8 +180,8 @@ type Outage struct {
 
 // Memory is the memory of an informer in bytes, by part. All parts except Store and Indices are
 // estimated from the mean size of 64 objects, or fewer if these are very large; memory that these
-// objects share counts once. Inspect takes such a sample in about a millisecond, and uses it for
-// ten minutes. All samples of the process together take at most 6 ms at a time and a thousandth of
+// objects share counts once. Of takes such a sample in about a millisecond, and uses it for ten
+// minutes. All samples of the process together take at most 6 ms at a time and a thousandth of
 // a core. Objects that informers share are counted for each informer.
 type Memory struct {
 	// Sampled is the number of objects in the sample, and SampledAt its time. They are zero before

@@ -40,9 +40,8 @@ var errQueueOfSource = errors.New("a source of package sources has no queue of i
 
 // QueueOf describes a RealFIFO, a DeltaFIFO, or the queue of an informer as for StatusOf. It may be
 // called at any time by any goroutine. The error is ErrForeign for other values, and another one for a
-// source of package sources: it uses the queue of its informer. Before Run an
-// informer has no queue, and Queue is zero. For a controller with a foreign Queue only the process
-// errors are set.
+// source of package sources: it uses the queue of its informer. Before Run an informer has no queue,
+// and Queue is zero. For a controller with a foreign Queue only the process errors are set.
 func QueueOf(queueOrInformer any) (Queue, error) {
 	if own := door.QueueOf(queueOrInformer); own != nil {
 		return queueFrom(own), nil

@@ -85,8 +85,9 @@ func (r *Readiness) Check(*http.Request) error {
 }
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", and lines that name at most 8 informers whose server
-// throttles or that KINFORMER has made client-go's, or with 503 and lines that name at most 8 of the informers that are not ready, with their
-// phases. It does not show errors, because they may contain addresses; use Check or StatusOf for these.
+// throttles or that KINFORMER has made client-go's, or with 503 and lines that name at most 8 of the
+// informers that are not ready, with their phases. It does not show errors, because they may contain
+// addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")

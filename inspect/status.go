@@ -113,8 +113,8 @@ type Problem struct {
 	// or a cache that is ahead of it), "decoding-suspended" and "decoding-off" (direct decoding is
 	// off, until the client has decoded a list, until the next watch, or for good), "mutation" (the
 	// program has modified cached objects that share parts), "undecodable" (objects cannot be
-	// decoded), "unguarded" (see docs/keep.md), "undecodable-off" (such objects are not left out, although Errors.SkipUndecodable is
-	// set, because the client decodes).
+	// decoded), "undecodable-off" (such objects are not left out, although Errors.SkipUndecodable is
+	// set, because the client decodes), "unguarded" (see docs/keep.md).
 	Cause string
 	// Text describes the problem.
 	Text string
@@ -129,10 +129,10 @@ type Decoding struct {
 	On            bool
 	Encoding, Why string
 	// Reason is a word for Why, and "" if Why is: "no-transport" (package direct is not
-	// imported, or no transport of it has seen the request), "switched-off" (by the option Off or by KINFORMER_DIRECT), "log-level"
-	// (klog writes bodies), "suspended", "off-for-good", "gave-up" (most objects could not be
-	// decoded), "no-decoder" (for the type), "no-kind" (in objects of the type), "encoding",
-	// "lister-watcher" (it changes requests or watches) or "other".
+	// imported, or no transport of it has seen the request), "switched-off" (by the option Off or by
+	// KINFORMER_DIRECT), "log-level" (klog writes bodies), "suspended", "off-for-good", "gave-up" (most
+	// objects could not be decoded), "no-decoder" (for the type), "no-kind" (in objects of the type),
+	// "encoding", "lister-watcher" (it changes requests or watches) or "other".
 	Reason string
 	// Transport reports whether a transport of package direct has sent a request, which shows that
 	// the program wants direct decoding.
@@ -153,8 +153,9 @@ type Decoding struct {
 	Texts Table
 	// Shared describes the equal parts that objects share.
 	Shared Sharing
-	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole nevertheless, and
-	// WholeObjects the number of these, for which the labels of each object are read. Keep is nil if all objects are whole.
+	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole
+	// nevertheless, and WholeObjects the number of these, for which the labels of each object are read.
+	// Keep is nil if all objects are whole.
 	Keep         []string
 	Whole        string
 	WholeObjects int
@@ -169,12 +170,12 @@ type Verification struct {
 
 // Sharing describes whether the objects of an informer share equal parts; see kinformer.Decoding.ShareParts.
 type Sharing struct {
-	// On reports whether they do, if the informer decodes directly. If sharing was requested and is off,
-	// because of a transform function or because no transport of package direct has seen the last request,
-	// Why is the reason.
+	// On reports whether sharing is on, if the informer decodes directly. If sharing was requested and is
+	// off, because of a transform function or because no transport of package direct has seen the last
+	// request, Why is the reason.
 	On  bool
 	Why string
-	// Parts describes the table of these parts, for all informers of the process, under the same
+	// Parts describes the table of shared parts, for all informers of the process, under the same
 	// conditions as Decoding.Texts.
 	Parts Table
 	// Checked is the number of shared parts of this informer's objects that were decoded again and
@@ -203,18 +204,18 @@ const (
 	PhaseStopped = string(reflector.Stopped)
 )
 
-// ErrForeign means that an informer, a queue or a registration does not belong to package cache, so
-// that nothing is known about it.
+// ErrForeign means that an informer, a store, a queue or a registration does not belong to package
+// cache, so that nothing is known about it.
 var ErrForeign = door.ErrForeign
 
-// Syncer is an informer, a controller, or the registration of a handler.
+// Syncer is an informer, a controller, a source of package sources, or the registration of a handler.
 type Syncer = interface{ HasSyncedChecker() clientgo.DoneChecker }
 
 // StatusOf returns the status of an informer or controller of package cache, also of a typed
 // informer of a generated factory, of an informer of controller-runtime's cache (except one for
 // several namespaces, which has several), or of a wrapper with a GetController method. For others
-// the error is ErrForeign. It may be called at any time, and delays nothing. With kinformer.Decoding.Whole it takes time for
-// each object: see Decoding.WholeObjects.
+// the error is ErrForeign. It may be called at any time, and delays nothing. With
+// kinformer.Decoding.Whole it takes time for each object: see Decoding.WholeObjects.
 func StatusOf(informer Syncer) (Status, error) {
 	own := door.Of(informer)
 	if own == nil {
