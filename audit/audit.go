@@ -41,9 +41,9 @@ var errNoAnswer = errors.New("the state is not stored yet")
 // Once compares an informer's store with the server's list at the same version. The informer is one of
 // package cache that has a store, with or without wrappers (see inspect.StatusOf), or a source of package
 // sources. Of an informer of several sources Once audits each, up to eight at a time, and returns the sum
-// of their reports. Differences are compared again with a second snapshot and, if Options.Repair is set, repaired: Once then waits
-// until the result of the relist is stored, for five minutes at most, and compares a third time. A
-// report with findings is not an error.
+// of their reports. Differences are compared again with a second snapshot and, if Options.Repair is set,
+// repaired: Once then waits until the result of the relist is stored, for five minutes at most, and
+// compares a third time. A report with findings is not an error.
 //
 // An audit takes as long as its lists, and a second more if there are differences. If the server
 // does not know the version of the cache (Ahead) it takes a minute, because it requests that
@@ -53,12 +53,13 @@ var errNoAnswer = errors.New("the state is not stored yet")
 //
 // The errors are inspect.ErrForeign for a foreign informer; ErrUnsupported, ErrExpired,
 // ErrUnvouched, ErrUnsynced and ErrEnded, wrapped; those of the ListerWatcher, or of Source; and
-// that of ctx. The error for several sources wraps those of all of them, and names eight. With an error, Report.Equal is false. If the error occurs after the first
-// comparison, the report has its findings, and says how far they were confirmed and repaired.
+// that of ctx. The error for several sources wraps those of all of them, and names eight. With an error,
+// Report.Equal is false. If the error occurs after the first comparison, the report has its findings, and
+// says how far they were confirmed and repaired.
 //
 // Once works in the calling goroutine, and for several sources in others, which have ended when it
-// returns. Any number of goroutines may audit the same informer. Once must not be called by a transform, an index function, or a handler of NewInformer, because it
-// would wait for its caller.
+// returns. Any number of goroutines may audit the same informer. Once must not be called by a transform,
+// an index function, or a handler of NewInformer, because it would wait for its caller.
 func Once(ctx context.Context, informer inspect.Syncer, o Options) (Report, error) {
 	report := Report{Informer: nameOf(informer), Content: o.Content}
 	own, err := informerOf(informer)

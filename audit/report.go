@@ -32,7 +32,7 @@ var kinds = [...]Kind{Missing, Extra, Stale, Different, Ahead}
 type Finding struct {
 	Key  string // the store's key, namespace/name; "" for Ahead
 	Kind Kind
-	// Source is the name of the source that differs, of an informer of several sources; "" else.
+	// Source is the name of the source that differs, of an informer of several sources; otherwise "".
 	Source string
 	// Cached and Listed are the resourceVersions that the server gave; "" if there is no object.
 	Cached, Listed string
@@ -71,7 +71,7 @@ type Report struct {
 	// Repaired reports whether the result of the relist was stored and a third snapshot had no
 	// difference.
 	Repaired bool
-	// Tries is the number of snapshots for the first comparison.
+	// Tries is the number of snapshots for the first comparison. Took is the time of the whole audit.
 	Tries int
 	Took  time.Duration
 

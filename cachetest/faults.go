@@ -75,8 +75,8 @@ func (s *Source) setOutage(err error) {
 }
 
 // Partition breaks all open streams, and makes every request block, until heal is called, like a
-// network that drops everything. A blocked request meets its scripted faults
-// after heal, so that clients see all changes that the test has made in between. Overlapping partitions last until all are healed.
+// network that drops everything. A blocked request meets its scripted faults after heal, so that clients
+// see all changes that the test has made in between. Overlapping partitions last until all are healed.
 func (s *Source) Partition() (heal func()) {
 	s.partition(1)
 	return sync.OnceFunc(func() { s.partition(-1) })

@@ -30,7 +30,8 @@ var (
 	_ metadatainformer.SharedInformerFactory       = &ResourceFactory{}
 )
 
-// Dynamic returns a factory whose informers hold *unstructured.Unstructured.
+// Dynamic returns a factory whose informers hold *unstructured.Unstructured. resync is the period of their
+// resyncs, unless their options have one; 0 means never.
 func Dynamic(client dynamic.Interface, resync time.Duration, options ...Option) *ResourceFactory {
 	return newResourceFactory(resync, options, resourceKind{
 		client:  client,
@@ -44,7 +45,7 @@ func Dynamic(client dynamic.Interface, resync time.Duration, options ...Option) 
 	})
 }
 
-// Metadata returns a factory whose informers hold *metav1.PartialObjectMetadata.
+// Metadata returns a factory whose informers hold *metav1.PartialObjectMetadata. resync is as for Dynamic.
 func Metadata(client metadata.Interface, resync time.Duration, options ...Option) *ResourceFactory {
 	return newResourceFactory(resync, options, resourceKind{
 		client:  client,

@@ -13,8 +13,8 @@ import (
 
 // Take registers an informer of this module with a generated factory that is not client-go's, such as
 // one for your own resources, and returns the informer. Call it before any other use of the informer or
-// its lister: the first request determines the informer. If f has an informer of the type already, Take
-// returns that one, and the log warns that the options have no effect.
+// its lister: the first request determines the informer. If the factory has an informer of the type
+// already, Take returns that one, and the log warns that the options have no effect.
 //
 //	f := externalversions.NewSharedInformerFactory(client, 0)
 //	factory.Take(f.InformerFor, &v1.Widget{}, func(c versioned.Interface, namespace string) typedv1.WidgetInterface {

@@ -32,7 +32,8 @@ import (
 // queue unless that has UnlockWhileProcessing. ProcessBatch must be nil, because Process does not see
 // the items of batches.
 //
-// Process panics if fn is nil, or a number of the policy is negative.
+// Process panics if fn is nil or the policy is invalid: a number is negative, infinite or NaN, or a Backoff
+// has no Duration.
 func Process(policy Policy, fn cache.ProcessFunc) cache.ProcessFunc {
 	if err := policy.check(fn); err != nil {
 		panic(err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/reflector"
@@ -34,13 +35,12 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 // UID determines the part of an object, which therefore does not change while the object exists. With n
 // of 1 the part has all objects. For a source, another i or n is another request: see Set.Put.
 //
-// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37, on in 1.38) send only the part.
-// Other servers ignore the selector and send everything; then the informer drops the other parts,
-// without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not
-// shard".
+// Servers with the feature gate ShardedListAndWatch (alpha in Kubernetes 1.37, on in 1.38) send only the
+// part. Other servers ignore the selector and send everything; then the informer drops the other parts,
+// without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not shard".
 //
-// If i is not from 0 to n-1, or lw is a Shard itself, each request fails with an error that says so. The
-// SetShardSelector of an informer of a Shard selects from its objects.
+// If i is not from 0 to n-1, or lw is a Shard itself, each request fails with an error that says so. If
+// lw is nil, so is the result. The SetShardSelector of an informer of a Shard selects from its objects.
 func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {
 		return nil
@@ -56,7 +56,7 @@ type Set struct{ group *sources.Group }
 // Of returns the Set of an informer, and whether the informer has one: an informer of New, or one
 // that follows a factory.Namespaces, whose sources have the names of the namespaces. Wrappers are as for
 // inspect.StatusOf. The sources of a factory.Namespaces are put and removed by its own methods.
-func Of(informer interface{ HasSyncedChecker() cache.DoneChecker }) (set *Set, ok bool) {
+func Of(informer inspect.Syncer) (set *Set, ok bool) {
 	own := door.Of(informer)
 	if own == nil {
 		return nil, false
@@ -113,11 +113,12 @@ func (s *Set) All() iter.Seq2[string, *Source] {
 	}
 }
 
-// Source is one source of a Set. The functions that accept an informer accept it: kinformer.WaitForSync,
-// kinformer.WaitForVersion, kinformer.Relist, inspect.StatusOf, inspect.Of, view.Of and audit.Once. It
-// stays valid when it is replaced, and ends when it is removed: a later source with the same name is
-// another one. Its versions and HasSynced are those of its present request, so that HasSynced is false
-// again until the first list of a replacement. Only the methods of a Set return usable Sources.
+// Source is one source of a Set. The functions that accept an informer accept it, apart from
+// inspect.QueueOf: kinformer.WaitForSync, kinformer.WaitForVersion, kinformer.Relist, inspect.StatusOf,
+// inspect.Of, view.Of, audit.Once and audit.Run. It stays valid when it is replaced, and ends when it is
+// removed: a later source with the same name is another one. Its versions and HasSynced are those of its
+// present request, so that HasSynced is false again until the first list of a replacement. Only the
+// methods of a Set return usable Sources.
 type Source struct {
 	holder
 	name string

@@ -149,7 +149,7 @@ var mayUse = map[string][]string{
 		"internal/store", "internal/switched", "internal/table", "internal/tap"},
 	"view":      {"internal/beside", "internal/door", "internal/event", "internal/table"},
 	"factory":   {"", "inspect", "internal/door", "internal/event", "internal/shard", "internal/sources", "internal/switched", "internal/tap", "kinformer"},
-	"sources":   {"", "internal/door", "internal/event", "internal/reflector", "internal/shard", "internal/sources", "kinformer"},
+	"sources":   {"", "inspect", "internal/door", "internal/event", "internal/reflector", "internal/shard", "internal/sources", "kinformer"},
 	"synctrack": {},
 	"retry":     {"", "internal/event"},
 	"testing":   {},
