@@ -21,9 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// ErrNothingTracked is returned by Settle if no handler is tracked.
-var ErrNothingTracked = errors.New("cachetest: no handler is tracked")
-
 // resource is the resource in the errors of writers.
 var resource = schema.GroupResource{Resource: "objects"}
 

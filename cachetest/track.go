@@ -5,6 +5,7 @@ package cachetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -144,7 +145,7 @@ func (t *Tracked) compareLocked(key string) {
 
 // Settle waits until every tracked handler has received the state: its replica has the keys of the
 // source, each at the same version. If ctx ends first, the error wraps the context's cause and names
-// the handlers and the keys in which they differ.
+// the handlers and the keys in which they differ. It is an error if no handler is tracked.
 //
 // Events without a lasting effect on a replica (for an object that is created and deleted at once, a
 // duplicate, a bookmark) may still be pending afterwards; inside a bubble, synctest.Wait after Settle
@@ -164,7 +165,7 @@ func (s *Source) Settle(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("cachetest: not settled: %s: %w", s.missing(), err)
 	case untracked:
-		return ErrNothingTracked
+		return errors.New("cachetest: no handler is tracked")
 	}
 	return nil
 }
