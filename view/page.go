@@ -32,7 +32,7 @@ func ByKey[T any](a, b Entry[T]) int { return strings.Compare(a.Key, b.Key) }
 // as it was at the end of the page before.
 //
 // All objects that q selects are compared with the end of the page. The memory is that of the page,
-// and of the conditions of q. The errors are those of Select.
+// and of the conditions of q. The errors are those of Select, and one for an n below 1.
 func Page[T comparable](s *Snapshot, q Query, compare func(a, b Entry[T]) int, after *Entry[T], n int) (page []Entry[T], next *Entry[T], err error) {
 	if n < 1 {
 		return nil, nil, fmt.Errorf("a page of %d objects: the size must be at least 1", n)

@@ -44,8 +44,9 @@ func Any(queries ...Query) Query { return Query{alternatives: append([]Query{}, 
 
 // Select yields the key and object of each object that q selects, each once, in no particular order
 // and without copying. Objects of another type than T are left out, as by TypedAll. The body of the
-// loop may do anything but close the snapshot, which may end the loop early. A loop over a snapshot that was
-// closed before it yields nothing, and utilruntime's ErrorHandlers get an error that says so.
+// loop may do anything but close the snapshot, which may end the loop early. A loop over a snapshot that
+// was closed before it yields nothing, and the ErrorHandlers of k8s.io/apimachinery/pkg/util/runtime get an
+// error that says so.
 //
 // The error is ErrClosed, or names an index that the snapshot does not have, and the existing ones.
 func Select[T comparable](s *Snapshot, q Query) (iter.Seq2[string, T], error) {

@@ -27,7 +27,8 @@ func All(s clientgo.Store) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) { yieldKeys(s, s.ListKeys(), yield) }
 }
 
-// ByIndex yields the key and object of each member of s.ByIndex(index, value), as All does.
+// ByIndex yields the key and object of each member of s.ByIndex(index, value), as All does. The error is
+// that of an index that the store does not have.
 func ByIndex(s clientgo.Indexer, index, value string) (iter.Seq2[string, any], error) {
 	if own := beside.TableOf(s); own != nil {
 		return own.ByIndexSeq(index, value)
@@ -57,7 +58,7 @@ func Len(s clientgo.Store) int {
 }
 
 // Count returns the number of objects that s.ByIndex(index, value) returns, without listing them if
-// the store belongs to package cache.
+// the store belongs to package cache. The error is that of ByIndex.
 func Count(s clientgo.Indexer, index, value string) (int, error) {
 	if own := beside.TableOf(s); own != nil {
 		return own.Count(index, value)

@@ -29,17 +29,16 @@ import (
 // objects in it that were replaced or deleted in the store remain in memory, and nothing else.
 // Close releases them. A snapshot that is dropped without Close is closed when the garbage
 // collector finds it, and counted in inspect.Snapshots. After Close, reads find nothing, and those
-// that return an error return ErrClosed. Only Of returns a usable Snapshot.
+// that return an error return ErrClosed; only Len and ResourceVersion answer as before. Only Of returns
+// a usable Snapshot.
 type Snapshot struct {
 	of      *table.Snapshot
 	own     map[string]string // the keys of a source's objects; nil if the Snapshot has all objects
 	version string            // the version of the source, if own is not nil
 }
 
-var (
-	// ErrClosed means that a snapshot was read after its Close.
-	ErrClosed = table.ErrClosed
-)
+// ErrClosed means that a snapshot was read after its Close.
+var ErrClosed = table.ErrClosed
 
 // Of returns a snapshot of the present state of a store, or of an informer's store, also behind
 // wrappers: a typed indexer, a typed informer, an informer of controller-runtime's cache (see
@@ -103,7 +102,8 @@ func (s *Snapshot) List() []any {
 	return list
 }
 
-// All yields every key and object, without copying. The body of the loop may do anything.
+// All yields every key and object, in no particular order and without copying. The body of the loop may
+// do anything but close the snapshot, which may end the loop early.
 func (s *Snapshot) All() iter.Seq2[string, any] {
 	if s.own == nil {
 		return s.of.All()
@@ -117,8 +117,8 @@ func (s *Snapshot) All() iter.Seq2[string, any] {
 	}
 }
 
-// ByIndex yields the key and object of each object whose values in the index contain value, without
-// copying.
+// ByIndex yields the key and object of each object whose values in the index contain value, as All does.
+// The error is ErrClosed, or that of an index that the snapshot does not have.
 func (s *Snapshot) ByIndex(index, value string) (iter.Seq2[string, any], error) {
 	members, err := s.of.ByIndexSeq(index, value)
 	if err != nil || s.own == nil {
