@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -275,7 +276,7 @@ func TestReadOfASource(t *testing.T) {
 			require.NoError(r, err)
 			r.compareView(snapshot, want)
 			snapshot.Close()
-			assert.Empty(r, snapshot.List())
+			assert.Empty(r, maps.Collect(snapshot.All()))
 		}
 		_, err := view.Of(r.set.Source("unknown"))
 		require.ErrorIs(r, err, sources.ErrUnknown)
@@ -293,7 +294,6 @@ func (r *rig) compareView(snapshot *view.Snapshot, want []string) {
 	slices.Sort(all)
 	require.Equal(r, want, all)
 	require.Equal(r, len(want), snapshot.Len())
-	require.Len(r, snapshot.List(), len(want))
 	for _, key := range []string{"a/1", "a/2", "b/1", "b/2"} {
 		_, has := snapshot.Get(key)
 		require.Equal(r, slices.Contains(want, key), has, key)

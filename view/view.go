@@ -90,18 +90,6 @@ func (s *Snapshot) Get(key string) (obj any, exists bool) {
 	return s.of.Get(key)
 }
 
-// List returns all objects in no particular order, in a new slice.
-func (s *Snapshot) List() []any {
-	if s.own == nil {
-		return s.of.List()
-	}
-	list := make([]any, 0, len(s.own))
-	for _, obj := range s.All() {
-		list = append(list, obj)
-	}
-	return list
-}
-
 // All yields every key and object, in no particular order and without copying. The body of the loop may
 // do anything but close the snapshot, which may end the loop early.
 func (s *Snapshot) All() iter.Seq2[string, any] {
