@@ -17,9 +17,9 @@ type Inspection struct {
 	// ID identifies the informer among those that have run in this process. It increases with each
 	// Run, and is 0 before.
 	ID uint64
-	// Name is the name of the informer's objects in logs: the program's description, else the
-	// resource, namespace and selectors of Status, as in "pods.v1 in namespace team-a", else the
-	// type.
+	// Name is the name of the informer's objects in logs: the program's description, unless the
+	// Identifier has a resource, else the resource, namespace and selectors of Status, as in "pods.v1 in
+	// namespace team-a", else the type.
 	Name string
 	// Type is the type of the objects, or the kind of unstructured ones.
 	Type string
