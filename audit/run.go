@@ -19,10 +19,10 @@ import (
 
 // Run audits an informer repeatedly. It returns the cause of ctx's end when ctx ends, and a wrapped
 // ErrEnded when the informer has stopped: at once, even if the server does not answer. For invalid
-// options, and an informer that Once cannot audit, it returns an error at once. It may be called before
-// the informer runs. A failed audit does not change the time of the next one. Each informer needs a Run
-// of its own, in a goroutine of its own. The first audit begins after a random wait, so that informers do
-// not audit at the same time.
+// options it returns an error at once, and inspect.ErrForeign for an informer that is foreign or has the
+// user's queue. It may be called before the informer runs. A failed audit does not change the time of the
+// next one. Each informer needs a Run of its own, in a goroutine of its own. The first audit begins after
+// a random wait, so that informers do not audit at the same time.
 func Run(ctx context.Context, informer inspect.Syncer, o RunOptions) error {
 	own, err := informerOf(informer)
 	if err != nil {
