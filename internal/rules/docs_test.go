@@ -27,7 +27,7 @@ import (
 // files, folders, tests and names of our packages that they mention exist. The same holds for names
 // in comments.
 func TestDocumentsLeadSomewhere(t *testing.T) {
-	names, tests := exportedOf(t, append([]string{""}, namedPackages[1:]...)...), allTests(t)
+	names, tests := exportedOf(t, append([]string{"", "internal/sources"}, besidePackages...)...), allTests(t)
 	for _, file := range documents(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -103,12 +103,8 @@ func checkPaths(t *testing.T, file string, text []byte) {
 	}
 }
 
-// namedPackages are the packages of this module whose names in documents are checked. The first one is
-// in the root.
-var namedPackages = []string{"cache", "factory", "direct", "debug", "audit", "cachetest", "inspect", "kinformer", "retry", "view"}
-
-// namesOfOurs matches the exported names of these packages.
-var namesOfOurs = `\b((?:` + strings.Join(namedPackages, "|") + `)\.[A-Z]\w+)`
+// namesOfOurs matches the exported names of the packages for users, of which the root is named cache.
+var namesOfOurs = `\b((?:cache|` + strings.Join(besidePackages, "|") + `)\.[A-Z]\w+)`
 
 // ourFolders are the folders whose paths in Markdown files are relative to the root.
 const ourFolders = "(?:adapters|cachetest|cmd|docs|examples|internal|test|testdata|tools)"
@@ -157,7 +153,7 @@ func migrationCommand(t *testing.T, heading string) string {
 // TestReplacements: docs/migration.md has a row for each exported name that client-go does not have, or for its
 // package as a whole. Names of client-go's next minor have one, too.
 func TestReplacements(t *testing.T) {
-	names := exportedOf(t, "audit", "cachetest", "debug", "direct", "factory", "inspect", "kinformer", "retry", "sources", "view")
+	names := exportedOf(t, besidePackages...)
 	names = append(names, readNameList(t, "testdata/surface/next.txt").names...)
 	text, err := os.ReadFile("docs/migration.md")
 	require.NoError(t, err)
