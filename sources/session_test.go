@@ -59,7 +59,7 @@ func TestReplacementIsAwaited(t *testing.T) {
 		_, err := after(r, time.Minute, func(ctx context.Context) error { return kinformer.WaitForVersion(ctx, r.informer, version) })
 		require.ErrorIs(r, err, context.DeadlineExceeded)
 		assert.True(r, r.informer.HasSynced())
-		assert.Empty(r, source.LastSyncResourceVersion()+session.LastSyncResourceVersion())
+		assert.Empty(r, source.LastStoreSyncResourceVersion()+session.LastStoreSyncResourceVersion())
 		_, err = audit.Once(r.Context(), session, audit.Options{})
 		require.ErrorIs(r, err, audit.ErrUnsynced)
 
@@ -70,7 +70,7 @@ func TestReplacementIsAwaited(t *testing.T) {
 		assert.Equal(r, []string{"a/1", "a/2"}, r.stored())
 		assert.True(r, source.HasSynced() && session.HasSynced() && former.HasSynced())
 		assert.Equal(r, "pods", session.Name())
-		assert.Equal(r, source.LastSyncResourceVersion(), session.LastSyncResourceVersion())
+		assert.Equal(r, source.LastStoreSyncResourceVersion(), session.LastStoreSyncResourceVersion())
 		report, err := audit.Once(r.Context(), session, audit.Options{Content: true})
 		require.NoError(r, err)
 		assert.True(r, report.Equal(), report)

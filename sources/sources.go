@@ -141,9 +141,9 @@ func (s *Source) HasSynced() bool { return s.of.HasSynced() }
 // that has not synced goes on with it; one of a source that has synced needs another DoneChecker.
 func (s *Source) HasSyncedChecker() cache.DoneChecker { return s.of.HasSyncedChecker() }
 
-// LastSyncResourceVersion returns the resourceVersion of the source that the store has reached, or ""
+// LastStoreSyncResourceVersion returns the resourceVersion of the source that the store has reached, or ""
 // before its first list.
-func (s *Source) LastSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }
+func (s *Source) LastStoreSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }
 
 // Session is a source with the ListerWatcher of one call of Put, and may be used like a Source. It ends
 // when the source is replaced or removed: waits for it then return an error that says so.
@@ -163,6 +163,6 @@ func (s *Session) HasSynced() bool { return s.of.HasSynced() }
 // HasSyncedChecker returns a DoneChecker that is done when HasSynced is true.
 func (s *Session) HasSyncedChecker() cache.DoneChecker { return s.of.HasSyncedChecker() }
 
-// LastSyncResourceVersion returns the resourceVersion of the session that the store has reached, or ""
+// LastStoreSyncResourceVersion returns the resourceVersion of the session that the store has reached, or ""
 // before its first list.
-func (s *Session) LastSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }
+func (s *Session) LastStoreSyncResourceVersion() string { return s.of.LastSyncResourceVersion() }

@@ -416,7 +416,7 @@ func TestVersions(t *testing.T) {
 		second := r.write("a", "2", "x")
 		a, b := r.set.Source("a"), r.set.Source("b")
 		require.NoError(r, kinformer.WaitForVersion(r.Context(), a, second))
-		assert.Equal(r, second, a.LastSyncResourceVersion())
+		assert.Equal(r, second, a.LastStoreSyncResourceVersion())
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(r, kinformer.WaitForVersion(ctx, b, second), context.DeadlineExceeded)
