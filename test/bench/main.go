@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,19 +36,10 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	is, err := child.Main(ctx, roles)
-	if !is {
-		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	child.Main(roles, func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
-var roles = map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve}
+var roles = map[string]child.Role{serve.Role: child.Of(serve.Serve)}
 
 // run runs the program with the given arguments and outputs.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

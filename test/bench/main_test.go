@@ -5,8 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -23,14 +21,8 @@ import (
 
 // TestMain also runs the server process of the rows that use HTTP.
 func TestMain(m *testing.M) {
-	is, err := child.Main(context.Background(), roles)
-	if !is {
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Become(roles)
+	os.Exit(m.Run())
 }
 
 // tinyObjects is the population of the rows.

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -286,7 +285,7 @@ func (m *manager) report() report {
 	return r
 }
 
-// follow runs the informers as a child, and executes these commands until in ends:
+// follow runs the informers as a child, and executes these commands of the parent:
 //
 //	sync       blocks until all handlers except the slow one have synced; returns the time since
 //	           the start
@@ -297,13 +296,9 @@ func (m *manager) report() report {
 //	status     returns the clientStatus
 //	report     returns the report
 //	profile    {file}: begins a CPU profile; "" ends it, and writes a heap profile beside it
-func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+func follow(ctx context.Context, c clientConfig) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	var c clientConfig
-	if err := json.Unmarshal(config, &c); err != nil {
-		return err
-	}
 	m, err := newManager(c)
 	if err != nil {
 		return err
@@ -317,7 +312,7 @@ func follow(ctx context.Context, config []byte, in io.Reader, out io.Writer) err
 	defer running.Wait()
 	defer cancel()
 	var profile *os.File
-	return child.Serve(ctx, in, out, nil, map[string]child.Command{
+	return child.Serve(ctx, nil, map[string]child.Command{
 		"sync": child.With(func(ctx context.Context, within time.Duration) (time.Duration, error) {
 			err := m.sync(ctx, within, false)
 			return time.Since(start), err

@@ -12,15 +12,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kinformer/cache/test/bench/internal/child"
@@ -29,19 +26,10 @@ import (
 
 const clientRole = "client"
 
-var roles = map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve, clientRole: follow}
+var roles = map[string]child.Role{serve.Role: child.Of(serve.Serve), clientRole: child.Of(follow)}
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	is, err := child.Main(ctx, roles)
-	if !is {
-		err = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "cluster:", err)
-		os.Exit(1)
-	}
+	child.Main(roles, func(ctx context.Context) error { return run(ctx, os.Args[1:], os.Stdout, os.Stderr) })
 }
 
 // config is the parsed command line.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -30,14 +29,8 @@ import (
 
 // TestMain also runs the server and the client.
 func TestMain(m *testing.M) {
-	is, err := child.Main(context.Background(), roles)
-	if !is {
-		os.Exit(m.Run())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	child.Become(roles)
+	os.Exit(m.Run())
 }
 
 func needProc(t *testing.T) {

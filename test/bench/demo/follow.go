@@ -5,10 +5,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"runtime"
 	"runtime/metrics"
@@ -188,25 +186,21 @@ type report struct {
 	Heap    uint64        // live bytes after the last collection
 }
 
-// serveClient runs the informers that config selects, and executes these commands until in ends:
+// serveClient runs the informers that config selects, and executes these commands of the parent:
 //
 //	synced      waits until all informers have synced
 //	current     {versions}: waits until the caches have these versions of the marked objects
 //	collect     collects garbage
 //	read        starts reading a pod repeatedly
-func serveClient(ctx context.Context, encoded []byte, in io.Reader, out io.Writer) error {
+func serveClient(ctx context.Context, c config) error {
 	ignoreInterrupts()
 	quiet()
-	var c config
-	if err := json.Unmarshal(encoded, &c); err != nil {
-		return err
-	}
 	f, err := follow(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer f.stop()
-	return child.Serve(ctx, in, out, nil, map[string]child.Command{
+	return child.Serve(ctx, nil, map[string]child.Command{
 		"synced":  reporting(f, func(any) error { return f.synced() }),
 		"current": reporting(f, f.current),
 		"collect": reporting(f, func(any) error { collect(); return nil }),

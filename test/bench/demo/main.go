@@ -23,8 +23,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -52,7 +50,6 @@ type options struct {
 }
 
 func main() {
-	childMain()
 	var o options
 	flag.StringVar(&o.apiserver, "apiserver", "", "binary of the embedded API server; empty simulates a server")
 	flag.IntVar(&o.pods, "pods", 5000, "number of pods, at least 1")
@@ -60,29 +57,10 @@ func main() {
 	flag.DurationVar(&o.outage, "outage", 5*time.Second, "duration of the outage")
 	flag.BoolVar(&o.keep, "keep", false, "keep the page, and update pods, until an interrupt")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+	child.Main(roles, func(ctx context.Context) error { return run(ctx, o, os.Stdout) })
 }
 
-// childMain does not return if this process is a child of the demo, whose role it then has.
-func childMain() {
-	is, err := child.Main(context.Background(), map[string]func(context.Context, []byte, io.Reader, io.Writer) error{
-		serve.Role: serveSimulated, clientRole: serveClient,
-	})
-	if !is {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "demo, child process:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+var roles = map[string]child.Role{serve.Role: child.Of(serveSimulated), clientRole: child.Of(serveClient)}
 
 // run runs the comparison, which ends early if ctx ends, and then always checks the cache of this
 // process.

@@ -16,11 +16,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/test/bench/internal/child"
 )
 
 // TestMain is also the main function of the child processes, because the demo starts its own binary.
 func TestMain(m *testing.M) {
-	childMain()
+	child.Become(roles)
 	os.Exit(m.Run())
 }
 

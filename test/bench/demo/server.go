@@ -101,10 +101,10 @@ func (s *simulated) restore(context.Context) error { return s.call("shut", false
 func (s *simulated) stop() error { return s.process.Stop() }
 
 // serveSimulated is the main function of the simulated server's process.
-func serveSimulated(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+func serveSimulated(ctx context.Context, config serve.Config) error {
 	ignoreInterrupts()
 	log.SetOutput(io.Discard) // package http's: cut closes connections in the middle of a handshake
-	return serve.Serve(ctx, config, in, out)
+	return serve.Serve(ctx, config)
 }
 
 // ignoreInterrupts leaves it to the parent, which also receives them, to end this process.

@@ -13,9 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -31,19 +29,12 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	is, err := child.Main(ctx, map[string]func(context.Context, []byte, io.Reader, io.Writer) error{serve.Role: serve.Serve, sideRole: runSide})
-	if !is {
-		pods := flag.Int("pods", 100_000, "the `number` of pods")
-		encoding := flag.String("encoding", "protobuf", "json or protobuf")
-		flag.Parse()
-		err = compare(ctx, *pods, *encoding)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	pods := flag.Int("pods", 100_000, "the `number` of pods")
+	encoding := flag.String("encoding", "protobuf", "json or protobuf")
+	flag.Parse()
+	child.Main(map[string]child.Role{serve.Role: child.Of(serve.Serve), sideRole: child.Of(runSide)}, func(ctx context.Context) error {
+		return compare(ctx, *pods, *encoding)
+	})
 }
 
 // kept are the fields that each side but the whole ones keeps, besides the metadata.
@@ -105,7 +96,7 @@ type figures struct {
 func compare(ctx context.Context, pods int, encoding string) error {
 	media, known := map[string]string{"json": blank.JSON, "protobuf": blank.Protobuf}[encoding]
 	if !known || pods < 1 {
-		return errors.New("keep: -encoding is json or protobuf, and -pods is positive")
+		return errors.New("-encoding is json or protobuf, and -pods is positive")
 	}
 	var hello serve.Hello
 	server, err := child.Start(ctx, serve.Role, serve.Config{

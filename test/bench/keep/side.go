@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"runtime/debug"
 	"sync/atomic"
@@ -43,14 +41,11 @@ type follower struct {
 	before   time.Duration // the CPU time before the updates
 }
 
-func runSide(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
+func runSide(ctx context.Context, c sideConfig) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	debug.SetGCPercent(100)
-	f := &follower{updated: make(chan struct{})}
-	if err := json.Unmarshal(config, &f.sideConfig); err != nil {
-		return err
-	}
+	f := &follower{sideConfig: c, updated: make(chan struct{})}
 	lw, err := serve.ListWatch(f.Server.Config(sides[f.Side].direct), world.Pods, f.Media)
 	if err != nil {
 		return err
@@ -65,9 +60,9 @@ func runSide(ctx context.Context, config []byte, in io.Reader, out io.Writer) er
 	}}); err != nil {
 		return err
 	}
-	return child.Serve(ctx, in, out, struct{}{}, map[string]child.Command{
-		"start": func(context.Context, json.RawMessage) (any, error) { return nil, f.start(ctx) },
-		"end":   func(context.Context, json.RawMessage) (any, error) { return f.end(ctx) },
+	return child.Serve(ctx, nil, map[string]child.Command{
+		"start": child.With(func(ctx context.Context, _ any) (any, error) { return nil, f.start(ctx) }),
+		"end":   child.With(func(ctx context.Context, _ any) (figures, error) { return f.end(ctx) }),
 	})
 }
 

@@ -9,11 +9,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -23,15 +27,44 @@ const (
 	configVariable = "KINFORMER_BENCH_CONFIG"
 )
 
-// Main reports whether this process is a child, and if so, runs the function of its role until the
-// function returns. Its arguments are the config of Start, the commands' input and the answers'
-// output.
-func Main(ctx context.Context, roles map[string]func(ctx context.Context, config []byte, in io.Reader, out io.Writer) error) (is bool, err error) {
-	serve, is := roles[os.Getenv(roleVariable)]
-	if !is {
-		return false, nil
+// Role is the work of a child with the config of Start, in JSON.
+type Role func(ctx context.Context, config []byte) error
+
+// Of returns the Role of a function with a typed config.
+func Of[C any](run func(context.Context, C) error) Role {
+	return func(ctx context.Context, config []byte) error {
+		var c C
+		if err := json.Unmarshal(config, &c); err != nil {
+			return err
+		}
+		return run(ctx, c)
 	}
-	return true, serve(ctx, []byte(os.Getenv(configVariable)), os.Stdin, os.Stdout)
+}
+
+// Main is the main function of a program, and of its children: it calls run, or Become. An interrupt
+// ends the context.
+func Main(roles map[string]Role, run func(context.Context) error) {
+	Become(roles)
+	exit(filepath.Base(os.Args[0]), run)
+}
+
+// Become runs the role of this process and exits, if the process is a child. Otherwise it returns.
+func Become(roles map[string]Role) {
+	if role := os.Getenv(roleVariable); roles[role] != nil {
+		exit(role, func(ctx context.Context) error { return roles[role](ctx, []byte(os.Getenv(configVariable))) })
+	}
+}
+
+// exit calls run, writes its error after a name, and exits.
+func exit(name string, run func(context.Context) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, name+":", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // Command executes a command with an argument in JSON, which may be empty, and returns the result.
@@ -65,10 +98,10 @@ type answer struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Serve writes hello as the first answer, and then executes the commands of in, one after the other,
-// until in ends.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, hello any, commands map[string]Command) error {
-	encoder, decoder := json.NewEncoder(out), json.NewDecoder(in)
+// Serve answers the parent of this process with hello, and then executes its commands, one after the
+// other, until they end.
+func Serve(ctx context.Context, hello any, commands map[string]Command) error {
+	encoder, decoder := json.NewEncoder(os.Stdout), json.NewDecoder(os.Stdin)
 	for result, failed := hello, error(nil); ; {
 		var a answer
 		if failed != nil {

@@ -11,10 +11,7 @@ package serve
 
 import (
 	"context"
-	"encoding/json"
 	"encoding/pem"
-	"fmt"
-	"io"
 	"net"
 	"net/http/httptest"
 	"sync"
@@ -138,7 +135,7 @@ func newServer(c Config) (*server, error) {
 	return s, nil
 }
 
-// Serve serves on a free port of the loopback interface and executes these commands until in ends:
+// Serve serves on a free port of the loopback interface and executes these commands of the parent:
 //
 //	resume, pause   let time pass, or stop it; pause returns the Notes with all states
 //	notes           returns the Notes
@@ -147,11 +144,7 @@ func newServer(c Config) (*server, error) {
 //	late            returns the Lateness since the last late
 //	feed, rewind    change each object of a still world once, or undo that
 //	touch           Touched: changes an object of an idle world; returns its version
-func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) error {
-	var c Config
-	if err := json.Unmarshal(config, &c); err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
+func Serve(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := newServer(c)
@@ -171,7 +164,7 @@ func Serve(ctx context.Context, config []byte, in io.Reader, out io.Writer) erro
 	}
 	var running sync.WaitGroup
 	running.Go(func() { s.driver.run(ctx) })
-	err = child.Serve(ctx, in, out, hello, s.commands())
+	err = child.Serve(ctx, hello, s.commands())
 	cancel()
 	s.end("")
 	s.http.CloseClientConnections()
