@@ -14,6 +14,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -125,36 +126,15 @@ func (s *Source) Next(ctx context.Context) (*Stream, error) {
 	}
 }
 
-// Stream is one watch.
+// Stream is one watch. Its ResultChan is never closed: only the receiver ends the stream.
 type Stream struct {
-	events  chan watch.Event
-	stopped chan struct{}
-	stop    sync.Once
+	*watch.ProxyWatcher
+	events chan watch.Event
 }
 
 func newStream(capacity int) *Stream {
-	return &Stream{events: make(chan watch.Event, capacity), stopped: make(chan struct{})}
-}
-
-// ResultChan returns the channel of events. It is never closed: only the receiver ends the stream.
-func (s *Stream) ResultChan() <-chan watch.Event { return s.events }
-
-// Stop ends the stream for its sender. Further calls do nothing.
-func (s *Stream) Stop() { s.stop.Do(func() { close(s.stopped) }) }
-
-// errStopped is returned by sends on a stream that its receiver has stopped.
-var errStopped = fmt.Errorf("source: the watch was stopped by its receiver")
-
-// Send blocks until an event is received or in a free slot of the channel.
-func (s *Stream) Send(ctx context.Context, event watch.Event) error {
-	select {
-	case s.events <- event:
-		return nil
-	case <-s.stopped:
-		return errStopped
-	case <-ctx.Done():
-		return fmt.Errorf("source: sending: %w", context.Cause(ctx))
-	}
+	events := make(chan watch.Event, capacity)
+	return &Stream{watch.NewProxyWatcher(events), events}
 }
 
 // SendAll sends all events in order, each by a plain channel operation. A select over the events
@@ -179,8 +159,8 @@ func (s *Stream) during(ctx context.Context, send func()) error {
 	select {
 	case <-sent:
 		return nil
-	case <-s.stopped:
-		return errStopped
+	case <-s.StopChan():
+		return errors.New("source: the watch was stopped by its receiver")
 	case <-ctx.Done():
 		return fmt.Errorf("source: sending: %w", context.Cause(ctx))
 	}
@@ -188,16 +168,13 @@ func (s *Stream) during(ctx context.Context, send func()) error {
 
 // sendInitial sends a generation, and the bookmark that ends the initial events.
 func (s *Stream) sendInitial(ctx context.Context, generation *Generation) error {
-	err := s.during(ctx, func() {
+	return s.during(ctx, func() {
 		for _, pod := range generation.pods {
 			s.events <- watch.Event{Type: watch.Added, Object: pod}
 		}
+		end := &corev1.Pod{}
+		end.ResourceVersion = generation.resourceVersion
+		end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		s.events <- watch.Event{Type: watch.Bookmark, Object: end}
 	})
-	if err != nil {
-		return err
-	}
-	end := &corev1.Pod{}
-	end.ResourceVersion = generation.resourceVersion
-	end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
-	return s.Send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
 }
