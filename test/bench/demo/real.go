@@ -5,16 +5,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -28,69 +21,34 @@ import (
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/serve"
 	"github.com/kinformer/cache/test/bench/internal/world"
+	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
-// real is the API server of the end-to-end tests, k8s.io/apiserver with etcd. The demo runs its binary,
-// and so compiles neither. The server writes an answer to its standard output when it serves, and one
-// for each line of its standard input, whose end ends the server.
+// real is the API server of the end-to-end tests, k8s.io/apiserver with etcd, as a process. The demo
+// compiles neither.
 type real struct {
-	binary, folder string
-	process        *exec.Cmd
-	in             io.WriteCloser
-	answers        *json.Decoder
-	at             struct {
-		endpoint
-		Port int // stays the same after a restart
-	}
+	*apiserver.Server
 	clients [world.Resources]*rest.RESTClient
 	pods    []types.NamespacedName // in the order of a LIST
 }
 
 // startReal starts the server and creates its objects. The server does not end with ctx.
-func startReal(ctx context.Context, binary string, pods int) (s *real, err error) {
-	s = &real{binary: binary}
-	if s.folder, err = os.MkdirTemp("", "kinformer-demo-"); err != nil {
+func startReal(ctx context.Context, binary string, pods int) (*real, error) {
+	process, err := apiserver.StartChild(ctx, apiserver.Options{Binary: binary})
+	if err != nil {
 		return nil, err
 	}
-	if err = s.launch(); err == nil {
-		err = s.fill(ctx, pods)
-	}
-	if err != nil {
+	s := &real{Server: process}
+	if err := s.fill(ctx, pods); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
 
-// launch starts the process and returns once it serves.
-func (s *real) launch() error {
-	s.process = exec.Command(s.binary, "-data-dir="+s.folder, "-port="+strconv.Itoa(s.at.Port), "-json")
-	s.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the demo does not end the server
-	log, err := os.OpenFile(filepath.Join(s.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close() // the process has its own copy
-	s.process.Stderr = log
-	in, err := s.process.StdinPipe()
-	out, err2 := s.process.StdoutPipe()
-	if err = errors.Join(err, err2); err == nil {
-		err = s.process.Start()
-	}
-	if err != nil {
-		return err
-	}
-	s.in, s.answers = in, json.NewDecoder(out)
-	if err := s.answers.Decode(&s.at); err != nil {
-		said, _ := os.ReadFile(log.Name()) // an error leaves it empty
-		return fmt.Errorf("%s has not started: %w\n%s", s.binary, err, said)
-	}
-	return nil
-}
-
 // fill creates the pods, and the leases of nodes.
 func (s *real) fill(ctx context.Context, pods int) (err error) {
 	for _, of := range []world.Resource{world.Pods, world.Leases} {
-		if s.clients[of], err = serve.Client(s.at.config(false), of, blank.Protobuf); err != nil {
+		if s.clients[of], err = serve.Client(s.endpoint().config(false), of, blank.Protobuf); err != nil {
 			return err
 		}
 	}
@@ -137,7 +95,10 @@ func (s *real) list(ctx context.Context) error {
 	return err
 }
 
-func (s *real) endpoint() endpoint { return s.at.endpoint }
+func (s *real) endpoint() endpoint {
+	at := s.Endpoint()
+	return endpoint{at.URL, at.CA, at.Token}
+}
 
 // touch patches the status of a pod as a kubelet does, or renews a lease. It fails while the server is
 // down.
@@ -159,26 +120,13 @@ func (s *real) touch(ctx context.Context, of world.Resource, number int) (string
 }
 
 // cut compacts etcd and kills the server, which without the cache of its process has no history then.
-func (s *real) cut(context.Context) error {
-	_, err := io.WriteString(s.in, "compact\n")
-	var compacted struct{ Error string }
-	err = errors.Join(err, s.answers.Decode(&compacted))
-	if compacted.Error != "" {
-		err = errors.Join(err, errors.New(compacted.Error))
-	}
-	err = errors.Join(err, s.process.Process.Kill())
-	_ = s.process.Wait() // it was killed
-	return err
+func (s *real) cut(ctx context.Context) error {
+	_, err := s.Compact(context.WithoutCancel(ctx))
+	return errors.Join(err, s.Kill())
 }
 
 // restore starts the server again on its data.
-func (s *real) restore(context.Context) error { return s.launch() }
+func (s *real) restore(ctx context.Context) error { return s.Restart(context.WithoutCancel(ctx)) }
 
 // stop ends the server and deletes its data.
-func (s *real) stop() error {
-	if s.in != nil {
-		_ = s.in.Close() // the server may have ended
-		_ = s.process.Wait()
-	}
-	return os.RemoveAll(s.folder)
-}
+func (s *real) stop() error { return s.Stop(context.Background()) }
