@@ -141,7 +141,7 @@ func httpTrial(ctx context.Context, e *env, r httpRow) (trial, error) {
 	}
 	var err error
 	h.server, err = child.Start(ctx, serve.Role, serve.Config{
-		MediaType: h.media, TLS: r.tls, Seed: e.seed, Still: true, Of: r.of, Objects: h.objects, PerDeployment: perDeployment,
+		MediaType: h.media, TLS: r.tls, Seed: e.seed, Objects: map[world.Resource]int{r.of: h.objects}, PerDeployment: perDeployment, Recorded: true,
 	}, &h.hello, os.Stderr)
 	if err != nil {
 		return nil, err

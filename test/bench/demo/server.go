@@ -74,7 +74,7 @@ type simulated struct {
 // startSimulated starts a simulated server. The server does not end with ctx.
 func startSimulated(ctx context.Context, pods int) (*simulated, error) {
 	s := &simulated{}
-	config := serve.Config{Idle: true, TLS: true, Objects: pods, Nodes: leases}
+	config := serve.Config{TLS: true, Objects: map[world.Resource]int{world.Pods: pods, world.Leases: leases}, PerDeployment: world.PodsPerDeployment}
 	var err error
 	s.process, err = child.Start(context.WithoutCancel(ctx), serve.Role, config, &s.hello, os.Stderr)
 	return s, err

@@ -100,7 +100,7 @@ func compare(ctx context.Context, pods int, encoding string) error {
 	}
 	var hello serve.Hello
 	server, err := child.Start(ctx, serve.Role, serve.Config{
-		MediaType: media, Seed: 1, Still: true, Of: world.Pods, Objects: pods, PerDeployment: workload.PodsPerDeployment,
+		MediaType: media, Seed: 1, Objects: map[world.Resource]int{world.Pods: pods}, PerDeployment: workload.PodsPerDeployment, Recorded: true,
 	}, &hello, os.Stderr)
 	if err != nil {
 		return err

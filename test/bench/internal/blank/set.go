@@ -34,7 +34,7 @@ type Config struct {
 	Deployments int
 	Seed        uint64
 	MediaType   string
-	// Only are the resources of a still or idle world, whose pods have two shapes; nil means all
+	// Only are the resources of a still world, whose pods have two shapes; nil means all
 	// resources.
 	Only []world.Resource
 }

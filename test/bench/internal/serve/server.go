@@ -3,7 +3,7 @@
 
 // Package serve is the API server of a world: lists, watches and watch-lists over HTTP. The server
 // is a process of its own, so that its CPU time is not counted as the client's, and injects faults
-// on command. The world of a cluster changes by its plan; a still world and an idle one change on command.
+// on command. The world of a cluster changes by its plan; a still one changes on command.
 //
 // The schedule is open: a change is made and sent when it is due. If the server or a client is late,
 // no change is skipped and no due time is moved. Objects carry the time when their change was due.
@@ -12,8 +12,10 @@ package serve
 import (
 	"context"
 	"encoding/pem"
+	"maps"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +37,7 @@ const Role = "server"
 
 // Config configures a server.
 type Config struct {
-	MediaType string // empty means JSON or protobuf, whichever a client accepts; not of a still world
+	MediaType string // empty means JSON or protobuf, whichever a client accepts; not with Recorded
 	TLS       bool   // with HTTP/2: a client that speaks HTTP/1.1 is refused
 
 	// Nodes, Seed and Churn configure a world.World. Speed divides the timeouts of watches and the
@@ -44,17 +46,15 @@ type Config struct {
 	Seed         uint64
 	Churn, Speed float64
 
-	// Still serves a world.Still instead, with Objects objects of Of, PerDeployment of them in a
-	// deployment.
-	Still                  bool
-	Of                     world.Resource
-	Objects, PerDeployment int
-
-	// Idle serves a world.NewIdle instead, of Objects pods and of the leases of Nodes.
-	Idle bool
+	// Objects, if not nil, serves a world.Still instead, PerDeployment of the objects in a deployment.
+	Objects       map[world.Resource]int
+	PerDeployment int
+	// Recorded makes the server record its answers, and send the records later, so that measurements of a
+	// client contain no waits for the encoding. The world must not be touched.
+	Recorded bool
 }
 
-// Touched names an object of an idle world by its resource and number.
+// Touched names an object of a still world by its resource and number.
 type Touched struct {
 	Of     world.Resource
 	Number int32
@@ -98,7 +98,7 @@ type server struct {
 		sync.Mutex
 		notes    [world.Resources]Notes
 		watchers map[*watcher]struct{}
-		answers  map[string][]byte       // the recorded answers of a still world
+		answers  map[string][]byte       // the recorded answers
 		late     *hdrhistogram.Histogram // the delays with which changes were sent, in microseconds
 	}
 }
@@ -108,14 +108,10 @@ func newServer(c Config) (*server, error) {
 		c.Speed = 1
 	}
 	s := &server{config: c, forms: map[string]*blank.Set{}}
-	var only []world.Resource
-	switch {
-	case c.Still:
-		s.still = world.NewStill(c.Of, c.Objects, max(1, c.PerDeployment))
-		s.world, only = s.still.World, []world.Resource{c.Of}
-	case c.Idle:
-		s.world, only = world.NewIdle(c.Objects, c.Nodes), []world.Resource{world.Pods, world.Leases}
-	default:
+	if c.Objects != nil {
+		s.still = world.NewStill(c.Objects, c.PerDeployment)
+		s.world = s.still.World
+	} else {
 		s.world = world.New(world.Config{Nodes: c.Nodes, Seed: c.Seed, Churn: c.Churn})
 	}
 	s.driver = newDriver(s.world)
@@ -126,7 +122,7 @@ func newServer(c Config) (*server, error) {
 		mediaTypes = []string{blank.JSON, blank.Protobuf}
 	}
 	for _, mediaType := range mediaTypes {
-		set, err := blank.NewSet(blank.Config{Deployments: s.world.Deployments(), Seed: c.Seed, MediaType: mediaType, Only: only})
+		set, err := blank.NewSet(blank.Config{Deployments: s.world.Deployments(), Seed: c.Seed, MediaType: mediaType, Only: slices.Collect(maps.Keys(c.Objects))})
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +139,7 @@ func newServer(c Config) (*server, error) {
 //	shut            true: cuts all connections and refuses new ones; false: accepts connections
 //	late            returns the Lateness since the last late
 //	feed, rewind    change each object of a still world once, or undo that
-//	touch           Touched: changes an object of an idle world; returns its version
+//	touch           Touched: changes an object of a still world; returns its version
 func Serve(ctx context.Context, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -212,10 +208,10 @@ func (s *server) commands() map[string]child.Command {
 	}
 }
 
-// touch changes an object of an idle world, and returns the version.
+// touch changes an object of a still world, and returns the version.
 func (s *server) touch(t Touched) string {
 	s.world.Epoch(time.Now().UnixNano())
-	return world.FormatVersion(s.world.Touch(t.Of, t.Number))
+	return world.FormatVersion(s.still.Touch(t.Of, t.Number))
 }
 
 // gone makes all versions of a resource too old and ends its watches; "" means all resources.

@@ -21,8 +21,8 @@ import (
 const (
 	// chunk is the number of bytes from which the buffer is written while it is filled.
 	chunk = 64 << 10
-	// batch is the maximum number of changes in a read; batchStill is that of a still world.
-	batch, batchStill = 64, 8192
+	// batch is the maximum number of changes in a read; batchRecorded is that of recorded answers.
+	batch, batchRecorded = 64, 8192
 )
 
 // bookmarkPeriod is the time between bookmarks, as of API servers, at speed 1.
@@ -96,11 +96,11 @@ func (t *watcher) selects(o *world.Object) bool {
 	return t.name == "" || t.of != world.Leases || t.name == blank.LeaseName(o.Node)
 }
 
-// whole sends the bytes that fill appends. For a still world, it records them under the name what
+// whole sends the bytes that fill appends. With Config.Recorded, it records them under the name what
 // and sends the record later, so that measurements of a client contain no waits for fill.
 func (t *watcher) whole(what string, fill func() error) error {
 	s := t.server
-	if s.still == nil {
+	if !s.config.Recorded {
 		return errors.Join(fill(), t.flush())
 	}
 	s.mu.Lock()
@@ -199,8 +199,8 @@ func (t *watcher) follow(ctx context.Context) error {
 	defer bookmarks.Stop()
 	shelf := t.server.world.Shelf(t.of)
 	changes := make([]world.Change, batch)
-	if t.server.still != nil {
-		changes = make([]world.Change, batchStill)
+	if t.server.config.Recorded {
+		changes = make([]world.Change, batchRecorded)
 	}
 	for {
 		n, changed, version, err := shelf.Read(t.next.Load(), changes)
@@ -258,10 +258,10 @@ func (t *watcher) write() error {
 	return err
 }
 
-// writeFull writes the buffer if it holds a chunk. A still world's answers are recorded whole, and so
+// writeFull writes the buffer if it holds a chunk. Recorded answers are whole, and so
 // are not written in chunks.
 func (t *watcher) writeFull() error {
-	if len(t.buffer) < chunk || t.server.still != nil {
+	if len(t.buffer) < chunk || t.server.config.Recorded {
 		return nil
 	}
 	return t.write()

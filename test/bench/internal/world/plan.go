@@ -13,12 +13,12 @@
 //	lists and watches, in other goroutines
 //
 // An [Object] is a few numbers, from which package blank derives its bytes: a cluster of 10,000
-// nodes takes about ten megabytes. A [Still] world is for measurements of one informer, and a world of
-// [NewIdle] for a demo.
+// nodes takes about ten megabytes. A [Still] world is for measurements of one informer, and for a demo.
 package world
 
 import (
 	"container/heap"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -68,11 +68,7 @@ func New(c Config) *World {
 	if c.Log <= 0 {
 		c.Log = logged
 	}
-	w := &World{}
-	w.versions.Store(FirstVersion)
-	for r := range Resources {
-		w.shelves[r] = newShelf(r, c.Log, &w.versions)
-	}
+	w := newWorld(c.Log)
 	w.plan = plan{
 		world: w, config: c, random: rand.New(rand.NewPCG(c.Seed, 22)),
 		deployments: make([]deployment, max(1, c.Nodes*PodsPerNode/PodsPerDeployment)),
@@ -80,6 +76,16 @@ func New(c Config) *World {
 	w.plan.populate()
 	w.unseen()
 	w.plan.begin()
+	return w
+}
+
+// newWorld makes a world without objects and without a plan.
+func newWorld(log int) *World {
+	w := &World{}
+	w.versions.Store(FirstVersion)
+	for r := range Resources {
+		w.shelves[r] = newShelf(r, log, &w.versions)
+	}
 	return w
 }
 
@@ -239,83 +245,63 @@ func (p *plan) press() {
 	p.reshape(Nodes, slot, func(o *Object) { o.Shape = Pressed - o.Shape })
 }
 
-// Still is a world of one resource that changes only by Feed and Rewind.
+// Still is a world without a plan: it changes only by Touch, Feed and Rewind. The number of an object
+// is its position in the first Snapshot.
 type Still struct {
 	*World
-	of    Resource
-	first []Object
+	first [Resources][]Object
 }
 
-// NewStill makes a still world of n objects. Pods are ready, perDeployment of them in a deployment.
-func NewStill(of Resource, n, perDeployment int) *Still {
-	s := &Still{World: unplanned(n, n, perDeployment), of: of}
-	s.stock(of, n, perDeployment)
-	s.first = slices.Clone(s.shelves[of].mu.slots)
+// NewStill makes a still world of so many pods and leases, or other objects with one shape. Pods are
+// ready, perDeployment of them in a deployment.
+func NewStill(objects map[Resource]int, perDeployment int) *Still {
+	most := slices.Max(slices.Collect(maps.Values(objects)))
+	s := &Still{World: newWorld(max(logged, most))}
+	s.plan = plan{world: s.World, deployments: make([]deployment, (most+perDeployment-1)/perDeployment)}
+	s.plan.after(time.Duration(1<<62), func() {})
+	for r := range Resources {
+		for i := range objects[r] {
+			o := Object{Owner: uint32(i / perDeployment), Node: uint32(i), Revision: 1} // the node is part of a lease's name
+			if r == Pods {
+				o.Shape, o.Node = Ready, uint32(i/PodsPerNode)
+			}
+			s.plan.put(r, o)
+		}
+		s.first[r] = slices.Clone(s.shelves[r].mu.slots)
+	}
 	s.unseen()
 	return s
 }
 
-// NewIdle makes a world of pods and leases that changes only by Touch. The number of an object is its
-// position in the first Snapshot.
-func NewIdle(pods, leases int) *World {
-	w := unplanned(logged, pods, PodsPerDeployment)
-	w.stock(Pods, pods, PodsPerDeployment)
-	w.stock(Leases, leases, PodsPerDeployment)
-	w.unseen()
-	return w
-}
-
-// unplanned makes a world without objects and without a plan.
-func unplanned(log, objects, perDeployment int) *World {
-	w := &World{}
-	w.versions.Store(FirstVersion)
-	for r := range Resources {
-		w.shelves[r] = newShelf(r, log, &w.versions)
-	}
-	w.plan = plan{world: w, deployments: make([]deployment, (objects+perDeployment-1)/perDeployment)}
-	w.plan.after(time.Duration(1<<62), func() {})
-	return w
-}
-
-// stock adds n objects of a resource.
-func (w *World) stock(of Resource, n, perDeployment int) {
-	for i := range n {
-		o := Object{Owner: uint32(i / perDeployment), Node: uint32(i / PodsPerNode), Revision: 1}
-		if of == Pods {
-			o.Shape = Ready
-		} else {
-			o.Node = uint32(i) // is part of the name
-		}
-		w.plan.put(of, o)
-	}
-}
-
 // Touch changes only the version and the times of an object, by its number, and returns the version.
-func (w *World) Touch(of Resource, number int32) (version uint64) {
-	w.plan.touch(of, number)
-	w.shelves[of].announce()
-	return w.shelves[of].at(number).Version
+func (s *Still) Touch(of Resource, number int32) (version uint64) {
+	s.plan.touch(of, number)
+	s.shelves[of].announce()
+	return s.shelves[of].at(number).Version
 }
 
 // Rewind restores the world that NewStill returned.
 func (s *Still) Rewind() {
-	shelf := s.shelves[s.of]
-	shelf.mu.Lock()
-	defer shelf.mu.Unlock()
-	shelf.mu.slots, shelf.mu.log, shelf.mu.next = slices.Clone(s.first), nil, 0
-	s.versions.Store(shelf.mu.compacted)
+	for r, shelf := range s.shelves {
+		shelf.mu.Lock()
+		shelf.mu.slots, shelf.mu.log, shelf.mu.next = slices.Clone(s.first[r]), nil, 0
+		s.versions.Store(shelf.mu.compacted)
+		shelf.mu.Unlock()
+	}
 }
 
 // Feed changes each object once: leases are renewed, and pods are no longer ready.
 func (s *Still) Feed() {
 	s.plan.now += time.Second
-	for slot := range s.first {
-		s.plan.reshape(s.of, int32(slot), func(o *Object) {
-			if s.of == Pods {
-				o.Shape = Starting
-			}
-		})
+	for r, objects := range s.first {
+		for slot := range objects {
+			s.plan.reshape(Resource(r), int32(slot), func(o *Object) {
+				if Resource(r) == Pods {
+					o.Shape = Starting
+				}
+			})
+		}
+		s.shelves[r].announce()
 	}
 	s.plan.now = 0
-	s.shelves[s.of].announce()
 }
