@@ -11,9 +11,7 @@ import (
 	"runtime"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/testkit/workload"
@@ -119,47 +117,6 @@ func per(operation string, u measure.Usage, n int) []sample {
 		{"wall", "ns/" + operation, float64(u.Wall) * each},
 		{"allocations", "allocs/" + operation, float64(u.Allocs) * each},
 	}
-}
-
-// The three indexes of a full store, with the number of pods per value.
-const (
-	byNamespace = clientgo.NamespaceIndex // 1000
-	byNode      = "node"                  // 50
-	byOwner     = "owner"                 // 30 or 20
-)
-
-var errNotAPod = errors.New("not a pod")
-
-func indexNode(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T", errNotAPod, obj)
-	}
-	return []string{pod.Spec.NodeName}, nil
-}
-
-func indexOwner(obj any) ([]string, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T", errNotAPod, obj)
-	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return []string{string(owner.UID)}, nil
-	}
-	return nil, nil
-}
-
-// indexers returns the first n of the three indexes.
-func indexers(n int) clientgo.Indexers {
-	all := []struct {
-		name string
-		f    clientgo.IndexFunc
-	}{{byNamespace, clientgo.MetaNamespaceIndexFunc}, {byNode, indexNode}, {byOwner, indexOwner}}
-	chosen := clientgo.Indexers{}
-	for _, index := range all[:n] {
-		chosen[index.name] = index.f
-	}
-	return chosen
 }
 
 // add adds the digests of objects and their versions to c, independent of their order.

@@ -203,7 +203,7 @@ func (h *httpStage) one(ctx context.Context, s side, way httpWay) (out outcome, 
 	if decoding, set := decodings[way]; set {
 		s.newSharedIndexInformer = kinformer.Constructor(kinformer.Options{Decoding: decoding})
 	}
-	i := newInformerOf(s, lw, h.example(), indexers(1))
+	i := newInformerOf(s, lw, h.example(), blank.Indexers(1))
 	defer i.stop()
 	if err := i.addHandlers(1); err != nil {
 		return out, err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/source"
 )
 
@@ -27,7 +28,7 @@ type informer struct {
 // newInformer returns an informer of pods that is not started. Its only index is by namespace, as in
 // generated factories.
 func newInformer(s side, src *source.Source) *informer {
-	i := newInformerOf(s, src, &corev1.Pod{}, indexers(1))
+	i := newInformerOf(s, src, &corev1.Pod{}, blank.Indexers(1))
 	i.source = src
 	return i
 }
@@ -186,7 +187,7 @@ func syncRows() []row {
 				generation := source.NewGeneration(population, listVersion(0))
 				return func(ctx context.Context, s side) (outcome, error) {
 					src := source.New(generation, options)
-					i := newInformerOf(s, src, &corev1.Pod{}, indexers(3))
+					i := newInformerOf(s, src, &corev1.Pod{}, blank.Indexers(3))
 					i.source = src
 					return syncRound(ctx, e, i)
 				}, nil

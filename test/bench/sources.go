@@ -13,6 +13,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit/workload"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
+	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/source"
 )
 
@@ -61,7 +62,7 @@ func newSpread(ctx context.Context, s side, all []*source.Generation, objects in
 		}
 		return o, o.wait(ctx)
 	}
-	made, set := sources.New(&corev1.Pod{}, kinformer.Options{Indexers: indexers(1)})
+	made, set := sources.New(&corev1.Pod{}, kinformer.Options{Indexers: blank.Indexers(1)})
 	for n, generation := range all {
 		set.Put(fmt.Sprint(n), source.New(generation, source.Options{}))
 	}

@@ -13,6 +13,7 @@ import (
 
 	clientgo "k8s.io/client-go/tools/cache"
 
+	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/report"
 )
 
@@ -39,7 +40,7 @@ func stallRows() []row {
 			}
 			both := [2][]any{objects(first), objects(second)}
 			return func(_ context.Context, s side) (outcome, error) {
-				store := s.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(3))
+				store := s.newIndexer(clientgo.MetaNamespaceKeyFunc, blank.Indexers(3))
 				if err := store.Replace(both[0], listVersion(0)); err != nil {
 					return outcome{}, err
 				}

@@ -15,6 +15,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache/internal/testkit/workload"
+	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/measure"
 )
 
@@ -215,7 +216,7 @@ func (s sized) trial(ctx context.Context, e *env) (trial, error) {
 // targets fills a store of one side and returns the targets of the operations.
 func (s sized) targets(on side, p *workload.Population, seed uint64) ([]target, error) {
 	content := s.contents(p)
-	store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(s.indexes))
+	store := on.newIndexer(clientgo.MetaNamespaceKeyFunc, blank.Indexers(s.indexes))
 	if err := store.Replace(content[0].list, listVersion(0)); err != nil {
 		return nil, err
 	}
@@ -263,9 +264,9 @@ func (s sized) target(store clientgo.Indexer, p *workload.Population, i int) tar
 	}
 	switch s.indexes {
 	case 1:
-		t.index, t.value = byNamespace, pod.Namespace
+		t.index, t.value = blank.ByNamespace, pod.Namespace
 	case 3:
-		t.index, t.value = byOwner, string(pod.OwnerReferences[0].UID)
+		t.index, t.value = blank.ByOwner, string(pod.OwnerReferences[0].UID)
 	}
 	return t
 }
@@ -375,7 +376,7 @@ func weigh(e *env, s side, p *workload.Population, moved []any, indexes int) (ou
 		}},
 	} {
 		base := measure.LiveHeap()
-		store := s.newIndexer(clientgo.MetaNamespaceKeyFunc, indexers(indexes))
+		store := s.newIndexer(clientgo.MetaNamespaceKeyFunc, blank.Indexers(indexes))
 		if err := fill.fill(store); err != nil {
 			return out, err
 		}

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -90,6 +88,9 @@ var groups = map[world.Resource][]group{
 	world.ReplicaSets: {prompt, prompt}, world.Nodes: {prompt, prompt},
 }
 
+// indexes are the numbers of each resource's indexes.
+var indexes = [world.Resources]int{world.Leases: 1, world.Pods: 3, world.Slices: 1, world.Events: 1, world.ReplicaSets: 1, world.Nodes: 1}
+
 // newManager makes the informers, without running them.
 func newManager(c clientConfig) (*manager, error) {
 	s, err := sideNamed(c.Side)
@@ -104,7 +105,7 @@ func newManager(c clientConfig) (*manager, error) {
 			return nil, fmt.Errorf("client of %s: %w", of, err)
 		}
 		i := &informer{
-			SharedIndexInformer: s.newInformer(lw, blank.Of(of).New(), 0, indexersOf(of)),
+			SharedIndexInformer: s.newInformer(lw, blank.Of(of).New(), 0, blank.Indexers(indexes[of])),
 			of:                  of, registrations: map[*handler]clientgo.ResourceEventHandlerRegistration{},
 		}
 		m.informers = append(m.informers, i)
@@ -121,21 +122,6 @@ func (i *informer) add(h *handler) (err error) {
 	i.handlers = append(i.handlers, h)
 	i.registrations[h], err = i.AddEventHandler(h)
 	return err
-}
-
-// indexersOf returns three indexers for pods, and the indexer by namespace for other resources.
-func indexersOf(of world.Resource) clientgo.Indexers {
-	indexers := clientgo.Indexers{clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc}
-	if of == world.Pods {
-		indexers["node"] = func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
-		indexers["owner"] = func(obj any) ([]string, error) {
-			if owner := metav1.GetControllerOfNoCopy(obj.(*corev1.Pod)); owner != nil {
-				return []string{string(owner.UID)}, nil
-			}
-			return nil, nil
-		}
-	}
-	return indexers
 }
 
 // sync blocks until all handlers, slow ones if theSlow and others if not, have received the first

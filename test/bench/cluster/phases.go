@@ -122,7 +122,7 @@ func (t *trial) sampleRSS(ctx context.Context) (stop func() uint64) {
 	ended := make(chan []uint64)
 	go func() {
 		var all []uint64
-		for err := error(nil); err == nil; err = pause(ctx, poll) {
+		for err := error(nil); err == nil; err = measure.Pause(ctx, poll) {
 			if r, err := cputime.Of(t.client.PID()); err == nil {
 				all = append(all, r.RSS)
 			}
@@ -152,7 +152,7 @@ func (t *trial) between(ctx context.Context) error {
 		err = t.client.Call(ctx, "sync slow", patience, nil)
 	}
 	if err == nil {
-		err = pause(ctx, min(5*time.Second, t.spec.Steady/4))
+		err = measure.Pause(ctx, min(5*time.Second, t.spec.Steady/4))
 	}
 	if err == nil {
 		err = t.server.Call(ctx, "late", nil, nil) // resets it
@@ -167,13 +167,13 @@ func (t *trial) steady(ctx context.Context, profile string) (err error) {
 		err = t.client.Call(ctx, "profile", fmt.Sprintf("%s%d.%s.%s.pprof", profile, t.spec.Nodes, t.spec.Encoding, t.spec.Side), nil)
 	}
 	if err == nil {
-		err = pause(ctx, t.spec.Steady/2)
+		err = measure.Pause(ctx, t.spec.Steady/2)
 	}
 	if err == nil {
 		err = t.client.Call(ctx, "join", patience, &t.result.Join)
 	}
 	if err == nil {
-		err = pause(ctx, t.spec.Steady-time.Since(start))
+		err = measure.Pause(ctx, t.spec.Steady-time.Since(start))
 	}
 	if err == nil && profile != "" {
 		err = t.client.Call(ctx, "profile", "", nil)
@@ -210,7 +210,7 @@ const (
 // storm cuts all connections, compacts all resources during an outage, and blocks until the client
 // has the server's state. It waits inFlight first, so that no change of the phase before is cut off.
 func (t *trial) storm(ctx context.Context) error {
-	if err := pause(ctx, inFlight); err != nil {
+	if err := measure.Pause(ctx, inFlight); err != nil {
 		return err
 	}
 	noted, err := t.notes(ctx)
@@ -218,7 +218,7 @@ func (t *trial) storm(ctx context.Context) error {
 		err = t.server.Call(ctx, "shut", true, nil)
 	}
 	if err == nil {
-		err = pause(ctx, time.Duration(float64(outage)/t.spec.Speed))
+		err = measure.Pause(ctx, time.Duration(float64(outage)/t.spec.Speed))
 	}
 	if err == nil {
 		err = errors.Join(t.server.Call(ctx, "gone", "", nil), t.server.Call(ctx, "shut", false, nil))
@@ -315,18 +315,6 @@ func until(ctx context.Context, what string, is wait.ConditionWithContextFunc) e
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// pause sleeps for d, or until ctx ends, and then returns its cause.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // caughtUp blocks until each resource has one open watch that has sent all changes, and has been
 // listed at least as often as in before; the resources in more, at least once more.
 func (t *trial) caughtUp(ctx context.Context, before notes, more ...world.Resource) error {
@@ -374,7 +362,7 @@ func (t *trial) settle(ctx context.Context) error {
 		if time.Since(start) > t.patience {
 			return fmt.Errorf("%w:\n%s", errDiffers, strings.Join(differs, "\n"))
 		}
-		if err := pause(ctx, max(poll, time.Since(start)/10)); err != nil {
+		if err := measure.Pause(ctx, max(poll, time.Since(start)/10)); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/measure"
 )
 
 // row is a line of the table: a cost of each side.
@@ -149,7 +150,7 @@ func (c *comparison) updates(ctx context.Context, encoding, mediaType string, d 
 		return err
 	}
 	stop := c.cluster.startChanging(ctx)
-	sleep(ctx, d)
+	_ = measure.Pause(ctx, d)
 	count := stop() + 1 // includes the update of current
 	after, err := c.current(ctx)
 	if err != nil {
@@ -194,7 +195,7 @@ func (c *comparison) outage(ctx context.Context, away time.Duration) error {
 	defer c.cluster.startChanging(ctx)()
 	_, err := c.ask(ctx, "read", nil)
 	err2 := c.cluster.cut(ctx)
-	sleep(ctx, away)
+	_ = measure.Pause(ctx, away)
 	err3 := c.cluster.restore(ctx) // even after an error: the check needs the server
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err

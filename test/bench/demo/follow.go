@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -87,7 +86,7 @@ func follow(ctx context.Context, c config) (*follower, error) {
 		source := clientgo.NewListWatchFromClient(clients[of], of.String(), metav1.NamespaceAll, selector)
 		f.informers = append(f.informers, newInformer(c.Side)(source, blank.Of(of).New(), 0, indexers))
 	}
-	add(world.Pods, fields.Everything(), indexers)
+	add(world.Pods, fields.Everything(), blank.Indexers(3))
 	for _, key := range c.Keys[1:] {
 		add(world.Leases, fields.OneTermEqualSelector("metadata.name", path.Base(key)), nil)
 	}
@@ -114,13 +113,6 @@ func (f *follower) handle() error {
 		}
 	}
 	return nil
-}
-
-// indexers are the indexers of pods in a controller manager.
-var indexers = cache.Indexers{
-	cache.NamespaceIndex: cache.MetaNamespaceIndexFunc,
-	"node":               func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil },
-	"owner":              func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).OwnerReferences[0].Name}, nil },
 }
 
 // await waits until holds returns true, and fails after patience. state names the condition.

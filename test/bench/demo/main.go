@@ -34,6 +34,7 @@ import (
 	"github.com/kinformer/cache/debug"
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/measure"
 	"github.com/kinformer/cache/test/bench/internal/serve"
 )
 
@@ -111,7 +112,7 @@ func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	report, err := audit.Once(ctx, pods, audit.Options{})
-	for err != nil && sleep(ctx, time.Second) {
+	for err != nil && measure.Pause(ctx, time.Second) == nil {
 		report, err = audit.Once(ctx, pods, audit.Options{})
 	}
 	if err == nil && !report.Equal() {
@@ -129,16 +130,4 @@ func selfCheck(pods cache.SharedIndexInformer, out io.Writer) error {
 func quiet() {
 	klog.SetLogger(logr.Discard())
 	utilruntime.ErrorHandlers = nil
-}
-
-// sleep waits for d and reports whether ctx has not ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/measure"
 	"github.com/kinformer/cache/test/bench/internal/serve"
 	"github.com/kinformer/cache/test/bench/internal/world"
 )
@@ -163,7 +164,7 @@ func (c *cluster) startChanging(ctx context.Context) (stop func() int) {
 	var accepted atomic.Int64
 	for range workers {
 		group.Go(func() {
-			for sleep(ctx, changePause) {
+			for measure.Pause(ctx, changePause) == nil {
 				if _, err := c.touch(ctx, world.Pods, rand.IntN(c.pods)); err == nil {
 					accepted.Add(1)
 				}
@@ -179,7 +180,7 @@ func (c *cluster) mark(ctx context.Context) (versions []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	versions, err = c.markOnce(ctx)
-	for err != nil && sleep(ctx, pollInterval) { // the first request may use a dead connection
+	for err != nil && measure.Pause(ctx, pollInterval) == nil { // the first request may use a dead connection
 		versions, err = c.markOnce(ctx)
 	}
 	return versions, err

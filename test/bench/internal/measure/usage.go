@@ -6,6 +6,7 @@
 package measure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -102,4 +103,16 @@ func Profiled(path string, do func() error) error {
 	failed := do()
 	pprof.StopCPUProfile()
 	return errors.Join(failed, file.Close())
+}
+
+// Pause sleeps for d, or until ctx ends, and then returns its cause.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
