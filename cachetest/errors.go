@@ -26,7 +26,7 @@ var resource = schema.GroupResource{Resource: "objects"}
 
 // TooManyRequests returns a 429 with a Retry-After of retryAfter, rounded up to whole seconds.
 func TooManyRequests(retryAfter time.Duration) error {
-	return apierrors.NewTooManyRequests("scripted: too many requests", wholeSeconds(retryAfter))
+	return apierrors.NewTooManyRequests("scripted: too many requests", int(math.Ceil(retryAfter.Seconds())))
 }
 
 // Expired returns a 410 with the reason Expired, as for a compacted resourceVersion.
@@ -111,5 +111,3 @@ func nameless(obj runtime.Object) error {
 func invalidOptions(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 }
-
-func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

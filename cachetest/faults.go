@@ -78,18 +78,21 @@ func (s *Source) setOutage(err error) {
 // network that drops everything. A blocked request meets its scripted faults after heal, so that clients
 // see all changes that the test has made in between. Overlapping partitions last until all are healed.
 func (s *Source) Partition() (heal func()) {
-	s.partition(1)
-	return sync.OnceFunc(func() { s.partition(-1) })
+	heal = s.count(&s.mu.partitions)
+	s.Break()
+	return heal
 }
 
-func (s *Source) partition(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.partitions += n
-	if n > 0 {
-		s.breakLocked()
+// count increments a counter of s.mu until the returned function is called.
+func (s *Source) count(counter *int) (end func()) {
+	add := func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*counter += n
+		s.mu.changed.notify()
 	}
-	s.notifyLocked()
+	add(1)
+	return sync.OnceFunc(func() { add(-1) })
 }
 
 // begin records the request and removes its fault from the queue.
@@ -98,7 +101,7 @@ func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.requests = append(s.mu.requests, request)
-	s.notifyLocked()
+	s.mu.changed.notify()
 	queue := s.mu.faults[verb]
 	if len(queue) == 0 {
 		return Fault{Err: s.mu.outage}

@@ -185,12 +185,10 @@ func (s *Source) keysAtLocked(rv uint64) ([]string, map[string]runtime.Object) {
 		return now, nil
 	}
 	then := s.mu.log.undo(rv)
-	keys := make([]string, 0, len(now))
-	for _, key := range now {
-		if _, differs := then[key]; !differs {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.DeleteFunc(slices.Clone(now), func(key string) bool {
+		_, differs := then[key]
+		return differs
+	})
 	for key, obj := range then {
 		if obj != nil {
 			keys = append(keys, key)

@@ -36,7 +36,7 @@ type Recorder struct {
 	mu struct {
 		sync.Mutex
 		lines   []string
-		changed chan struct{}
+		changed signal
 	}
 }
 
@@ -87,19 +87,14 @@ func (r *Recorder) Take() []string {
 }
 
 // String returns the lines so far, each with its newline.
-func (r *Recorder) String() string {
-	var b strings.Builder
-	for _, line := range r.Events() {
-		b.WriteString(line)
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
+func (r *Recorder) String() string { return strings.Join(append(r.Events(), ""), "\n") }
 
 // Wait waits until there are n lines, and returns all lines.
 func (r *Recorder) Wait(ctx context.Context, n int) ([]string, error) {
 	for {
-		lines, changed := r.snapshot()
+		r.mu.Lock()
+		lines, changed := slices.Clone(r.mu.lines), r.mu.changed.wait()
+		r.mu.Unlock()
 		if len(lines) >= n {
 			return lines, nil
 		}
@@ -112,23 +107,11 @@ func (r *Recorder) Wait(ctx context.Context, n int) ([]string, error) {
 	}
 }
 
-func (r *Recorder) snapshot() ([]string, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.mu.changed == nil {
-		r.mu.changed = make(chan struct{})
-	}
-	return slices.Clone(r.mu.lines), r.mu.changed
-}
-
 func (r *Recorder) record(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.lines = append(r.mu.lines, line)
-	if r.mu.changed != nil {
-		close(r.mu.changed)
-		r.mu.changed = nil
-	}
+	r.mu.changed.notify()
 }
 
 func (r *Recorder) describeUnknown(unknown clientgo.DeletedFinalStateUnknown) string {

@@ -5,7 +5,6 @@ package cachetest
 
 import (
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -67,7 +66,7 @@ func (s *Source) breakLocked() {
 		w.cancel()
 	}
 	clear(s.mu.streams)
-	s.notifyLocked()
+	s.mu.changed.notify()
 }
 
 // Lose withholds all writes until end is called from all streams, including those that are opened
@@ -75,27 +74,12 @@ func (s *Source) breakLocked() {
 // bookmarks skip them. Overlapping losses last until all have ended. Settle waits until handlers have
 // received the lost writes by a list.
 func (s *Source) Lose() (end func()) {
-	s.lose(1)
-	return sync.OnceFunc(func() { s.lose(-1) })
-}
-
-func (s *Source) lose(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.losing += n
+	return s.count(&s.mu.losing)
 }
 
 // Stall withholds the events of all streams, including those that are opened later, until release is
 // called. An event that is already waiting for its reader may still be delivered. Overlapping stalls
 // last until all are released.
 func (s *Source) Stall() (release func()) {
-	s.stall(1)
-	return sync.OnceFunc(func() { s.stall(-1) })
-}
-
-func (s *Source) stall(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.stalls += n
-	s.notifyLocked()
+	return s.count(&s.mu.stalls)
 }

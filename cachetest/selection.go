@@ -45,20 +45,14 @@ func (s *Source) selectionOf(options metav1.ListOptions) (selection, error) {
 	if err != nil {
 		return selection{}, apierrors.NewBadRequest(fmt.Sprintf("field selector %q: %v", options.FieldSelector, err))
 	}
+	names := append([]string{nameField, namespaceField}, slices.Sorted(maps.Keys(s.opts.Fields))...)
 	for _, r := range byFields.Requirements() {
-		if _, known := s.opts.Fields[r.Field]; !known && r.Field != nameField && r.Field != namespaceField {
-			return selection{}, apierrors.NewBadRequest(fmt.Sprintf("the source cannot select by the field %q, but by %s, %s%s: "+
-				"for others set Options.Fields", r.Field, nameField, namespaceField, s.namesOfFields()))
+		if !slices.Contains(names, r.Field) {
+			return selection{}, apierrors.NewBadRequest(fmt.Sprintf("the source cannot select by the field %q, but by %s: "+
+				"for others set Options.Fields", r.Field, strings.Join(names, ", ")))
 		}
 	}
 	return selection{labels: byLabels, fields: byFields, extra: s.opts.Fields}, nil
-}
-
-func (s *Source) namesOfFields() (text string) {
-	for _, name := range slices.Sorted(maps.Keys(s.opts.Fields)) {
-		text += ", " + name
-	}
-	return text
 }
 
 // all reports whether all objects are selected.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -64,9 +65,8 @@ type Source struct {
 		// unsettled is the number of keys in which tracked handlers differ from state.
 		unsettled int
 
-		// changed is closed at the next change of anything that a caller of await waits for. It is nil
-		// while there is no such caller.
-		changed chan struct{}
+		// changed is notified of each change of anything that a caller of await waits for.
+		changed signal
 	}
 }
 
@@ -344,25 +344,20 @@ func (s *Source) storeLocked(key string, obj runtime.Object) {
 	for _, t := range s.mu.tracked {
 		t.compareLocked(key)
 	}
-	s.notifyLocked()
+	s.mu.changed.notify()
 }
 
 // appendLocked adds e to the log at the current counter, and wakes the streams.
 func (s *Source) appendLocked(e entry) {
 	e.rv = s.mu.rv
 	s.mu.log.append(e)
-	s.notifyLocked()
+	s.mu.changed.notify()
 }
 
 // keysLocked returns the keys of the state in order. The result must not be modified.
 func (s *Source) keysLocked() []string {
 	if s.mu.keys == nil {
-		keys := make([]string, 0, len(s.mu.state))
-		for key := range s.mu.state {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		s.mu.keys = keys
+		s.mu.keys = slices.Sorted(maps.Keys(s.mu.state))
 	}
 	return s.mu.keys
 }
@@ -383,7 +378,7 @@ func (s *Source) await(ctx context.Context, holds func() bool) error {
 			s.mu.Unlock()
 			return nil
 		}
-		changed := s.changedLocked()
+		changed := s.mu.changed.wait()
 		s.mu.Unlock()
 		select {
 		case <-changed:
@@ -393,17 +388,20 @@ func (s *Source) await(ctx context.Context, holds func() bool) error {
 	}
 }
 
-func (s *Source) changedLocked() <-chan struct{} {
-	if s.mu.changed == nil {
-		s.mu.changed = make(chan struct{})
+// signal is a channel that is closed at the next call of notify. It has no lock.
+type signal struct{ next chan struct{} }
+
+func (s *signal) wait() <-chan struct{} {
+	if s.next == nil {
+		s.next = make(chan struct{})
 	}
-	return s.mu.changed
+	return s.next
 }
 
-func (s *Source) notifyLocked() {
-	if s.mu.changed != nil {
-		close(s.mu.changed)
-		s.mu.changed = nil
+func (s *signal) notify() {
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
 	}
 }
 

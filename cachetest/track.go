@@ -67,7 +67,7 @@ func (t *Tracked) Forget() {
 	t.forgotten = true
 	s.mu.unsettled -= len(t.differs)
 	s.mu.tracked = slices.DeleteFunc(s.mu.tracked, func(other *Tracked) bool { return other == t })
-	s.notifyLocked()
+	s.mu.changed.notify()
 }
 
 // OnAdd passes the call on, then records it, even if the handler panics. So do OnUpdate and
@@ -124,7 +124,7 @@ func (t *Tracked) recordedLocked(key string) {
 	}
 	t.compareLocked(key)
 	if t.src.mu.unsettled == 0 {
-		t.src.notifyLocked()
+		t.src.mu.changed.notify()
 	}
 }
 

@@ -6,11 +6,11 @@ package cachetest
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -72,12 +72,13 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 		script = StreamScript{First: []watch.Event{ErrorEvent(err)}, Cut: true, CutAfter: 1}
 	}
 	if script.OmitInitialEventsEnd {
-		begin.end = nil
+		begin.first = slices.DeleteFunc(begin.first, func(e watch.Event) bool { return e.Type == watch.Bookmark })
 	}
+	begin.first = append(slices.Clone(script.First), begin.first...)
 	w := s.newStream(ctx, options)
 	w.beginning, w.script, w.born, w.selected = begin, script, s.mu.log.next, selected
 	s.mu.streams[w] = struct{}{}
-	s.notifyLocked()
+	s.mu.changed.notify()
 	go w.run()
 	return w, nil
 }
@@ -112,10 +113,9 @@ func (s *Source) defaulted(options metav1.ListOptions) metav1.ListOptions {
 
 // beginning is the start of a stream.
 type beginning struct {
-	// initial are the stored objects to send as ADDED.
-	initial []runtime.Object
-	// end is the bookmark that follows them, or nil.
-	end runtime.Object
+	// first are the events before those of the log: of the script, of the initial state, and the
+	// bookmark that ends it.
+	first []watch.Event
 	// next is the position in the log to continue from. While the stream is open, it is at least the
 	// log's first: compactions ensure that, and every stream begins so, including one with only an
 	// error.
@@ -135,7 +135,7 @@ func (s *Source) beginningLocked(options metav1.ListOptions, selected selection)
 		return beginning{}, s.tooLargeLocked(rv)
 	case send != nil && *send && options.AllowWatchBookmarks && s.mu.example != nil:
 		b := s.stateLocked(selected)
-		b.end = newBookmark(s.mu.example, s.mu.rv, true)
+		b.first = append(b.first, watch.Event{Type: watch.Bookmark, Object: newBookmark(s.mu.example, s.mu.rv, true)})
 		return b, nil
 	case send != nil && *send, send == nil && rv == 0:
 		return s.stateLocked(selected), nil
@@ -153,7 +153,9 @@ func (s *Source) fromNowLocked() beginning { return beginning{next: s.mu.log.nex
 // stateLocked returns the beginning with the current state.
 func (s *Source) stateLocked(selected selection) beginning {
 	b := s.fromNowLocked()
-	b.initial = s.pageLocked(query{rv: s.mu.rv, selected: selected}).objects
+	for _, obj := range s.pageLocked(query{rv: s.mu.rv, selected: selected}).objects {
+		b.first = append(b.first, watch.Event{Type: watch.Added, Object: obj})
+	}
 	return b
 }
 
@@ -205,10 +207,7 @@ func (w *stream) Stop() {
 
 func (w *stream) run() {
 	defer w.close()
-	for w.ctx.Err() == nil && !(w.script.Cut && w.sent >= w.script.CutAfter) {
-		if !w.do(w.poll()) {
-			return
-		}
+	for !(w.script.Cut && w.sent >= w.script.CutAfter) && w.do(w.poll()) {
 	}
 }
 
@@ -216,7 +215,7 @@ func (w *stream) close() {
 	w.cancel()
 	w.src.mu.Lock()
 	delete(w.src.mu.streams, w)
-	w.src.notifyLocked()
+	w.src.mu.changed.notify()
 	w.src.mu.Unlock()
 	close(w.result)
 	close(w.done)
@@ -231,25 +230,18 @@ type step struct {
 
 // do performs a step. It returns false if the stream has ended.
 func (w *stream) do(next step) bool {
-	switch {
-	case next.over:
+	if next.over {
 		return false
-	case next.wait != nil:
-		return w.until(next.wait)
+	}
+	result := w.result
+	if next.wait != nil {
+		result = nil
 	}
 	select {
-	case w.result <- w.src.copyEvent(next.event):
-		w.sent++
+	case <-next.wait:
 		return true
-	case <-w.ctx.Done():
-	case <-w.timeout:
-	}
-	return false
-}
-
-func (w *stream) until(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
+	case result <- w.src.copyEvent(next.event):
+		w.sent++
 		return true
 	case <-w.ctx.Done():
 	case <-w.timeout:
@@ -266,7 +258,7 @@ func (w *stream) poll() step {
 	case w.ctx.Err() != nil:
 		return step{over: true}
 	case !w.seekLocked() || s.mu.stalls > 0:
-		return step{wait: s.changedLocked()}
+		return step{wait: s.mu.changed.wait()}
 	}
 	return w.takeLocked()
 }
@@ -274,7 +266,7 @@ func (w *stream) poll() step {
 // seekLocked moves the cursor over entries that this stream does not deliver, and reports whether there
 // is one that it does.
 func (w *stream) seekLocked() bool {
-	if len(w.script.First) > 0 || len(w.initial) > 0 || w.end != nil {
+	if len(w.first) > 0 {
 		return true
 	}
 	log := &w.src.mu.log
@@ -296,19 +288,10 @@ func (w *stream) delivers(e *entry) bool {
 
 // takeLocked takes the event that seekLocked has found.
 func (w *stream) takeLocked() step {
-	switch {
-	case len(w.script.First) > 0:
-		event := w.script.First[0]
-		w.script.First = w.script.First[1:]
+	if len(w.first) > 0 {
+		event := w.first[0]
+		w.first = w.first[1:]
 		return step{event: event}
-	case len(w.initial) > 0:
-		obj := w.initial[0]
-		w.initial = w.initial[1:]
-		return step{event: watch.Event{Type: watch.Added, Object: obj}}
-	case w.end != nil:
-		obj := w.end
-		w.end = nil
-		return step{event: watch.Event{Type: watch.Bookmark, Object: obj}}
 	}
 	e := w.src.mu.log.at(w.next)
 	w.next++
