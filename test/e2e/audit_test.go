@@ -31,6 +31,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/apiserver"
 	"github.com/kinformer/cache/test/e2e/follow"
+	"github.com/kinformer/cache/test/e2e/transport"
 )
 
 // audits audits f repeatedly, with each of options in turn, until stop is called. stop waits for enough
@@ -125,15 +126,13 @@ func TestAuditOfARestoredServer(t *testing.T) {
 	beside.AheadPause = time.Second
 	ctx, srv := startServer(t, apiserver.Options{})
 	config := srv.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return hooked{next, func(request *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(request)
-			if err == nil {
-				response.Header.Del("Retry-After") // client-go would retry a request at a resourceVersion unknown to the server for 43 s
-			}
-			return response, err
-		}}
-	})
+	config.Wrap(transport.Around(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err == nil {
+			response.Header.Del("Retry-After") // client-go would retry a request at a resourceVersion unknown to the server for 43 s
+		}
+		return response, err
+	}))
 	r := resourceOver(t, srv, "pods-protobuf", config)
 	created(t, ctx, r, "old")
 	etcd, backup := filepath.Join(srv.DataDir(), "etcd"), filepath.Join(t.TempDir(), "backup")

@@ -262,18 +262,6 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 	assert.NotZero(t, f.source.Expired.Load())
 }
 
-// hooked is a user's RoundTripper over next.
-type hooked struct {
-	next http.RoundTripper
-	trip func(*http.Request) (*http.Response, error)
-}
-
-// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
-func (h hooked) WrappedRoundTripper() http.RoundTripper { return h.next }
-
-// RoundTrip implements http.RoundTripper.
-func (h hooked) RoundTrip(request *http.Request) (*http.Response, error) { return h.trip(request) }
-
 // TestInformerSurvivesExpiryAnywhere uses a server without a watch cache. The version of a list expires
 // before the request for its second page. Later the version of a watch expires, which the server reports
 // by an event.
@@ -284,17 +272,15 @@ func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	var compacted atomic.Bool
 	writes, config := resourceOver(t, srv, "pods-protobuf", srv.Config()), srv.Config()
 	config.Wrap(permission.Wrap)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return hooked{next, func(request *http.Request) (*http.Response, error) {
-			if request.URL.Query().Get("continue") != "" && !compacted.Swap(true) {
-				_, err := writes.Create(ctx, "meanwhile", "1")
-				assert.NoError(t, err)
-				_, err = srv.Compact(ctx)
-				assert.NoError(t, err)
-			}
-			return next.RoundTrip(request)
-		}}
-	})
+	config.Wrap(transport.Around(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+		if request.URL.Query().Get("continue") != "" && !compacted.Swap(true) {
+			_, err := writes.Create(ctx, "meanwhile", "1")
+			assert.NoError(t, err)
+			_, err = srv.Compact(ctx)
+			assert.NoError(t, err)
+		}
+		return next.RoundTrip(request)
+	}))
 	r := resourceOver(t, srv, "pods-protobuf", config)
 	created(t, ctx, r, "a", "b", "c", "d", "e")
 	f := startFollowing(t, ctx, r, follow.ListMode, paged)

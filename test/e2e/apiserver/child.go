@@ -44,7 +44,7 @@ func launch(ctx context.Context, o Options) (*child, error) {
 	c := &child{done: make(chan struct{}), answers: make(chan json.RawMessage, 8)}
 	c.cmd = exec.Command(binary, "-data-dir="+o.DataDir, "-port="+strconv.Itoa(o.Port),
 		"-disable-watch-cache="+strconv.FormatBool(o.DisableWatchCache), "-rbac="+strconv.FormatBool(o.RBAC), "-feature-gates="+o.FeatureGates, "-json")
-	detachFromTerminal(c.cmd)
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C does not reach it: the parent decides when it ends
 	log, err := os.OpenFile(filepath.Join(o.DataDir, "apiserver.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -169,11 +169,6 @@ func findBinary(ctx context.Context, o Options) (string, error) {
 			"at the version of e2e in your go.mod, and name the binary in Options.Binary or %s", err, out, BinaryEnv)
 	}
 	return path, nil
-}
-
-// detachFromTerminal keeps Ctrl-C from the child: the parent decides when the child ends.
-func detachFromTerminal(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
 // freeze returns once no thread of the child runs, on systems with /proc. On a busy machine a signal

@@ -30,6 +30,7 @@ import (
 	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/transport"
 )
 
 const namespaces = 6 // each kind has an informer in each
@@ -128,19 +129,10 @@ type asked struct {
 	vain            atomic.Int64 // without an answer
 }
 
-// counting is a RoundTripper that counts requests.
-type counting struct {
-	next  http.RoundTripper
-	asked *atomic.Pointer[asked]
-}
-
-// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
-func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
-
-// RoundTrip implements http.RoundTripper.
-func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := c.next.RoundTrip(request)
-	n, query := c.asked.Load(), request.URL.Query()
+// count sends a request and counts it.
+func (f *fleet) count(next http.RoundTripper, request *http.Request) (*http.Response, error) {
+	response, err := next.RoundTrip(request)
+	n, query := f.asked.Load(), request.URL.Query()
 	switch {
 	case errors.Is(err, context.Canceled):
 	case err != nil:
@@ -172,7 +164,7 @@ func startFleet(t *testing.T, ctx context.Context, srv *apiserver.Server, s side
 	f := &fleet{}
 	f.asked.Store(&asked{})
 	config := srv.ProtobufConfig()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, &f.asked} })
+	config.Wrap(transport.Around(f.count))
 	if s.qps > 0 {
 		config.QPS, config.Burst = float32(s.qps), s.burst
 	}

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kinformer/cache/test/e2e/transport"
 )
 
 // Gate is a round tripper below the REST clients of a test. Instead of the server, it refuses some
@@ -45,7 +47,7 @@ type Gate struct {
 }
 
 // Wrap is a function for rest.Config.Wrap.
-func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper { return gated{g, next} }
+func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper { return transport.Around(g.pass)(next) }
 
 // Withdraw withdraws the permission and ends the open watches, as servers do from time to time.
 func (g *Gate) Withdraw() {
@@ -86,29 +88,21 @@ func (g *Gate) refuse(r *http.Request, why *apierrors.StatusError) (*http.Respon
 	return response, err
 }
 
-type gated struct {
-	*Gate
-	next http.RoundTripper
-}
-
-// WrappedRoundTripper lets utilnet.CloseIdleConnectionsFor find the connections.
-func (g gated) WrappedRoundTripper() http.RoundTripper { return g.next }
-
-// RoundTrip implements http.RoundTripper.
-func (g gated) RoundTrip(r *http.Request) (*http.Response, error) {
+// pass refuses a request, or sends it by next.
+func (g *Gate) pass(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if g.Refuse != nil {
 		if seconds := g.Refuse(r); seconds > 0 {
 			return g.refuse(r, apierrors.NewTooManyRequests("busy, as a test wants it", seconds))
 		}
 	}
 	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/pods") {
-		return g.next.RoundTrip(r)
+		return next.RoundTrip(r)
 	}
 	permission := g.permission()
 	if permission.Err() != nil {
 		return g.refuse(r, apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("as a test wants it")))
 	}
-	response, err := g.next.RoundTrip(r)
+	response, err := next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") != "" {
 		of := response.Body
 		// The informer closes it again, and receives that error.

@@ -77,7 +77,7 @@ func (c Case) start(ctx context.Context, config *rest.Config, directly bool) (*f
 	if !c.HTTP2 {
 		config.NextProtos = []string{"http/1.1"}
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return watching{f, next} })
+	config.Wrap(transport.Around(f.watch))
 	if directly {
 		transport.Direct(config)
 	}
@@ -135,31 +135,20 @@ func (c Case) options(directly bool) kinformer.Options {
 	return options
 }
 
-// watching records responses to lists and watches of pods.
-type watching struct {
-	*follower
-	next http.RoundTripper
-}
-
-// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
-func (w watching) WrappedRoundTripper() http.RoundTripper { return w.next }
-
-// RoundTrip implements http.RoundTripper.
-func (w watching) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := w.next.RoundTrip(r)
+// watch sends a request, and records the response to a list or watch of pods.
+func (f *follower) watch(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	response, err := next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusOK || r.URL.Path != "/api/v1/namespaces/"+Namespace+"/pods" {
 		return response, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if query := r.URL.Query(); query.Get("sendInitialEvents") != "" || query.Get("watch")+query.Get("continue") == "" {
-		w.states++
+		f.states++
 	}
-	for _, seen := range []string{response.Proto, transport.MediaOf(response)} {
-		w.wire[seen] = true
-	}
+	f.wire[response.Proto], f.wire[transport.MediaOf(response)] = true, true
 	if response.Uncompressed {
-		w.wire["gzip"] = true
+		f.wire["gzip"] = true
 	}
 	return response, nil
 }

@@ -34,7 +34,7 @@ func Tapped() bool { return os.Getenv(TappedEnv) == "1" }
 
 // Wrap adds the package's round trippers to c. It must be the first call of c.Wrap.
 func Wrap(c *rest.Config) {
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return bottom{next} })
+	c.Wrap(Around(watched))
 	if Tapped() {
 		Direct(c)
 	}
@@ -42,10 +42,25 @@ func Wrap(c *rest.Config) {
 
 // Direct adds direct.Transport to c, and counts the bodies that it takes over.
 func Direct(c *rest.Config) {
-	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return above{direct.Transport(next)}
-	})
+	c.Wrap(direct.Transport)
+	c.Wrap(Around(countTaken))
 }
+
+// Around returns a function for rest.Config.Wrap, after which do answers the requests, by next or not.
+func Around(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper { return around{next, do} }
+}
+
+type around struct {
+	next http.RoundTripper
+	do   func(http.RoundTripper, *http.Request) (*http.Response, error)
+}
+
+// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
+func (a around) WrappedRoundTripper() http.RoundTripper { return a.next }
+
+// RoundTrip implements http.RoundTripper.
+func (a around) RoundTrip(r *http.Request) (*http.Response, error) { return a.do(a.next, r) }
 
 var counts struct {
 	open  atomic.Int64 // open bodies of all clients
@@ -80,15 +95,9 @@ func Verify() error {
 	return errors.Join(errs...)
 }
 
-// bottom sends requests, counts their bodies and shows watches to observers.
-type bottom struct{ next http.RoundTripper }
-
-// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
-func (b bottom) WrappedRoundTripper() http.RoundTripper { return b.next }
-
-// RoundTrip implements http.RoundTripper.
-func (b bottom) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(r)
+// watched sends a request, counts its body and shows a watch to its observer.
+func watched(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	response, err := next.RoundTrip(r)
 	if err != nil || response.Body == nil {
 		return response, err
 	}
@@ -113,18 +122,12 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// above wraps direct.Transport and detects the bodies that it takes over.
-type above struct{ next http.RoundTripper }
-
-// WrappedRoundTripper gives utilnet.CloseIdleConnectionsFor access to the connections.
-func (a above) WrappedRoundTripper() http.RoundTripper { return a.next }
-
-// RoundTrip implements http.RoundTripper.
-func (a above) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := a.next.RoundTrip(r)
+// countTaken sends a request by direct.Transport, and counts a body that this takes over.
+func countTaken(direct http.RoundTripper, r *http.Request) (*http.Response, error) {
+	response, err := direct.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusOK {
 		switch response.Body.(type) {
-		case *body, *shown: // a body of bottom
+		case *body, *shown: // of watched
 		default:
 			counts.taken.Add(1)
 		}
