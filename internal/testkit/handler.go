@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,31 +19,50 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
+// noted has the values that goroutines add.
+type noted[V any] struct {
+	mu     sync.Mutex
+	values []V
+}
+
+func (n *noted[V]) add(value V) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.values = append(n.values, value)
+}
+
+// list returns a copy of the values.
+func (n *noted[V]) list() []V {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.values)
+}
+
+// take removes and returns the values.
+func (n *noted[V]) take() []V {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	values := n.values
+	n.values = nil
+	return values
+}
+
 // Journal is a handler that records its calls, one line each.
 type Journal struct {
-	mu    sync.Mutex
-	lines []string
-	On    func(line string) // called in each call, without the lock; may be nil
+	lines noted[string]
+	On    func(line string) // called in each call; may be nil
 }
 
 func (j *Journal) Note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
-	j.mu.Lock()
-	j.lines = append(j.lines, line)
-	j.mu.Unlock()
+	j.lines.add(line)
 	if j.On != nil {
 		j.On(line)
 	}
 }
 
 // Take returns the lines since the last Take.
-func (j *Journal) Take() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	lines := j.lines
-	j.lines = nil
-	return lines
-}
+func (j *Journal) Take() []string { return j.lines.take() }
 
 func Describe(obj any) string {
 	if tombstone, ok := obj.(clientgo.DeletedFinalStateUnknown); ok {
@@ -78,20 +99,11 @@ func PodOf(name, version, uid string) *corev1.Pod {
 // ends. The returned function returns their number.
 func QuietPanics(t *testing.T) func() int {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
-	var mu sync.Mutex // handlers may panic concurrently
-	count := 0
+	var count atomic.Int64 // handlers may panic concurrently
 	utilruntime.ReallyCrash = false
-	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) {
-		mu.Lock()
-		defer mu.Unlock()
-		count++
-	})
+	utilruntime.PanicHandlers = append(handlers[:0:0], func(context.Context, any) { count.Add(1) })
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
-	return func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return count
-	}
+	return func() int { return int(count.Load()) }
 }
 
 // Mirror is a handler that rebuilds the store from its calls, and records each call that

@@ -6,7 +6,6 @@ package testkit
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,11 +38,12 @@ type Server struct {
 	OnWatch  func(n int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 	NoStream bool // result of IsWatchListSemanticsUnSupported
 
+	requests noted[string]
+
 	Mu struct {
 		sync.Mutex
-		requests []string
-		Lists    int
-		Watches  int
+		Lists   int
+		Watches int
 	}
 }
 
@@ -76,17 +76,13 @@ func (s *Server) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 func (s *Server) note(text string, counter *int) int {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	s.Mu.requests = append(s.Mu.requests, text)
+	s.requests.add(text)
 	*counter++
 	return *counter
 }
 
 // Requests returns the requests so far.
-func (s *Server) Requests() []string {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	return slices.Clone(s.Mu.requests)
-}
+func (s *Server) Requests() []string { return s.requests.list() }
 
 // ListOf returns a list function that always returns list.
 func ListOf(list runtime.Object) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -205,16 +201,11 @@ var (
 type StoreLog struct {
 	Fail func(entry string) error // returns the result of each call; may be nil
 
-	mu struct {
-		sync.Mutex
-		entries []string
-	}
+	entries noted[string]
 }
 
 func (j *StoreLog) Note(entry string) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.mu.entries = append(j.mu.entries, entry)
+	j.entries.add(entry)
 	if j.Fail != nil {
 		return j.Fail(entry)
 	}
@@ -245,29 +236,14 @@ func (j *StoreLog) Replace(list []any, version string) error {
 	return j.Note(text)
 }
 
-func (j *StoreLog) Entries() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.mu.entries)
-}
+func (j *StoreLog) Entries() []string { return j.entries.list() }
 
 // Handled collects the errors passed to the watch-error handler.
-type Handled struct {
-	mu   sync.Mutex
-	errs []error
-}
+type Handled struct{ errs noted[error] }
 
-func (h *Handled) Handle(_ context.Context, _ *clientgo.Reflector, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.errs = append(h.errs, err)
-}
+func (h *Handled) Handle(_ context.Context, _ *clientgo.Reflector, err error) { h.errs.add(err) }
 
-func (h *Handled) Errors() []error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.errs)
-}
+func (h *Handled) Errors() []error { return h.errs.list() }
 
 // Second returns a backoff with constant delays of a second.
 func Second() *wait.Backoff {
@@ -291,20 +267,13 @@ func InBackground(t *testing.T, run func(context.Context)) (stop func()) {
 
 // Reports collects the errors passed to HandleError until the test ends.
 func Reports(t *testing.T) func() []string {
-	var mu sync.Mutex
-	var texts []string
+	var texts noted[string]
 	before := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, msg string, keysAndValues ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		texts = append(texts, strings.TrimSuffix(fmt.Sprintln(append([]any{msg, err}, keysAndValues...)...), "\n"))
+		texts.add(strings.TrimSuffix(fmt.Sprintln(append([]any{msg, err}, keysAndValues...)...), "\n"))
 	}}
 	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
-	return func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(texts)
-	}
+	return texts.list
 }
 
 // FirstCalls compares the beginning of got with want.
@@ -314,36 +283,14 @@ func FirstCalls(t *testing.T, want, got []string) {
 }
 
 // Logged collects the lines of a logger.
-type Logged struct {
-	mu    sync.Mutex
-	lines []string
-}
+type Logged struct{ lines noted[string] }
 
-func (l *Logged) Write(prefix, args string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, prefix+args)
-}
+func (l *Logged) Write(prefix, args string) { l.lines.add(prefix + args) }
 
-func (l *Logged) Take() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	lines := l.lines
-	l.lines = nil
-	return lines
-}
+func (l *Logged) Take() []string { return l.lines.take() }
 
 // Count returns the number of lines that contain part.
-func (l *Logged) Count(part string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if strings.Contains(line, part) {
-			n++
-		}
-	}
-	return n
-}
+func (l *Logged) Count(part string) int { return len(About(part, l.lines.list())) }
 
 // Loud returns a context whose logger writes up to this verbosity, and the logger's lines.
 func Loud(t *testing.T, verbosity int) (context.Context, *Logged) {
