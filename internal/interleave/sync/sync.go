@@ -17,9 +17,6 @@ type (
 	// Pool is sync.Pool. With one processor and without garbage collection, Get returns the value
 	// that was put last.
 	Pool = sync.Pool
-	// Map and Once are those of package sync, without points: no schedule tests them.
-	Map  = sync.Map
-	Once = sync.Once
 )
 
 // WaitGroup is sync.WaitGroup with points.

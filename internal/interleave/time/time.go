@@ -16,8 +16,6 @@ type (
 	Time = time.Time
 	// Duration is time.Duration.
 	Duration = time.Duration
-	// Month is time.Month.
-	Month = time.Month
 )
 
 // The constants of package time that the code uses.
@@ -25,11 +23,7 @@ const (
 	Microsecond = time.Microsecond
 	Millisecond = time.Millisecond
 	Second      = time.Second
-	RFC3339     = time.RFC3339
 )
-
-// UTC is time.UTC.
-var UTC = time.UTC
 
 // now is the current time, shared by all schedules.
 var now = time.Unix(1_000_000_000, 0)
@@ -40,17 +34,6 @@ func Since(t Time) Duration { return now.Sub(t) }
 
 // Unix is time.Unix.
 func Unix(sec, nsec int64) Time { return time.Unix(sec, nsec) }
-
-// Date is time.Date.
-func Date(year int, month Month, day, hour, minute, sec, nsec int, loc *time.Location) Time {
-	return time.Date(year, month, day, hour, minute, sec, nsec, loc)
-}
-
-// Parse is time.Parse.
-func Parse(layout, value string) (Time, error) { return time.Parse(layout, value) }
-
-// ParseDuration is time.ParseDuration.
-func ParseDuration(s string) (Duration, error) { return time.ParseDuration(s) }
 
 // Sleep advances the clock, for all threads.
 func Sleep(d Duration) {
