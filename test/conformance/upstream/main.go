@@ -113,7 +113,7 @@ func (s suite) run(ctx context.Context, w *workspace, filter *regexp.Regexp, out
 		return err
 	}
 	for _, d := range drops {
-		fmt.Fprintf(out, "    dropped %-60s %s:%d: %s\n", d.name, d.file, d.line, d.why)
+		fmt.Fprintf(out, "    dropped %-60s %s:%d: %s\n", d.name, d.at.Filename, d.at.Line, d.why)
 	}
 	fmt.Fprintf(out, "%s: %d of %d tests kept\n", s.path, len(kept), total)
 	if len(kept) < s.floor {
@@ -220,31 +220,31 @@ func newWorkspace(ctx context.Context, dir string) (*workspace, error) {
 // add rewrites and prunes the tests of a suite, and writes them into the folder of its path. It returns
 // the tests kept and the number of all.
 func (w *workspace) add(ctx context.Context, s suite) (kept []string, drops []drop, total int, err error) {
-	original, err := w.testFiles(s.path)
+	files, err := w.testFiles(s.path)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	files, err := rewriteAll(original, path.Join(ours, s.path[len("tools/cache"):]))
-	if err != nil {
-		return nil, nil, 0, err
+	for _, f := range files {
+		rewrite(f.tree, path.Join(ours, s.path[len("tools/cache"):]))
 	}
 	total = len(testsIn(files))
 	var added []file
 	if s.path == "tools/cache" {
-		shim, err := parseFile("shims_test.go", bytes.Replace(shims, []byte("package shims"), []byte("package cache"), 1))
+		shim, err := parseFile("shims_test.go", shims)
 		if err != nil {
 			return nil, nil, 0, err
 		}
+		shim.tree.Name.Name = "cache"
 		added = append(added, shim)
 	}
-	imp, err := w.importerFor(ctx, append(slices.Clone(files), added...))
+	imp, err := w.importerFor(ctx, slices.Concat(files, added))
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	if files, drops, err = prune(files, added, imp); err != nil {
+	if drops, err = prune(files, added, imp); err != nil {
 		return nil, nil, 0, err
 	}
-	return testsIn(files), drops, total, w.write(s.path, append(files, added...))
+	return testsIn(files), drops, total, w.write(s.path, slices.Concat(files, added))
 }
 
 func (w *workspace) write(folder string, files []file) error {
@@ -253,7 +253,7 @@ func (w *workspace) write(folder string, files []file) error {
 		return err
 	}
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, f.name), f.src, 0o644); err != nil {
+		if err := f.write(filepath.Join(dir, f.name)); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"slices"
@@ -16,59 +15,56 @@ import (
 
 // drop is a removed declaration.
 type drop struct {
-	name, file string
-	line       int
-	why        string // the first error of the type checker about it
+	name string
+	at   token.Position
+	why  string // the first error of the type checker about it
 }
 
 // prune removes declarations from the files of a package until the rest compiles. It repeatedly removes
 // each declaration with an error: first a helper with an unknown type, then a test that calls the
 // helper. The shims are checked as well. A declaration of a shim replaces a declaration of the same
 // name. Such replaced declarations and unused imports are not reported as drops.
-func prune(files, shims []file, imp types.Importer) (kept []file, drops []drop, err error) {
+func prune(files, shims []file, imp types.Importer) (drops []drop, err error) {
 	theirs := map[string]bool{}
 	for _, u := range unitsOf(shims) {
-		theirs[u.name] = true
+		theirs[u.name] = !u.isImport
 	}
-	files, err = without(slices.Clone(files), unitsOf(files), func(u unit) bool { return theirs[u.name] && !u.isImport })
-	for err == nil {
-		why := check(append(slices.Clone(files), shims...), imp)
+	remove(files, slices.DeleteFunc(unitsOf(files), func(u unit) bool { return u.isImport || !theirs[u.name] }))
+	for {
+		why := check(slices.Concat(files, shims), imp)
 		if len(why) == 0 {
-			return files, drops, nil
+			return drops, nil
 		}
 		faulty := unitsOf(files)
 		for i := range faulty {
 			faulty[i].why = faulty[i].first(why)
 		}
 		faulty = slices.DeleteFunc(faulty, func(u unit) bool { return u.why == "" })
-		// Unused imports are known only once no other declaration has an error.
-		declarations := slices.ContainsFunc(faulty, func(u unit) bool { return !u.isImport })
 		if len(faulty) == 0 {
-			return nil, nil, fmt.Errorf("an error stands outside of every declaration: %v", why[0])
+			return nil, fmt.Errorf("an error stands outside of every declaration: %v", why[0])
+		}
+		// Unused imports are known only once no other declaration has an error.
+		if declarations := slices.DeleteFunc(slices.Clone(faulty), func(u unit) bool { return u.isImport }); len(declarations) > 0 {
+			faulty = declarations
 		}
 		for _, u := range faulty {
 			if !u.isImport {
-				drops = append(drops, drop{u.name, u.file.name, u.file.fset.Position(u.node.Pos()).Line, u.why})
+				drops = append(drops, drop{u.name, positions.Position(u.node.Pos()), u.why})
 			}
 		}
-		files, err = without(files, faulty, func(u unit) bool { return u.isImport != declarations })
+		remove(files, faulty)
 	}
-	return nil, nil, err
 }
 
 // check type-checks the files with the same package clause as one package.
 func check(files []file, imp types.Importer) (found []types.Error) {
-	fset, packages := token.NewFileSet(), map[string][]*ast.File{}
+	packages := map[string][]*ast.File{}
 	for _, f := range files {
-		tree, err := parser.ParseFile(fset, f.name, f.src, parser.SkipObjectResolution)
-		if err != nil {
-			return []types.Error{{Fset: fset, Msg: err.Error()}}
-		}
-		packages[tree.Name.Name] = append(packages[tree.Name.Name], tree)
+		packages[f.tree.Name.Name] = append(packages[f.tree.Name.Name], f.tree)
 	}
 	config := types.Config{Importer: imp, Error: func(err error) { found = append(found, err.(types.Error)) }}
 	for name, trees := range packages {
-		_, _ = config.Check(name, fset, trees, nil) // Check returns the first of the errors
+		_, _ = config.Check(name, positions, trees, nil) // Check returns the first of the errors
 	}
 	return found
 }
@@ -76,7 +72,6 @@ func check(files []file, imp types.Importer) (found []types.Error) {
 // unit is the smallest removable part: a function, a method, a type, a variable, an import, or a group
 // of constants, whose values may depend on their positions.
 type unit struct {
-	file     file
 	name     string
 	node     ast.Node
 	isImport bool
@@ -84,12 +79,10 @@ type unit struct {
 	why      string
 }
 
-// first returns the first of the errors within the unit, or "".
+// first returns the first of the errors within the unit, or "". That of an import is at its beginning.
 func (u unit) first(found []types.Error) string {
-	from, to := u.file.fset.Position(u.node.Pos()), u.file.fset.Position(u.node.End())
 	for _, err := range found {
-		at := err.Fset.Position(err.Pos)
-		if at.Filename == u.file.name && from.Offset <= at.Offset && at.Offset < to.Offset {
+		if err.Pos == u.node.Pos() || !u.isImport && u.node.Pos() < err.Pos && err.Pos < u.node.End() {
 			return err.Msg
 		}
 	}
@@ -101,29 +94,29 @@ func unitsOf(files []file) (units []unit) {
 		for _, decl := range f.tree.Decls {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
-				u := unit{file: f, name: d.Name.Name, node: d, isTest: isTest(d)}
+				u := unit{name: d.Name.Name, node: d, isTest: isTest(d)}
 				if d.Recv != nil {
 					u.name = strings.TrimPrefix(types.ExprString(d.Recv.List[0].Type), "*") + "." + u.name
 				}
 				units = append(units, u)
 			case *ast.GenDecl:
-				units = append(units, unitsOfGroup(f, d)...)
+				units = append(units, unitsOfGroup(d)...)
 			}
 		}
 	}
 	return units
 }
 
-func unitsOfGroup(f file, d *ast.GenDecl) (units []unit) {
+func unitsOfGroup(d *ast.GenDecl) (units []unit) {
 	for _, spec := range d.Specs {
-		u := unit{file: f, node: spec, isImport: d.Tok == token.IMPORT}
+		u := unit{node: spec, isImport: d.Tok == token.IMPORT}
 		switch s := spec.(type) {
 		case *ast.TypeSpec:
 			u.name = s.Name.Name
 		case *ast.ValueSpec:
 			u.name = s.Names[0].Name
 		}
-		if d.Tok == token.CONST || !d.Lparen.IsValid() {
+		if d.Tok == token.CONST {
 			u.node = d
 			return []unit{u}
 		}
@@ -148,23 +141,19 @@ func testsIn(files []file) (tests []string) {
 	return tests
 }
 
-// without returns the files without the selected units.
-func without(files []file, units []unit, which func(unit) bool) ([]file, error) {
-	for i, f := range files {
-		var edits []edit
-		for _, u := range units {
-			if u.file.name == f.name && which(u) {
-				edits = append(edits, replace(u.node, ""))
-			}
-		}
-		if len(edits) == 0 {
-			continue
-		}
-		edited, err := f.edited(edits)
-		if err != nil {
-			return nil, err
-		}
-		files[i] = edited
+// remove removes units from the files.
+func remove(files []file, units []unit) {
+	gone := map[ast.Node]bool{}
+	for _, u := range units {
+		gone[u.node] = true
 	}
-	return files, nil
+	for _, f := range files {
+		f.tree.Decls = slices.DeleteFunc(f.tree.Decls, func(d ast.Decl) bool {
+			group, ok := d.(*ast.GenDecl)
+			if ok {
+				group.Specs = slices.DeleteFunc(group.Specs, func(s ast.Spec) bool { return gone[s] })
+			}
+			return gone[d] || ok && len(group.Specs) == 0
+		})
+	}
 }

@@ -4,53 +4,37 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"go/ast"
 	"go/parser"
+	"go/printer"
 	"go/token"
-	"slices"
+	"os"
 	"strconv"
 	"strings"
 )
 
-// file is a Go source file with its tree.
+// file is a Go source file, without comments.
 type file struct {
 	name string
-	src  []byte
 	tree *ast.File
-	fset *token.FileSet
 }
+
+// positions are those of all files.
+var positions = token.NewFileSet()
 
 func parseFile(name string, src []byte) (file, error) {
-	fset := token.NewFileSet()
-	tree, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
-	return file{name, src, tree, fset}, err
+	tree, err := parser.ParseFile(positions, name, src, parser.SkipObjectResolution)
+	return file{name, tree}, err
 }
 
-// edit replaces a part of a file.
-type edit struct {
-	from, to token.Pos
-	text     string
-}
-
-func replace(n ast.Node, text string) edit { return edit{n.Pos(), n.End(), text} }
-
-// edited returns the file after edits, which must not overlap. Line breaks in replaced text are kept, so
-// that test failures are reported at the original lines.
-func (f file) edited(edits []edit) (file, error) {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	var out bytes.Buffer
-	at := 0
-	for _, e := range edits {
-		from, to := int(e.from-f.tree.FileStart), int(e.to-f.tree.FileStart)
-		out.Write(f.src[at:from])
-		out.WriteString(e.text)
-		out.Write(bytes.Repeat([]byte("\n"), bytes.Count(f.src[from:to], []byte("\n"))))
-		at = to
+// write writes the file to a path, with directives by which failures are reported at the original lines.
+func (f file) write(path string) error {
+	to, err := os.Create(path)
+	if err != nil {
+		return err
 	}
-	out.Write(f.src[at:])
-	return parseFile(f.name, out.Bytes())
+	defer to.Close()
+	return (&printer.Config{Mode: printer.SourcePos, Tabwidth: 8}).Fprint(to, positions, f.tree)
 }
 
 // asserted maps unexported types T of assertions x.(*T) to the exported types that replace *T.
@@ -61,49 +45,53 @@ var ofRig = map[string]string{
 	"Reflector": "rig", "NewReflector": "newRig", "NewNamedReflector": "newNamedRig", "NewReflectorWithOptions": "newRigWithOptions",
 }
 
-// leftBehind is added to the arguments of goleak.VerifyTestMain. Shutdown of the fake source never
+// leftBehind are the functions that goleak.VerifyTestMain ignores. Shutdown of the fake source never
 // releases the source's lock, so a later request of a reflector does not return. TestPanicPropagated can leave one
 // behind, with client-go's reflector as well.
-const leftBehind = `, goleak.IgnoreAnyFunction("k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).List")` +
-	`, goleak.IgnoreAnyFunction("k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).Watch")`
+var leftBehind = []string{
+	"k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).List", "k8s.io/client-go/tools/cache/testing.(*FakeControllerSource).Watch",
+}
 
-// rewriteAll makes the tests of a package test the package tested. Tests inside the package get a dot
+// rewrite makes the tests of a package test the package tested. Tests inside the package get a dot
 // import of it, so that the same names refer to it. The rig replaces reflectors.
-func rewriteAll(files []file, tested string) (rewritten []file, err error) {
-	for _, f := range files {
-		var edits []edit
-		if !strings.HasSuffix(f.tree.Name.Name, "_test") { // external tests import it by its path
-			edits = append(edits, edit{f.tree.Name.End(), f.tree.Name.End(), "; import . " + strconv.Quote(tested)})
+func rewrite(tree *ast.File, tested string) {
+	for _, spec := range tree.Imports {
+		if below, found := strings.CutPrefix(spec.Path.Value, `"`+clientGo+"/tools/cache"); found {
+			spec.Path.Value = `"` + ours + below
 		}
-		for _, spec := range f.tree.Imports {
-			if below, found := strings.CutPrefix(spec.Path.Value, `"`+clientGo+"/tools/cache"); found {
-				edits = append(edits, replace(spec.Path, `"`+ours+below))
-			}
-		}
-		ast.Inspect(f.tree, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.TypeAssertExpr:
-				if star, ok := n.Type.(*ast.StarExpr); ok && asserted[nameOf(star.X)] != "" {
-					edits = append(edits, replace(star, asserted[nameOf(star.X)]))
-				}
-			case *ast.CallExpr:
-				if fn, ok := n.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "VerifyTestMain" {
-					edits = append(edits, edit{n.Rparen, n.Rparen, leftBehind})
-				}
-			}
-			return true
-		})
-		for _, decl := range f.tree.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && makesReflector(fn) {
-				edits = append(edits, rigEdits(fn)...)
-			}
-		}
-		if f, err = f.edited(edits); err != nil {
-			return nil, err
-		}
-		rewritten = append(rewritten, f)
 	}
-	return rewritten, nil
+	if !strings.HasSuffix(tree.Name.Name, "_test") { // external tests import it by its path
+		at := tree.Name.End()
+		spec := &ast.ImportSpec{Name: &ast.Ident{Name: ".", NamePos: at}, Path: text(tested, at)}
+		tree.Imports = append(tree.Imports, spec)
+		tree.Decls = append([]ast.Decl{&ast.GenDecl{Tok: token.IMPORT, TokPos: at, Specs: []ast.Spec{spec}}}, tree.Decls...)
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeAssertExpr:
+			if star, ok := n.Type.(*ast.StarExpr); ok && asserted[nameOf(star.X)] != "" {
+				n.Type = &ast.Ident{Name: asserted[nameOf(star.X)], NamePos: star.Pos()}
+			}
+		case *ast.CallExpr:
+			if fn, ok := n.Fun.(*ast.SelectorExpr); ok && fn.Sel.Name == "VerifyTestMain" {
+				for _, name := range leftBehind {
+					ignore := &ast.SelectorExpr{X: fn.X, Sel: &ast.Ident{Name: "IgnoreAnyFunction", NamePos: n.Rparen}}
+					n.Args = append(n.Args, &ast.CallExpr{Fun: ignore, Lparen: n.Rparen, Args: []ast.Expr{text(name, n.Rparen)}, Rparen: n.Rparen})
+				}
+			}
+		}
+		return true
+	})
+	for _, decl := range tree.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && makesReflector(fn) {
+			useRig(fn)
+		}
+	}
+}
+
+// text returns a literal.
+func text(value string, at token.Pos) *ast.BasicLit {
+	return &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(value), ValuePos: at}
 }
 
 // nameOf returns the name of an identifier, "" for other expressions.
@@ -129,9 +117,9 @@ func makesReflector(fn *ast.FuncDecl) (makes bool) {
 	return makes
 }
 
-// rigEdits renames the constructors and the type. Selected names and keys of literals with the same
+// useRig renames the constructors and the type. Selected names and keys of literals with the same
 // spelling are other names.
-func rigEdits(fn *ast.FuncDecl) (edits []edit) {
+func useRig(fn *ast.FuncDecl) {
 	other := map[ast.Node]bool{}
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -141,10 +129,9 @@ func rigEdits(fn *ast.FuncDecl) (edits []edit) {
 			other[n.Key] = true
 		case *ast.Ident:
 			if to := ofRig[n.Name]; to != "" && !other[n] {
-				edits = append(edits, replace(n, to))
+				n.Name = to
 			}
 		}
 		return true
 	})
-	return edits
 }
