@@ -62,23 +62,18 @@ var ahead = []string{".", "test/conformance"}
 type port struct {
 	from, to string
 	minor    string
-	k8s      string // the version of the modules of Kubernetes for a later minor, or ""
-	replaces replaces
+	k8s      string           // the version of the modules of Kubernetes for a later minor, or ""
+	replaces []module.Version // that a later minor needs as long as it has no release
 	versions map[string]string
 }
 
-// replaces are the replace directives that a later minor needs as long as it has no release.
-type replaces []module.Version
-
-func (r *replaces) String() string { return fmt.Sprint(*r) }
-
-// Set adds path=version or path=folder.
-func (r *replaces) Set(text string) error {
+// replace adds path=version or path=folder to the replaces.
+func (p *port) replace(text string) error {
 	path, target, ok := strings.Cut(text, "=")
 	if !ok {
 		return errors.New("it is not path=version or path=folder")
 	}
-	*r = append(*r, module.Version{Path: path, Version: target})
+	p.replaces = append(p.replaces, module.Version{Path: path, Version: target})
 	return nil
 }
 
@@ -88,7 +83,7 @@ func main() {
 	flag.StringVar(&p.to, "o", "", "`folder` for the tree, empty or new")
 	flag.StringVar(&p.minor, "minor", "v0.36", "the earlier `minor`")
 	flag.StringVar(&p.k8s, "k8s", "", "make the tree for the later minor of this `version` of the modules of Kubernetes instead")
-	flag.Var(&p.replaces, "replace", "replace a module, `path=version` or path=folder, in the tree for a later minor")
+	flag.Func("replace", "replace a module, `path=version` or path=folder, in the tree for a later minor", p.replace)
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

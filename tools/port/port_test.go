@@ -189,9 +189,9 @@ func TestLater(t *testing.T) {
 			t.Error(dir)
 		}
 	}
-	complains(t, p.replaces.Set("a"), "it is not path=version")
-	complains(t, p.replaces.Set("a/v2=v2.0.0"), "")
-	complains(t, p.replaces.Set("b=/tmp/b"), "")
+	complains(t, p.replace("a"), "it is not path=version")
+	complains(t, p.replace("a/v2=v2.0.0"), "")
+	complains(t, p.replace("b=/tmp/b"), "")
 	if got := []string{targetOf(p.replaces[0]), targetOf(p.replaces[1])}; !slices.Equal(got, []string{"a/v2@v2.0.0", "/tmp/b"}) {
 		t.Error(got)
 	}
