@@ -46,7 +46,7 @@ func Direct(c *rest.Config) {
 	c.Wrap(Around(countTaken))
 }
 
-// Around returns a function for rest.Config.Wrap, after which do answers the requests, by next or not.
+// Around returns a function for rest.Config.Wrap, which makes do answer the requests of a client.
 func Around(do func(next http.RoundTripper, r *http.Request) (*http.Response, error)) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper { return around{next, do} }
 }
