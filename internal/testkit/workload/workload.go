@@ -61,56 +61,28 @@ type Population struct {
 // New makes the population in the memory layout that a client has after decoding a response: every
 // pod is encoded as protobuf and decoded again, so no two pods share strings, slices or maps.
 func New(ctx context.Context, cfg Config) (*Population, error) {
-	population := &Population{
-		Pods: make([]*corev1.Pod, cfg.N),
-		Keys: make([]string, cfg.N),
-	}
-	var (
-		workers sync.WaitGroup
-		stride  = runtime.GOMAXPROCS(0)
-		failed  = make([]error, stride)
-	)
+	p := &Population{Pods: make([]*corev1.Pod, cfg.N), Keys: make([]string, cfg.N)}
+	var workers sync.WaitGroup
+	stride := runtime.GOMAXPROCS(0)
 	for worker := range stride {
 		workers.Go(func() {
-			failed[worker] = population.fill(ctx, cfg, worker, stride)
+			for i := worker; i < cfg.N && ctx.Err() == nil; i += stride {
+				p.Pods[i] = decoded(Pod(cfg, i))
+				p.Keys[i] = p.Pods[i].Namespace + "/" + p.Pods[i].Name
+			}
 		})
 	}
 	workers.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return population, nil
-}
-
-// fill makes every stride-th pod, starting with pod first.
-func (p *Population) fill(ctx context.Context, cfg Config, first, stride int) error {
-	for i := first; i < cfg.N; i += stride {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		pod, err := decoded(Pod(cfg, i))
-		if err != nil {
-			return fmt.Errorf("pod %d: %w", i, err)
-		}
-		p.Pods[i] = pod
-		p.Keys[i] = pod.Namespace + "/" + pod.Name
-	}
-	return nil
+	return p, ctx.Err()
 }
 
 // decoded returns the pod as a client receives it from the wire.
-func decoded(pod *corev1.Pod) (*corev1.Pod, error) {
+func decoded(pod *corev1.Pod) *corev1.Pod {
 	wire, err := pod.Marshal()
-	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
+	utilruntime.Must(err) // it is a pod
 	received := &corev1.Pod{}
-	if err := received.Unmarshal(wire); err != nil {
-		return nil, fmt.Errorf("decode: %w", err)
-	}
-	return received, nil
+	utilruntime.Must(received.Unmarshal(wire))
+	return received
 }
 
 // List returns the population as the typed list that a LIST request decodes
