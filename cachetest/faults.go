@@ -83,7 +83,7 @@ func (s *Source) Partition() (heal func()) {
 	return heal
 }
 
-// count increments a counter of s.mu until the returned function is called.
+// count increments a counter of s.mu. end decrements it.
 func (s *Source) count(counter *int) (end func()) {
 	add := func(n int) {
 		s.mu.Lock()

@@ -36,6 +36,9 @@ var _ clientgo.ResourceEventHandler = (*Tracked)(nil)
 // Track wraps a handler of an informer on this source. handler may be nil: then the Tracked only
 // records.
 func (s *Source) Track(handler clientgo.ResourceEventHandler) *Tracked {
+	if handler == nil {
+		handler = clientgo.ResourceEventHandlerFuncs{}
+	}
 	t := &Tracked{src: s, handler: handler, seen: map[string]sighting{}, differs: map[string]struct{}{}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,25 +77,19 @@ func (t *Tracked) Forget() {
 // OnDelete.
 func (t *Tracked) OnAdd(obj any, isInInitialList bool) {
 	defer t.record(obj)
-	if t.handler != nil {
-		t.handler.OnAdd(obj, isInInitialList)
-	}
+	t.handler.OnAdd(obj, isInInitialList)
 }
 
 // OnUpdate passes the call on, then records it.
 func (t *Tracked) OnUpdate(oldObj, newObj any) {
 	defer t.record(newObj)
-	if t.handler != nil {
-		t.handler.OnUpdate(oldObj, newObj)
-	}
+	t.handler.OnUpdate(oldObj, newObj)
 }
 
 // OnDelete passes the call on, then records it.
 func (t *Tracked) OnDelete(obj any) {
 	defer t.recordDelete(obj)
-	if t.handler != nil {
-		t.handler.OnDelete(obj)
-	}
+	t.handler.OnDelete(obj)
 }
 
 func (t *Tracked) record(obj any) {
