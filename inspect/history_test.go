@@ -120,7 +120,7 @@ func TestInspectReasons(t *testing.T) {
 func (tc reasonsCase) check(t *testing.T) {
 	server := &testkit.Server{NoStream: !tc.stream, OnList: tc.onList, OnWatch: testkit.Watches(tc.watches...)}
 	if server.OnList == nil {
-		server.OnList = informers.ListsThen(testkit.PodList("5"), tc.errs...)
+		server.OnList = testkit.ListOf(testkit.PodList("5"), tc.errs...)
 	}
 	if tc.stream {
 		tc.options.Requests.Mode = kinformer.ListModeWatchList

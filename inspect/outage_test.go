@@ -167,7 +167,7 @@ func TestOutageOfTimeouts(t *testing.T) {
 // watch that follows.
 func TestOutageEndsWithAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"), slices.Repeat([]error{testkit.ErrRefused}, 10)...)}
 		server.OnWatch = func(_ int, ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -324,7 +324,7 @@ func TestStateLineOfAPolicy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for verbosity, want := range map[int][]string{0: nil, 2: {"started", "listing how=list", "degraded reason=forbidden"}} {
 			ctx, lines := testkit.Loud(t, verbosity)
-			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden)}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(nil, testkit.ErrForbidden)}
 			informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden}}).RunWithContext(ctx)
 			assert.Equal(t, 1, lines.Count("has stopped for good"))
 			assert.Equal(t, 1, lines.Count(`"state"="stopped"`))

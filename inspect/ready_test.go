@@ -48,7 +48,7 @@ func TestReady(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		fine := called("fine", informers.Quiet(), kinformer.Options{})
-		refused := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		refused := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		late := called("late", refused, kinformer.Options{})
 		ready := inspect.Ready(inspect.ReadyOptions{}, fine, cache.NewTypedSharedIndexInformer[*v1.Pod](late))
 		code, text, _ := ask(ready, http.MethodGet)
@@ -117,7 +117,7 @@ func TestReadyOfAll(t *testing.T) {
 		stop := informers.Run(t, fine)
 		synctest.Wait()
 		assert.NoError(t, ready.Check(nil))
-		refused := called("refused", &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
+		refused := called("refused", &testkit.Server{NoStream: true, OnList: testkit.ListOf(nil, testkit.ErrForbidden), OnWatch: testkit.Watches()}, kinformer.Options{})
 		stopRefused := informers.Run(t, refused)
 		synctest.Wait()
 		assert.ErrorContains(t, ready.Check(nil), "1 of 2 informers are not ready; SharedIndexInformer refused has not synced")

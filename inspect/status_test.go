@@ -44,7 +44,7 @@ func TestStatusOf(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := testkit.NewScriptedWatch(2)
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3")), testkit.ErrForbidden, testkit.ErrInternal), OnWatch: testkit.Watches(w)}
 		informer := informers.Of(server, kinformer.Options{})
 		status := func() inspect.Status {
 			s := informers.Status(t, informer)
@@ -93,7 +93,7 @@ func TestWaitForResource(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
 		missing := slices.Repeat([]error{apierrors.NewNotFound(v1.Resource("widgets"), "")}, 100)
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"), missing...), OnWatch: testkit.Watches()}
 		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.ExpectNotFound(0)}})
 		defer informers.Run(t, informer)()
 		began := time.Now()

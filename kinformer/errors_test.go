@@ -30,7 +30,7 @@ import (
 func TestOneErrorARound(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden)}
+		server := &testkit.Server{OnList: testkit.ListOf(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden)}
 		server.OnWatch = func(_ int, _ context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if o.SendInitialEvents != nil {
 				return nil, testkit.ErrInternal
@@ -77,8 +77,8 @@ var failures = map[string]struct {
 	onList             func(int, context.Context, metav1.ListOptions) (runtime.Object, error)
 	onWatch            func(int, context.Context, metav1.ListOptions) (watch.Interface, error)
 }{
-	"the first list": {true, true, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden), testkit.Watches()},
-	"the first stream, and its list": {true, false, informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden),
+	"the first list": {true, true, testkit.ListOf(testkit.PodList("5"), testkit.ErrForbidden), testkit.Watches()},
+	"the first stream, and its list": {true, false, testkit.ListOf(testkit.PodList("5"), testkit.ErrForbidden),
 		testkit.Watches(testkit.ErrForbidden, testkit.Sent(testkit.EndMark("5")))},
 	"the first stream, busy": {true, false, nil, testkit.Watches(testkit.ErrRefused, testkit.Sent(testkit.EndMark("5")))},
 	"the first watch":        {false, true, testkit.ListOf(testkit.PodList("5")), testkit.Watches(testkit.ErrForbidden)},

@@ -57,7 +57,7 @@ func TestBackoffAndPageSize(t *testing.T) {
 		{wait.Backoff{Duration: 10 * time.Second, Factor: 3, Cap: time.Hour}, 1 + 3 + 9},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
+			server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5"), testkit.ErrForbidden, testkit.ErrForbidden, testkit.ErrForbidden), OnWatch: testkit.Watches()}
 			informer := informers.Of(server, kinformer.Options{Requests: kinformer.Requests{PageSize: 7, Backoff: tc.backoff}})
 			defer informers.Run(t, informer)()
 			began := time.Now()

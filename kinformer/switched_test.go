@@ -242,7 +242,7 @@ func TestSwitchedLife(t *testing.T) {
 		informer.RunWithContext(t.Context())
 		assert.Empty(t, switched.Running())
 
-		refused := &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 100)...)}
+		refused := &testkit.Server{NoStream: true, OnList: testkit.ListOf(nil, slices.Repeat([]error{testkit.ErrForbidden}, 100)...)}
 		never := cache.NewSharedIndexInformer(refused, &v1.Pod{}, 0, nil)
 		stop = informers.Run(t, never)
 		waited := make(chan error)

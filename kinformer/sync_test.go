@@ -73,13 +73,13 @@ func unsyncedInformers() map[string]unsynced {
 			says: []string{"listing for 10.5s", "1 error since the last success"}, is: testkit.ErrForbidden},
 		"silent stream":   {server: &testkit.Server{OnWatch: testkit.Watches()}, says: []string{"streaming for 10.5s"}},
 		"waits for slots": {server: &testkit.Server{NoStream: true}, slotless: true, says: []string{"waiting for a list slot for 10.5s"}},
-		"refused": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
+		"refused": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(nil, slices.Repeat([]error{testkit.ErrRefused}, 12)...)},
 			says: []string{"backing off for 500ms", "11 errors since the last success", "the server went out of reach 10.5s", "connection refused"}, is: testkit.ErrRefused},
 		"panics": {server: &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { panic(errLister) }},
 			says: []string{"panic while listing: cannot go on", "backing off for 500ms", "11 errors since the last success"}, is: errLister},
 		"panics in the stream": {server: &testkit.Server{OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { panic("no\nway") }},
 			says: []string{"panic while streaming: no"}},
-		"panics in the policy": {server: &testkit.Server{NoStream: true, OnList: informers.ListsThen(nil, slices.Repeat([]error{testkit.ErrForbidden}, 12)...)},
+		"panics in the policy": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(nil, slices.Repeat([]error{testkit.ErrForbidden}, 12)...)},
 			options: kinformer.Options{Errors: kinformer.Errors{Policy: panickingPolicy}}, says: []string{"cannot go on"}, is: errLister},
 		"another type, listed": {server: &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5", testkit.PodAt("a", "3"))), OnWatch: testkit.Watches()}, example: &v1.Service{},
 			says: []string{"SharedIndexInformer *v1.Service", "none of 1 list items", "type *v1.Pod, not *v1.Service"}},
@@ -255,7 +255,7 @@ func TestWaitForVersionStream(t *testing.T) {
 func TestWaitForVersionErrors(t *testing.T) {
 	testkit.Reports(t)
 	synctest.Test(t, func(t *testing.T) {
-		server := &testkit.Server{NoStream: true, OnList: informers.ListsThen(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("abc"), testkit.ErrForbidden), OnWatch: testkit.Watches()}
 		informer := informers.Of(server, kinformer.Options{})
 		for _, malformed := range []string{"", "0", "007", "12a", "-3"} {
 			require.ErrorIs(t, kinformer.WaitForVersion(t.Context(), informer, malformed), kinformer.ErrNotComparable)

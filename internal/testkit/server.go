@@ -84,9 +84,14 @@ func (s *Server) note(text string, counter *int) int {
 // Requests returns the requests so far.
 func (s *Server) Requests() []string { return s.requests.list() }
 
-// ListOf returns a list function that always returns list.
-func ListOf(list runtime.Object) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(int, context.Context, metav1.ListOptions) (runtime.Object, error) { return list, nil }
+// ListOf returns a list function that returns the errors in turn and then list.
+func ListOf(list runtime.Object, errs ...error) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+		if n <= len(errs) {
+			return nil, errs[n-1]
+		}
+		return list, nil
+	}
 }
 
 // Watches returns a watch function that returns the answers in turn (scripts, watchers or errors),

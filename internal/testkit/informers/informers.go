@@ -6,15 +6,12 @@
 package informers
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kinformer/cache"
@@ -72,16 +69,6 @@ func On(t *testing.T, server *testkit.Server, setUp func(cache.SharedIndexInform
 	stop = Run(t, s)
 	synctest.Wait()
 	return s, stop
-}
-
-// ListsThen returns a list function that returns the errors in turn and then list.
-func ListsThen(list runtime.Object, errs ...error) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-		if n <= len(errs) {
-			return nil, errs[n-1]
-		}
-		return list, nil
-	}
 }
 
 // Of returns an informer of server with the options and a backoff of a second.
