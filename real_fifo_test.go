@@ -446,7 +446,7 @@ func (p *probe) index(obj any) ([]string, error) {
 		return nil, err
 	}
 	newest := ""
-	for _, listed := range s.List() {
+	for _, listed := range s.All() {
 		newest = event.LaterVersion(newest, listed.(*corev1.Pod).ResourceVersion)
 	}
 	p.seen = append(p.seen, fmt.Sprintf("%q: %d, %d filed, newest %q", s.ResourceVersion(), s.Len(), len(maps.Collect(filed)), newest))

@@ -152,7 +152,7 @@ func requireFormerSnapshot(t *testing.T, s *view.Snapshot) {
 	require.False(t, exists)
 	require.Equal(t, "7", s.ResourceVersion())
 	require.Equal(t, 2, s.Len())
-	require.ElementsMatch(t, []any{item{"a", 1}, item{"b", 1}}, s.List())
+	require.Equal(t, map[string]any{"a": item{"a", 1}, "b": item{"b", 1}}, maps.Collect(s.All()))
 	found, err := s.ByIndex("slow", "all")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, sortedKeys(found))

@@ -6,6 +6,7 @@ package checker_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -150,6 +151,15 @@ type state struct {
 
 func (s state) ResourceVersion() string { return s.at }
 func (s state) Len() int                { return len(s.ListKeys()) }
+func (s state) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, key := range s.ListKeys() {
+			if obj, _ := s.Get(key); !yield(key, obj) {
+				return
+			}
+		}
+	}
+}
 func (s state) Get(key string) (any, bool) {
 	obj, exists, err := s.GetByKey(key)
 	return obj, exists && err == nil

@@ -6,6 +6,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -289,14 +290,17 @@ func (r *Reads) absent(has func(key string) bool) {
 type Snapshot interface {
 	ResourceVersion() string
 	Get(key string) (any, bool)
-	List() []any
+	All() iter.Seq2[string, any]
 	Len() int
 }
 
 // Exactly checks that a snapshot is exactly the state at its resourceVersion.
 func (r *Reads) Exactly(s Snapshot) {
 	at := r.Position(s.ResourceVersion())
-	objects := s.List()
+	var objects []any
+	for _, obj := range s.All() {
+		objects = append(objects, obj)
+	}
 	if highest := r.some(objects); highest > at && at > 0 {
 		r.fault("mixed", "a snapshot of %d has %d", at, highest)
 	}
