@@ -87,7 +87,7 @@ func statusFrom(r *reflector.Status) Status {
 	s := Status{
 		At: time.Now(), Phase: string(r.Phase), PhaseSince: r.Since, Mode: string(r.Mode),
 		LastError: r.Err, LastErrorReason: reflector.Reason(r.Err), LastErrorAt: r.ErrAt, Attempts: r.Failures,
-		Reconnects: r.Reconnects, LastOutageAt: r.OutageAt, LastOutage: r.Outage,
+		Reconnects: r.Reconnects, LastOutageAt: r.Outage.Began, LastOutage: r.Outage.Length,
 		LastEvent: r.HeardAt,
 		Lists:     r.Lists, Watches: r.Watches, Dropped: r.Left, Confirmed: r.Confirmed,
 	}
@@ -109,7 +109,7 @@ func problemsOf(r *reflector.Status) (problems []Problem) {
 	}{
 		{r.Unfit != nil, "unfit", "it cannot run", ""},
 		{r.Stopped, "stopped", "stopped by its error policy", ""},
-		{r.OutOfReach, "outage", "the server went out of reach ", beside.Shortly(r.Outage).String() + " ago"},
+		{r.Outage.GoesOn(), "outage", "the server went out of reach ", beside.Shortly(r.Outage.Length).String() + " ago"},
 		{r.Hangs != "", "hangs", "", beside.Hanging(r)},
 		{!r.Throttled.IsZero(), "throttled", "the server asks to wait until ", r.Throttled.Format(time.RFC3339)},
 		{r.Failures > 0, "errors", "", beside.Counted(int64(r.Failures), "error") + " since the last success"},

@@ -212,7 +212,5 @@ func (f *foreignItems) add(more foreignItems) {
 	if f.n += more.n; f.first == nil {
 		f.first = more.first
 	}
-	for kind, n := range more.kinds {
-		count(&f.kinds, kind, n)
-	}
+	addCounts(&f.kinds, more.kinds)
 }

@@ -25,12 +25,12 @@ type Journal struct {
 	mu struct {
 		sync.Mutex
 		journalState
-		configured configured
 	}
 }
 
 // journalState is the content of a journal.
 type journalState struct {
+	of      configured
 	clock   clock.Clock
 	Status       // without ages and derived fields, see Journal.Status
 	History      // without bytes, see Journal.History
@@ -39,10 +39,9 @@ type journalState struct {
 	versioned bool          // whether Version was ever set
 	asked     string        // the kind of the pending request that may hang; "" if there is none
 	askedAt   time.Time     // when it was sent
-	followed  time.Time     // since when the watch is read; zero if there is no watch
+	followed  time.Time     // since when the watch is read; zero if there is no watch, or the sink has no room
 	due       time.Time     // when the server has to have ended the watch; see outlives
 	lasts     time.Duration // from the opening of the watch to due
-	heldUp    bool          // whether the sink has no room
 }
 
 func NewJournal() *Journal {
@@ -51,21 +50,13 @@ func NewJournal() *Journal {
 	return j
 }
 
-func (j *Journal) setConfigured(of configured) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.mu.configured = of
-}
-
 // Target returns the target of the first request. Before that request, or if the transport does not
 // report it, Target returns the configured one.
 func (j *Journal) Target() tap.Target {
 	if asked := j.decoding.Target(); !asked.IsZero() {
 		return asked
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.mu.configured.target
+	return j.configured().target
 }
 
 // Server returns the server of the first request, or "" if it is not known.
@@ -73,10 +64,8 @@ func (j *Journal) Server() string { return j.Target().Server }
 
 // Name returns the name of the objects for logs and errors.
 func (j *Journal) Name() string {
-	target := j.Target()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.mu.configured.name(target)
+	of := j.configured()
+	return of.name(j.Target())
 }
 
 // OfSource returns an empty journal for the reflector of one of several sources. j is the journal of
@@ -84,15 +73,15 @@ func (j *Journal) Name() string {
 func (j *Journal) OfSource(name string) *Journal {
 	part := NewJournal()
 	part.decoding.BeSource(&j.decoding)
-	part.mu.configured = j.configured()
-	part.mu.configured.source = name
+	part.mu.of = j.configured()
+	part.mu.of.source = name
 	return part
 }
 
 func (j *Journal) configured() configured {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.mu.configured
+	return j.mu.of
 }
 
 // write changes the journal. entry must not call the user's code.
@@ -114,14 +103,13 @@ func (j *Journal) Status() Status {
 		return now.Sub(since)
 	}
 	hang, _ := j.hangLocked()
-	s.Age, s.FailingFor = age(s.Since), age(j.mu.failingSince(hang))
+	s.Age, s.FailingFor = age(s.Since), age(earliest(j.mu.FailingSince, hang.since))
 	s.Hangs, s.HangsFor = hang.what, age(hang.since)
 	if last := j.decoding.Refused(); j.mu.asked != "" && !last.At.Before(j.mu.askedAt) && last.Until.After(now) {
 		s.Throttled = last.Until
 	}
 	s.Confirmed = j.mu.Relists[againLoss]
-	outage := j.mu.lastOutage()
-	s.OutageAt, s.Outage, s.OutOfReach = outage.Began, outage.Length, !outage.Began.IsZero() && !outage.Over
+	s.Outage = j.mu.lastOutage()
 	if !s.ListUntil.After(now) {
 		s.ListUntil = time.Time{}
 	}
@@ -164,7 +152,9 @@ func (p *journalState) enter(phase Phase) {
 		p.Phase, p.Since = phase, p.clock.Now()
 	}
 	p.asked = ""
-	p.hold(false)
+	if phase != Watching {
+		p.follow(false)
+	}
 	switch phase {
 	case BackingOff:
 		p.counted = false
@@ -173,9 +163,6 @@ func (p *journalState) enter(phase Phase) {
 	case Streaming:
 		p.Mode = ByWatchList
 	}
-	if phase != Watching && phase != BackingOff {
-		p.followed = time.Time{}
-	}
 }
 
 // reach sets the version.
@@ -183,12 +170,11 @@ func (p *journalState) reach(version string) {
 	p.Version, p.versioned = version, p.versioned || version != ""
 }
 
-// hold records whether the sink has no room, in which case the watch is not read.
-func (p *journalState) hold(up bool) {
-	if p.heldUp && !up {
+// follow records whether a watch is read from now on.
+func (p *journalState) follow(on bool) {
+	if p.followed = (time.Time{}); on {
 		p.followed = p.clock.Now()
 	}
-	p.heldUp = up
 }
 
 // failed records that a request, or a watch, ended with err. Failures without a wait in between,
@@ -198,7 +184,7 @@ func (j *Journal) failed(err error) {
 	text := notedText(err)
 	j.write(func(p *journalState) {
 		hang, _ := j.hangLocked()
-		p.FailingSince = cmp.Or(p.failingSince(hang), p.clock.Now())
+		p.FailingSince = cmp.Or(earliest(p.FailingSince, hang.since), p.clock.Now())
 		p.note(err, text)
 		p.asked = ""
 		if !p.counted {
@@ -214,18 +200,11 @@ func (p *journalState) note(err error, text string) {
 	p.noteError(text, p.ErrAt)
 }
 
-// failingSince returns since when requests have failed or hung, or zero.
-func (p *journalState) failingSince(hang awaited) time.Time {
-	if since := p.FailingSince; hang.what == "" || !since.IsZero() && since.Before(hang.since) {
-		return since
-	}
-	return hang.since
-}
-
 // succeeded records that a watch is open, on a published state, and when the server has to have ended it.
 func (j *Journal) succeeded(due time.Time, lasts time.Duration) {
 	j.write(func(p *journalState) {
-		p.followed, p.due, p.lasts = p.clock.Now(), due, lasts
+		p.follow(true)
+		p.due, p.lasts = due, lasts
 		p.Failures, p.counted, p.FailingSince = 0, false, time.Time{}
 	})
 }
@@ -297,7 +276,7 @@ func (j *Journal) awaitedLocked() awaited {
 	case KindWatch:
 		return awaited{"the opening of a watch", answered, hangLimit}
 	}
-	if p.followed.IsZero() || !p.Bookmarked || p.Failures > 0 || p.heldUp {
+	if p.followed.IsZero() || !p.Bookmarked || p.Failures > 0 {
 		return awaited{}
 	}
 	heard := latest(p.followed, p.HeardAt)

@@ -213,7 +213,8 @@ func (o *Options) watchTimeout() *int64 {
 
 // Describe records in j the properties of the requests that are known before the first one.
 func (o *Options) Describe(j *Journal) {
-	j.setConfigured(configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType, o.Source})
+	of := configured{o.TypeDescription, tap.Target{Resource: o.Resource, Namespace: o.Namespace}, o.ExpectedType, o.Source}
+	j.write(func(p *journalState) { p.of = of })
 }
 
 // Transformed returns the options for objects that a transform function may modify. The results of
@@ -266,7 +267,7 @@ var (
 // stateLevel returns the verbosity of a change of state: 2, and 3 in an outage, which has one line
 // for all reflectors.
 func (o *Options) stateLevel() int {
-	if o.Journal.Status().OutOfReach {
+	if o.Journal.Status().Outage.GoesOn() {
 		return 3
 	}
 	return 2

@@ -66,7 +66,7 @@ func TestAnAnswerDuringARequest(t *testing.T) {
 		time.Sleep(103 * time.Second)
 		synctest.Wait()
 		for i, report := range reports {
-			assert.False(t, report.Status().OutOfReach, i)
+			assert.False(t, report.Status().Outage.GoesOn(), i)
 		}
 	})
 }
@@ -94,11 +94,11 @@ func TestAnswersAfterAWaking(t *testing.T) {
 		synctest.Wait()
 		shortest := time.Hour
 		for _, report := range reports {
-			shortest = min(shortest, report.Status().Outage)
+			shortest = min(shortest, report.Status().Outage.Length)
 		}
 		for i, report := range reports {
-			assert.False(t, report.Status().OutOfReach, i)
-			assert.LessOrEqual(t, report.Status().Outage-shortest, wakePace+2*returnSpread, i)
+			assert.False(t, report.Status().Outage.GoesOn(), i)
+			assert.LessOrEqual(t, report.Status().Outage.Length-shortest, wakePace+2*returnSpread, i)
 		}
 	})
 }
@@ -279,12 +279,12 @@ func TestBlindUntilTheEndMark(t *testing.T) {
 		report, servers := NewJournal(), &Servers{}
 		defer process(t, 1, server, func(o *Options) { o.Journal, o.Servers = report, servers })()
 		time.Sleep(10 * time.Second)
-		assert.True(t, report.Status().OutOfReach)
+		assert.True(t, report.Status().Outage.GoesOn())
 		assert.Empty(t, servers.mu.byHost, "its host is not known")
 		w.Events <- testkit.EndMark("5")
 		synctest.Wait()
-		assert.False(t, report.Status().OutOfReach)
-		assert.Equal(t, 10*time.Second, report.Status().Outage)
+		assert.False(t, report.Status().Outage.GoesOn())
+		assert.Equal(t, 10*time.Second, report.Status().Outage.Length)
 	})
 }
 
@@ -460,7 +460,7 @@ func TestRelistInAnOutage(t *testing.T) {
 		synctest.Wait()
 		for _, report := range reports {
 			assert.Zero(t, report.History().FailingSince)
-			assert.InDelta(t, reports[1].Status().Outage, report.Status().Outage, float64(fleetWindow/8+2*time.Second))
+			assert.InDelta(t, reports[1].Status().Outage.Length, report.Status().Outage.Length, float64(fleetWindow/8+2*time.Second))
 		}
 	})
 }
@@ -476,7 +476,7 @@ func TestStopInAnOutage(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.True(t, report.Status().Stopped)
-		assert.False(t, report.Status().OutOfReach)
+		assert.False(t, report.Status().Outage.GoesOn())
 		assert.Empty(t, servers.mu.byHost)
 	})
 }

@@ -100,7 +100,7 @@ func (r *watchReader) follow(ctx context.Context, s *stream, quiet *silence, sta
 		}
 		if full := freed != nil; full != heldUp {
 			heldUp = full
-			r.options.Journal.write(func(p *journalState) { p.hold(full) })
+			r.options.Journal.write(func(p *journalState) { p.follow(!full) })
 		}
 		select {
 		case <-ctx.Done():
@@ -244,9 +244,7 @@ func (r *watchReader) leaveOut(ctx context.Context, message string, left foreign
 	why := left.first.Error()
 	r.options.Journal.write(func(p *journalState) {
 		p.Left, p.LeftNow, p.LeftWhy = p.Left+left.n, p.LeftNow+left.n, why
-		for kind, n := range left.kinds {
-			count(&p.Drops, kind, n)
-		}
+		addCounts(&p.Drops, left.kinds)
 	})
 	event.Report(ctx, left.first, message, append(r.options.about(), about...)...)
 }

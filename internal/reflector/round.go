@@ -111,7 +111,7 @@ func (r *round) open(ctx context.Context, kind string, options metav1.ListOption
 	return requestOf(ctx, r.timers, kind, func(ctx context.Context) (*stream, error) {
 		r.options.Journal.write(func(p *journalState) {
 			p.Status.Watches++
-			p.followed = time.Time{} // the watch before has ended
+			p.follow(false) // the watch before has ended
 		})
 		w, err := r.state.lists.WatchWithContext(ctx, options)
 		if err != nil {

@@ -37,11 +37,7 @@ type Status struct {
 
 	Throttled time.Time // until when the server asks to wait with the pending request; zero if it does not
 
-	// The reflector was last out of date from OutageAt on, for Outage, because its server was out
-	// of reach; zero if never.
-	OutageAt   time.Time
-	Outage     time.Duration
-	OutOfReach bool // whether the outage goes on
+	Outage     Outage // the last one; zero if there was none
 	Reconnects int64
 
 	Version        string    // from which the reflector would watch; "" before the first list
@@ -117,6 +113,9 @@ type Outage struct {
 	Over   bool
 }
 
+// GoesOn reports whether there is an outage that is not over.
+func (o Outage) GoesOn() bool { return !o.Began.IsZero() && !o.Over }
+
 const (
 	maxErrors  = 32
 	maxOutages = 16
@@ -131,6 +130,13 @@ func appendBounded[T any](all []T, one T, n int) []T {
 		all = slices.Delete(all, 0, 1)
 	}
 	return append(all, one)
+}
+
+// addCounts adds counts by word to others.
+func addCounts(counts *map[string]int64, more map[string]int64) {
+	for word, n := range more {
+		count(counts, word, n)
+	}
 }
 
 // count adds n to the count of a word.
@@ -182,7 +188,7 @@ func (h *History) lastOutage() (last Outage) {
 	if n := len(h.Outages); n > 0 {
 		last = h.Outages[n-1]
 	}
-	if !last.Over && !last.Began.IsZero() {
+	if last.GoesOn() {
 		last.Length = time.Since(last.Began)
 	}
 	return last
@@ -192,6 +198,14 @@ func (h *History) lastOutage() (last Outage) {
 func (h *History) endOutage(now time.Time) {
 	last := &h.Outages[len(h.Outages)-1]
 	last.Length, last.Over = now.Sub(last.Began), true
+}
+
+// earliest returns the earlier one of two times. Zero means that there is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Phase is a state of a reflector's machine.

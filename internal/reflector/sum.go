@@ -15,18 +15,10 @@ func (h *History) Add(other *History) {
 	h.Streams.add(&other.Streams)
 	h.Watches.add(&other.Watches)
 	h.Events, h.ListBytes, h.WatchBytes = h.Events+other.Events, h.ListBytes+other.ListBytes, h.WatchBytes+other.WatchBytes
-	for word, n := range other.Relists {
-		count(&h.Relists, word, n)
-	}
-	for word, n := range other.WatchEnds {
-		count(&h.WatchEnds, word, n)
-	}
-	for word, n := range other.Drops {
-		count(&h.Drops, word, n)
-	}
-	if since := other.FailingSince; h.FailingSince.IsZero() || !since.IsZero() && since.Before(h.FailingSince) {
-		h.FailingSince = since
-	}
+	addCounts(&h.Relists, other.Relists)
+	addCounts(&h.WatchEnds, other.WatchEnds)
+	addCounts(&h.Drops, other.Drops)
+	h.FailingSince = earliest(h.FailingSince, other.FailingSince)
 	h.Past = merged(h.Past, other.Past, func(p Past) time.Time { return p.Began.Add(p.Took) }, maxPast)
 	h.Errors = merged(h.Errors, other.Errors, func(n Noted) time.Time { return n.Last }, maxErrors)
 	h.Outages = merged(h.Outages, other.Outages, func(o Outage) time.Time { return o.Began.Add(o.Length) }, maxOutages)

@@ -66,6 +66,6 @@ func TestAbsorb(t *testing.T) {
 	}
 	s := j.Status()
 	assert.Equal(t, []int64{2, 4, 6, 8}, []int64{s.Lists, s.Watches, s.Left, s.Reconnects})
-	assert.False(t, s.OutOfReach)
+	assert.False(t, s.Outage.GoesOn())
 	assert.Zero(t, s.FailingFor)
 }
