@@ -128,7 +128,7 @@ func (m *machine) panicked(ctx context.Context, p any) {
 	}
 	m.round.state.again = againPanic
 	m.round.options.Journal.failed(fmt.Errorf("%w while %s: %w", errPanic, m.phase, err))
-	m.round.state.degraded(ctx, againPanic)
+	m.round.state.degraded.begin(ctx, m.round.options, time.Now(), stateDegraded, againPanic)
 }
 
 // scheduleRound is the roundOver of Run. It reports err, and schedules another round unless the

@@ -284,6 +284,30 @@ func (o *Options) logStateAt(ctx context.Context, level int, s state, keysAndVal
 	klog.FromContext(ctx).V(level).WithCallDepth(2).Info(s.message, append(about, keysAndValues...)...)
 }
 
+// spell is the time in which a reflector is in a state, of which the log has the beginning and the end.
+type spell struct {
+	since time.Time // zero if it is not
+	level int       // the verbosity of the lines
+}
+
+func (s *spell) goes() bool { return !s.since.IsZero() }
+
+// begin logs the beginning and its reason, unless the spell goes on.
+func (s *spell) begin(ctx context.Context, o *Options, since time.Time, as state, reason string) {
+	if !s.goes() {
+		s.since, s.level = since, o.stateLevel()
+		o.logStateAt(ctx, s.level, as, "reason", reason)
+	}
+}
+
+// end logs the end, and the length under the key length, if the spell goes on.
+func (s *spell) end(ctx context.Context, o *Options, at time.Time, as state, length string, keysAndValues ...any) {
+	if s.goes() {
+		o.logStateAt(ctx, s.level, as, append([]any{length, at.Sub(s.since).Round(time.Millisecond)}, keysAndValues...)...)
+		*s = spell{}
+	}
+}
+
 // log logs another message with a given verbosity.
 func (o *Options) log(ctx context.Context, level int, message string, keysAndValues ...any) {
 	klog.FromContext(ctx).V(level).WithCallDepth(1).Info(message, append(o.about(), keysAndValues...)...)

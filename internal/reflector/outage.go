@@ -47,7 +47,7 @@ type outage struct {
 	server  *server // nil if none was lost yet
 	member  member  // registered with the server
 
-	since  time.Time // when the outage was noticed; zero if there is none
+	blind  spell // since the outage was noticed
 	reach  reach
 	lately time.Time // the last late answer; zero if there was none
 	err    error     // the error of the last request, if it got no answer
@@ -70,7 +70,7 @@ func (o *outage) note(ctx context.Context, err error) (on bool) {
 		}
 		o.answered()
 	}
-	if !o.since.IsZero() {
+	if o.blind.goes() {
 		o.armWarning()
 	}
 	return on
@@ -82,11 +82,11 @@ func (o *outage) lost(ctx context.Context, err error) {
 		o.reach = gone
 	}
 	o.meet(ctx, cmp.Or(hostOf(err), o.options.Journal.decoding.Host()))
-	if o.since.IsZero() {
-		o.since = time.Now()
-		o.options.Journal.write(func(p *journalState) { p.Outages = appendBounded(p.Outages, Outage{Began: o.since}, maxOutages) })
+	if !o.blind.goes() {
+		now := time.Now()
+		o.options.Journal.write(func(p *journalState) { p.Outages = appendBounded(p.Outages, Outage{Began: now}, maxOutages) })
 		o.server.lose(&o.member)
-		o.options.logState(ctx, stateOutage, "reason", causeOf(err).word)
+		o.blind.begin(ctx, o.options, now, stateOutage, causeOf(err).word)
 	}
 }
 
@@ -113,7 +113,7 @@ func (o *outage) meet(ctx context.Context, host string) {
 		o.quit()
 	}
 	o.server = o.options.Servers.join(host)
-	if !o.since.IsZero() {
+	if o.blind.goes() {
 		o.server.lose(&o.member)
 	}
 }
@@ -127,7 +127,7 @@ func (o *outage) quit() {
 
 // answered records any answer of the server.
 func (o *outage) answered() {
-	if o.err = nil; o.since.IsZero() {
+	if o.err = nil; !o.blind.goes() {
 		return
 	}
 	if o.reach == gone {
@@ -152,7 +152,7 @@ func (o *outage) late() {
 // opens records that a watch was opened. Servers report only on an open watch that its version has
 // expired, so the outage ends once the watch has lasted.
 func (o *outage) opens() {
-	if !o.since.IsZero() {
+	if o.blind.goes() {
 		o.opened = time.Now()
 		o.alarm.arm(veryShortWatch)
 	}
@@ -161,19 +161,19 @@ func (o *outage) opens() {
 // over records that the reflector is up to date since the given time.
 func (o *outage) over(ctx context.Context, since time.Time) {
 	o.answered()
-	if o.reach = settled; o.since.IsZero() {
+	if o.reach = settled; !o.blind.goes() {
 		return
 	}
-	blind := since.Sub(o.since)
-	o.options.logState(ctx, stateReachable, "outage", blind.Round(time.Millisecond))
+	length := since.Sub(o.blind.since)
+	o.blind.end(ctx, o.options, since, stateReachable, "outage")
 	o.options.Journal.write(func(p *journalState) {
 		p.endOutage(since)
 		p.Reconnects++
 	})
-	o.since, o.opened = time.Time{}, time.Time{}
+	o.opened = time.Time{}
 	o.member.woken.Store(false)
 	o.alarm.disarm()
-	switch back, missing := o.server.find(&o.member, blind); {
+	switch back, missing := o.server.find(&o.member, length); {
 	case back == 0:
 	case missing == 0:
 		o.logReturned(ctx)
@@ -185,9 +185,9 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 // end ends the outage because the reflector ends.
 func (o *outage) end() {
 	o.alarm.disarm()
-	if !o.since.IsZero() {
+	if o.blind.goes() {
 		o.options.Journal.write(func(p *journalState) { p.endOutage(time.Now()) })
-		o.since = time.Time{}
+		o.blind = spell{}
 	}
 	o.quit()
 }
@@ -195,7 +195,7 @@ func (o *outage) end() {
 // armWarning schedules the warning about the outage, unless it was logged.
 func (o *outage) armWarning() {
 	if o.alarm.disarm(); !o.server.isLogged(&o.member) {
-		o.alarm.arm(outageWarning - time.Since(o.since))
+		o.alarm.arm(outageWarning - time.Since(o.blind.since))
 	}
 }
 
@@ -206,7 +206,7 @@ func (o *outage) ring(ctx context.Context) {
 		return
 	}
 	o.logReturned(ctx)
-	if !o.since.IsZero() {
+	if o.blind.goes() {
 		o.logLost(ctx)
 	}
 }
@@ -218,7 +218,7 @@ func (o *outage) logLost(ctx context.Context) {
 		return
 	}
 	event.Warn(klog.FromContext(ctx), 0, "The server is out of reach, and caches get old", "server", o.server.host, "informers", len(names),
-		"names", names[:min(len(names), maxNamed)], "outage", time.Since(o.since).Round(time.Millisecond), "err", o.err)
+		"names", names[:min(len(names), maxNamed)], "outage", time.Since(o.blind.since).Round(time.Millisecond), "err", o.err)
 }
 
 // logReturned logs which reflectors are up to date again since the last such line.

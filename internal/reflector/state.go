@@ -74,10 +74,8 @@ type persistentState struct {
 	listKind string
 	// confirms is set if the next list confirms that most objects are to be removed.
 	confirms *loss
-	// degradedAt is the time since which requests fail although the server answers, or zero.
-	// degradedLevel is the verbosity at which this was logged.
-	degradedAt    time.Time
-	degradedLevel int
+	// degraded is the time in which requests fail although the server answers. Outages have their own lines.
+	degraded spell
 	// explained is set once the log says why the client decodes. The goroutines of requests use it.
 	explained atomic.Bool
 	// loggedList is the mode and reason of the current list as logged, or "".
@@ -194,21 +192,9 @@ func (s *persistentState) begin() Phase {
 	return s.opening
 }
 
-// degraded records that requests fail although the server answers. The log has one line for the
-// beginning and one for the end of this state. Outages have their own lines.
-func (s *persistentState) degraded(ctx context.Context, reason string) {
-	if s.degradedAt.IsZero() {
-		s.degradedAt, s.degradedLevel = time.Now(), s.reader.options.stateLevel()
-		s.reader.options.logState(ctx, stateDegraded, "reason", reason)
-	}
-}
-
 // succeeded records that a watch is open, on a published state.
 func (s *persistentState) succeeded(ctx context.Context, opened *stream) {
-	if !s.degradedAt.IsZero() {
-		s.reader.options.logStateAt(ctx, s.degradedLevel, stateRecovered, "degraded", time.Since(s.degradedAt).Round(time.Millisecond), "failures", s.reader.options.Journal.Status().Failures)
-	}
-	s.degradedAt = time.Time{}
+	s.degraded.end(ctx, &s.reader.options, time.Now(), stateRecovered, "degraded", "failures", s.reader.options.Journal.Status().Failures)
 	s.become(expecting, false)
 	s.reader.options.Journal.succeeded(opened.due, opened.lasts)
 }

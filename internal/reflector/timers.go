@@ -117,9 +117,8 @@ type hangTimer struct {
 	alarm   alarm         // for the next check
 	slot    chan struct{} // the channel to which the held list slot returns; nil if none is held
 
-	since  time.Time // the last sign of life of the hanging request; zero if nothing hangs
-	warned bool      // whether this reflector has logged a warning about it
-	ticket uint64    // this reflector's place among the lines of the process; 0 if it has none
+	spell         // since the last sign of life of the hanging request
+	ticket uint64 // this reflector's place among the lines of the process; 0 if it has none
 }
 
 // asks records that a request of a kind is pending; "" means none that can hang.
@@ -143,8 +142,9 @@ func (h *hangTimer) look(ctx context.Context) {
 	case hang.what != "":
 		h.giveBack()
 		again = h.logHang(ctx, hang)
-	case !h.since.IsZero():
-		h.over(ctx)
+	case h.goes():
+		h.end(ctx, h.options, h.options.Clock.Now(), stateGoesOn, "hung")
+		h.ticket = 0
 	}
 	if h.alarm.disarm(); again > 0 {
 		h.alarm.arm(again)
@@ -153,7 +153,7 @@ func (h *hangTimer) look(ctx context.Context) {
 
 // goesOn checks whether a request that was said to hang still does, after an event has arrived.
 func (h *hangTimer) goesOn(ctx context.Context) {
-	if !h.since.IsZero() {
+	if h.goes() {
 		h.look(ctx)
 	}
 }
@@ -161,24 +161,12 @@ func (h *hangTimer) goesOn(ctx context.Context) {
 // logHang logs once that a request hangs, and returns the time until it may, or 0 if it has: the end of the
 // request is looked at without a timer.
 func (h *hangTimer) logHang(ctx context.Context, hang awaited) (again time.Duration) {
-	if h.since.IsZero() {
-		h.options.logState(ctx, stateHangs, "reason", hang.what)
-		h.since = hang.since
-	}
+	h.begin(ctx, h.options, hang.since, stateHangs, hang.what)
 	wait, others, mine := h.options.Servers.hangs.turn(&h.ticket, time.Now())
-	if h.warned = h.warned || mine; mine {
+	if mine {
+		h.level = 0 // the warning has an end, too
 		h.options.warn(ctx, "A request hangs, and the cache gets old", "reason", hang.what,
 			"hangs", h.options.Clock.Since(hang.since).Round(time.Millisecond), "linesOfOthers", others)
 	}
 	return wait
-}
-
-// over logs that nothing hangs any more, at level 0 if the warning was logged.
-func (h *hangTimer) over(ctx context.Context) {
-	level := h.options.stateLevel()
-	if h.warned {
-		level = 0
-	}
-	h.options.logStateAt(ctx, level, stateGoesOn, "hung", h.options.Clock.Since(h.since).Round(time.Millisecond))
-	h.since, h.warned, h.ticket = time.Time{}, false, 0
 }
