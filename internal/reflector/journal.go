@@ -165,8 +165,8 @@ func (p *journalState) enter(phase Phase) {
 	}
 }
 
-// reach sets the version.
-func (p *journalState) reach(version string) {
+// moveTo sets the version.
+func (p *journalState) moveTo(version string) {
 	p.Version, p.versioned = version, p.versioned || version != ""
 }
 

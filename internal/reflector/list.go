@@ -335,7 +335,7 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Redacted(err))
 	}
-	r.options.Journal.write(func(p *journalState) { p.reach(version) })
+	r.options.Journal.write(func(p *journalState) { p.moveTo(version) })
 	r.reader.anew.listed(version)
 	r.state.distrust(false)
 	return nil

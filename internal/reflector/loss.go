@@ -29,8 +29,8 @@ func (l *loss) Error() string {
 }
 
 // lossBy returns a *loss if a stage would remove too much.
-func lossBy(state Stage) error {
-	kept, stored, err := state.Keeps()
+func lossBy(stage Stage) error {
+	kept, stored, err := stage.Keeps()
 	if err != nil {
 		return fmt.Errorf("unable to sync the result: %w", event.Redacted(err))
 	}

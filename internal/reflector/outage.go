@@ -173,8 +173,8 @@ func (o *outage) over(ctx context.Context, since time.Time) {
 	o.opened = time.Time{}
 	o.member.woken.Store(false)
 	o.alarm.disarm()
-	switch back, missing := o.server.find(&o.member, length); {
-	case back == 0:
+	switch returned, missing := o.server.find(&o.member, length); {
+	case returned == 0:
 	case missing == 0:
 		o.logReturned(ctx)
 	default:

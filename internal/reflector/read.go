@@ -287,7 +287,7 @@ func (r *watchReader) handOver(ctx context.Context, events int) {
 	}
 	r.options.Journal.write(func(p *journalState) {
 		if p.Events += int64(events); b.moves {
-			p.reach(b.version)
+			p.moveTo(b.version)
 		}
 		if len(refused) > 0 {
 			count(&p.Drops, dropRefused, int64(len(refused)))

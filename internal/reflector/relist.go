@@ -96,10 +96,10 @@ func (r *Relister) isWanted() bool {
 
 // begins records that a list begins. It reports whether a relist was requested, and whether it must
 // return the most recent state.
-func (r *Relister) begins() (wanted, newest bool) {
+func (r *Relister) begins() (wanted, mostRecent bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wanted, newest = r.mu.wanted, r.mu.newer > r.mu.begun
+	wanted, mostRecent = r.mu.wanted, r.mu.newer > r.mu.begun
 	r.mu.wanted, r.mu.begun = false, r.mu.newer
-	return wanted, newest
+	return wanted, mostRecent
 }

@@ -49,8 +49,8 @@ func await[T any](ctx context.Context, t *timers, ch <-chan T) (T, error) {
 	}
 }
 
-// answer is the result of a request: a value, an error or a panic.
-type answer[T any] struct {
+// reply is the result of a request: a value, an error or a panic.
+type reply[T any] struct {
 	value T
 	err   error
 	panic any
@@ -63,7 +63,7 @@ type answer[T any] struct {
 // discard, and a late panic is reported. A panic that arrives in time is repeated in the caller
 // with its original value. Everything that arrives after the context ended is late.
 func request[T any](ctx context.Context, t *timers, send func(context.Context) (T, error), discard func(T)) (T, error) {
-	answers, gone := make(chan answer[T]), make(chan struct{})
+	answers, gone := make(chan reply[T]), make(chan struct{})
 	var claimed atomic.Bool // set by the goroutine before it calls send, or by request when it returns
 	defer claimed.Store(true)
 	defer close(gone)
@@ -71,7 +71,7 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 		if !claimed.CompareAndSwap(false, true) {
 			return
 		}
-		got := answer[T]{err: errNoAnswer} // remains if send ends its goroutine
+		got := reply[T]{err: errNoAnswer} // remains if send ends its goroutine
 		defer func() {
 			if p := recover(); p != nil {
 				got.panic, got.stack = p, debug.Stack()
@@ -103,7 +103,7 @@ func request[T any](ctx context.Context, t *timers, send func(context.Context) (
 
 // arriveLate disposes of an answer that arrives after its request was given up. It does not panic,
 // because no caller is left to recover.
-func (a answer[T]) arriveLate(ctx context.Context, discard func(T)) {
+func (a reply[T]) arriveLate(ctx context.Context, discard func(T)) {
 	report := func(p any, stack []byte) {
 		event.Report(ctx, fmt.Errorf("panic: %v", p), "The ListerWatcher panicked after its request was given up",
 			"stack", string(stack))

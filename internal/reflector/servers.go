@@ -189,7 +189,7 @@ func (s *server) lose(o *member) {
 
 // find records that a reflector is up to date again, after an outage of the given length. It
 // returns how many reflectors have returned since the last log line, and how many are missing.
-func (s *server) find(o *member, blind time.Duration) (back, missing int) {
+func (s *server) find(o *member, blind time.Duration) (returned, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.lost, o)
@@ -248,9 +248,9 @@ func (s *server) returned() (blind []time.Duration, missing int) {
 type hangLines struct {
 	mu struct {
 		sync.Mutex
-		last    time.Time // when a line was written
-		asked   uint64    // the number of tickets
-		settled uint64    // the last ticket whose line was written or counted
+		last  time.Time // when a line was written
+		asked uint64    // the number of tickets
+		told  uint64    // the last ticket whose line was written or counted
 	}
 }
 
@@ -264,14 +264,14 @@ func (l *hangLines) turn(ticket *uint64, now time.Time) (wait time.Duration, oth
 		l.mu.asked++
 		*ticket = l.mu.asked
 	}
-	if *ticket <= l.mu.settled {
+	if *ticket <= l.mu.told {
 		return 0, 0, false
 	}
 	if since := now.Sub(l.mu.last); since >= 0 && since < hangPace {
 		return hangPace - since, 0, false
 	}
-	others = l.mu.asked - l.mu.settled - 1
-	l.mu.last, l.mu.settled = now, l.mu.asked
+	others = l.mu.asked - l.mu.told - 1
+	l.mu.last, l.mu.told = now, l.mu.asked
 	return 0, others, true
 }
 
