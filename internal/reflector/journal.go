@@ -280,10 +280,10 @@ func (j *Journal) awaitedLocked() awaited {
 		return awaited{}
 	}
 	heard := latest(p.followed, p.HeardAt)
-	if limit := p.due.Sub(heard); limit > 0 {
+	if limit := p.due.Sub(heard); limit > 2*hangLimit {
 		return awaited{"the watch", heard, limit}
 	}
-	return awaited{"the watch", heard, p.lasts} // the server ignores timeouts, but sends something
+	return awaited{"the watch", heard, p.lasts} // the server may ignore timeouts, but sends something, such as a bookmark each minute
 }
 
 // hangLocked returns what hangs, and the time until the next check, or 0 if no check is needed before the next request.

@@ -153,7 +153,7 @@ func (h *hangTimer) look(ctx context.Context) {
 
 // goesOn checks whether a request that was said to hang still does, after an event has arrived.
 func (h *hangTimer) goesOn(ctx context.Context) {
-	if h.goes() {
+	if !h.since.IsZero() {
 		h.look(ctx)
 	}
 }
