@@ -21,15 +21,16 @@ func newCore(seed maphash.Seed, indexers []*indexer, gen uint64, n int) *core {
 	return c
 }
 
-// find returns the object under a key at gen. The caller must hold a pin at gen.
-func (c *core) find(gen uint64, key string) words {
-	for s := c.keys.search(hashString(c.seed, key)); ; {
+// seek returns the object under a key at gen, and the table's own string of the key. It needs no
+// pin, and skips a record that has changed since gen.
+func (c *core) seek(gen, hash uint64, key string) (own string, w words) {
+	for s := c.keys.search(hash); ; {
 		r := s.next()
 		if r == nil {
-			return words{}
+			return "", words{}
 		}
-		if w := r.at(gen); !w.none() && r.key() == key {
-			return w
+		if g := r.look(); g.gen <= gen && !g.none() && g.key() == key {
+			return g.key(), g.words
 		}
 	}
 }

@@ -118,14 +118,14 @@
 // newer than the published generation was, the record did not change in between,
 // and key and object belong together. The same holds for the ids of a leaf.
 //
-// Get, and ByIndex, IndexKeys and Count for one value, read without a pin: a
-// glance. A glance gives up at the first record or leaf that is newer than the
-// generation it loaded first. If there is none, everything it found was so in
-// every state since. An object that it did not find may have existed at that
-// generation, but did not exist in the state that was the newest when Get looked
-// for the key (when the others looked for the value or, before the first leaf,
-// for the list of the leaves). So the answer is that of a state that was the
-// newest at some moment of the call.
+// Get, ByIndex and Count of a table read without a pin: a glance. A glance
+// gives up at the first record or leaf that is newer than the generation it
+// loaded first. If there is none, everything it found was so in every state
+// since. An object that it did not find may have existed at that generation,
+// but did not exist in the state that was the newest when Get looked for the
+// key (when the others looked for the value or, before the first leaf, for the
+// list of the leaves). So the answer is that of a state that was the newest at
+// some moment of the call.
 //
 // The gain of a glance: 8 readers beside a writer that never pauses, on two
 // cores, by go test -bench BesideAWriter -benchtime 1s ./internal/table; time of
@@ -139,7 +139,8 @@
 // Without it, readers would lose a fourth to a half of their speed, or the
 // writer nearly all of its speed.
 //
-// All other reads, and a glance that gave up, pin:
+// All other reads, which a table shares with its snapshots, and a glance that
+// gave up, pin:
 //
 //  1. take a pin with a generation that was published: "arriving";
 //  2. load the core and its published generation gen;

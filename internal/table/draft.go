@@ -3,10 +3,6 @@
 
 package table
 
-import (
-	"hash/maphash"
-)
-
 // Draft is the next body of a table under construction. It is filled block by block while the table
 // remains in use, and then installed as a whole or dropped.
 //
@@ -66,7 +62,7 @@ func (t *Table) Draft(n int) *Draft {
 	base := t.core.Load()
 	seen := base.published.Load()
 	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n, &t.functions)}
-	if size := base.size(); size > 0 {
+	if size := base.meta().n; size > 0 {
 		d.former = make([]any, 0, max(n, size))
 	}
 	return d
@@ -77,11 +73,12 @@ func (d *Draft) Len() int { return d.next.core.n }
 
 // Look sets Keys, to the table's own strings for keys that the table has, and Former.
 func (d *Draft) Look(b *Block) {
-	if d.base.size() > 0 {
+	if d.base.meta().n > 0 {
 		d.hash(b)
 		d.fetch(b)
 		for i := range b.N {
-			if key, former := d.base.seek(d.seen, b.hashes[i], b.Text[i], b.Keys[i]); former != nil {
+			key, w := d.base.seek(d.seen, b.hashes[i], b.key(i))
+			if former := w.object(); former != nil {
 				b.Keys[i], b.Former[i] = key, former
 			}
 		}
@@ -119,12 +116,16 @@ func (d *Draft) fetch(b *Block) {
 
 func (d *Draft) hash(b *Block) {
 	for i := range b.N {
-		if b.Text[i] != nil {
-			b.hashes[i] = maphash.Bytes(d.base.seed, b.Text[i])
-		} else {
-			b.hashes[i] = hashString(d.base.seed, b.Keys[i])
-		}
+		b.hashes[i] = d.base.hash(b.key(i))
 	}
+}
+
+// key returns key i in the caller's memory.
+func (b *Block) key(i int) string {
+	if b.Text[i] != nil {
+		return lent(b.Text[i])
+	}
+	return b.Keys[i]
 }
 
 // spell makes strings of the keys that are given as bytes only.
@@ -132,24 +133,6 @@ func (b *Block) spell() {
 	for i := range b.N {
 		if b.Text[i] != nil && b.Keys[i] == "" {
 			b.Keys[i] = string(b.Text[i])
-		}
-	}
-}
-
-// seek returns the object under a key, which is given in either form, and the table's own string
-// for the key. It skips a record that has changed since the published generation seen.
-func (c *core) seek(seen, hash uint64, text []byte, key string) (own string, obj any) {
-	for s := c.keys.search(hash); ; {
-		r := s.next()
-		if r == nil {
-			return "", nil
-		}
-		g := r.look()
-		if g.gen > seen || g.none() {
-			continue
-		}
-		if own := g.key(); text != nil && own == string(text) || text == nil && own == key {
-			return own, g.object()
 		}
 	}
 }
@@ -281,7 +264,7 @@ func (d *Draft) Missing(yield func(key string, obj any) bool) {
 			matched++
 		}
 	}
-	if matched == d.base.size() {
+	if matched == d.base.meta().n {
 		return
 	}
 	v, p := d.table.pin()

@@ -501,7 +501,7 @@ func TestAnswersAtThresholds(t *testing.T) {
 			for i := range all {
 				all[i] = &historian{history: h, rng: rand.New(rand.NewPCG(2, uint64(i))), over: &over}
 				wg.Go(func() {
-					for range reads() {
+					for range readTimes() {
 						all[i].read()
 					}
 					running.Add(-1)
@@ -559,8 +559,8 @@ func jostle(t *testing.T) {
 	})
 }
 
-// reads is how often a reader reads. With invariants each write takes ten times as long.
-func reads() int {
+// readTimes is how often a reader reads. With invariants each write takes ten times as long.
+func readTimes() int {
 	if invariants {
 		return 200
 	}

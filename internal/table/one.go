@@ -6,20 +6,19 @@ package table
 import (
 	"slices"
 	"strings"
-	"unsafe"
 )
 
 // Put is Apply for one object. The table does not keep key; it makes a string of the bytes if it
 // has none yet.
 func (t *Table) Put(key []byte, obj any, stamp Stamp) {
 	t.w.Lock()
-	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Object: obj}, stamp))
+	t.report(t.one(lent(key), &Op{Object: obj}, stamp))
 }
 
 // Remove is Apply for one deletion. The table does not keep key.
 func (t *Table) Remove(key []byte, stamp Stamp) {
 	t.w.Lock()
-	t.report(t.one(unsafe.String(unsafe.SliceData(key), len(key)), &Op{Delete: true}, stamp))
+	t.report(t.one(lent(key), &Op{Delete: true}, stamp))
 }
 
 // one is apply for one change, as most writes are. If op.Key is empty, key may refer to the

@@ -4,14 +4,211 @@
 package table
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
 )
 
-// Get returns the object under a key. It takes no lock; a Get that meets a change of its key is
-// repeated once, with a pin.
+// begin returns a pinned view: of the snapshot or, for a table, of the newest state. It returns
+// ErrClosed if the snapshot is closed. Otherwise the caller must call end with the pin.
+func (r *reads) begin() (v view, p *pin, err error) {
+	switch {
+	case r.of == nil:
+		v, p = r.table.pin()
+	case r.of.use():
+		v = r.of.view
+	default:
+		err = ErrClosed
+	}
+	return v, p, err
+}
+
+func (r *reads) end(p *pin) {
+	if r.of == nil {
+		r.table.leave(p)
+	} else {
+		r.of.unuse()
+	}
+}
+
+// Len returns the number of objects.
+func (r *reads) Len() int { return r.meta().n }
+
+// RV returns the resource version.
+func (r *reads) RV() string { return r.meta().rv }
+
+func (r *reads) meta() meta {
+	if r.of != nil {
+		return r.of.meta
+	}
+	return r.table.core.Load().meta()
+}
+
+// Get returns the object under a key.
+func (r *reads) Get(key string) (obj any, ok bool) {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil, false
+	}
+	defer r.end(p)
+	return v.get(key)
+}
+
+// List returns all objects in a new slice, in no particular order. Those of a snapshot are in the
+// order of its ListKeys. The slice is nil only after Close.
+func (r *reads) List() []any {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil
+	}
+	defer r.end(p)
+	objs := make([]any, 0, r.Len())
+	for _, chunk := range v.core.records.chunks() { // as records does, inlined for speed
+		for i := range chunk {
+			if w := chunk[i].at(v.gen); !w.none() {
+				objs = append(objs, w.object())
+			}
+		}
+	}
+	return objs
+}
+
+// ListKeys returns all keys, in no particular order. Those of a snapshot are in the order of its
+// List.
+func (r *reads) ListKeys() []string {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil
+	}
+	defer r.end(p)
+	keys := make([]string, 0, r.Len())
+	for _, chunk := range v.core.records.chunks() {
+		for i := range chunk {
+			if r := &chunk[i]; !r.at(v.gen).none() {
+				keys = append(keys, r.key())
+			}
+		}
+	}
+	return keys
+}
+
+// ByIndex returns the objects with a value in an index, in no particular order.
+func (r *reads) ByIndex(index, value string) ([]any, error) {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end(p)
+	objs, _, err := v.byIndex(index, value)
+	return objs, err
+}
+
+// Count returns the number of objects with a value in an index.
+func (r *reads) Count(index, value string) (int, error) {
+	v, p, err := r.begin()
+	if err != nil {
+		return 0, err
+	}
+	defer r.end(p)
+	n, _, err := v.count(index, value)
+	return n, err
+}
+
+// IndexKeys returns the keys of the objects with a value in an index, sorted.
+func (r *reads) IndexKeys(index, value string) (keys []string, err error) {
+	v, pin, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end(pin)
+	p, err := v.posting(index, value)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	keys = make([]string, 0, p.most())
+	v.each(p, func(_ uint32, key string, _ any) bool {
+		keys = append(keys, key)
+		return true
+	})
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// IndexValues returns the values in use in an index, in no particular order. They are copies: a
+// value itself lies in its posting, which refers to the whole body of the table.
+func (r *reads) IndexValues(index string) ([]string, error) {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end(p)
+	ix, err := v.index(index)
+	if err != nil {
+		return nil, err
+	}
+	groups := *ix.values.groups.Load()
+	values := make([]string, 0, len(groups)*groupLen)
+	for i := range groups {
+		g := &groups[i]
+		for used := g.used(); used != 0; used &= used - 1 {
+			// A nil posting was removed meanwhile: it had no members at this generation.
+			if p := g.refs[first(used)].Load(); p != nil && v.inhabited(p) {
+				values = append(values, strings.Clone(p.value))
+			}
+		}
+	}
+	return values, nil
+}
+
+// All yields every key and object, in no particular order and without copying: those of a table at
+// the beginning of the loop, which counts as an open snapshot until it ends. The body of the loop
+// may even close the snapshot over which it runs: the loop then continues.
+func (r *reads) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		r.loop(func(v view) { v.records(yield) })
+	}
+}
+
+// ByIndexSeq yields the key and object of each object with a value in an index, as All does. It
+// returns an error if the index does not exist now. Indexes are never removed, so the loop finds
+// it.
+func (r *reads) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
+	v, p, err := r.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer r.end(p)
+	if _, err := v.index(index); err != nil {
+		return nil, err
+	}
+	return func(yield func(string, any) bool) {
+		r.loop(func(v view) {
+			if p, _ := v.posting(index, value); p != nil {
+				v.each(p, func(_ uint32, key string, obj any) bool { return yield(key, obj) })
+			}
+		})
+	}, nil
+}
+
+// loop calls walk with a view that stays pinned until walk returns, unless the snapshot is closed.
+func (r *reads) loop(walk func(view)) {
+	switch h := r.of; {
+	case h == nil:
+		h = r.table.open()
+		defer h.close()
+		walk(h.view)
+	case h.use():
+		defer h.unuse()
+		walk(h.view)
+	}
+}
+
+// A table has methods of its own for the most frequent reads. They take no pin, and are repeated
+// with one if they meet a change.
+
+// Get returns the object under a key.
 //
 // Get itself handles keys that are the first candidate of their group, as nearly all are; search
 // handles the others. The processor waits for memory twice: for the two lines of the group, and
@@ -45,7 +242,7 @@ func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, o
 		}
 		v := r.look()
 		if v.gen > gen {
-			return t.getPinned(key)
+			return t.reads.Get(key)
 		}
 		if !v.none() && v.key() == key {
 			return v.object(), true
@@ -53,73 +250,30 @@ func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, o
 	}
 }
 
-func (t *Table) getPinned(key string) (obj any, ok bool) {
-	v, p := t.pin()
-	defer t.leave(p)
-	return v.get(key)
+// Key returns the table's own string of a key, for callers that have its bytes and want to share
+// the memory. It may miss a key that is being changed; the caller then uses its own string. text is
+// compared and not kept.
+func (t *Table) Key(text []byte) (key string, ok bool) {
+	c := t.core.Load()
+	gen, wanted := c.published.Load(), lent(text)
+	key, w := c.seek(gen, c.hash(wanted), wanted)
+	return key, !w.none()
 }
-
-// Len returns the number of objects.
-func (t *Table) Len() int { return t.meta().n }
-
-// RV returns the resource version of the newest state.
-func (t *Table) RV() string { return t.meta().rv }
-
-func (t *Table) meta() meta {
-	return t.core.Load().meta()
-}
-
-// List returns all objects, in no particular order, in a new slice that is not nil.
-func (t *Table) List() []any {
-	v, p := t.pin()
-	defer t.leave(p)
-	return v.objects(make([]any, 0, v.core.size()))
-}
-
-// ListKeys returns all keys, in no particular order.
-func (t *Table) ListKeys() []string {
-	v, p := t.pin()
-	defer t.leave(p)
-	return v.keys()
-}
-
-// size returns the number of objects of the newest state, as a hint.
-func (c *core) size() int { return c.meta().n }
 
 // ByIndex returns the objects with a value in an index, in no particular order.
 func (t *Table) ByIndex(index, value string) ([]any, error) {
-	v := t.glance()
-	if objs, ok, err := v.byIndex(index, value); ok {
+	if objs, ok, err := t.glance().byIndex(index, value); ok {
 		return objs, err
 	}
-	v, p := t.pin()
-	defer t.leave(p)
-	objs, _, err := v.byIndex(index, value)
-	return objs, err
-}
-
-// IndexKeys returns the keys of the objects with a value in an index, sorted.
-func (t *Table) IndexKeys(index, value string) ([]string, error) {
-	v := t.glance()
-	if keys, ok, err := v.indexKeys(index, value); ok {
-		return keys, err
-	}
-	v, p := t.pin()
-	defer t.leave(p)
-	keys, _, err := v.indexKeys(index, value)
-	return keys, err
+	return t.reads.ByIndex(index, value)
 }
 
 // Count returns the number of objects with a value in an index.
 func (t *Table) Count(index, value string) (int, error) {
-	v := t.glance()
-	if n, ok, err := v.indexCount(index, value); ok {
+	if n, ok, err := t.glance().count(index, value); ok {
 		return n, err
 	}
-	v, p := t.pin()
-	defer t.leave(p)
-	n, _, err := v.indexCount(index, value)
-	return n, err
+	return t.reads.Count(index, value)
 }
 
 // Index returns the objects that share a value with obj in an index, each once. The index function
@@ -139,118 +293,4 @@ func (t *Table) Index(index string, obj any) ([]any, error) {
 	v, p := t.pin()
 	defer t.leave(p)
 	return v.union(index, values)
-}
-
-// IndexValues returns the values in use in an index, in no particular order.
-func (t *Table) IndexValues(index string) ([]string, error) {
-	v, p := t.pin()
-	defer t.leave(p)
-	return v.indexValues(index)
-}
-
-// The methods below are shared by the table and its snapshots. Those that return ok may be called
-// without a pin.
-
-func (v view) byIndex(name, value string) (objs []any, ok bool, err error) {
-	p, err := v.posting(name, value)
-	if err != nil {
-		return nil, true, err
-	}
-	if p == nil {
-		return []any{}, true, nil
-	}
-	objs, ok = v.members(p, nil)
-	if objs == nil {
-		objs = []any{}
-	}
-	return objs, ok, nil
-}
-
-func (v view) indexKeys(name, value string) (keys []string, ok bool, err error) {
-	p, err := v.posting(name, value)
-	if err != nil || p == nil {
-		return nil, true, err
-	}
-	keys = make([]string, 0, p.most())
-	ok = v.each(p, func(_ uint32, key string, _ any) bool {
-		keys = append(keys, key)
-		return true
-	})
-	slices.Sort(keys)
-	return keys, ok, nil
-}
-
-func (v view) indexCount(name, value string) (n int, ok bool, err error) {
-	p, err := v.posting(name, value)
-	if err != nil || p == nil {
-		return 0, true, err
-	}
-	n, ok = v.count(p)
-	return n, ok, nil
-}
-
-// posting returns the posting of a value, or nil if there is none.
-func (v view) posting(name, value string) (*posting, error) {
-	ix, err := v.index(name)
-	if err != nil {
-		return nil, err
-	}
-	return ix.find(value), nil
-}
-
-// union returns the objects that have any of the values. Pinned views only.
-func (v view) union(name string, values []string) ([]any, error) {
-	ix, err := v.index(name)
-	if err != nil {
-		return nil, err
-	}
-	objs, seen := []any{}, make(map[uint32]struct{})
-	for _, value := range values {
-		p := ix.find(value)
-		if p == nil {
-			continue
-		}
-		v.each(p, func(id uint32, _ string, obj any) bool {
-			if _, dup := seen[id]; !dup {
-				seen[id] = struct{}{}
-				objs = append(objs, obj)
-			}
-			return true
-		})
-	}
-	return objs, nil
-}
-
-// indexValues returns copies of the values that have members. A value itself lies in its posting,
-// which refers to the whole body of the table. Pinned views only.
-func (v view) indexValues(name string) ([]string, error) {
-	ix, err := v.index(name)
-	if err != nil {
-		return nil, err
-	}
-	groups := *ix.values.groups.Load()
-	values := make([]string, 0, len(groups)*groupLen)
-	for i := range groups {
-		g := &groups[i]
-		for used := g.used(); used != 0; used &= used - 1 {
-			// A nil posting was removed meanwhile: it had no members at this generation.
-			if p := g.refs[first(used)].Load(); p != nil && v.inhabited(p) {
-				values = append(values, strings.Clone(p.value))
-			}
-		}
-	}
-	return values, nil
-}
-
-// keys returns all keys. Pinned views only.
-func (v view) keys() []string {
-	keys := make([]string, 0, v.core.size())
-	for _, chunk := range v.core.records.chunks() { // as records does, inlined for speed
-		for i := range chunk {
-			if r := &chunk[i]; !r.at(v.gen).none() {
-				keys = append(keys, r.key())
-			}
-		}
-	}
-	return keys
 }

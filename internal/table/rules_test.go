@@ -141,12 +141,14 @@ var fileWays = map[string]func(t *testing.T, table *Table, objects map[string]an
 	"AddIndexers": func(t *testing.T, table *Table, objects map[string]any) {
 		added := table.Indexers()["first"]
 		*table = *New(nil, table.options)
+		table.reads.table = table
 		table.Apply(opsOf(objects), nil)
 		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
 	},
 	"AddIndexers beside a draft": func(t *testing.T, table *Table, objects map[string]any) {
 		added := table.Indexers()["first"]
 		*table = *New(nil, table.options)
+		table.reads.table = table
 		d := draftOf(table, len(objects), objects, func(*Draft) {})
 		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"first": added}))
 		table.Install(d, "1")

@@ -524,8 +524,8 @@ func (r *rig) check() error {
 func (r *rig) checkPins() error {
 	t, open := r.table, map[uint64]int{}
 	for _, h := range r.held {
-		if !h.closed && h.pin != nil {
-			open[h.view.gen]++
+		if !h.closed && h.of.pin != nil {
+			open[h.of.view.gen]++
 		}
 	}
 	l, n := &t.w.limbo, 0

@@ -5,7 +5,7 @@ package table
 
 import (
 	"runtime"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
@@ -16,20 +16,11 @@ import (
 //
 // After Close, reads return nothing, or ErrClosed if they return an error.
 type Snapshot struct {
-	view view
-	meta meta
-	*hold
+	reads
 	cleanup runtime.Cleanup
 }
 
-// hold is the part of a snapshot that releases it. It outlives a forgotten snapshot.
-type hold struct {
-	table *Table
-	pin   *pin
-	// users is the number of reads in progress, plus holdOpen until Close. The pin is released when
-	// users falls to 0, so that Close does not drop versions while another goroutine reads them.
-	users atomic.Int64
-}
+const holdOpen = 1 << 32
 
 // leave is called by the last user. It also clears the pin: a closed snapshot that is still
 // referenced must not keep other pins in memory.
@@ -39,17 +30,16 @@ func (h *hold) leave() {
 	h.pin = nil
 }
 
-const holdOpen = 1 << 32
-
 // Snapshot returns the newest state.
 func (t *Table) Snapshot() *Snapshot {
-	s := t.open()
-	s.cleanup = runtime.AddCleanup(s, (*hold).forget, s.hold)
+	h := t.open()
+	s := &Snapshot{reads: reads{t, h}}
+	s.cleanup = runtime.AddCleanup(s, (*hold).forget, h)
 	return s
 }
 
-// open is Snapshot without the cleanup, for callers that always close it.
-func (t *Table) open() *Snapshot {
+// open returns the newest state. The caller must close it.
+func (t *Table) open() *hold {
 	p, passed := t.pins.arrive(t.core.Load().published.Load())
 	t.opened.Add(1)
 	p.since.Store(time.Now().UnixNano())
@@ -58,9 +48,9 @@ func (t *Table) open() *Snapshot {
 	if passed > manyPins {
 		t.callJanitor() // it counts the pins
 	}
-	h := &hold{table: t, pin: p}
+	h := &hold{view: v, meta: m, table: t, pin: p}
 	h.users.Store(holdOpen)
-	return &Snapshot{view: v, meta: m, hold: h}
+	return h
 }
 
 // glanceMeta returns the newest view and its meta, for a pin that is arriving. It retries if a
@@ -78,7 +68,7 @@ func (t *Table) glanceMeta() (view, meta) {
 // Close releases the state. It does not block: if other goroutines are reading, the last of them
 // releases it. Closing again does nothing.
 func (s *Snapshot) Close() {
-	if s.close() {
+	if s.of.close() {
 		s.cleanup.Stop()
 	}
 }
@@ -122,6 +112,36 @@ func (h *hold) unuse() {
 	if h.users.Add(-1) == 0 {
 		h.leave()
 	}
+}
+
+// Err returns ErrClosed after Close.
+func (s *Snapshot) Err() error {
+	if s.of.users.Load() < holdOpen {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Indexes returns the names of the snapshot's indexes, sorted.
+func (s *Snapshot) Indexes() []string {
+	var names []string
+	for _, ix := range *s.of.view.core.indexes.Load() {
+		if ix.born <= s.of.view.gen {
+			names = append(names, ix.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Test returns a function that reports whether an object has a value in an index. It calls the
+// index function, in the caller's goroutine; an object for which that fails or panics has no value.
+func (s *Snapshot) Test(index, value string) (func(obj any) bool, error) {
+	ix, err := s.of.view.index(index)
+	if err != nil {
+		return nil, err
+	}
+	return func(obj any) bool { return ix.has(obj, value) }, nil
 }
 
 // SnapshotStats describes the open snapshots of a table.

@@ -19,7 +19,8 @@ type Table struct {
 	core    atomic.Pointer[core]
 	seed    maphash.Seed
 	options Options
-	_       [56]byte // readers load core, and store all fields below
+	reads
+	_ [56]byte // readers load core, and store all fields below
 
 	pins pins
 
@@ -40,6 +41,36 @@ type Table struct {
 		limbo  limbo
 		filing filing
 	}
+}
+
+// reads are the reads of a table or of one of its snapshots.
+type reads struct {
+	table *Table
+	// of is nil for a table, whose reads are of the newest state.
+	of *hold
+}
+
+// hold is an open state. It outlives a forgotten snapshot.
+type hold struct {
+	view  view
+	meta  meta
+	table *Table
+	pin   *pin
+	// users is the number of reads in progress, plus holdOpen until Close. The pin is released when
+	// users falls to 0, so that Close does not drop versions while another goroutine reads them.
+	users atomic.Int64
+}
+
+// view is the table at one generation.
+//
+// A pinned view sees exactly that generation. A glance has no pin: a record or leaf may change at
+// any moment, and its older version may be dropped. A glance reports ok == false when it meets one
+// that has changed since gen, and the caller takes a pin. Otherwise its answer is that of a state
+// that was the newest during the call: the state at gen, or a later one.
+type view struct {
+	core   *core
+	gen    uint64
+	pinned bool
 }
 
 // core is one body of the table, from one Replace to the next.

@@ -60,7 +60,7 @@ func (v view) survey(ix *index) IndexSurvey {
 			if p == nil || !v.inhabited(p) { // removed meanwhile
 				continue
 			}
-			n, _ := v.count(p)
+			n, _ := v.members(p)
 			postings, s.Members, bytes = postings+1, s.Members+n, bytes+p.size()
 		}
 	}
@@ -71,7 +71,7 @@ func (v view) survey(ix *index) IndexSurvey {
 	}
 	s.Values = int(postings)
 	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting]{})) +
-		int64(v.core.size())*int64(unsafe.Sizeof(ref{}))
+		int64(v.core.meta().n)*int64(unsafe.Sizeof(ref{}))
 	return s
 }
 

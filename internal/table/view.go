@@ -8,18 +8,6 @@ import (
 	"sort"
 )
 
-// view is the table at one generation.
-//
-// A pinned view sees exactly that generation. A glance has no pin: a record or leaf may change at
-// any moment, and its older version may be dropped. A glance reports ok == false when it meets one
-// that has changed since gen, and the caller takes a pin. Otherwise its answer is that of a state
-// that was the newest during the call: the state at gen, or a later one.
-type view struct {
-	core   *core
-	gen    uint64
-	pinned bool
-}
-
 // glance returns a view of the newest state without a pin.
 func (t *Table) glance() view {
 	c := t.core.Load()
@@ -40,8 +28,15 @@ func (t *Table) pin() (view, *pin) {
 
 // get returns the object under a key. Pinned views only.
 func (v view) get(key string) (obj any, ok bool) {
-	w := v.core.find(v.gen, key)
-	return w.object(), !w.none()
+	for s := v.core.keys.search(v.core.hash(key)); ; {
+		r := s.next()
+		if r == nil {
+			return nil, false
+		}
+		if w := r.at(v.gen); !w.none() && r.key() == key {
+			return w.object(), true
+		}
+	}
 }
 
 // records calls yield for each record with an object until it returns false.
@@ -57,18 +52,6 @@ func (v view) records(yield func(key string, obj any) bool) {
 	}
 }
 
-// objects appends all objects. Pinned views only.
-func (v view) objects(dst []any) []any {
-	for _, chunk := range v.core.records.chunks() {
-		for i := range chunk {
-			if w := chunk[i].at(v.gen); !w.none() {
-				dst = append(dst, w.object())
-			}
-		}
-	}
-	return dst
-}
-
 // index returns the index with a name.
 func (v view) index(name string) (*index, error) {
 	for _, ix := range *v.core.indexes.Load() {
@@ -77,6 +60,15 @@ func (v view) index(name string) (*index, error) {
 		}
 	}
 	return nil, noIndex(name)
+}
+
+// posting returns the posting of a value, or nil if there is none.
+func (v view) posting(name, value string) (*posting, error) {
+	ix, err := v.index(name)
+	if err != nil {
+		return nil, err
+	}
+	return ix.find(value), nil
 }
 
 // ids returns the members in a leaf, in buf or in memory that does not change. ok is false if a
@@ -95,73 +87,93 @@ func (v view) ids(l *leaf, buf *[leafLen]uint32) (ids []uint32, ok bool) {
 	return l.before(v.gen, buf), true
 }
 
-// member returns the key and object of a record that is a member of a leaf. ok is false if a glance
-// has failed.
-func (v view) member(id uint32) (key string, obj any, ok bool) {
-	r := v.core.records.at(id)
-	g := r.look()
-	switch {
-	case g.gen <= v.gen && !g.none():
-		return g.key(), g.object(), true
-	case !v.pinned:
-		return "", nil, false
-	}
-	return r.key(), r.at(v.gen).object(), true
-}
-
-// each calls f for each object of a posting until f returns false. It reports false if a glance has
-// failed.
-func (v view) each(p *posting, f func(id uint32, key string, obj any) bool) bool {
+// each calls f for each object of a posting until f returns false. Pinned views only.
+func (v view) each(p *posting, f func(id uint32, key string, obj any) bool) {
 	var buf [leafLen]uint32
 	for _, l := range p.leaves {
-		ids, ok := v.ids(l, &buf)
-		if !ok {
-			return false
-		}
+		ids, _ := v.ids(l, &buf)
 		for _, id := range ids {
-			key, obj, ok := v.member(id)
-			if !ok {
-				return false
-			}
-			if !f(id, key, obj) {
-				return true
+			r := v.core.records.at(id)
+			if !f(id, r.key(), r.at(v.gen).object()) {
+				return
 			}
 		}
 	}
-	return true
 }
 
-// members appends the objects of a posting. It is each, inlined for speed.
-func (v view) members(p *posting, dst []any) (_ []any, ok bool) {
+// union returns the objects that have any of the values. Pinned views only.
+func (v view) union(name string, values []string) ([]any, error) {
+	ix, err := v.index(name)
+	if err != nil {
+		return nil, err
+	}
+	objs, seen := []any{}, make(map[uint32]struct{})
+	for _, value := range values {
+		p := ix.find(value)
+		if p == nil {
+			continue
+		}
+		v.each(p, func(id uint32, _ string, obj any) bool {
+			if _, dup := seen[id]; !dup {
+				seen[id] = struct{}{}
+				objs = append(objs, obj)
+			}
+			return true
+		})
+	}
+	return objs, nil
+}
+
+// byIndex returns the objects with a value in an index. It is each, inlined for speed. ok is false
+// if a glance has failed.
+func (v view) byIndex(name, value string) (objs []any, ok bool, err error) {
+	p, err := v.posting(name, value)
+	if err != nil {
+		return nil, true, err
+	}
+	objs = []any{}
+	if p == nil {
+		return objs, true, nil
+	}
 	if full := len(p.rest()) * leafLen; full > 0 {
-		dst = slices.Grow(dst, full+leafLen)
+		objs = slices.Grow(objs, full+leafLen)
 	}
 	var buf [leafLen]uint32
 	for _, l := range p.leaves {
 		ids, ok := v.ids(l, &buf)
 		if !ok {
-			return dst, false
+			return objs, false, nil
 		}
 		spine := v.core.records.chunks()
-		dst = slices.Grow(dst, len(ids))
+		objs = slices.Grow(objs, len(ids))
 		for _, id := range ids {
 			r := &spine[id>>slabBits][id&slabMask]
 			w := r.words.load()
 			if r.gen.Load() > v.gen || w.none() {
 				if !v.pinned {
-					return dst, false
+					return objs, false, nil
 				}
 				w = r.before(v.gen)
 			}
-			dst = append(dst, w.object())
+			objs = append(objs, w.object())
 		}
 	}
-	return dst, true
+	return objs, true, nil
 }
 
-// count returns the number of members of a posting. All leaves are full except the last one with
+// count returns the number of objects with a value in an index.
+func (v view) count(name, value string) (n int, ok bool, err error) {
+	p, err := v.posting(name, value)
+	if err != nil || p == nil {
+		return 0, true, err
+	}
+	n, ok = v.members(p)
+	return n, ok, nil
+}
+
+// members returns the number of members of a posting. All leaves are full except the last one with
 // members, which is found by binary search.
-func (v view) count(p *posting) (n int, ok bool) {
+func (v view) members(p *posting) (n int, ok bool) {
 	rest, first := p.rest(), p.first.Load() // in the order of leaves
 	ok = true
 	of := func(l *leaf) int {

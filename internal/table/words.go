@@ -53,6 +53,9 @@ func (w *words) store(to words) {
 	atomic.StorePointer(&w.data, to.data)
 }
 
+// lent returns a string of bytes that belong to the caller.
+func lent(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
+
 // hashString returns maphash.String(seed, s), with fewer calls. The bytes are only read.
 func hashString(seed maphash.Seed, s string) uint64 {
 	return maphash.Bytes(seed, unsafe.Slice(unsafe.StringData(s), len(s)))

@@ -15,6 +15,7 @@ import (
 // New returns an empty table. The map is copied.
 func New(indexers map[string]IndexFunc, options Options) *Table {
 	t := &Table{seed: maphash.MakeSeed(), options: options}
+	t.reads.table = t
 	c := newCore(t.seed, newIndexers(indexers, options), 1, 0)
 	c.publish(1, "")
 	t.core.Store(c)
