@@ -120,16 +120,15 @@ func (c *core) verifyRecords() (live, older int, err error) {
 	if used != c.records.inUse() || used != c.keys.live {
 		return 0, 0, fmt.Errorf("%d records, %d ids, %d keys", used, c.records.inUse(), c.keys.live)
 	}
-	return live, older, c.keys.verify()
+	return live, older, verifyHints(*c.keys.groups.Load())
 }
 
-// verify checks that a used slot has the same key as its record, and a free one has none.
-func (t *keytab) verify() error {
-	groups := *t.groups.Load()
+// verifyHints checks that a used slot has the same key as its record, and a free one has none.
+func verifyHints(groups []keyGroup) error {
 	for i := range groups {
 		g := &groups[i]
-		for j := range g.slots {
-			key, r := g.slots[j].load()
+		for j := range g.refs {
+			key, r := loadSlot(g, j)
 			switch used := g.used()>>(8*j)&0xFF != 0; {
 			case used && key != r.keyData:
 				return fmt.Errorf("slot %d of group %d and record %q differ", j, i, r.key())

@@ -46,9 +46,9 @@ func (c *core) hashOf(r *record) uint64 { return c.hash(r.key()) }
 // because only the writer changes them.
 func (c *core) locate(hash uint64, key string) *record {
 	g := c.keys.at(hash)
-	g.fetch()
+	fetchHints(g)
 	if m := match(g.Load(), hash); m != 0 {
-		data, r := g.slots[first(m)].load()
+		data, r := loadSlot(g, first(m))
 		if int(r.keyLen) == len(key) && unsafe.String((*byte)(data), len(key)) == key {
 			return r
 		}
@@ -74,7 +74,8 @@ func (c *core) begin(gen uint64, key string, hash uint64, w words) (id uint32) {
 	id = c.records.take()
 	r := c.records.at(id)
 	r.start(gen, id, key, w)
-	c.keys.insert(hash, r, c.hashOf)
+	g, slot := c.keys.insert(hash, r, c.hashOf)
+	setHint(g, slot, r.keyData)
 	c.log.record(r)
 	c.n++
 	return id
@@ -118,7 +119,9 @@ func (c *core) release(r *record) {
 	if r.idle() || !r.none() || r.undo.Load() != nil {
 		return
 	}
-	c.keys.remove(c.hashOf(r), r)
+	// The slot keeps its pointer to the record, because readers may be about to follow it.
+	g, slot := c.keys.remove(c.hashOf(r), r)
+	setHint(g, slot, nil)
 	r.end()
 	c.records.give(r.id)
 }

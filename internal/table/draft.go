@@ -90,14 +90,14 @@ func (d *Draft) Look(b *Block) {
 func (d *Draft) fetch(b *Block) {
 	for _, hash := range b.hashes[:b.N] {
 		g := d.base.keys.at(hash)
-		g.fetch()
+		fetchHints(g)
 		b.warm += g.Load()
 	}
 	for i, hash := range b.hashes[:b.N] {
 		g := d.base.keys.at(hash)
 		b.likely[i] = nil
 		if m := match(g.Load(), hash); m != 0 {
-			_, b.likely[i] = g.slots[first(m)].load()
+			b.likely[i] = g.refs[first(m)].Load()
 		}
 	}
 	for i, r := range b.likely[:b.N] {
@@ -168,10 +168,11 @@ func (d *Draft) makeRoom(n int) {
 	if !c.keys.crowded(n) {
 		return
 	}
-	var larger keytab
-	larger.reserve(2 * (c.keys.live + n))
-	groups := *larger.groups.Load()
-	c.live(func(_ uint32, r *record) { placeKey(groups, c.hashOf(r), r.keyData, r) })
+	groups := make([]keyGroup, groupsFor(2*(c.keys.live+n)))
+	c.live(func(_ uint32, r *record) {
+		g, slot := place(groups, c.hashOf(r), r)
+		g.hints[slot] = r.keyData
+	})
 	c.keys.groups.Store(&groups)
 }
 

@@ -18,153 +18,113 @@ import (
 	"github.com/kinformer/cache/internal/testkit/draw"
 )
 
-type entry struct {
-	key  int
-	hash uint64
+// keyTable is the table from keys to records.
+type keyTable = hashtab[record, unsafe.Pointer]
+
+// add and drop do what begin and release do.
+func add(t *keyTable, hash uint64, r *record, hashOf func(*record) uint64) {
+	g, slot := t.insert(hash, r, hashOf)
+	setHint(g, slot, r.keyData)
 }
 
-// seek finds an entry as the callers of search do.
-func (t *hashtab[T]) seek(hash uint64, same func(*T) bool) *T {
+func drop(t *keyTable, hash uint64, r *record) {
+	g, slot := t.remove(hash, r)
+	setHint(g, slot, nil)
+}
+
+// seek finds a record as the callers of search do.
+func seek(t *keyTable, hash uint64, key int) *record {
 	for s := t.search(hash); ; {
-		if e := s.next(); e == nil || same(e) {
-			return e
+		if r := s.next(); r == nil || r.key() == strconv.Itoa(key) {
+			return r
 		}
 	}
 }
 
-// TestHashtabs compares both kinds with a map. The hashes are few and poor, so that groups
-// overflow, tags collide and searches wrap around the end of the array. An emptied table is as good
-// as a new one: removals never require a rebuild.
-func TestHashtabs(t *testing.T) {
-	t.Run("hashtab", func(t *testing.T) { draw.Check(t, hashtabModel) })
-	t.Run("keytab", func(t *testing.T) { draw.Check(t, keytabModel) })
+// keyRecord returns a record with a key and nothing else.
+func keyRecord(key int) *record {
+	r := new(record)
+	r.start(1, 0, strconv.Itoa(key), words{})
+	return r
 }
 
-func hashtabModel(t *draw.T) {
-	var tab hashtab[entry]
-	tab.reserve(draw.Int(t, 0, 30))
-	sameAsMap(t, tableOf[entry]{
-		seek: func(hash uint64, key int) *entry { return tab.seek(hash, func(e *entry) bool { return e.key == key }) },
-		add: func(hash uint64, key int, _ func(int) uint64) *entry {
-			e := &entry{key, hash}
-			tab.insert(hash, e, func(e *entry) uint64 { return e.hash })
-			return e
-		},
-		remove: tab.remove,
-		live:   func() int { return tab.live },
-		check:  func() error { return nil },
-	})
-	for i := range *tab.groups.Load() {
-		require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
-	}
-}
-
-func keytabModel(t *draw.T) {
-	var tab keytab
-	tab.reserve(draw.Int(t, 0, 30))
-	sameAsMap(t, tableOf[record]{
-		seek: func(hash uint64, key int) *record {
-			return tab.seek(hash, func(r *record) bool { return r.key() == strconv.Itoa(key) })
-		},
-		add: func(hash uint64, key int, hashOf func(int) uint64) *record {
-			r := keyRecord(strconv.Itoa(key))
-			tab.insert(hash, r, func(r *record) uint64 {
-				key, err := strconv.Atoi(r.key())
-				require.NoError(t, err)
-				return hashOf(key)
-			})
-			return r
-		},
-		remove: tab.remove,
-		live:   func() int { return tab.live },
-		check:  tab.verify,
+// TestHashtab compares a table with a map. The hashes are few and poor, so that groups overflow,
+// tags collide and searches wrap around the end of the array. An emptied table is as good as a new
+// one: removals never require a rebuild.
+func TestHashtab(t *testing.T) {
+	draw.Check(t, func(t *draw.T) {
+		var tab keyTable
+		tab.reserve(draw.Int(t, 0, 30))
+		sameAsMap(t, &tab)
+		for i := range *tab.groups.Load() {
+			require.Zero(t, (*tab.groups.Load())[i].Load(), fmt.Sprint("group ", i))
+		}
 	})
 }
 
-// tableOf is a hash table of entries whose keys are numbers.
-type tableOf[T any] struct {
-	seek   func(hash uint64, key int) *T
-	add    func(hash uint64, key int, hashOf func(int) uint64) *T
-	remove func(hash uint64, entry *T)
-	live   func() int
-	check  func() error
-}
-
-// sameAsMap adds and removes random entries, and finally removes all.
-func sameAsMap[T any](t *draw.T, tab tableOf[T]) {
-	model := map[int]*T{}
+// sameAsMap adds and removes random records, and finally removes all.
+func sameAsMap(t *draw.T, tab *keyTable) {
+	model := map[int]*record{}
 	spread := draw.Of[uint64](t, 1, 3, 1<<20)
 	hashOf := func(key int) uint64 { return (^uint64(0) - uint64(key)%spread<<34) ^ uint64(key)%3 }
 	for range draw.Int(t, 1, 300) {
 		key := draw.Int(t, 0, 120)
-		found := tab.seek(hashOf(key), key)
+		found := seek(tab, hashOf(key), key)
 		require.Same(t, model[key], found)
 		if found == nil {
-			model[key] = tab.add(hashOf(key), key, hashOf)
+			model[key] = keyRecord(key)
+			add(tab, hashOf(key), model[key], func(r *record) uint64 {
+				key, err := strconv.Atoi(r.key())
+				require.NoError(t, err)
+				return hashOf(key)
+			})
 		} else {
-			tab.remove(hashOf(key), found)
+			drop(tab, hashOf(key), found)
 			delete(model, key)
 		}
-		require.NoError(t, tab.check())
+		require.NoError(t, verifyHints(*tab.groups.Load()))
 	}
-	require.Equal(t, len(model), tab.live())
+	require.Equal(t, len(model), tab.live)
 	for key, want := range model {
-		require.Same(t, want, tab.seek(hashOf(key), key))
-		tab.remove(hashOf(key), want)
+		require.Same(t, want, seek(tab, hashOf(key), key))
+		drop(tab, hashOf(key), want)
 	}
-	require.Zero(t, tab.live())
+	require.Zero(t, tab.live)
 }
 
 // TestHashtabSaturates checks a group whose overflow count is saturated: searches pass it for ever,
 // which costs time but loses no entry.
 func TestHashtabSaturates(t *testing.T) {
-	var tab hashtab[entry]
+	var tab keyTable
 	tab.reserve(2000)
-	var all []*entry
+	var all []*record
 	for i := range 600 {
-		all = append(all, &entry{i, 0})
-		tab.insert(0, all[i], nil)
+		all = append(all, keyRecord(i))
+		add(&tab, 0, all[i], nil)
 	}
-	for i, e := range all {
-		require.Same(t, e, tab.seek(0, func(x *entry) bool { return x == e }))
+	for i, r := range all {
+		require.Same(t, r, seek(&tab, 0, i))
 		if i%2 == 0 {
-			tab.remove(0, e)
+			drop(&tab, 0, r)
 		}
 	}
-	for i, e := range all {
-		found := tab.seek(0, func(x *entry) bool { return x == e })
-		require.Equal(t, i%2 == 1, found != nil)
-	}
-}
-
-// keyRecord returns a record with a key and nothing else.
-func keyRecord(key string) *record {
-	r := new(record)
-	r.start(1, 0, key, words{})
-	return r
-}
-
-// seek finds a record as the callers of search do.
-func (t *keytab) seek(hash uint64, same func(*record) bool) *record {
-	for s := t.search(hash); ; {
-		if r := s.next(); r == nil || same(r) {
-			return r
-		}
+	for i := range all {
+		require.Equal(t, i%2 == 1, seek(&tab, 0, i) != nil)
 	}
 }
 
 // slotOf returns the slot of a key that is stored.
-func (c *core) slotOf(key string) *keySlot {
+func (c *core) slotOf(key string) (g *keyGroup, slot int) {
 	r := c.locate(c.hash(key), key)
 	groups := *c.keys.groups.Load()
 	for i := range groups {
-		for j := range groups[i].slots {
-			if s := &groups[i].slots[j]; s.ref.Load() == r {
-				return s
+		for j := range groups[i].refs {
+			if groups[i].refs[j].Load() == r {
+				return &groups[i], j
 			}
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // TestSlotChangesHands checks a reader that loads the key and the record of a slot while the slot
@@ -178,9 +138,9 @@ func TestSlotChangesHands(t *testing.T) {
 			mine, others := &half{count: 1}, &half{count: 2}
 			put(table, key, mine)
 			put(table, other, others)
-			slot := table.core.Load().slotOf(key)
-			whole, r := slot.load()
-			foreign, f := table.core.Load().slotOf(other).load()
+			g, slot := table.core.Load().slotOf(key)
+			whole, r := loadSlot(g, slot)
+			foreign, f := loadSlot(table.core.Load().slotOf(other))
 
 			requireGets := func(want any, why string) {
 				t.Helper()
@@ -192,13 +152,13 @@ func TestSlotChangesHands(t *testing.T) {
 				require.Same(t, others, obj, why)
 			}
 			for name, data := range map[string]unsafe.Pointer{"no key": nil, "another key": foreign} {
-				slot.key = data
+				g.hints[slot] = data
 				requireGets(mine, name+" in the slot of the record")
 			}
-			slot.key = whole
-			slot.ref.Store(f)
+			g.hints[slot] = whole
+			g.refs[slot].Store(f)
 			requireGets(nil, "another record under the key")
-			slot.ref.Store(r)
+			g.refs[slot].Store(r)
 			requireGets(mine, "as it was")
 		})
 	}

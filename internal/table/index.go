@@ -221,7 +221,8 @@ func (ix *index) leave(gen uint64, r ref) {
 func (ix *index) settle(p *posting) {
 	p.trim()
 	if p.spent() && !p.dropped {
-		ix.values.remove(ix.hash(p.value), p)
+		g, slot := ix.values.remove(ix.hash(p.value), p)
+		g.refs[slot].Store(nil)
 		p.dropped = true
 	}
 }

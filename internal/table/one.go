@@ -33,7 +33,7 @@ func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
 	hash := c.hash(key)
 	group := c.keys.at(hash)
 	group.Load()
-	group.fetch()
+	fetchHints(group)
 	ixs := *c.indexes.Load()
 	f := &t.w.filing
 	f.reserve(len(ixs))

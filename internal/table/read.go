@@ -220,9 +220,9 @@ func (t *Table) Get(key string) (obj any, ok bool) {
 	gen := c.published.Load()
 	hash := hashString(c.seed, key)
 	g := c.keys.at(hash)
-	g.fetch()
+	fetchHints(g)
 	if m := match(g.Load(), hash); m != 0 {
-		likely, r := g.slots[first(m)].load()
+		likely, r := loadSlot(g, first(m))
 		data, n := atomic.LoadPointer(&r.keyData), atomic.LoadUint32(&r.keyLen)
 		w := r.words.load()
 		if r.gen.Load() <= gen && data == likely && int(n) == len(key) && !w.none() &&

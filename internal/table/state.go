@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // This file has the types that refer to each other. Types that refer to none of these (records,
@@ -84,7 +85,7 @@ type core struct {
 	_ [56]byte
 
 	seed    maphash.Seed
-	keys    keytab
+	keys    hashtab[record, unsafe.Pointer]
 	records slab
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
@@ -120,7 +121,7 @@ type index struct {
 	born uint64
 	seed maphash.Seed
 
-	values hashtab[posting]
+	values hashtab[posting, struct{}]
 
 	// What follows is the writer's.
 

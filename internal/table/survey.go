@@ -70,13 +70,13 @@ func (v view) survey(ix *index) IndexSurvey {
 		bytes = int64(float64(bytes) * scale)
 	}
 	s.Values = int(postings)
-	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting]{})) +
+	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting, struct{}]{})) +
 		int64(v.core.meta().n)*int64(unsafe.Sizeof(ref{}))
 	return s
 }
 
 // usedSlots returns the number of slots in use.
-func usedSlots[T any](groups []group[T]) (n int) {
+func usedSlots[T, H any](groups []group[T, H]) (n int) {
 	for i := range groups {
 		n += bits.OnesCount64(groups[i].used())
 	}

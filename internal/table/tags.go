@@ -17,8 +17,8 @@ const (
 
 	// A table grows by a third when more than 4/5 of its slots are in use. So it is never less than
 	// 3/5 full, except after removals; a table created for a number of entries is 3/5 full: 1.01
-	// groups are visited for a hit. An entry takes at most 15 bytes in a hashtab and 30 in a
-	// keytab. Growth by half at 3/4 would take 18 and 36 bytes, and would move each entry 2.5 times
+	// groups are visited for a hit. An entry takes at most 15 bytes, and 30 with a
+	// hint. Growth by half at 3/4 would take 18 and 36 bytes, and would move each entry 2.5 times
 	// instead of 3.5 times while 10^5 are added one by one.
 	fullNum, fullDen = 4, 5
 	roomNum, roomDen = 3, 5
