@@ -20,9 +20,7 @@
 //     linearizable together.
 //  3. Reads do not block. No read takes a lock. A read that meets a concurrent
 //     change is repeated once, with a pin, and then succeeds whatever the writer
-//     does. Snapshot, Len and RV retry if a writer publishes between two of
-//     their loads, which are a few nanoseconds apart (Len and RV: if it
-//     publishes three times).
+//     does.
 //  4. Readers do not block writes. A write takes the writers' mutex and no other
 //     lock, and never waits for a reader. The work that it does for versions
 //     kept for pins is bounded, and does not grow with the number of snapshots,
@@ -49,8 +47,8 @@
 // detects the change, and finds the overwritten value in the note.
 //
 //	Table ──▶ core: one body, from one Replace to the next
-//	            published   newest generation visible to readers
-//	            metas       (resourceVersion, number of objects) of recent generations
+//	            published   newest state visible to readers:
+//	                        generation, resource version, number of objects
 //	            keys        hash table: 7 tags, 7 pointers to records and to
 //	              │ key     their keys, in two cache lines
 //	              ▼
@@ -96,7 +94,8 @@
 //     looked up before that, see Table.one.
 //  2. gen := published + 1. Change each record and leaf, as above. Readers
 //     ignore these changes, because gen > published.
-//  3. publish: store gen in published. The batch is visible.
+//  3. publish: store a pointer to gen, the resource version and the number of
+//     objects in published. The batch is visible.
 //  4. settle: look at the pins that no earlier look has counted, and at those
 //     that were released. A noted version is dropped if no pin is at a
 //     generation from the one that wrote it up to gen; otherwise it is filed in

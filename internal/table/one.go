@@ -37,12 +37,12 @@ func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
 	ixs := *c.indexes.Load()
 	f := &t.w.filing
 	f.reserve(len(ixs))
-	rv := c.meta().rv
+	rv := c.published.Load().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
 	r := t.prepare(c, ixs, key, hash, op, &failed)
-	gen := c.published.Load() + 1
+	gen := c.published.Load().gen + 1
 	switch {
 	case r != nil && !(op.Delete && r.none()):
 		op.Old, op.Had = r.object(), !r.none()

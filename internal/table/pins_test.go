@@ -133,7 +133,7 @@ func TestPinsInAnyOrder(t *testing.T) {
 		case n == 0:
 			put(table, "k", &half{value: "v", count: i})
 		case n == 1 && len(arriving) < 2*sparePins:
-			p, _ := table.pins.arrive(table.core.Load().published.Load())
+			p, _ := table.pins.arrive(table.core.Load().published.Load().gen)
 			v := table.glance()
 			v.pinned = true
 			arriving = append(arriving, reader{p, v, now()})

@@ -39,7 +39,7 @@ func (c *core) retire(l *limbo) {
 		}
 		c.release(r)
 	}
-	gen := c.published.Load()
+	gen := c.published.Load().gen
 	for _, at := range c.log.leaves {
 		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
 			l.hold(h, oldVersion{core: c, post: at.post, i: at.i, gen: from})

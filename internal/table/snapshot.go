@@ -40,29 +40,18 @@ func (t *Table) Snapshot() *Snapshot {
 
 // open returns the newest state. The caller must close it.
 func (t *Table) open() *hold {
-	p, passed := t.pins.arrive(t.core.Load().published.Load())
+	p, passed := t.pins.arrive(t.core.Load().published.Load().gen)
 	t.opened.Add(1)
 	p.since.Store(time.Now().UnixNano())
-	v, m := t.glanceMeta()
-	p.settle(v.gen)
+	c := t.core.Load()
+	m := c.published.Load()
+	p.settle(m.gen)
 	if passed > manyPins {
 		t.callJanitor() // it counts the pins
 	}
-	h := &hold{view: v, meta: m, table: t, pin: p}
+	h := &hold{view: view{core: c, gen: m.gen, pinned: true}, meta: m, table: t, pin: p}
 	h.users.Store(holdOpen)
 	return h
-}
-
-// glanceMeta returns the newest view and its meta, for a pin that is arriving. It retries if a
-// batch is published between its two loads.
-func (t *Table) glanceMeta() (view, meta) {
-	for {
-		v := t.glance()
-		if m, ok := v.core.metas.at(v.gen, &v.core.published); ok {
-			v.pinned = true
-			return v, m
-		}
-	}
 }
 
 // Close releases the state. It does not block: if other goroutines are reading, the last of them

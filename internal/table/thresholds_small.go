@@ -23,6 +23,7 @@ const (
 	tidyPerOp = 1
 	tidyStep  = 1
 
+	metasLen = 2
 	maxLog   = 4
 	maxPasts = 1
 	fewOlds  = 1

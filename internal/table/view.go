@@ -11,7 +11,7 @@ import (
 // glance returns a view of the newest state without a pin.
 func (t *Table) glance() view {
 	c := t.core.Load()
-	return view{core: c, gen: c.published.Load()}
+	return view{core: c, gen: c.published.Load().gen}
 }
 
 // pin returns a pinned view of the newest state. The caller must release the pin with leave.
@@ -19,7 +19,7 @@ func (t *Table) glance() view {
 // The pin is taken before the generation is chosen: a writer that publishes after that keeps the
 // versions that it supersedes until the pin has settled.
 func (t *Table) pin() (view, *pin) {
-	p, _ := t.pins.arrive(t.core.Load().published.Load())
+	p, _ := t.pins.arrive(t.core.Load().published.Load().gen)
 	v := t.glance()
 	v.pinned = true
 	p.settle(v.gen)
