@@ -112,6 +112,29 @@ func TestABarredMutex(t *testing.T) {
 	}
 }
 
+// TestABriefMutex checks that a thread fails that holds the mutex for too many points of its own.
+func TestABriefMutex(t *testing.T) {
+	for points := range 4 {
+		report := interleave.Explore(1, func() interleave.Program {
+			var m interleave.Mutex
+			m.Brief(3)
+			hold := func() {
+				m.Lock()
+				defer m.Unlock()
+				for range points {
+					interleave.Point()
+				}
+			}
+			return interleave.Program{Threads: two(hold, hold)}
+		})
+		if points == 3 {
+			require.ErrorContains(t, report.Failure, "held for too long")
+		} else {
+			require.Nil(t, report.Failure, points)
+		}
+	}
+}
+
 func TestADeadlockIsFound(t *testing.T) {
 	program := func() interleave.Program {
 		var m, n interleave.Mutex

@@ -33,10 +33,17 @@ func Fail(err error) {
 type Mutex struct {
 	m      sync.Mutex
 	barred string // name of threads; "" means none
+	// brief is the number of points that a thread may pass while it holds the mutex; 0 means any. held
+	// is the number that the holder had passed when it took it.
+	brief, held int
 }
 
 // Bar makes each schedule fail in which a thread with this name takes the mutex, or tries to.
 func (m *Mutex) Bar(thread string) { m.barred = thread }
+
+// Brief makes each schedule fail in which a thread passes more than this number of points while it
+// holds the mutex. The call of Unlock is one.
+func (m *Mutex) Brief(points int) { m.brief = points }
 
 func (m *Mutex) Lock() {
 	r := active
@@ -47,6 +54,7 @@ func (m *Mutex) Lock() {
 	for m.point(r); !m.m.TryLock(); {
 		r.wait(m)
 	}
+	m.held = r.current.points
 }
 
 func (m *Mutex) TryLock() bool {
@@ -68,6 +76,9 @@ func (m *Mutex) Unlock() {
 	m.m.Unlock()
 	if r := active; r != nil {
 		r.unlocked(m)
+		if m.brief > 0 && r.current.points-m.held > m.brief {
+			r.fail(errLong)
+		}
 	}
 }
 

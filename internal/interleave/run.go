@@ -48,6 +48,7 @@ var (
 	errEndless  = errors.New("the program does not end")
 	errDiffers  = errors.New("the program is not deterministic: with the same switches it differs")
 	errBarred   = errors.New("a mutex is barred to the thread that takes it")
+	errLong     = errors.New("a mutex is held for too long")
 	errMany     = errors.New("too many threads")
 )
 
@@ -73,7 +74,9 @@ type thread struct {
 	waits *Mutex      // the mutex that it waits for, or nil
 	ready func() bool // the condition that it waits for in Await, or nil
 	ended bool
-	wake  chan struct{}
+	// points is the number of points that it has passed.
+	points int
+	wake   chan struct{}
 }
 
 // start runs a program with a schedule and returns the options after the last switch.
@@ -131,6 +134,7 @@ func (r *run) point() {
 	if r.failure != nil {
 		return
 	}
+	r.current.points++
 	if r.step++; r.step > maxSteps {
 		r.fail(errEndless)
 		runtime.Goexit()

@@ -15,9 +15,6 @@ func (l *changes) leaf(p *posting, i uint32) {
 	}
 }
 
-// any reports whether the batch has superseded any version.
-func (l *changes) any() bool { return len(l.records)+len(l.leaves) > 0 }
-
 // past returns memory for a superseded version.
 func (l *changes) past() *past {
 	n := len(l.pasts) - 1
@@ -29,7 +26,7 @@ func (l *changes) past() *past {
 	return p
 }
 
-// reuse takes back a version of a batch during which no pin existed.
+// reuse takes back a version that the batch has superseded. No pin may be older than the batch.
 func (l *changes) reuse(p *past) {
 	if len(l.pasts) == maxPasts {
 		return
@@ -54,7 +51,7 @@ func (l *changes) old() *leafOld {
 	return &l.olds[l.next-1]
 }
 
-// reset prepares for the next batch. alone means that no pin existed during this one.
+// reset prepares for the next batch. alone means that no pin is older than this one.
 func (l *changes) reset(alone bool) {
 	if alone {
 		for i := range l.olds[:l.next] {

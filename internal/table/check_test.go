@@ -20,7 +20,7 @@ func init() { afterWrite = (*Table).check }
 // check panics if the structure violates an invariant of doc.go. Writer only.
 func (t *Table) check() {
 	c := t.core.Load()
-	if n := c.n + t.w.limbo.n; n > checkAlways && c.published.Load().gen%uint64(n) != 0 {
+	if n := c.n + int(t.kept.Load()); n > checkAlways && c.published.Load().gen%uint64(n) != 0 {
 		return
 	}
 	if err := t.verify(); err != nil {
@@ -30,52 +30,93 @@ func (t *Table) check() {
 
 // verify walks the whole table and returns the first broken invariant.
 func (t *Table) verify() error {
-	l := &t.w.limbo
-	if n := l.count(func(oldVersion) bool { return true }); n != l.n {
-		return fmt.Errorf("%d versions in limbo, %d counted", n, l.n)
+	kept, err := t.verifyPins()
+	if n := t.kept.Load(); err == nil && int(n) != len(kept) {
+		err = fmt.Errorf("%d versions are kept, %d are counted", len(kept), n)
+	}
+	if err != nil {
+		return err
 	}
 	for i, c := range t.bodies() {
-		if err := c.verify(l); err != nil {
+		if err := c.verify(kept); err != nil {
 			return fmt.Errorf("body %d: %w", i, err)
 		}
 	}
-	return t.verifyPins()
+	return nil
 }
 
 // bodies returns the current body and the former ones of which versions are kept.
 func (t *Table) bodies() []*core {
 	bodies := []*core{t.core.Load()}
-	t.w.limbo.count(func(k oldVersion) bool {
+	kept, _ := t.verifyPins()
+	for _, k := range kept {
 		if !slices.Contains(bodies, k.core) {
 			bodies = append(bodies, k.core)
 		}
-		return true
-	})
+	}
 	return bodies
 }
 
-// verifyPins checks that the holders are ordered by generation, and have as many pins as are
-// counted and not discounted.
-func (t *Table) verifyPins() error {
-	pins := map[uint64]int{}
-	for p := t.pins.counted.Load(); p != nil; p = p.older.Load() {
-		pins[p.state.Load()>>pinShift]++
-	}
-	var last uint64
-	for _, h := range t.w.limbo.holders {
-		if h.gen <= last || h.pins == 0 || h.pins != pins[h.gen] {
-			return fmt.Errorf("holder %d, after %d, has %d pins of %d", h.gen, last, h.pins, pins[h.gen])
+// verifyPins checks that the open pins are in order, and that each kept version is filed under a pin
+// that needs it. It returns the kept versions.
+func (t *Table) verifyPins() (kept []oldVersion, err error) {
+	l := &t.pins
+	l.Lock()
+	defer l.Unlock()
+	var all []*pin
+	var before *pin
+	snapshots := 0
+	for p := l.oldest; p != nil; p = p.newer {
+		if p.older != before || before != nil && p.gen < before.gen {
+			return nil, fmt.Errorf("a pin at %d is out of order", p.gen)
 		}
-		delete(pins, h.gen)
-		last = h.gen
+		if p.since != 0 {
+			snapshots++
+		}
+		all, before = append(all, p), p
 	}
-	if len(pins) > 0 {
-		return fmt.Errorf("pins without a holder: %v", pins)
+	if before != l.newest || snapshots != l.snapshots || !l.busy.Load() && (before != nil || l.left != nil) {
+		return nil, fmt.Errorf("%d pins, %d snapshots of %d, and not the newest", len(all), snapshots, l.snapshots)
 	}
-	return nil
+	for _, left := range []*pin{t.w.left, l.left} {
+		for p := left; p != nil; p = p.newer {
+			all = append(all, p)
+		}
+	}
+	for _, p := range all {
+		for _, k := range p.kept {
+			if from, upTo := k.interval(); p.gen < from || p.gen >= upTo {
+				return nil, fmt.Errorf("a version from %d to %d is kept for a pin at %d", from, upTo, p.gen)
+			}
+		}
+		kept = append(kept, p.kept...)
+	}
+	return kept, nil
 }
 
-func (c *core) verify(l *limbo) error {
+// interval returns the generations at which a version is visible: from, up to but not including
+// upTo.
+func (k *oldVersion) interval() (from, upTo uint64) {
+	if k.post != nil {
+		for o := k.post.leaf(k.i).old.Load(); o != nil; o = o.prev.Load() {
+			if o.from == k.gen {
+				return o.from, o.upTo
+			}
+		}
+		return 0, 0
+	}
+	r := k.core.records.at(k.i)
+	upTo = r.gen.Load()
+	for p := r.undo.Load(); p != nil; p = p.prev.Load() {
+		if p.gen == k.gen {
+			return p.gen, upTo
+		}
+		upTo = p.gen
+	}
+	return 0, 0
+}
+
+func (c *core) verify(kept []oldVersion) error {
 	live, older, err := c.verifyRecords()
 	if err != nil {
 		return err
@@ -90,8 +131,13 @@ func (c *core) verify(l *limbo) error {
 		}
 		older += n
 	}
-	if n := l.count(func(k oldVersion) bool { return k.core == c }); older != n {
-		return fmt.Errorf("%d older versions, %d in limbo", older, n)
+	for _, k := range kept {
+		if k.core == c {
+			older--
+		}
+	}
+	if older != 0 {
+		return fmt.Errorf("%d more older versions than are kept", older)
 	}
 	return nil
 }
@@ -259,21 +305,4 @@ func (ix *index) verifyPlaces(c *core, filed int) (err error) {
 		err = fmt.Errorf("%d members have no place in a row", filed)
 	}
 	return err
-}
-
-// count returns the number of versions in limbo for which which returns true. It calls which for
-// each.
-func (l *limbo) count(which func(oldVersion) bool) (n int) {
-	lists := append(slices.Clone(l.queue), l.landing.items)
-	for _, h := range l.holders {
-		lists = append(lists, h.items)
-	}
-	for _, items := range lists {
-		for _, k := range items {
-			if which(k) {
-				n++
-			}
-		}
-	}
-	return n
 }

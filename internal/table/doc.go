@@ -18,14 +18,19 @@
 //  2. No going back. A goroutine that has observed a state never observes an
 //     older one, by any call. Get, Len, RV, Count and the other reads are
 //     linearizable together.
-//  3. Reads do not block. No read takes a lock. A read that meets a concurrent
-//     change is repeated once, with a pin, and then succeeds whatever the writer
-//     does.
-//  4. Readers do not block writes. A write takes the writers' mutex and no other
-//     lock, and never waits for a reader. The work that it does for versions
-//     kept for pins is bounded, and does not grow with the number of snapshots,
-//     open or closed. Growing the hash table (by a third) and shrinking the body
-//     (to a quarter) are O(n), amortized over as many changes.
+//  3. Reads do not wait for writes. A read that meets a concurrent change is
+//     repeated once, with a pin, and then succeeds whatever the writer does. It
+//     takes one lock, that of the pins, as do snapshots, loops and the reads that
+//     need many records. Nothing is done under that lock but a few loads and
+//     stores: a reader can wait for those of another reader or of the writer, and
+//     for nothing else.
+//  4. Readers do not block writes. A write takes the writers' mutex, and that of
+//     the pins once if there may be a pin: it can wait for a few loads and stores
+//     of a reader. It looks at the pins taken since it published, and at one more;
+//     and it examines a bounded number of released pins and kept versions. So its
+//     work does not grow with the number of snapshots, open or closed. Growing the
+//     hash table (by a third) and shrinking the body (to a quarter) are O(n),
+//     amortized over as many changes.
 //  5. User code runs before the first change of a batch, or on a body that is
 //     not yet published, and under no lock other than those named below. If it
 //     returns an error, panics or exits its goroutine, the table stays
@@ -60,8 +65,8 @@
 //	                posting ──▶ leaves of up to 64 record ids
 //	                  leaf{gen 7, ids, old} ──▶ old{3 to 7, ids}
 //	            rows        record id ──▶ (posting, position) in each index: writer only
-//	      ──▶ pins: the generations at which readers read
-//	      ──▶ limbo: superseded versions that pins need: writer only
+//	      ──▶ pins: the readers that pin a generation, in order
+//	            pin{gen 7} ──▶ the superseded versions kept for it: writer only
 //
 // List walks records, ByIndex follows the ids in leaves to records, and Get
 // looks in keys. An update with the same index values changes one record and
@@ -96,12 +101,12 @@
 //     ignore these changes, because gen > published.
 //  3. publish: store a pointer to gen, the resource version and the number of
 //     objects in published. The batch is visible.
-//  4. settle: look at the pins that no earlier look has counted, and at those
-//     that were released. A noted version is dropped if no pin is at a
-//     generation from the one that wrote it up to gen; otherwise it is filed in
-//     limbo under the newest such generation, a leaf as a whole. If there is no
-//     pin at all the memory is reused by the next batch: a reader that arrives
-//     now does not look behind gen.
+//  4. settle: look for the newest pin that is older than gen. The batch has
+//     superseded versions that were visible until gen, so a noted version is
+//     dropped if it is newer than that pin: no pin needs it. Otherwise it is kept
+//     and filed under the pin, a leaf as a whole. If there is no such pin the
+//     memory is reused by the next batch: a reader that pins now does not look
+//     behind gen.
 //  5. A deleted record without older versions is removed from the hash table,
 //     and its id is free. A posting without members is removed, too.
 //
@@ -126,70 +131,54 @@
 // list of the leaves). So the answer is that of a state that was the newest at
 // some moment of the call.
 //
-// The gain of a glance: 8 readers beside a writer that never pauses, on two
-// cores, by go test -bench BesideAWriter -benchtime 1s ./internal/table; time of
-// a read, and thousands of writes a second.
-//
-//	                                    30 objects             10 objects
-//	a glance                            280-400 ns, 150-197    131-139 ns, 234-402
-//	a pin, the reader tidies up         273-326 ns, 8-29       134-140 ns, 6-41
-//	a pin, the janitor tidies up        486 ns, 158            220 ns, 133
-//
-// Without it, readers would lose a fourth to a half of their speed, or the
-// writer nearly all of its speed.
+// A glance takes no lock, and no version is kept for it.
 //
 // All other reads, which a table shares with its snapshots, and a glance that
 // gave up, pin:
 //
-//  1. take a pin with a generation that was published: "arriving";
-//  2. load the core and its published generation gen;
-//  3. set the pin to gen: "settled". Read each record and leaf; for one that is
-//     newer than gen, read its newest note that is not newer;
-//  4. release the pin. If a version may be kept for it, call the janitor.
+//  1. under the lock of the pins, load the core and its published generation gen,
+//     and add a pin at gen to the list;
+//  2. read each record and leaf; for one that is newer than gen, read its newest
+//     note that is not newer;
+//  3. under the lock, remove the pin. If a write has seen it, versions may be
+//     kept for it: start the janitor.
 //
-// The writer publishes before it looks at the pins, and the reader takes its pin
-// before it loads published. So either the writer sees the pin and keeps every
-// version that the reader may choose, or the reader sees at least the generation
-// that the writer has just published.
+// The writer publishes before it looks at the pins, and takes their lock to look.
+// So either it finds the pin, or the reader loads the generation that the writer
+// has just published, or a later one. A writer without pins takes no lock: it only
+// loads the flag busy, which a reader sets before it loads the generation.
 //
-// Looking at a pin and acting on its state are one step: the writer counts a
-// settled pin, or marks an arriving one, by a compare-and-swap of the pin's
-// state, which fails if the reader changes it first. So a reader always knows,
-// when it leaves, whether versions are kept for it. A look without a batch, by
-// the janitor, skips pins that are neither counted nor marked: they arrived
-// after the last batch, and need no version that was superseded by then.
+// All pins are taken at the newest generation of their time. So the list is in the
+// order of generations, and of times, and both ends of it are all that is needed.
 //
 // A record may be given to another key, and a leaf to other members, while a
 // slow reader without a pin looks at it. That is a newer generation, too: the
 // reader trusts no key and no id before it has checked the generation.
 //
-// # Limbo
+// # Kept versions
 //
-// A version in limbo is listed once: under the newest pinned generation that
-// needs it or, if only arriving pins may need it, under landing. When no pin is
-// at that generation any longer, or the oldest of the arriving pins has settled,
-// the version is examined again: it is cut, or filed under another generation
-// that needs it. A write examines up to 128 such versions plus four for each of
-// its changes, and as many released pins. A step of the janitor is what a write
-// without changes does: at most 128 of each, about 10 us.
+// A kept version is filed under one pin: the newest that needs it. When that is
+// released, the pin before it in the list is its heir: it inherits the versions
+// that are not newer than itself. The others are cut, since no pin is between the
+// two, and none will come. Released pins are examined in the order of their
+// release, so each is examined after those that it inherits from, although the
+// heir may be released meanwhile. A version is examined once for each generation
+// that needed it, however many writes happen; an heir of the same generation takes
+// all of them in one step.
 //
-// A reader that releases a pin with kept versions only calls the janitor; the
-// janitor waits for the writer, the reader does not. A reader that tidied up
-// itself, whenever no writer is busy, would sometimes be preempted while it
-// holds the writers' lock: beside 8 readers in a loop a writer would lose nine
-// tenths of its speed, see the table above.
+// A write examines up to 128 released pins and versions, plus four for each of its
+// changes. A step of the janitor is what a write without changes does, about 10 us.
 //
 // # When the janitor runs
 //
-// The flag Table.janitor is set by the goroutine that starts a janitor, if it is
-// not set. The janitor clears it, under the writers' lock, before it looks at the
-// pins. So a reader that releases a pin either finds the flag clear and starts
-// another janitor, which looks after the release, or finds it set by a janitor
-// that has not looked yet. A janitor continues if there is more to examine and no
-// other janitor was started meanwhile. That includes pins released since it took
-// the list of released pins: their readers may have found the flag set. A caller
-// of Snapshot that passes more than 64 pins in use also calls the janitor, which
-// counts them even if no write follows.
+// A reader that releases a pin seen by a write only starts the janitor; the janitor
+// waits for the writer, the reader does not. A reader that tidied up itself would
+// sometimes be preempted while it holds the writers' lock.
+//
+// The flag pins.janitor is set from the start of a janitor until it finds nothing
+// left to examine. It is changed under the lock of the pins, like the list of the
+// released pins: a reader either releases its pin before the janitor looks for the
+// last time, or finds the flag clear and starts another one.
 //
 // # Invariants
 //
@@ -206,16 +195,17 @@
 //     of a write, the older versions of a leaf are full copies.
 //   - rows and leaves agree. Every posting has a member in some visible state.
 //     An object for which an index function failed has no place in that index.
-//   - limbo lists each kept version exactly once, and has as many pins at each
-//     generation as are counted and not yet discounted.
+//   - The pins are ordered by generation. Each kept version is filed once, under a
+//     pin that needs it, and counted.
 //
 // # Schedules
 //
 // The orders of loads and stores described above are tested with every schedule
 // of a few preemptions, in tables of a few objects: see package interleave, make
 // interleave and the schedule files. Each of the orders has a mutant in
-// testdata/mutants that fails in a schedule, with two exceptions. A trimmed list
-// of leaves is copied when it grows because of the race detector. Get compares
+// testdata/mutants that fails in a schedule, with three exceptions. A trimmed
+// list of leaves is copied when it grows, and a meta is complete before it is
+// published, because of the race detector. Get compares
 // the pointer to the key in the slot with the one in the record only to make the
 // bytes safe to read; the generations alone imply that they are equal.
 //
@@ -224,6 +214,12 @@
 // Writers hold Table.w, and so does the janitor for one step at a time. No user
 // code is called under it other than index functions, stamps and the sequence of
 // a Replace. No reader takes it, nor tries to: the schedules bar readers from it.
+//
+// Readers and the writer hold Table.pins for a few instructions, and take no lock
+// and allocate nothing under it: the schedules count their steps. The writer takes
+// it under Table.w, and does not hold it while it works. Two loops run under it: a
+// write passes the pins taken since it published, and Snapshots those of calls
+// that began before the oldest snapshot.
 //
 // A goroutine that calls index functions, to write or to fill a draft, holds
 // Table.functions for at most one block of objects, and takes no lock under it.

@@ -208,7 +208,8 @@ func (r *reads) loop(walk func(view)) {
 // A table has methods of its own for the most frequent reads. They take no pin, and are repeated
 // with one if they meet a change.
 
-// Get returns the object under a key.
+// Get returns the object under a key. A Get that meets a change of its key is repeated once,
+// with a pin; others take no lock.
 //
 // Get itself handles keys that are the first candidate of their group, as nearly all are; search
 // handles the others. The processor waits for memory twice: for the two lines of the group, and

@@ -123,34 +123,28 @@ var configs = []config{
 	{name: "snapshot comes and goes", setup: "a=v", writes: "a=w; a=v",
 		readers: [][]call{{snapshot(get("a"), byIndex("v"), version())}}},
 	{name: "two snapshots", setup: "a=v", writes: "a=w; -a", readers: [][]call{{snapshot(get("a"))}, {snapshot(byIndex("v"))}}},
-	{name: "more pins than are spared", setup: "a=v; a=v", writes: "a=v; a=v", hold: []int{1},
-		readers: [][]call{{snapshot(get("a")), snapshot(get("a"))}, {ask(list())}}},
 	{name: "snapshot stays open", setup: "a=v; a=w", writes: "a=v; -a", hold: []int{1},
 		readers: [][]call{{keep(get("a")), closeHeld(0)}}},
 	{name: "two snapshots, one stays open", setup: "a=v", writes: "a=w; a=v",
 		readers: [][]call{{keep(get("a"))}, {snapshot(get("a"))}}},
-	{name: "two snapshots and a free pin", setup: "a=v", pins: 1, writes: "a=w; a=v",
-		readers: [][]call{{keep(get("a"))}, {snapshot(get("a"))}}},
-	{name: "free pin that is taken off the list", setup: "a=v", pins: 2, writes: "a=w; a=v",
-		readers: [][]call{{keep(get("a")), keep(get("a")), closeHeld(0)}}},
-	{name: "pin that comes before one that is counted", setup: "a=v", hold: []int{1}, writes: "a=w; a=v",
-		readers: [][]call{{keep(get("a"))}}},
-	{name: "oldest snapshot behind free pins", setup: "a=v", pins: 3, writes: "a=w",
-		readers: [][]call{{keep(get("a")), keep(get("a")), oldest}}},
 	{name: "pin that arrives while the janitor tidies up", setup: "a=v", hold: []int{1}, writes: "a=w",
 		readers: [][]call{{snapshot(get("a"))}, {closeHeld(0)}}},
-	{name: "oldest snapshot", setup: "a=v", pins: 2, writes: "a=w; a=v", readers: [][]call{{oldest, oldest}}},
+	{name: "oldest snapshot", setup: "a=v", writes: "a=w; a=v", readers: [][]call{{oldest, oldest}}},
+	{name: "oldest snapshot behind a call", setup: "a=v", writes: "a=w", hold: []int{1},
+		readers: [][]call{{ask(list())}, {oldest}}},
 	{name: "held snapshots are closed", setup: "a=v; a=w; b=v", hold: []int{1, 2, 3}, writes: "a=v; -b",
 		readers: [][]call{{closeHeld(0), closeHeld(2)}, {askFirst(get("a")), closeHeld(1)}}},
 	{name: "held snapshots are closed, newest first", setup: "a=v; a=w; a=v", hold: []int{1, 2, 3}, writes: "-a",
 		readers: [][]call{{closeHeld(2), closeHeld(0)}, {closeHeld(1)}}},
 	{name: "held snapshots are closed at once", setup: "a=v; a=w; b=v", hold: []int{1, 2},
 		readers: [][]call{{closeHeld(0)}, {closeHeld(1)}}, more: 1},
-	{name: "snapshots are closed while the janitor discounts", setup: "a=v; a=v; a=v; a=v; a=v",
+	{name: "snapshots are closed while the janitor tidies up", setup: "a=v; a=v; a=v; a=v; a=v",
 		hold:    []int{1, 2, 3, 4},
 		readers: [][]call{{closeHeld(0), closeHeld(1)}, {closeHeld(2), closeHeld(3)}}},
-	{name: "many snapshots without writes", setup: "a=v", crowd: true,
-		readers: [][]call{{keep(), keep(), keep(), snapshot()}, {keep(), keep(), closeHeld(0)}}},
+	{name: "snapshots of one state", setup: "a=v b=v; a=w -b; a=x", hold: []int{1, 1, 2, 2}, writes: "a=v",
+		readers: [][]call{{closeHeld(3), closeHeld(1)}, {closeHeld(2), closeHeld(0)}}},
+	{name: "versions are inherited", setup: "a=v b=v; c=v; -b", hold: []int{1, 2}, writes: "a=w c=w",
+		readers: [][]call{{askFirst(list()), closeHeld(1)}, {closeHeld(0)}}},
 	{name: "snapshot is closed while it is read", setup: "a=v b=v", hold: []int{1}, writes: "-a",
 		readers: [][]call{{askFirst(get("a"), list())}, {closeHeld(0)}}},
 	{name: "pins without writes", setup: "a=v; a=w", hold: []int{1},
@@ -362,18 +356,14 @@ func oldest(r *rig) {
 // config is a configuration, to be run with all schedules.
 type config struct {
 	name string
-	// setup is written first. The states with the numbers in hold are held by snapshots. The empty
-	// table is state 0.
+	// setup is written first. The states with the numbers in hold are held by snapshots, one for each
+	// occurrence of the number. The empty table is state 0.
 	setup string
 	hold  []int
-	// pins is the number of pins that are taken after setup and free.
-	pins int
 	// writes are the writer's writes.
 	writes string
 	// readers has the calls of each reader, in order.
 	readers [][]call
-	// crowd means that few pins must be in the list at the end.
-	crowd bool
 	// more is the number of preemptions in addition to TestSchedules'.
 	more int
 }
@@ -403,20 +393,15 @@ type holding struct {
 func (c *config) start(s *scripts, answers *int) interleave.Program {
 	t := New(map[string]IndexFunc{"value": pointIndex("value")}, Options{})
 	t.w.Bar("reader") // reads do not take the writers' lock
+	t.pins.Brief(briefly)
 	r := &rig{table: t, states: s.states, answers: answers}
 	for i := range s.before {
 		r.write(s.before[i : i+1])
-		if slices.Contains(c.hold, r.done) {
+		for range multiple(c.hold, r.done) {
 			r.held = append(r.held, &holding{Snapshot: r.table.Snapshot(), may: 1 << r.done})
 		}
 	}
-	r.freePins(c.pins)
-	p := interleave.Program{Check: func() error {
-		if n := r.inUse(); c.crowd && n > manyPins+len(c.readers) {
-			return fmt.Errorf("arriving readers pass %d pins", n)
-		}
-		return r.check()
-	}}
+	p := interleave.Program{Check: r.check}
 	p.Threads = append(p.Threads, interleave.Thread{Name: "writer", Body: func() { r.write(s.during) }})
 	for _, calls := range c.readers {
 		p.Threads = append(p.Threads, interleave.Thread{Name: "reader", Body: func() {
@@ -428,26 +413,18 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 	return p
 }
 
-// inUse returns the number of pins in the list that are not free. A reader that passes more than
-// manyPins has them counted; concurrent readers that do not see each other's pins each pass one
-// fewer.
-func (r *rig) inUse() (n int) {
-	for p := r.table.pins.head.Load(); p != nil; p = p.next.Load() {
-		if p.state.Load() != 0 {
+// briefly is the number of points that a reader or the writer may pass while it holds the mutex of
+// the pins: take passes four and Unlock.
+const briefly = 5
+
+// multiple returns how often a state is in a list.
+func multiple(states []int, state int) (n int) {
+	for _, s := range states {
+		if s == state {
 			n++
 		}
 	}
 	return n
-}
-
-func (r *rig) freePins(n int) {
-	taken := make([]*Snapshot, n)
-	for i := range taken {
-		taken[i] = r.table.Snapshot()
-	}
-	for _, s := range taken {
-		s.Close()
-	}
 }
 
 // scripts are the writes of a configuration, and all the states that they produce.
@@ -517,82 +494,31 @@ func (r *rig) check() error {
 	return nil
 }
 
-// checkPins checks that released pins are discounted, and that only versions seen by open snapshots
-// are kept.
+// checkPins checks that released pins are gone, and that the kept versions are exactly those that an
+// open snapshot sees: verify has found each of them under a pin that needs it.
 func (r *rig) checkPins() error {
-	t, open := r.table, map[uint64]int{}
+	t, n := r.table, 0
 	for _, h := range r.held {
 		if !h.closed && h.of.pin != nil {
-			open[h.of.view.gen]++
+			n++
 		}
 	}
-	l, n := &t.w.limbo, 0
-	for _, pins := range open {
-		n += pins
+	open := 0
+	for p := t.pins.oldest; p != nil; p = p.newer {
+		open++
 	}
+	stats := t.Snapshots()
 	switch {
-	case t.janitor.Load():
+	case t.pins.janitor:
 		return errors.New("the flag of the janitor is set")
-	case t.Snapshots().Open != n:
-		return fmt.Errorf("%d snapshots are open, %d are counted", n, t.Snapshots().Open)
-	case (n == 0) != t.Snapshots().Oldest.IsZero():
-		return fmt.Errorf("%d snapshots are open, the oldest of %v", n, t.Snapshots().Oldest)
-	case t.pins.left.Load() != nil || t.pins.leaving != nil:
-		return errors.New("pins that were left are counted")
-	case len(l.queue) > 0:
-		return errors.New("versions wait to be looked at")
-	case n == 0 && (l.n > 0 || t.kept.Load() != 0 || len(l.holders) > 0):
-		return fmt.Errorf("%d versions are kept, %d are counted, for %d generations, and there is no pin",
-			l.n, t.kept.Load(), len(l.holders))
+	case t.w.left != nil || t.pins.left != nil:
+		return errors.New("released pins are not examined")
+	case open != n || stats.Open != n || n == 0 != stats.Oldest.IsZero():
+		return fmt.Errorf("%d snapshots are open, %d of %d pins, the oldest of %v", n, stats.Open, open, stats.Oldest)
+	case n == 0 && stats.Kept != 0:
+		return fmt.Errorf("%d versions are kept, and there is no pin", stats.Kept)
 	}
-	for p := t.pins.head.Load(); p != nil; p = p.next.Load() {
-		if s := p.state.Load(); s != 0 && open[s>>pinShift] == 0 {
-			return fmt.Errorf("a pin in the list is at %d, in state %b", s>>pinShift, s)
-		}
-	}
-	return r.checkKept(open)
-}
-
-// checkKept looks at the pins, and checks that the kept versions are exactly those that an open
-// snapshot sees.
-func (r *rig) checkKept(open map[uint64]int) error {
-	t := r.table
-	for t.pins.look(true, t.w.limbo.settled); t.tidyLocked(); {
-	}
-	err := t.verify()
-	t.w.limbo.count(func(k oldVersion) bool {
-		from, upTo := k.interval()
-		for gen := range open {
-			if from <= gen && gen < upTo {
-				return true
-			}
-		}
-		err = errors.Join(err, fmt.Errorf("a version from %d to %d is kept without a reader", from, upTo))
-		return true
-	})
-	return err
-}
-
-// interval returns the generations at which a version is visible: from, up to but not including
-// upTo.
-func (k *oldVersion) interval() (from, upTo uint64) {
-	if k.post != nil {
-		for o := k.post.leaf(k.i).old.Load(); o != nil; o = o.prev.Load() {
-			if o.from == k.gen {
-				return o.from, o.upTo
-			}
-		}
-		return 0, 0
-	}
-	r := k.core.records.at(k.i)
-	upTo = r.gen.Load()
-	for p := r.undo.Load(); p != nil; p = p.prev.Load() {
-		if p.gen == k.gen {
-			return p.gen, upTo
-		}
-		upTo = p.gen
-	}
-	return 0, 0
+	return t.verify()
 }
 
 // The tests in the schedule files run a table with all schedules: see internal/interleave. A

@@ -10,89 +10,100 @@ import "runtime"
 var afterWrite = func(*Table) {}
 
 // settle drops the versions that the batch has superseded, unless a pin needs them. It is called
-// after the publication, with the writers' lock held. Each reader for which a version is kept is
-// counted or marked by then, and calls the janitor when it leaves.
+// after the publication, with the writers' lock held.
 func (t *Table) settle(ops int) {
-	c, l, limit := t.core.Load(), &t.w.limbo, tidyStep+tidyPerOp*ops
-	l.look(&t.pins, c.log.any() || t.pins.crowded(), limit)
-	c.retire(l)
-	l.tidy(limit)
-	if t.kept.Load() != int64(l.n) {
-		t.kept.Store(int64(l.n))
-	}
+	c := t.core.Load()
+	gen := c.published.Load().gen
+	t.retire(c, gen, t.look(gen))
+	t.tidy(tidyStep + tidyPerOp*ops)
 	if invariants {
 		afterWrite(t)
 	}
 }
 
-// retire drops the versions that the last published batch has superseded, and files those that are
-// needed in limbo.
-func (c *core) retire(l *limbo) {
-	alone := l.unpinned()
+// retire drops the versions that the batch gen has superseded, except those that keeper needs. keeper
+// is nil if no pin is older than the batch.
+func (t *Table) retire(c *core, gen uint64, keeper *pin) {
+	var pinned uint64
+	if keeper != nil {
+		pinned = keeper.gen
+	}
 	for _, r := range c.log.records {
-		p, h := r.retire(l)
+		p, needed := r.retire(pinned)
 		switch {
-		case h != nil:
-			l.hold(h, oldVersion{core: c, i: r.id, gen: p.gen})
-		case p != nil && alone:
+		case needed:
+			t.keep(keeper, oldVersion{core: c, i: r.id, gen: p.gen})
+		case p != nil && keeper == nil:
 			c.log.reuse(p)
 		}
 		c.release(r)
 	}
-	gen := c.published.Load().gen
 	for _, at := range c.log.leaves {
-		if from, h := at.post.leaf(at.i).retire(gen, l); h != nil {
-			l.hold(h, oldVersion{core: c, post: at.post, i: at.i, gen: from})
+		if from, needed := at.post.leaf(at.i).retire(gen, pinned); needed {
+			t.keep(keeper, oldVersion{core: c, post: at.post, i: at.i, gen: from})
 		}
 	}
 	for _, at := range c.log.leaves {
 		at.post.index.settle(at.post)
 	}
-	c.log.reset(alone)
+	c.log.reset(keeper == nil)
 }
 
-// tidy examines again up to limit of the queued versions.
-func (l *limbo) tidy(limit int) {
-	for ; limit > 0; limit-- {
-		k, ok := l.pop()
-		if !ok {
-			break
+// keep files a version under the newest pin that needs it.
+func (t *Table) keep(p *pin, k oldVersion) {
+	p.kept = append(p.kept, k)
+	t.kept.Add(1)
+}
+
+// tidy examines up to limit released pins and versions kept for them, in the order of the releases. So
+// a pin that has inherited versions is examined after the one that it has them from.
+func (t *Table) tidy(limit int) {
+	for ; limit > 0 && t.w.left != nil; limit-- {
+		t.w.steps++
+		if p := t.w.left; !t.pass(p) {
+			t.w.left = p.newer
+			*p = pin{} // pins.last may still refer to it
 		}
-		if h := k.cut(l); h != nil {
-			l.hold(h, k)
-		}
-		l.steps++
 	}
 }
 
-// cut removes the version if no holder needs it. Otherwise it returns a holder that does.
-func (k *oldVersion) cut(l *limbo) *holder {
+// pass examines one version kept for a released pin: the pin's older neighbor inherits it or, if that
+// does not need it, no pin does and it is cut. pass reports false if there is no version left.
+func (t *Table) pass(p *pin) bool {
+	heir, last := p.older, len(p.kept)-1
+	switch {
+	case last < 0:
+		return false
+	case heir != nil && heir.gen == p.gen && heir.kept == nil: // it needs the same versions
+		heir.kept = p.kept
+		return false
+	}
+	k := p.kept[last]
+	if p.kept = p.kept[:last]; heir != nil && k.gen <= heir.gen {
+		heir.kept = append(heir.kept, k)
+		return true
+	}
+	k.cut()
+	t.kept.Add(-1)
+	return true
+}
+
+// cut removes the version.
+func (k *oldVersion) cut() {
 	if k.post != nil {
-		h := k.post.leaf(k.i).cut(k.gen, l)
-		if h == nil {
-			k.post.index.settle(k.post)
-		}
-		return h
+		k.post.leaf(k.i).cut(k.gen)
+		k.post.index.settle(k.post)
+		return
 	}
 	r := k.core.records.at(k.i)
-	h := r.cut(k.gen, l)
-	if h == nil {
-		k.core.release(r)
-	}
-	return h
+	r.cut(k.gen)
+	k.core.release(r)
 }
 
-// leave releases a pin. If a version may be kept for it, the janitor is called: a reader takes no
-// lock.
+// leave releases a pin. If a version may be kept for it, a janitor is started: the reader itself does
+// not tidy up.
 func (t *Table) leave(p *pin) {
 	if t.pins.leave(p) {
-		t.callJanitor()
-	}
-}
-
-// callJanitor starts a janitor, unless one was started that has not yet looked at the pins.
-func (t *Table) callJanitor() {
-	if t.janitor.CompareAndSwap(false, true) {
 		go t.clean()
 	}
 }
@@ -105,19 +116,10 @@ func (t *Table) clean() {
 	}
 }
 
-// cleanStep does one step, and reports whether this janitor is to do the next one. It clears the
-// flag before it looks at the pins: a reader that leaves after the look finds the flag clear and
-// starts another janitor, which continues.
-func (t *Table) cleanStep() (again bool) {
+// cleanStep does what a write without changes does, and reports whether there is more to examine.
+func (t *Table) cleanStep() (more bool) {
 	t.w.Lock()
 	defer t.w.Unlock()
-	t.janitor.Store(false)
-	return t.tidyLocked() && t.janitor.CompareAndSwap(false, true)
-}
-
-// tidyLocked does one step, and reports whether there is more to examine. It requires t.w and keeps
-// it.
-func (t *Table) tidyLocked() (more bool) {
 	t.settle(0)
-	return len(t.w.limbo.queue) > 0 || t.pins.discountable()
+	return !t.tidied()
 }

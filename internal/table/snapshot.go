@@ -22,10 +22,8 @@ type Snapshot struct {
 
 const holdOpen = 1 << 32
 
-// leave is called by the last user. It also clears the pin: a closed snapshot that is still
-// referenced must not keep other pins in memory.
+// leave is called by the last user. It also clears the pin, which another reader may use from now on.
 func (h *hold) leave() {
-	h.table.opened.Add(-1)
 	h.table.leave(h.pin)
 	h.pin = nil
 }
@@ -40,15 +38,7 @@ func (t *Table) Snapshot() *Snapshot {
 
 // open returns the newest state. The caller must close it.
 func (t *Table) open() *hold {
-	p, passed := t.pins.arrive(t.core.Load().published.Load().gen)
-	t.opened.Add(1)
-	p.since.Store(time.Now().UnixNano())
-	c := t.core.Load()
-	m := c.published.Load()
-	p.settle(m.gen)
-	if passed > manyPins {
-		t.callJanitor() // it counts the pins
-	}
+	c, m, p := t.take(time.Now().UnixNano())
 	h := &hold{view: view{core: c, gen: m.gen, pinned: true}, meta: m, table: t, pin: p}
 	h.users.Store(holdOpen)
 	return h
@@ -147,8 +137,9 @@ type SnapshotStats struct {
 
 // Snapshots returns the current statistics. It is safe for any goroutine.
 func (t *Table) Snapshots() SnapshotStats {
-	s := SnapshotStats{Open: int(t.opened.Load()), Forgotten: t.forgotten.Load(), Kept: int(t.kept.Load())}
-	if since := t.pins.oldest(); since != 0 {
+	open, since := t.pins.opened()
+	s := SnapshotStats{Open: open, Forgotten: t.forgotten.Load(), Kept: int(t.kept.Load())}
+	if since != 0 {
 		s.Oldest = time.Unix(0, since)
 	}
 	return s

@@ -11,8 +11,8 @@ import (
 )
 
 // This file has the types that refer to each other. Types that refer to none of these (records,
-// leaves, slots, ids, pins) are in files below it; operations, from the note of a change up to a
-// whole write, are in files above it. No two files depend on each other.
+// leaves, slots, ids) are in files below it; operations, from the note of a change up to a whole
+// write, are in files above it. No two files depend on each other.
 
 // Table is an indexed set of objects with one writer at a time and readers that never block. See
 // the package documentation for the guarantees. Create it with New.
@@ -25,13 +25,9 @@ type Table struct {
 
 	pins pins
 
-	// opened is the number of open snapshots, kept that of versions in limbo, forgotten that of
-	// forgotten snapshots. janitor is set from the start of a janitor until it looks at the
-	// released pins.
-	opened    atomic.Int64
+	// kept is the number of versions kept for pins, forgotten that of forgotten snapshots.
 	kept      atomic.Int64
 	forgotten atomic.Uint64
-	janitor   atomic.Bool
 
 	// functions is held while index functions of the user run, for at most one block of objects:
 	// they run one at a time. Functions known not to be user code run without it.
@@ -39,8 +35,11 @@ type Table struct {
 
 	w struct {
 		sync.Mutex
-		limbo  limbo
 		filing filing
+		// left are the released pins that are being examined, steps is the number of pins and
+		// versions examined so far.
+		left  *pin
+		steps int
 	}
 }
 
@@ -211,12 +210,12 @@ type changes struct {
 	leaves  []leafRef
 
 	// pasts are free. olds are the notes of this batch; those from next on are free. If no pin
-	// existed during a batch, its pasts and olds are reused by the next one: no reader can see them
-	// any longer, because a reader that arrives after the publication does not look behind it.
+	// is older than a batch, its pasts and olds are reused by the next one: no reader can see them
+	// any longer, because a reader that pins after the publication does not look behind it.
 	// Reused memory is warm, new memory is not, and most of the cost is that.
 	//
-	// If a pin existed, olds are given up as a whole: notes of two batches in one block would keep
-	// each other alive.
+	// Otherwise olds are given up as a whole: notes of two batches in one block would keep each
+	// other alive.
 	pasts []*past
 	olds  []leafOld
 	next  int
@@ -227,35 +226,41 @@ type leafRef struct {
 	i    uint32
 }
 
-// limbo holds the superseded versions that are still needed. Each is listed exactly once: under the
-// newest holder that needs it, or in the queue after that holder's last pin was released. So a
-// version is examined once for each generation that needed it, however many writes happen
-// meanwhile. If snapshots are closed in the order in which they were taken, each version is
-// examined once.
+// pins are the readers that pin a generation, in the order in which they came. So generations and
+// times rise along the list.
 //
-//	holders  gen 4: 1 pin, {record 3 of gen 2}     gen 9: 2 pins, {record 3 of gen 7, leaf 0 of gen 8}
-//	landing  {record 5 of gen 11}                  for arriving pins
-//	queue    {record 8 of gen 1}                   to be examined again
-type limbo struct {
-	// holders are ordered by generation. spare is a holder for reuse.
-	holders []*holder
-	spare   *holder
-	// arriving is the lowest generation at which a pin that was arriving at the last look may
-	// settle. landing holds the versions kept for such pins, whose generation is not known yet.
-	arriving uint64
-	landing  holder
-	queue    [][]oldVersion
-	// n is the number of versions listed.
-	n int
-	// steps is the number of pins and versions examined so far.
-	steps int
+//	oldest ─▶ gen 4, {record 3 of gen 2} ⇄ gen 9 ⇄ gen 9, {record 3 of gen 7} ◀─ newest
+//	left   ─▶ gen 5, {leaf 0 of gen 4}                                        ◀─ last
+//
+// The mutex is held for a few instructions at a time, and no lock is taken under it.
+type pins struct {
+	sync.Mutex
+	// busy is set while a pin is in one of the lists. The writer clears it.
+	busy           atomic.Bool
+	oldest, newest *pin
+	snapshots      int // in the list
+	// spare is a pin for reuse, which no write has seen, or nil.
+	spare *pin
+	// left are the released pins that have yet to be examined. last is the last of them, if any.
+	left, last *pin
+	// looked is the generation at which the writer has last looked at the pins. Versions may be kept
+	// for older ones only.
+	looked uint64
+	// janitor is set from the start of a janitor until it has found nothing left to examine.
+	janitor bool
 }
 
-// holder is a generation with pins, and the versions kept for it.
-type holder struct {
-	gen   uint64
-	pins  int
-	items []oldVersion
+// pin is a reader at a generation: a snapshot, a loop, or a call that needs older versions.
+type pin struct {
+	gen uint64
+	// since is the time at which a snapshot was taken, in Unix nanoseconds; 0 for a call.
+	since int64
+	// older and newer are the neighbors in the list. When the pin is released, older remains: no other
+	// pin inherits its versions. newer is then the pin that was released next.
+	older, newer *pin
+	// kept has the superseded versions for which this is the newest pin that needs them. It belongs to
+	// the writer, also after the release.
+	kept []oldVersion
 }
 
 // oldVersion identifies a superseded version that a pinned generation needs, by the generation gen

@@ -27,12 +27,6 @@ const (
 	// overflowMax is the highest overflow count of a group.
 	overflowMax = 0xFF
 
-	// sparePins is the number of free pins that stay in the list, enough for as many concurrent
-	// calls. A write looks at each of them.
-	sparePins = 16
-	// manyPins is the number of pins in use above which the list is too long for each call to pass.
-	manyPins = 4 * sparePins
-
 	// A batch examines tidyPerOp times as many kept versions as it supersedes, and as many released
 	// pins, so that both shrink faster than they can grow ...
 	tidyPerOp = 4

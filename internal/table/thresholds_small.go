@@ -17,9 +17,6 @@ const (
 
 	overflowMax = 3
 
-	sparePins = 1
-	manyPins  = 1
-
 	tidyPerOp = 1
 	tidyStep  = 1
 

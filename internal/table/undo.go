@@ -22,33 +22,27 @@ func (r *record) set(gen uint64, w words, log *changes) {
 	r.store(w)
 }
 
-// retire drops the version that the last change has superseded, unless a holder needs it.
-func (r *record) retire(l *limbo) (p *past, h *holder) {
+// retire drops the version that the last change has superseded, unless a pin needs it. pinned is the
+// newest pinned generation before the change, or 0.
+func (r *record) retire(pinned uint64) (p *past, needed bool) {
 	if p = r.undo.Load(); p == nil {
-		return nil, nil
+		return nil, false
 	}
-	if h = l.needs(p.gen, r.gen.Load()); h == nil {
+	if needed = p.gen <= pinned; !needed {
 		r.undo.Store(p.prev.Load())
 	}
-	return p, h
+	return p, needed
 }
 
-// cut is retire for any superseded version. from is the generation that wrote it.
-func (r *record) cut(from uint64, l *limbo) *holder {
-	link, upTo := &r.undo, r.gen.Load()
+// cut removes the version written by generation from.
+func (r *record) cut(from uint64) {
+	link := &r.undo
 	p := link.Load()
-	for p != nil && p.gen != from {
-		link, upTo = &p.prev, p.gen
+	for p.gen != from {
+		link = &p.prev
 		p = link.Load()
 	}
-	if p == nil {
-		return nil
-	}
-	h := l.needs(from, upTo)
-	if h == nil {
-		link.Store(p.prev.Load())
-	}
-	return h
+	link.Store(p.prev.Load())
 }
 
 // note records the values that the next change in the draft gen overwrites: the number of members,
@@ -92,21 +86,21 @@ func (l *leaf) filled(o *leafOld) *leafOld {
 	}
 }
 
-// retire drops the version of the leaf that the batch gen has superseded, unless a holder needs it.
-// In that case from identifies the version.
-func (l *leaf) retire(gen uint64, limbo *limbo) (from uint64, h *holder) {
+// retire drops the version of the leaf that the batch gen has superseded, unless a pin needs it. In
+// that case from identifies the version. pinned is the newest pinned generation before gen, or 0.
+func (l *leaf) retire(gen, pinned uint64) (from uint64, needed bool) {
 	o := l.old.Load()
 	if o == nil || o.upTo != gen {
-		return 0, nil
+		return 0, false
 	}
-	if h = limbo.needs(o.from, gen); h == nil {
+	if o.from > pinned {
 		l.old.Store(o.rest())
-		return 0, nil
+		return 0, false
 	}
 	if o.full == nil {
 		l.old.Store(l.filled(o))
 	}
-	return o.from, h
+	return o.from, true
 }
 
 // rest returns the version before the notes of a batch.
@@ -117,20 +111,13 @@ func (o *leafOld) rest() *leafOld {
 	return o.prev.Load()
 }
 
-// cut removes the version written by generation from, unless a holder needs it.
-func (l *leaf) cut(from uint64, limbo *limbo) *holder {
+// cut removes the version written by generation from.
+func (l *leaf) cut(from uint64) {
 	link := &l.old
 	o := link.Load()
-	for o != nil && o.from != from {
+	for o.from != from {
 		link = &o.prev
 		o = link.Load()
 	}
-	if o == nil {
-		return nil
-	}
-	h := limbo.needs(o.from, o.upTo)
-	if h == nil {
-		link.Store(o.prev.Load())
-	}
-	return h
+	link.Store(o.prev.Load())
 }

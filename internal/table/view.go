@@ -15,15 +15,9 @@ func (t *Table) glance() view {
 }
 
 // pin returns a pinned view of the newest state. The caller must release the pin with leave.
-//
-// The pin is taken before the generation is chosen: a writer that publishes after that keeps the
-// versions that it supersedes until the pin has settled.
 func (t *Table) pin() (view, *pin) {
-	p, _ := t.pins.arrive(t.core.Load().published.Load().gen)
-	v := t.glance()
-	v.pinned = true
-	p.settle(v.gen)
-	return v, p
+	c, m, p := t.take(0)
+	return view{core: c, gen: m.gen, pinned: true}, p
 }
 
 // get returns the object under a key. Pinned views only.
