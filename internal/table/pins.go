@@ -88,7 +88,7 @@ func (l *pins) remove(p *pin) {
 
 // look returns the newest pin that is older than gen, or nil. gen was published just now: of the
 // versions that it has superseded this pin needs those that are not newer than itself, and the others
-// are not needed by any pin. look also passes the released pins to the writer.
+// are not needed by any pin. look also receives the released pins.
 func (t *Table) look(gen uint64) (keeper *pin) {
 	l := &t.pins
 	if !l.busy.Load() {
@@ -97,25 +97,32 @@ func (t *Table) look(gen uint64) (keeper *pin) {
 	l.Lock()
 	defer l.Unlock()
 	l.looked = gen
-	if t.w.left == nil { // otherwise those are to be examined first
-		t.w.left, l.left = l.left, nil
-	}
-	if l.newest == nil && l.left == nil {
-		l.busy.Store(false)
-	}
+	t.receive()
 	for keeper = l.newest; keeper != nil && keeper.gen == gen; keeper = keeper.older {
 		t.w.steps++
 	}
 	return keeper
 }
 
-// tidied reports whether there is nothing left to examine. If so, the next reader that leaves starts
-// another janitor.
+// receive passes the released pins to the writer, with the locks of both held.
+func (t *Table) receive() {
+	l := &t.pins
+	if t.w.left == nil { // otherwise those are to be examined first
+		t.w.left, l.left = l.left, nil
+	}
+	if l.newest == nil && l.left == nil {
+		l.busy.Store(false)
+	}
+}
+
+// tidied receives the released pins, and reports whether there is nothing left to examine. If so, the
+// next reader that leaves starts another janitor.
 func (t *Table) tidied() bool {
 	l := &t.pins
 	l.Lock()
 	defer l.Unlock()
-	l.janitor = t.w.left != nil || l.left != nil
+	t.receive()
+	l.janitor = t.w.left != nil
 	return !l.janitor
 }
 

@@ -87,6 +87,23 @@ func TestVersionsOfOneStateAreExaminedOnce(t *testing.T) {
 	require.Equal(t, snapshots+versions, table.w.steps-before)
 }
 
+// TestJanitorLooksAtNoOpenPin checks that the work of the janitor does not grow with the number of
+// snapshots of the newest state.
+func TestJanitorLooksAtNoOpenPin(t *testing.T) {
+	const snapshots, versions = 5000, 100
+	table := newValueTable()
+	stepsOf(table, versions)
+	old := table.Snapshot()
+	stepsOf(table, versions)
+	for range snapshots {
+		defer table.Snapshot().Close()
+	}
+	before := table.w.steps
+	old.Close()
+	requireNothingKept(t, table)
+	require.Equal(t, 1+versions, table.w.steps-before)
+}
+
 // TestPinsInAnyOrder checks the views of readers that come and go beside a writer.
 func TestPinsInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -5,7 +5,8 @@ package table
 
 import "runtime"
 
-// afterWrite is called after each write, with the writers' lock held, in builds with invariants.
+// afterWrite is called after each write and each step of the janitor, with the writers' lock held, in
+// builds with invariants.
 // The tests of this package set it to check the whole structure.
 var afterWrite = func(*Table) {}
 
@@ -16,9 +17,6 @@ func (t *Table) settle(ops int) {
 	gen := c.published.Load().gen
 	t.retire(c, gen, t.look(gen))
 	t.tidy(tidyStep + tidyPerOp*ops)
-	if invariants {
-		afterWrite(t)
-	}
 }
 
 // retire drops the versions that the batch gen has superseded, except those that keeper needs. keeper
@@ -64,6 +62,9 @@ func (t *Table) tidy(limit int) {
 			t.w.left = p.newer
 			*p = pin{} // pins.last may still refer to it
 		}
+	}
+	if invariants {
+		afterWrite(t)
 	}
 }
 
@@ -116,10 +117,11 @@ func (t *Table) clean() {
 	}
 }
 
-// cleanStep does what a write without changes does, and reports whether there is more to examine.
+// cleanStep examines as much as a write without changes does, and reports whether there is more. It
+// does not look at the open pins, of which there may be any number at the newest generation.
 func (t *Table) cleanStep() (more bool) {
 	t.w.Lock()
 	defer t.w.Unlock()
-	t.settle(0)
+	t.tidy(tidyStep)
 	return !t.tidied()
 }
