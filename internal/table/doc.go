@@ -163,8 +163,9 @@
 // two, and none will come. Released pins are examined in the order of their
 // release, so each is examined after those that it inherits from, although the
 // heir may be released meanwhile. A version is examined once for each generation
-// that needed it, however many writes happen; an heir of the same generation takes
-// all of them in one step.
+// that needed it, however many writes happen. Among pins of one generation the one
+// that has fewer versions passes them, so that each is passed a few times at most,
+// and all of them in one step if the heir has none.
 //
 // A write examines up to 128 released pins and versions, plus four for each of its
 // changes. A step of the janitor is what a write without changes does, about 10 us.

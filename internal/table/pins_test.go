@@ -6,6 +6,7 @@ package table
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,6 +86,28 @@ func TestVersionsOfOneStateAreExaminedOnce(t *testing.T) {
 	}
 	requireNothingKept(t, table)
 	require.Equal(t, snapshots+versions, table.w.steps-before)
+}
+
+// TestVersionsOfOneStateBesideWrites is the same with a write before each Close, so that the next
+// snapshot has versions of its own when it inherits.
+func TestVersionsOfOneStateBesideWrites(t *testing.T) {
+	const snapshots = 500
+	table := newValueTable()
+	for i := range snapshots {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+	}
+	var held []*Snapshot
+	for range snapshots {
+		held = append(held, table.Snapshot())
+	}
+	table.pins.janitor = true // so that only the writes tidy up
+	for i, s := range slices.Backward(held) {
+		put(table, strconv.Itoa(i), &half{value: "v"})
+		s.Close()
+	}
+	go table.clean()
+	requireNothingKept(t, table)
+	require.LessOrEqual(t, table.w.steps, 4*snapshots)
 }
 
 // TestJanitorLooksAtNoOpenPin checks that the work of the janitor does not grow with the number of

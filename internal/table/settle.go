@@ -69,14 +69,15 @@ func (t *Table) tidy(limit int) {
 }
 
 // pass examines one version kept for a released pin: the pin's older neighbor inherits it or, if that
-// does not need it, no pin does and it is cut. pass reports false if there is no version left.
+// does not need it, no pin does and it is cut. pass reports false if there is no version left. Of two
+// pins of one generation, which need the same versions, the one with fewer passes them.
 func (t *Table) pass(p *pin) bool {
-	heir, last := p.older, len(p.kept)-1
-	switch {
-	case last < 0:
-		return false
-	case heir != nil && heir.gen == p.gen && heir.kept == nil: // it needs the same versions
-		heir.kept = p.kept
+	heir := p.older
+	if heir != nil && heir.gen == p.gen && len(heir.kept) < len(p.kept) {
+		heir.kept, p.kept = p.kept, heir.kept
+	}
+	last := len(p.kept) - 1
+	if last < 0 {
 		return false
 	}
 	k := p.kept[last]
