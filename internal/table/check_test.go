@@ -85,7 +85,7 @@ func (t *Table) verifyPins() (kept []oldVersion, err error) {
 	}
 	for _, p := range all {
 		for _, k := range p.kept {
-			if from, upTo := k.interval(); p.gen < from || p.gen >= upTo {
+			if from, upTo := k.interval(); p.gen < max(from, k.core.born) || p.gen >= upTo {
 				return nil, fmt.Errorf("a version from %d to %d is kept for a pin at %d", from, upTo, p.gen)
 			}
 		}

@@ -89,7 +89,10 @@ func (t *Table) finish(c *core, gen uint64, rv string, ops int) {
 }
 
 // swap publishes a new body. Versions of the old one that pins need stay filed under these.
-func (t *Table) swap(c *core) { t.core.Store(c) }
+func (t *Table) swap(c *core) {
+	c.born = c.published.Load().gen
+	t.core.Store(c)
+}
 
 // words returns the words of the object that the key has after the change.
 func (op *Op) words() words {

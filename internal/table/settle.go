@@ -20,9 +20,12 @@ func (t *Table) settle(ops int) {
 }
 
 // retire drops the versions that the batch gen has superseded, except those that keeper needs. keeper
-// is nil if no pin is older than the batch.
+// is the newest pin that is older than the batch, or nil.
 func (t *Table) retire(c *core, gen uint64, keeper *pin) {
 	var pinned uint64
+	if keeper != nil && keeper.gen < c.born { // it sees a former body
+		keeper = nil
+	}
 	if keeper != nil {
 		pinned = keeper.gen
 	}
@@ -81,7 +84,7 @@ func (t *Table) pass(p *pin) bool {
 		return false
 	}
 	k := p.kept[last]
-	if p.kept = p.kept[:last]; heir != nil && k.gen <= heir.gen {
+	if p.kept = p.kept[:last]; heir != nil && heir.gen >= max(k.gen, k.core.born) {
 		heir.kept = append(heir.kept, k)
 		return true
 	}

@@ -61,6 +61,28 @@ func TestSnapshotKeepsOnlyItsVersions(t *testing.T) {
 	require.NoError(t, table.verify())
 }
 
+// TestSnapshotOfAFormerBody checks that no version of a draft's body is kept for a snapshot of the
+// former one, which is younger than the draft: neither at once nor when another pin has needed it.
+func TestSnapshotOfAFormerBody(t *testing.T) {
+	table := newValueTable()
+	d, b := table.Draft(1), &Block{N: 1}
+	b.Keys[0], b.Objects[0] = "k", &half{value: "v"}
+	d.Put(b)
+	b.Keys[0] = "l"
+	d.Put(b)
+	put(table, "k", &half{value: "v"})
+	former := table.Snapshot()
+	defer former.Close()
+	table.Install(d, "3")
+	put(table, "k", &half{value: "w"})
+	require.Zero(t, table.Snapshots().Kept)
+	s := table.Snapshot()
+	put(table, "l", &half{value: "w"})
+	require.Equal(t, 3, table.Snapshots().Kept, "the object and both leaves")
+	s.Close()
+	requireNothingKept(t, table)
+}
+
 // TestSnapshotOutlivesReplace checks that versions kept in a former body are dropped when the one
 // snapshot that needs them is closed, while another one stays open.
 func TestSnapshotOutlivesReplace(t *testing.T) {

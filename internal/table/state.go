@@ -91,6 +91,9 @@ type core struct {
 
 	// What follows is the writer's.
 
+	// born is the generation at which the body replaced another one: older pins see that. Its objects
+	// may be older, because a draft does not know when it will be installed.
+	born  uint64
 	n     int
 	metas []meta // for the next generations
 	rows  *rows
