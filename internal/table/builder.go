@@ -246,7 +246,7 @@ func (c *core) sparse() bool {
 // compact copies the newest state into a body of the right size. It takes the index values from the
 // postings, and calls no index function.
 func compact(old *core) *core {
-	b := newBuilder(old, old.published.Load().gen+1, old.n, nil)
+	b := newBuilder(old, old.published.Load()+1, old.n, nil)
 	from := *old.indexes.Load()
 	old.live(func(id uint32, r *record) {
 		to, _ := b.core.put(b.gen, r.key(), old.hash(r.key()), r.words)
@@ -254,7 +254,7 @@ func compact(old *core) *core {
 			ix.assign(b.gen, to, ix.ref(to), from[i].valuesOf(id))
 		}
 	})
-	return b.done(old.published.Load().rv)
+	return b.done(old.meta().rv)
 }
 
 // valuesOf returns the values under which an object is filed.

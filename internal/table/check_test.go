@@ -20,7 +20,7 @@ func init() { afterWrite = (*Table).check }
 // check panics if the structure violates an invariant of doc.go. Writer only.
 func (t *Table) check() {
 	c := t.core.Load()
-	if n := c.n + int(t.kept.Load()); n > checkAlways && c.published.Load().gen%uint64(n) != 0 {
+	if n := c.n + int(t.kept.Load()); n > checkAlways && c.published.Load()%uint64(n) != 0 {
 		return
 	}
 	if err := t.verify(); err != nil {
@@ -121,7 +121,7 @@ func (c *core) verify(kept []oldVersion) error {
 	if err != nil {
 		return err
 	}
-	if m := c.published.Load(); m.n != live || c.n != live {
+	if m := c.meta(); m.n != live || c.n != live {
 		return fmt.Errorf("meta says %d, writer %d, %d are alive", m.n, c.n, live)
 	}
 	for _, ix := range *c.indexes.Load() {
@@ -187,7 +187,7 @@ func verifyHints(groups []keyGroup) error {
 }
 
 func (c *core) verifyRecord(id uint32, r *record) (older int, err error) {
-	gen, published := r.gen.Load(), c.published.Load().gen
+	gen, published := r.gen.Load(), c.published.Load()
 	if gen > published {
 		return 0, fmt.Errorf("generation %d is a draft, %d is published", gen, published)
 	}
@@ -222,7 +222,7 @@ func (ix *index) verify(c *core) (older int, err error) {
 		for used := groups[i].used(); used != 0; used &= used - 1 {
 			p := groups[i].refs[first(used)].Load()
 			posts++
-			n, err := ix.verifyPosting(p, c.published.Load().gen)
+			n, err := ix.verifyPosting(p, c.published.Load())
 			if err != nil {
 				return 0, fmt.Errorf("value %q: %w", p.value, err)
 			}

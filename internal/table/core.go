@@ -103,13 +103,15 @@ func (c *core) drop(gen uint64, key string, hash uint64) (id uint32, old words) 
 
 // publish makes the draft gen visible to readers.
 func (c *core) publish(gen uint64, rv string) {
-	if len(c.metas) == 0 {
-		c.metas = make([]meta, metasLen)
-	}
-	m := &c.metas[0]
-	*m, c.metas = meta{gen: gen, rv: rv, n: c.n}, c.metas[1:]
-	c.published.Store(m)
+	c.describe(gen, rv)
+	c.published.Store(gen)
 }
+
+// describe stores the meta of the draft gen.
+func (c *core) describe(gen uint64, rv string) { c.metas.set(gen, meta{rv: rv, n: c.n}) }
+
+// meta returns the meta of the newest published generation.
+func (c *core) meta() meta { return c.metas.newest(&c.published) }
 
 // release removes a deleted record from the hash table and frees its id, unless older versions of
 // it are kept.

@@ -52,8 +52,8 @@
 // detects the change, and finds the overwritten value in the note.
 //
 //	Table ──▶ core: one body, from one Replace to the next
-//	            published   newest state visible to readers:
-//	                        generation, resource version, number of objects
+//	            published   newest generation visible to readers
+//	            metas       (resourceVersion, number of objects) of recent generations
 //	            keys        hash table: 7 tags, 7 pointers to records and to
 //	              │ key     their keys, in two cache lines
 //	              ▼
@@ -99,8 +99,7 @@
 //     looked up before that, see Table.one.
 //  2. gen := published + 1. Change each record and leaf, as above. Readers
 //     ignore these changes, because gen > published.
-//  3. publish: store a pointer to gen, the resource version and the number of
-//     objects in published. The batch is visible.
+//  3. publish: store gen in published. The batch is visible.
 //  4. settle: look for the newest pin that is older than gen. The batch has
 //     superseded versions that were visible until gen, so a noted version is
 //     dropped if it is newer than that pin: no pin needs it. Otherwise it is kept

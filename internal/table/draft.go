@@ -60,9 +60,9 @@ func (b *Block) Reset() { b.Cut(0) }
 // Draft returns an empty draft for about n objects, with the table's indexers.
 func (t *Table) Draft(n int) *Draft {
 	base := t.core.Load()
-	seen := base.published.Load().gen
+	seen := base.published.Load()
 	d := &Draft{table: t, base: base, seen: seen, next: newBuilder(base, seen+1, n, &t.functions)}
-	if size := base.published.Load().n; size > 0 {
+	if size := base.meta().n; size > 0 {
 		d.former = make([]any, 0, max(n, size))
 	}
 	return d
@@ -73,7 +73,7 @@ func (d *Draft) Len() int { return d.next.core.n }
 
 // Look sets Keys, to the table's own strings for keys that the table has, and Former.
 func (d *Draft) Look(b *Block) {
-	if d.base.published.Load().n > 0 {
+	if d.base.meta().n > 0 {
 		d.hash(b)
 		d.fetch(b)
 		for i := range b.N {
@@ -208,7 +208,7 @@ func (d *Draft) Has(key string) bool {
 // still hold.
 func (d *Draft) Current() bool {
 	c := d.table.core.Load()
-	return c == d.base && c.published.Load().gen == d.seen
+	return c == d.base && c.published.Load() == d.seen
 }
 
 // Renew updates the former objects to the table's current content.
@@ -265,7 +265,7 @@ func (d *Draft) Missing(yield func(key string, obj any) bool) {
 			matched++
 		}
 	}
-	if matched == d.base.published.Load().n {
+	if matched == d.base.meta().n {
 		return
 	}
 	v, p := d.table.pin()
@@ -285,7 +285,7 @@ func (t *Table) install(d *Draft, rv string) failures {
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
-	b, gen := d.next, old.published.Load().gen+1
+	b, gen := d.next, old.published.Load()+1
 	var added []*indexer
 	for _, ix := range (*old.indexes.Load())[len(b.ixs):] {
 		added = append(added, ix.indexer)

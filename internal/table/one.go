@@ -37,12 +37,12 @@ func (t *Table) one(key string, op *Op, stamp Stamp) (failed failures) {
 	ixs := *c.indexes.Load()
 	f := &t.w.filing
 	f.reserve(len(ixs))
-	rv := c.published.Load().rv
+	rv := c.meta().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
 	r := t.prepare(c, ixs, key, hash, op, &failed)
-	gen := c.published.Load().gen + 1
+	gen := c.published.Load() + 1
 	switch {
 	case r != nil && !(op.Delete && r.none()):
 		op.Old, op.Had = r.object(), !r.none()
@@ -90,7 +90,7 @@ func (t *Table) finish(c *core, gen uint64, rv string, ops int) {
 
 // swap publishes a new body. Versions of the old one that pins need stay filed under these.
 func (t *Table) swap(c *core) {
-	c.born = c.published.Load().gen
+	c.born = c.published.Load()
 	t.core.Store(c)
 }
 

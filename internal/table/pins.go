@@ -3,11 +3,12 @@
 
 package table
 
-// take opens a pin at the newest generation, and returns its body and meta. since is the time of a
+// take opens a pin at the newest generation, and returns its view and meta. since is the time of a
 // snapshot, or 0. The caller must release the pin with leave.
 //
 // busy is set before the generation is chosen: a writer that publishes after that looks at the pins.
-func (t *Table) take(since int64) (*core, *meta, *pin) {
+// So at most one generation is published until the lock is released, and the meta is never overwritten.
+func (t *Table) take(since int64) (view, meta, *pin) {
 	l := &t.pins
 	l.Lock()
 	defer l.Unlock()
@@ -15,11 +16,12 @@ func (t *Table) take(since int64) (*core, *meta, *pin) {
 	if !l.busy.Load() {
 		l.busy.Store(true)
 	}
-	c := t.core.Load()
-	m := c.published.Load()
-	p.gen, p.since = m.gen, since
+	v := t.glance()
+	v.pinned = true
+	m, _ := v.core.metas.at(v.gen, &v.core.published)
+	p.gen, p.since = v.gen, since
 	l.push(p)
-	return c, m, p
+	return v, m, p
 }
 
 // unused returns the spare pin or a new one. That is allocated without the lock, because a goroutine

@@ -39,11 +39,11 @@ func (r *reads) Len() int { return r.meta().n }
 // RV returns the resource version.
 func (r *reads) RV() string { return r.meta().rv }
 
-func (r *reads) meta() *meta {
+func (r *reads) meta() meta {
 	if r.of != nil {
 		return r.of.meta
 	}
-	return r.table.core.Load().published.Load()
+	return r.table.core.Load().meta()
 }
 
 // Get returns the object under a key.
@@ -218,7 +218,7 @@ func (r *reads) loop(walk func(view)) {
 // check that it has.
 func (t *Table) Get(key string) (obj any, ok bool) {
 	c := t.core.Load()
-	gen := c.published.Load().gen
+	gen := c.published.Load()
 	hash := hashString(c.seed, key)
 	g := c.keys.at(hash)
 	fetchHints(g)
@@ -256,7 +256,7 @@ func (t *Table) search(c *core, gen uint64, key string, hash uint64) (obj any, o
 // compared and not kept.
 func (t *Table) Key(text []byte) (key string, ok bool) {
 	c := t.core.Load()
-	gen := c.published.Load().gen
+	gen := c.published.Load()
 	wanted := lent(text)
 	key, w := c.seek(gen, c.hash(wanted), wanted)
 	return key, !w.none()

@@ -157,7 +157,9 @@ var configs = []config{
 		readers: [][]call{{loop("v", byExit)}, {loop("", byExit)}}},
 
 	// Versions.
-	{name: "numbers and versions", setup: "a=v", writes: "b=v; -b", readers: [][]call{{ask(length(), version(), length())}}},
+	{name: "ring of numbers", setup: "a=v", writes: "b=v; c=v; d=v; e=v", readers: [][]call{{ask(length(), version())}}},
+	{name: "ring of versions", setup: "a=v", writes: "b=v; -b; b=v; -b",
+		readers: [][]call{{ask(version()), snapshot(length(), version())}}},
 	{name: "version of a snapshot", setup: "a=v", writes: "b=v; -b",
 		readers: [][]call{{snapshot(version(), length(), list())}, {ask(version(), get("b"))}}},
 

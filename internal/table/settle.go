@@ -14,7 +14,7 @@ var afterWrite = func(*Table) {}
 // after the publication, with the writers' lock held.
 func (t *Table) settle(ops int) {
 	c := t.core.Load()
-	gen := c.published.Load().gen
+	gen := c.published.Load()
 	t.retire(c, gen, t.look(gen))
 	t.tidy(tidyStep + tidyPerOp*ops)
 }

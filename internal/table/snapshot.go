@@ -38,8 +38,8 @@ func (t *Table) Snapshot() *Snapshot {
 
 // open returns the newest state. The caller must close it.
 func (t *Table) open() *hold {
-	c, m, p := t.take(time.Now().UnixNano())
-	h := &hold{view: view{core: c, gen: m.gen, pinned: true}, meta: m, table: t, pin: p}
+	v, m, p := t.take(time.Now().UnixNano())
+	h := &hold{view: v, meta: m, table: t, pin: p}
 	h.users.Store(holdOpen)
 	return h
 }

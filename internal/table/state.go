@@ -53,7 +53,7 @@ type reads struct {
 // hold is an open state. It outlives a forgotten snapshot.
 type hold struct {
 	view  view
-	meta  *meta
+	meta  meta
 	table *Table
 	pin   *pin
 	// users is the number of reads in progress, plus holdOpen until Close. The pin is released when
@@ -75,10 +75,10 @@ type view struct {
 
 // core is one body of the table, from one Replace to the next.
 //
-// published is the newest state that readers may see. Storing it is the only step that makes a batch
-// visible. Everything newer than its generation is the writer's draft.
+// published is the newest generation that readers may see. Storing it is the only step that makes a
+// batch visible. Everything newer is the writer's draft.
 type core struct {
-	published atomic.Pointer[meta]
+	published atomic.Uint64
 	// For each call, readers load published and the fields below. For each batch, the writer stores
 	// published only. They are on separate cache lines.
 	_ [56]byte
@@ -88,24 +88,16 @@ type core struct {
 	records slab
 	indexes atomic.Pointer[[]*index]
 	_       [56]byte
+	metas   metas
 
 	// What follows is the writer's.
 
 	// born is the generation at which the body replaced another one: older pins see that. Its objects
 	// may be older, because a draft does not know when it will be installed.
-	born  uint64
-	n     int
-	metas []meta // for the next generations
-	rows  *rows
-	log   changes
-}
-
-// meta is the generation of a state, its resource version, and its number of objects. It never
-// changes.
-type meta struct {
-	gen uint64
-	rv  string
-	n   int
+	born uint64
+	n    int
+	rows *rows
+	log  changes
 }
 
 // indexer is a named function with the number of its failures. It outlives the postings, which a

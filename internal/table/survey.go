@@ -71,7 +71,7 @@ func (v view) survey(ix *index) IndexSurvey {
 	}
 	s.Values = int(postings)
 	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting, struct{}]{})) +
-		int64(v.core.published.Load().n)*int64(unsafe.Sizeof(ref{}))
+		int64(v.core.meta().n)*int64(unsafe.Sizeof(ref{}))
 	return s
 }
 

@@ -33,9 +33,6 @@ const (
 	// ... and tidyStep more, which bounds how long a writer waits for the janitor.
 	tidyStep = 128
 
-	// metasLen is the number of metas that are allocated at once: 128 bytes, in a third less time than
-	// one by one. Together they keep that many resource versions in memory.
-	metasLen = 4
 	// maxLog is the capacity for changes that a batch leaves to the next one: 2^10 records and
 	// leaves, 20 KiB.
 	maxLog = 1 << 10

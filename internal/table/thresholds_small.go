@@ -20,7 +20,6 @@ const (
 	tidyPerOp = 1
 	tidyStep  = 1
 
-	metasLen = 2
 	maxLog   = 4
 	maxPasts = 1
 	fewOlds  = 1

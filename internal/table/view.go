@@ -11,13 +11,13 @@ import (
 // glance returns a view of the newest state without a pin.
 func (t *Table) glance() view {
 	c := t.core.Load()
-	return view{core: c, gen: c.published.Load().gen}
+	return view{core: c, gen: c.published.Load()}
 }
 
 // pin returns a pinned view of the newest state. The caller must release the pin with leave.
 func (t *Table) pin() (view, *pin) {
-	c, m, p := t.take(0)
-	return view{core: c, gen: m.gen, pinned: true}, p
+	v, _, p := t.take(0)
+	return v, p
 }
 
 // get returns the object under a key. Pinned views only.

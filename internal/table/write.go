@@ -56,12 +56,12 @@ func (t *Table) apply(ops []Op, stamp Stamp) failures {
 	defer t.w.Unlock()
 	c := t.core.Load()
 	ixs := *c.indexes.Load()
-	rv := c.published.Load().rv
+	rv := c.meta().rv
 	if stamp != nil {
 		rv = stamp(rv)
 	}
 	values, failed := t.compute(ixs, ops)
-	gen := c.published.Load().gen + 1
+	gen := c.published.Load() + 1
 	for i := range ops {
 		c.apply(gen, &ops[i], ixs, values[i*len(ixs):])
 	}
@@ -124,7 +124,7 @@ func (t *Table) fill(n int, rv string, fill func(add func(key string, obj any)) 
 	t.w.Lock()
 	defer t.w.Unlock()
 	old := t.core.Load()
-	b := newBuilder(old, old.published.Load().gen+1, n, &t.functions)
+	b := newBuilder(old, old.published.Load()+1, n, &t.functions)
 	b.waits = true
 	if err := fill(b.add); err != nil {
 		return failures{}, err
@@ -146,12 +146,12 @@ func (t *Table) addIndexers(added []*indexer) (failed failures, err error) {
 	t.w.Lock()
 	defer t.w.Unlock()
 	c := t.core.Load()
-	gen := c.published.Load().gen + 1
+	gen := c.published.Load() + 1
 	if err := conflicts(*c.indexes.Load(), added); err != nil {
 		return failed, err
 	}
 	t.widen(c, gen, added, &failed)
-	c.publish(gen, c.published.Load().rv)
+	c.publish(gen, c.meta().rv)
 	t.settle(0)
 	return failed, nil
 }
