@@ -58,7 +58,7 @@
 //  3. A handler that is added late is first called for the objects in the store (isInInitialList is
 //     true), then for all later changes. None is repeated or left out.
 //  4. Readers of the store see a Replace, and each batch of watch events, whole or not at all. Reads
-//     never wait for a writer.
+//     never wait for a write to end.
 //  5. A slow, stuck or panicking handler delays nothing but itself, unless it was added with
 //     kinformer.OverflowBlock. Notifications that wait for it stay in memory, without a bound, unless a
 //     kinformer.Delivery sets one. A handler that has returned from all its calls keeps no object in memory

@@ -23,7 +23,7 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
-// objects has the objects of a store and their indices, in a table whose readers never wait.
+// objects has the objects of a store and their indices, in a table whose readers wait for no write.
 type objects struct {
 	contents  store.Contents           // for writes
 	table     *table.Table             // of contents, for reads
@@ -62,7 +62,7 @@ func refuseNilOption(isNil bool, constructor string, i, n int) {
 // goroutines. The store copies indexers; indices is ignored. Objects are shared with the callers:
 // a stored object must not be changed.
 //
-// Reads never wait for writes. A read sees a Transaction, a Replace or an AddIndexers whole or not at
+// Reads never wait for a write to end. A read sees a Transaction, a Replace or an AddIndexers whole or not at
 // all. A goroutine that has seen a state never sees an older one. Writes wait for other writes only.
 //
 // If an index function fails, panics or is nil, the object is stored and is missing from that index. The

@@ -14,8 +14,8 @@ import (
 // leaves, slots, ids) are in files below it; operations, from the note of a change up to a whole
 // write, are in files above it. No two files depend on each other.
 
-// Table is an indexed set of objects with one writer at a time and readers that never block. See
-// the package documentation for the guarantees. Create it with New.
+// Table is an indexed set of objects with one writer at a time and readers that do not wait for
+// writes. See the package documentation for the guarantees. Create it with New.
 type Table struct {
 	core    atomic.Pointer[core]
 	seed    maphash.Seed
@@ -221,8 +221,8 @@ type leafRef struct {
 	i    uint32
 }
 
-// pins are the readers that pin a generation, in the order in which they came. So generations and
-// times rise along the list.
+// pins are the readers that pin a generation, in the order in which they came. So generations rise
+// along the list, and times nearly so.
 //
 //	oldest ─▶ gen 4, {record 3 of gen 2} ⇄ gen 9 ⇄ gen 9, {record 3 of gen 7} ◀─ newest
 //	left   ─▶ gen 5, {leaf 0 of gen 4}                                        ◀─ last
