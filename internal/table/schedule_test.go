@@ -416,8 +416,8 @@ func (c *config) start(s *scripts, answers *int) interleave.Program {
 }
 
 // briefly is the number of points that a reader or the writer may pass while it holds the mutex of
-// the pins: take passes four and Unlock.
-const briefly = 5
+// the pins: take passes eight and Unlock.
+const briefly = 9
 
 // multiple returns how often a state is in a list.
 func multiple(states []int, state int) (n int) {
