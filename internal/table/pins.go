@@ -16,9 +16,9 @@ func (t *Table) take(since int64) (view, meta, *pin) {
 	if !l.busy.Load() {
 		l.busy.Store(true)
 	}
-	v := t.glance()
-	v.pinned = true
-	m, _ := v.core.metas.at(v.gen, &v.core.published)
+	c := t.core.Load()
+	v := view{core: c, gen: c.published.Load(), pinned: true}
+	m, _ := c.metas.at(v.gen, &c.published)
 	p.gen, p.since = v.gen, since
 	l.push(p)
 	return v, m, p
