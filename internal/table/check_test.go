@@ -75,7 +75,7 @@ func (t *Table) verifyPins() (kept []oldVersion, err error) {
 		}
 		all, before = append(all, p), p
 	}
-	if before != l.newest || snapshots != l.snapshots || !l.busy.Load() && (before != nil || l.left != nil) {
+	if before != l.newest || snapshots != l.snapshots || !l.busy.Load() && before != nil {
 		return nil, fmt.Errorf("%d pins, %d snapshots of %d, and not the newest", len(all), snapshots, l.snapshots)
 	}
 	for _, left := range []*pin{t.w.left, l.left} {

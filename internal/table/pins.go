@@ -106,13 +106,14 @@ func (t *Table) look(gen uint64) (keeper *pin) {
 	return keeper
 }
 
-// receive passes the released pins to the writer, with the locks of both held.
+// receive passes the released pins to the writer, with the locks of both held. If no pin is open a write
+// may omit that: the janitor receives the others.
 func (t *Table) receive() {
 	l := &t.pins
 	if t.w.left == nil { // otherwise those are to be examined first
 		t.w.left, l.left = l.left, nil
 	}
-	if l.newest == nil && l.left == nil {
+	if l.newest == nil {
 		l.busy.Store(false)
 	}
 }

@@ -230,7 +230,7 @@ type leafRef struct {
 // The mutex is held for a few instructions at a time, and no lock is taken under it.
 type pins struct {
 	sync.Mutex
-	// busy is set while a pin is in one of the lists. The writer clears it.
+	// busy is set while a pin is in the list. The writer clears it.
 	busy           atomic.Bool
 	oldest, newest *pin
 	snapshots      int // in the list
