@@ -42,7 +42,8 @@ func NewReader(c cache.Cache, scheme *runtime.Scheme) *Reader {
 
 // Sorted returns a Reader of the same cache whose lists are in the order of compare, which is as for
 // slices.SortFunc. Objects that are equal in it are ordered by key, namespace/name. The continue tokens of
-// r and of all Readers that Sorted returns are those of one Reader. nil is the order of r by key.
+// r and of all Readers that Sorted returns are those of one Reader. A nil compare asks for no order: the
+// Reader is as that of NewReader.
 func (r *Reader) Sorted(compare func(a, b client.Object) int) *Reader {
 	return &Reader{r.cache, r.scheme, r.open, compare}
 }

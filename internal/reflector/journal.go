@@ -280,7 +280,7 @@ func (j *Journal) awaitedLocked() awaited {
 		return awaited{}
 	}
 	heard := latest(p.followed, p.HeardAt)
-	if limit := p.due.Sub(heard); limit > 2*hangLimit {
+	if limit := p.due.Sub(heard); limit > 2*hangLimit { // two of the bookmarks that come each minute are missing then
 		return awaited{"the watch", heard, limit}
 	}
 	return awaited{"the watch", heard, p.lasts} // the server may ignore timeouts, but sends something, such as a bookmark each minute

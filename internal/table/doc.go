@@ -23,7 +23,9 @@
 //     takes one lock, that of the pins, as do snapshots, loops and the reads that
 //     need many records. Little is done under that lock: see Locks. A reader can
 //     wait for another reader or the writer to release it, which takes longer if
-//     that is preempted just then, and for nothing else.
+//     that is preempted just then, and for nothing else. Len and RV of a table
+//     retry if three batches are published between two of their loads, which are
+//     a few nanoseconds apart.
 //  4. Readers do not block writes. A write takes the writers' mutex, and that of
 //     the pins once if there may be a pin, for which it can wait as a reader can.
 //     It looks at the pins taken since it published, and at one more; and it
@@ -207,9 +209,8 @@
 // The orders of loads and stores described above are tested with every schedule
 // of a few preemptions, in tables of a few objects: see package interleave, make
 // interleave and the schedule files. Each of the orders has a mutant in
-// testdata/mutants that fails in a schedule, with three exceptions. A trimmed
-// list of leaves is copied when it grows, and a meta is complete before it is
-// published, because of the race detector. Get compares
+// testdata/mutants that fails in a schedule, with two exceptions. A trimmed list
+// of leaves is copied when it grows because of the race detector. Get compares
 // the pointer to the key in the slot with the one in the record only to make the
 // bytes safe to read; the generations alone imply that they are equal.
 //

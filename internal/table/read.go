@@ -175,12 +175,7 @@ func (r *reads) All() iter.Seq2[string, any] {
 // returns an error if the index does not exist now. Indexes are never removed, so the loop finds
 // it.
 func (r *reads) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) {
-	v, p, err := r.begin()
-	if err != nil {
-		return nil, err
-	}
-	defer r.end(p)
-	if _, err := v.index(index); err != nil {
+	if err := r.knows(index); err != nil {
 		return nil, err
 	}
 	return func(yield func(string, any) bool) {
@@ -190,6 +185,20 @@ func (r *reads) ByIndexSeq(index, value string) (iter.Seq2[string, any], error) 
 			}
 		})
 	}, nil
+}
+
+// knows returns an error if the index does not exist, or if the snapshot is closed.
+func (r *reads) knows(index string) error {
+	v := r.table.glance()
+	if h := r.of; h != nil {
+		if !h.use() {
+			return ErrClosed
+		}
+		defer h.unuse()
+		v = h.view
+	}
+	_, err := v.index(index)
+	return err
 }
 
 // loop calls walk with a view that stays pinned until walk returns, unless the snapshot is closed.
