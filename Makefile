@@ -169,11 +169,11 @@ SPEED ?= 10
 CLUSTER_FLAGS ?=
 VIRTUAL ?= 20m
 
-bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
+bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared,keep in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
 	@cd test/bench && $(BIN)/cluster -n $(NODES) -sides $(SIDES) -encodings $(ENCODING) -speed $(SPEED) -state $(BIN)/bench-cluster \
 		-command 'make bench-cluster N=$(NODES) SIDES=$(SIDES) ENCODING=$(ENCODING) SPEED=$(SPEED)$(if $(CLUSTER_FLAGS), CLUSTER_FLAGS="$(CLUSTER_FLAGS)")' $(CLUSTER_FLAGS)
 
-SIDES_OF_ALL := client-go,direct,shared
+SIDES_OF_ALL := client-go,direct,shared,keep
 bench-cluster-all: cluster ## prints docs/benchmarks/cluster.md: hours; runs those without a result in docs/benchmarks/cluster, which it keeps
 	@$(if $(CLUSTER_FLAGS),echo "bench-cluster-all has no CLUSTER_FLAGS: give them to make bench-cluster" >&2; exit 2)
 	@cd test/bench && run="$(BIN)/cluster -speed $(SPEED) -state $(CURDIR)/docs/benchmarks/cluster -resume" && \

@@ -41,6 +41,16 @@ var sides = []side{
 	{"ours", "kinformer", measure.Kinformer, false, cache.NewSharedIndexInformer},
 	{"direct", "kinformer, decoding directly", measure.Kinformer, true, cache.NewSharedIndexInformer},
 	{"shared", "kinformer, decoding directly, sharing", measure.Kinformer, true, kinformer.Constructor(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}})},
+	{"keep", "kinformer, ten fields of each kind, sharing", measure.Kinformer, true, kinformer.Constructor(tenFields())},
+}
+
+// tenFields returns the options of informers that keep what blank.Kept names.
+func tenFields() kinformer.Options {
+	o := kinformer.Options{For: map[apiruntime.Object]kinformer.Options{}}
+	for _, of := range world.All() {
+		o.For[blank.Of(of).New()] = kinformer.Options{Decoding: kinformer.Decoding{Keep: blank.Kept(of), ShareParts: true}}
+	}
+	return o
 }
 
 func sideNamed(name string) (side, error) {

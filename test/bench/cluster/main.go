@@ -44,7 +44,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	nodes := flags.String("n", "1000", "comma-separated numbers of `nodes`")
-	names := flags.String("sides", "client-go,direct", "comma-separated `sides`: client-go, ours, direct, shared")
+	names := flags.String("sides", "client-go,direct", "comma-separated `sides`: client-go, ours, direct, shared, keep")
 	encodings := flags.String("encodings", "protobuf", "json, protobuf or both")
 	var s spec
 	flags.Float64Var(&s.Speed, "speed", 10, "divisor of the timeouts of watches, of outages and of the time between bookmarks; the rate of changes is not affected")
@@ -117,7 +117,7 @@ func (c config) one(ctx context.Context, s spec, progress io.Writer) (result, er
 		r.Spec, r.Failed, err = s, err.Error(), nil
 	}
 	if err == nil && c.state != "" {
-		err = keep(c.state, r)
+		err = save(c.state, r)
 	}
 	return r, err
 }

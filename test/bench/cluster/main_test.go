@@ -43,7 +43,7 @@ func needProc(t *testing.T) {
 // or out of order. Results must be plausible, but have no limits.
 func TestClusters(t *testing.T) {
 	needProc(t)
-	for _, c := range [][2]string{{"client-go", "json"}, {"ours", "protobuf"}, {"direct", "protobuf"}, {"shared", "json"}} {
+	for _, c := range [][2]string{{"client-go", "json"}, {"ours", "protobuf"}, {"direct", "protobuf"}, {"shared", "json"}, {"keep", "protobuf"}} {
 		t.Run(c[0]+" "+c[1], func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
@@ -74,9 +74,9 @@ func TestStoredResults(t *testing.T) {
 	}
 	want := []result{at(90, "json", "direct", 10), at(1000, "json", "client-go", 10), at(1000, "json", "shared", 10), at(1000, "protobuf", "direct", 10)}
 	for _, i := range []int{2, 0, 3, 1} {
-		require.NoError(t, keep(folder, want[i]))
+		require.NoError(t, save(folder, want[i]))
 	}
-	require.NoError(t, keep(folder, at(2000, "json", "direct", 1)))
+	require.NoError(t, save(folder, at(2000, "json", "direct", 1)))
 	got, err := stored(folder, want[2].Spec)
 	require.NoError(t, err)
 	assert.Equal(t, want, got)

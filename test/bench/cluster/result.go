@@ -71,8 +71,8 @@ func (s spec) file(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("%06d-%s-%s.json", s.Nodes, s.Encoding, s.Side))
 }
 
-// keep writes a result to its file in a folder, and replaces an earlier result.
-func keep(folder string, r result) error {
+// save writes a result to its file in a folder, and replaces an earlier result.
+func save(folder string, r result) error {
 	content, err := json.Marshal(r)
 	path := r.Spec.file(folder)
 	if err == nil {
@@ -82,7 +82,7 @@ func keep(folder string, r result) error {
 		err = os.WriteFile(path+".new", append(content, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the result: %w", err)
+		return fmt.Errorf("save the result: %w", err)
 	}
 	return os.Rename(path+".new", path)
 }

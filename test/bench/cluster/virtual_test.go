@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kinformer/cache/internal/decode"
+	"github.com/kinformer/cache/internal/keep"
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/measure"
 	"github.com/kinformer/cache/test/bench/internal/world"
@@ -34,6 +35,7 @@ type virtual struct {
 	lasts time.Duration
 	texts int64 // the limit of the table of texts, in bytes
 	parts int64 // the limit of the table of parts, in bytes; 0: objects share no parts
+	keep  bool  // what blank.Kept names, and no more
 	leak  int   // the object of every leak-th change is never released; 0: no leak
 }
 
@@ -58,6 +60,7 @@ func (v virtual) ofTen() virtual {
 // share parts, and the tables that they share.
 type follower struct {
 	forms   *blank.Set
+	plans   [world.Resources]*decode.Plan
 	texts   *decode.Intern
 	sharing [world.Resources]*decode.Sharing // nil if they share no parts
 	objects [world.Resources]map[uint32]decode.Former
@@ -65,10 +68,17 @@ type follower struct {
 	frame   []byte
 }
 
-func (v virtual) newFollower(forms *blank.Set) *follower {
+func (v virtual) newFollower(t *testing.T, forms *blank.Set) *follower {
 	f := &follower{forms: forms, texts: decode.NewIntern(v.texts)}
 	parts := decode.NewParts(v.parts)
-	for r := range f.objects {
+	for _, r := range world.All() {
+		var kept *keep.Fields
+		if v.keep {
+			kept, _ = keep.New(blank.Kept(r))
+		}
+		var err error
+		f.plans[r], err = decode.PlanOfKept(reflect.TypeOf(blank.Of(r).New()).Elem(), decode.Protobuf, kept)
+		require.NoError(t, err)
 		f.objects[r] = map[uint32]decode.Former{}
 		if v.parts > 0 {
 			f.sharing[r] = decode.NewSharing(parts)
@@ -84,13 +94,11 @@ func (f *follower) take(t *testing.T, r world.Resource, c *world.Change) any {
 	frame, err := decode.Open(f.frame[length:], decode.Protobuf)
 	require.NoError(t, err)
 	obj := blank.Of(r).New()
-	plan, err := decode.PlanOf(reflect.TypeOf(obj).Elem(), decode.Protobuf)
-	require.NoError(t, err)
 	now, options := decode.Former{Object: obj}, decode.Options{Intern: f.texts, Share: f.sharing[r]}
 	if options.Share == nil {
-		err = plan.Protobuf(frame.Object, obj, options)
+		err = f.plans[r].Protobuf(frame.Object, obj, options)
 	} else {
-		now.Row, err = plan.Update(frame.Object, obj, f.objects[r][c.Object.Serial], options)
+		now.Row, err = f.plans[r].Update(frame.Object, obj, f.objects[r][c.Object.Serial], options)
 	}
 	require.NoError(t, err)
 	if c.Kind == world.Deleted {
@@ -143,9 +151,9 @@ func (v virtual) run(t *testing.T) (seen soaked) {
 	w.Advance(warm)
 	forms, err := blank.NewSet(blank.Config{Deployments: w.Deployments(), Seed: 1, MediaType: blank.Protobuf})
 	require.NoError(t, err)
-	v.newFollower(forms).list(t, w) // makes the decoders' plans, which base includes
+	v.newFollower(t, forms).list(t, w) // makes the decoders' plans, which base includes
 	base := measure.LiveHeap()
-	f := v.newFollower(forms)
+	f := v.newFollower(t, forms)
 	f.list(t, w)
 	var kept []any
 	seen.first, seen.tables = mib(measure.LiveHeap()-base), mib(uint64(v.texts+v.parts))
@@ -170,7 +178,7 @@ func (v virtual) run(t *testing.T) (seen soaked) {
 
 func (v virtual) sample(t *testing.T, seen *soaked, w *world.World, forms *blank.Set, base uint64) {
 	live := measure.LiveHeap()
-	f := v.newFollower(forms)
+	f := v.newFollower(t, forms)
 	f.list(t, w)
 	seen.live = append(seen.live, mib(live-base))
 	seen.anew = append(seen.anew, mib(measure.LiveHeap()-live))
@@ -218,6 +226,7 @@ func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 var virtualSides = map[string]virtual{
 	"shared":     {nodes: 1000, churn: 5, texts: 16 << 20, parts: 64 << 20},
 	"texts only": {nodes: 1000, churn: 5, texts: 16 << 20},
+	"keep":       {nodes: 1000, churn: 5, texts: 16 << 20, parts: 64 << 20, keep: true},
 }
 
 // TestVirtualSoak fails if direct decoding leaks memory. "make soak-virtual" runs it longer.
