@@ -60,7 +60,7 @@ demo: $(if $(REAL),apiserver) ## client-go's informers beside ours on a simulate
 test: ## what every change has to pass; a red suite does not keep the others from running, and a summary comes at the end
 	@tools/suites $(GATE) $(if $(THEN),+ $(THEN))
 
-nightly: ## everything: all tests with -race, load and bounds, the tests of others, random input, bench's floors, all beside load: two hours
+nightly: ## everything: all tests with -race, load and bounds, the tests of others, random input, bench's floors, and our suites beside load: two hours
 	@KINFORMER_NIGHT=1 RACE=-race tools/suites $(NIGHT)
 
 flaky: apiserver ## all suites of ours N times beside BUSY busy loops: half an hour each; logs are in bin/flaky

@@ -41,14 +41,14 @@
 // imports. Everything that client-go lacks is in other packages, all of them optional.
 //
 // Package kinformer makes informers with more options - for slow handlers, requests, decoding, errors
-// and the queue - waits for them and returns reasons, and makes them list again. Package view reads stores
-// without copying, and several times from one state. Package inspect reports the state of informers, their
-// queues and their handlers, yields all of them, and checks whether a program is ready; package debug
-// shows them as a page. Package factory puts informers behind client-go's factories. Package direct decodes
-// the responses of servers. Package trim has transform functions that make objects smaller. Package audit
-// compares a cache with its server, and repairs it. Package retry adds retries to a process function, and a
-// bound to a queue. The module adapters/prom exports metrics to Prometheus, and adapters/client reads caches
-// of controller-runtime.
+// and the queue - waits for them and returns reasons, and makes them list again. It also bounds queues, and
+// has transform functions that make objects smaller. Package view reads stores without copying, and several
+// times from one state. Package inspect reports the state of informers, their queues and their handlers,
+// yields all of them, and checks whether a program is ready; package debug shows them as a page. Package
+// factory puts informers behind client-go's factories. Package direct decodes the responses of servers.
+// Package sources makes one informer of several namespaces, selectors or servers. Package audit compares a
+// cache with its server, and repairs it. Package retry adds retries to a process function. The module
+// adapters/prom exports metrics to Prometheus, and adapters/client reads caches of controller-runtime.
 //
 // # Guarantees
 //

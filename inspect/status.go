@@ -130,9 +130,10 @@ type Decoding struct {
 	Encoding, Why string
 	// Reason is a word for Why, and "" if Why is: "no-transport" (package direct is not
 	// imported, or no transport of it has seen the request), "switched-off" (by the option Off or by
-	// KINFORMER_DIRECT), "log-level" (klog writes bodies), "suspended", "off-for-good", "gave-up" (most
-	// objects could not be decoded), "no-decoder" (for the type), "no-kind" (in objects of the type),
-	// "encoding", "lister-watcher" (it changes requests or watches) or "other".
+	// KINFORMER_DIRECT), "log-level" (klog writes bodies), "suspended", "off-for-good", "off-for-a-watch" (the
+	// client decodes the rest of the watch), "gave-up" (most objects could not be decoded), "no-decoder" (for
+	// the type), "no-kind" (in objects of the type), "encoding", "lister-watcher" (it changes requests or
+	// watches) or "other".
 	Reason string
 	// Transport reports whether a transport of package direct has sent a request, which shows that
 	// the program wants direct decoding.

@@ -41,8 +41,8 @@
 //  7. isInInitialList is true for the objects that the first list of any source adds, and otherwise only
 //     for the initial calls of a handler that is added later.
 //  8. A source whose requests fail does not delay others. Its problems are also those of the informer; see
-//     inspect.StatusOf. If the source existed at Run, the informer does not sync until the source is
-//     removed.
+//     inspect.StatusOf. If the source existed at Run, the informer does not sync until the source has
+//     its first list, perhaps after a replacement, or is removed.
 //  9. An error policy that stops, stops the source. The informer continues; kinformer.Errors.OnSourceStop
 //     is called, and kinformer.WaitForSync returns an error for an informer that waits for the source.
 //  10. The informer has one resync period, one transform function and one limit of list requests for all
