@@ -131,7 +131,8 @@ func TestExactDropped(t *testing.T) {
 	wire := &taptest.Wire{Media: runtime.ContentTypeJSON, Answer: func(*http.Request) ([][]byte, bool) {
 		return [][]byte{taptest.Encoded(page, runtime.ContentTypeJSON)}, false
 	}}
-	server := informers.ClientOver(t, strict{wire}, runtime.ContentTypeJSON, true)
+	refused := 0
+	server := informers.ClientOver(t, strict{wire, &refused}, runtime.ContentTypeJSON, true)
 	exact := New(reflector.Options{ListerWatcher: server, ExpectedType: &v1.Pod{}, Decoding: tap.Options{Drop: tap.NewDrop(true)}})
 	for _, list := range []func(take func(runtime.Object) error) (int, error){
 		func(take func(runtime.Object) error) (int, error) { return exact.List(t.Context(), "5", take) },
@@ -143,19 +144,25 @@ func TestExactDropped(t *testing.T) {
 		},
 	} {
 		took := 0
+		refused = 0
 		_, err := list(func(runtime.Object) error { took++; return nil })
 		assert.NoError(t, err)
 		assert.Equal(t, 1, took)
+		assert.Equal(t, 1, refused)
 	}
 }
 
-// strict is a server that accepts no parameter that it does not know.
-type strict struct{ http.RoundTripper }
+// strict is a server that accepts no parameter that it does not know, and counts the refused requests.
+type strict struct {
+	http.RoundTripper
+	refused *int
+}
 
 func (s strict) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := s.RoundTripper.RoundTrip(r)
 	if strings.Contains(r.Header.Get("Accept"), "drop=") {
 		resp.StatusCode = http.StatusNotAcceptable
+		*s.refused++
 	}
 	return resp, err
 }
