@@ -444,8 +444,10 @@ func TestLateRequest(t *testing.T) {
 		w, err := plain.WatchWithContext(watching, firstWatch)
 		require.NoError(t, err)
 		defer w.Stop()
-		for range manyEvents() {
-			<-w.ResultChan()
+		for _, want := range manyEvents() {
+			e, open := <-w.ResultChan()
+			require.True(t, open)
+			assert.Equal(t, want.kind, e.Type)
 		}
 	}
 }
@@ -663,8 +665,11 @@ func TestPanickingCall(t *testing.T) {
 		source = tappedOf(altered{source.Plain(), nil, panics}, &v1.Pod{})
 		began := time.Now()
 		assert.Panics(t, func() { _, _ = source.WatchWithContext(t.Context(), firstWatch) })
+		events := 0
 		for range opened.ResultChan() {
+			events++
 		}
+		assert.Equal(t, len(manyEvents()), events)
 		assert.Zero(t, time.Since(began))
 	})
 }
