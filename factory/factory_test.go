@@ -86,58 +86,66 @@ func run(t *testing.T, f informers.SharedInformerFactory) {
 	require.NoError(t, synced.AsError())
 }
 
-// TestWithShardSelector: informers of each factory have the objects that the selector matches, also those
-// of several namespaces, and with a selector that cannot be understood they do not run.
+// TestWithShardSelector: informers of each factory have the objects that the selector matches, also informers
+// of several namespaces and client-go's, and with a selector that cannot be understood they do not run.
 func TestWithShardSelector(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var pods []runtime.Object
-		for i := range 40 {
-			p := pod(fmt.Sprint("n", i%2), fmt.Sprint(i))
-			p.UID = types.UID(fmt.Sprint(i, "-0000-0000-0000"))
-			pods = append(pods, p)
+	for _, value := range []string{"", "off:pods"} {
+		t.Run("KINFORMER="+value, func(t *testing.T) {
+			t.Setenv("KINFORMER", value)
+			synctest.Test(t, withShardSelector)
+		})
+	}
+}
+
+func withShardSelector(t *testing.T) {
+	var pods []runtime.Object
+	for i := range 40 {
+		p := pod(fmt.Sprint("n", i%2), fmt.Sprint(i))
+		p.UID = types.UID(fmt.Sprint(i, "-0000-0000-0000"))
+		pods = append(pods, p)
+	}
+	selector := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.uid", Start: "0x0000000000000000", End: "0x8000000000000000"})
+	var want []string
+	for _, p := range pods {
+		if matches, err := selector.Matches(p); err == nil && matches {
+			want = append(want, p.(*corev1.Pod).Namespace+"/"+p.(*corev1.Pod).Name)
 		}
-		selector := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.uid", Start: "0x0000000000000000", End: "0x8000000000000000"})
-		var want []string
-		for _, p := range pods {
-			if matches, err := selector.Matches(p); err == nil && matches {
-				want = append(want, p.(*corev1.Pod).Namespace+"/"+p.(*corev1.Pod).Name)
-			}
-		}
-		assert.Greater(t, len(want), 5)
-		both := &factory.Namespaces{}
-		both.Add("n0")
-		both.Add("n1")
-		option := factory.WithShardSelector(selector)
-		client, generic := fake.NewClientset(pods...), dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pods...)
-		of := podsResource
-		ctx := boundedContext(t)
-		for name, start := range map[string]func(factory.Option) (cache.SharedIndexInformer, func(context.Context), func()){
-			"typed": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
-				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o)
-				return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
-			},
-			"namespaces": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
-				f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o, factory.WithNamespaces(both))
-				return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
-			},
-			"dynamic": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
-				f := factory.Dynamic(generic, 0, o)
-				return f.ForResource(of).Informer(), f.StartWithContext, f.Shutdown
-			},
-		} {
-			running, stop := context.WithCancel(ctx)
-			informer, begin, shutdown := start(option)
-			begin(running)
-			require.NoError(t, kinformer.WaitForSync(ctx, informer), name)
-			assert.ElementsMatch(t, want, informer.GetStore().ListKeys(), name)
-			bad, begin, shutdownBad := start(factory.WithShardSelector(sharding.NewSelector(sharding.ShardRangeRequirement{Key: "x"})))
-			begin(running)
-			assert.ErrorContains(t, kinformer.WaitForSync(ctx, bad), `WithShardSelector: shard selector`, name)
-			stop()
-			shutdown()
-			shutdownBad()
-		}
-	})
+	}
+	assert.Greater(t, len(want), 5)
+	both := &factory.Namespaces{}
+	both.Add("n0")
+	both.Add("n1")
+	option := factory.WithShardSelector(selector)
+	client, generic := fake.NewClientset(pods...), dynamicfake.NewSimpleDynamicClient(scheme.Scheme, pods...)
+	of := podsResource
+	ctx := boundedContext(t)
+	for name, start := range map[string]func(factory.Option) (cache.SharedIndexInformer, func(context.Context), func()){
+		"typed": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+			f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o)
+			return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
+		},
+		"namespaces": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+			f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), o, factory.WithNamespaces(both))
+			return f.Core().V1().Pods().Informer(), f.StartWithContext, f.Shutdown
+		},
+		"dynamic": func(o factory.Option) (cache.SharedIndexInformer, func(context.Context), func()) {
+			f := factory.Dynamic(generic, 0, o)
+			return f.ForResource(of).Informer(), f.StartWithContext, f.Shutdown
+		},
+	} {
+		running, stop := context.WithCancel(ctx)
+		informer, begin, shutdown := start(option)
+		assert.Equal(t, name == "namespaces" || os.Getenv("KINFORMER") == "", isOurs(informer), name)
+		begin(running)
+		require.NoError(t, kinformer.WaitForSync(ctx, informer), name)
+		assert.ElementsMatch(t, want, informer.GetStore().ListKeys(), name)
+		bad, begin, shutdownBad := start(factory.WithShardSelector(sharding.NewSelector(sharding.ShardRangeRequirement{Key: "x"})))
+		begin(running)
+		assert.ErrorContains(t, kinformer.WaitForSync(ctx, bad), `WithShardSelector: shard selector`, name)
+		stop()
+		shutdown()
+		shutdownBad()
+	}
 }
 
 func TestTheTableIsUpToDate(t *testing.T) {

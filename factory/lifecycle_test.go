@@ -59,9 +59,16 @@ type followed struct {
 	stop   func()
 }
 
-// follow runs a factory of a kind, in a bubble, with a server that has a pod.
+// annotated returns a pod with an annotation, x.
+func annotated(name string) *corev1.Pod {
+	p := pod("ns", name)
+	p.Annotations = map[string]string{"x": "some text"}
+	return p
+}
+
+// follow runs a factory of a kind, in a bubble, with a server that has an annotated pod.
 func follow(t *testing.T, kind string, options []factory.Option) (f followed) {
-	served := servedAs(kind, pod("ns", "a"))
+	served := servedAs(kind, annotated("a"))
 	var tracker clienttesting.ObjectTracker
 	var start func(context.Context)
 	follows := func(all *factory.ResourceFactory) {
@@ -88,7 +95,7 @@ func follow(t *testing.T, kind string, options []factory.Option) (f followed) {
 	f.stop = func() { cancel(); shutdown() }
 	t.Cleanup(f.stop)
 	f.create = func(name string) {
-		require.NoError(t, tracker.Create(podsResource, servedAs(kind, pod("ns", name)), "ns"))
+		require.NoError(t, tracker.Create(podsResource, servedAs(kind, annotated(name)), "ns"))
 	}
 	assert.Equal(t, os.Getenv("KINFORMER") == "", isOurs(f.Informer()))
 	start(ctx)

@@ -93,7 +93,9 @@ func TestNamesOfNamespaces(t *testing.T) {
 				return strings.Contains(err.Error(), "Source pods.v1 of source other at "+host.Host+" has not synced: ")
 			}, testkit.Patience, time.Millisecond)
 			of()
-			for _, line := range testkit.About(`"state"="started"`, lines.Take())[1:] {
+			started := testkit.About(`"state"="started"`, lines.Take())
+			require.Len(t, started, 2)
+			for _, line := range started[1:] {
 				assert.Contains(t, line, ` source other"`)
 				assert.Contains(t, line, `"type"="pods.v1 of source other"`)
 			}

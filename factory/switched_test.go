@@ -53,8 +53,8 @@ func TestSwitchedTypes(t *testing.T) {
 	}
 }
 
-// TestSwitchedFactories: the informers of each factory are client-go's, with the transform and the shard of the
-// factory's options, and nothing is said about informers of other packages.
+// TestSwitchedFactories: the informers of each factory are client-go's, with the transform and the dropped fields of
+// the factory's options, and nothing is said about informers of other packages. TestWithShardSelector has their shard.
 func TestSwitchedFactories(t *testing.T) {
 	t.Setenv("KINFORMER", "off:pods")
 	lines := testkit.CaptureLog(t)
@@ -62,13 +62,12 @@ func TestSwitchedFactories(t *testing.T) {
 		require.NoError(t, kinformer.WaitForSync(t.Context(), pods.Informer()))
 		objects := pods.Informer().GetStore().List()
 		require.Len(t, objects, 1)
-		object := objects[0].(metav1.Object)
-		assert.Equal(t, map[string]string{"of": "the options"}, object.GetLabels())
-		assert.Empty(t, object.GetAnnotations(), "dropped before the transform")
+		assert.Equal(t, map[string]string{"of": "the options"}, objects[0].(metav1.Object).GetLabels())
 		pods.create("b")
 		synctest.Wait()
 		assert.Len(t, pods.Informer().GetStore().ListKeys(), 2)
 	}, factory.WithTransform(func(obj any) (any, error) {
+		assert.Empty(t, obj.(metav1.Object).GetAnnotations(), "dropped before the transform")
 		obj.(metav1.Object).SetLabels(map[string]string{"of": "the options"})
 		return obj, nil
 	}), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{Drop: []string{"metadata.annotations[x]"}}}))
