@@ -242,13 +242,23 @@ func TestAnswersWithoutVersion(t *testing.T) {
 		for _, direct := range []bool{true, false} {
 			t.Run(fmt.Sprint(body, " direct ", direct), func(t *testing.T) {
 				inOdd(t, oddAnswer{media: runtime.ContentTypeJSON, direct: direct}, nil, func(r *oddRig) {
-					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					refused := func(is bool) {
+						t.Helper()
+						require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+						status := informers.Status(t, r.informers[0])
+						require.Equal(t, is, status.Attempts > 0, status.LastError)
+						if is {
+							require.ErrorContains(t, status.LastError, "the answer ")
+						}
+					}
+					refused(false)
 					r.answers([]byte(body))
-					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					refused(true)
 					r.answers(taptest.Encoded(unversioned, runtime.ContentTypeJSON))
-					require.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					refused(false)
+					assert.Empty(t, r.informers[0].LastSyncResourceVersion())
 					r.answers([]byte(body))
-					assert.Equal(t, "25 pods, 0 deletions", r.has()[0])
+					refused(true)
 				})
 			})
 		}
@@ -338,10 +348,13 @@ func TestEmptyListsOfAnotherKind(t *testing.T) {
 					defer testkit.InBackground(t, informer.RunWithContext)()
 					time.Sleep(time.Minute)
 					require.Len(t, informer.GetStore().List(), 2)
+					before := s.listed()
 					s.answers(body)
 					require.NoError(t, kinformer.Relist(informer))
 					time.Sleep(time.Minute)
 					assert.Len(t, informer.GetStore().List(), 2)
+					assert.Greater(t, s.listed(), before)
+					assert.ErrorContains(t, informers.Status(t, informer).LastError, "failed to list ")
 					s.answers(list)
 					time.Sleep(5 * time.Minute)
 					assert.Empty(t, informers.Status(t, informer).Problems)

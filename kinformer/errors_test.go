@@ -204,7 +204,7 @@ func TestWaitForResourceIsQuiet(t *testing.T) {
 // of OnStop does not prevent.
 func TestStoppedSince(t *testing.T) {
 	testkit.Reports(t)
-	testkit.QuietPanics(t)
+	panicked := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := &testkit.Server{NoStream: true, OnList: func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 			time.Sleep(time.Minute)
@@ -213,6 +213,7 @@ func TestStoppedSince(t *testing.T) {
 		panics := func(context.Context, kinformer.Stopped) { panic("no") }
 		informer := informers.Of(server, kinformer.Options{Errors: kinformer.Errors{Policy: kinformer.StopOnForbidden, OnStop: panics}})
 		informer.RunWithContext(t.Context())
+		assert.Equal(t, 1, panicked())
 		time.Sleep(time.Second)
 		s := informers.Status(t, informer)
 		assert.Equal(t, inspect.PhaseStopped, s.Phase)

@@ -116,6 +116,13 @@ func (s *gadgetServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Request: r, Body: read}, nil
 }
 
+// listed returns the number of lists so far.
+func (s *gadgetServer) listed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
+}
+
 func (s *gadgetServer) answers(list string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

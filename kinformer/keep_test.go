@@ -280,8 +280,11 @@ func TestKeepThenDrop(t *testing.T) {
 	got := runKept(t, kruntime.ContentTypeProtobuf, true, true, kinformer.Options{Decoding: kinformer.Decoding{
 		Keep: []string{"metadata.annotations"}, Drop: []string{"metadata.annotations[dropped]"},
 	}})
+	require.Len(t, got.heard, 30+61)
+	require.NotEmpty(t, got.transformed)
 	for _, seen := range append(got.transformed, got.heard...) {
 		assert.Contains(t, seen, "map[kept:some text that stays]")
+		assert.NotContains(t, seen, "dropped")
 	}
 }
 
