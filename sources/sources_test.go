@@ -161,6 +161,13 @@ func TestCountsOfReplacedSources(t *testing.T) {
 	r.follow("a", "b")
 	r.start()
 	defer r.end()
+	require.NoError(t, kinformer.WaitForSync(t.Context(), r.informer))
+	r.write("b", "1", "x")
+	var last inspect.Inspection
+	require.Eventually(t, func() bool {
+		last, _ = inspect.Of(r.informer)
+		return last.Events > 0
+	}, testkit.Patience, time.Millisecond)
 	var replaced atomic.Bool
 	go func() {
 		defer replaced.Store(true)
@@ -169,9 +176,11 @@ func TestCountsOfReplacedSources(t *testing.T) {
 			if i%3 == 0 {
 				assert.NoError(t, r.set.Remove("b"))
 			}
+			if i%100 == 0 {
+				r.write("a", "1", "x")
+			}
 		}
 	}()
-	var last inspect.Inspection
 	for !replaced.Load() {
 		now, err := inspect.Of(r.informer)
 		require.NoError(t, err)
@@ -626,6 +635,8 @@ func TestReplacement(t *testing.T) {
 		r.set.Put("all", r.asks("", ""))
 		assert.Empty(r, r.handler.take())
 		require.NoError(r, kinformer.Relist(r.set.Source("all")))
+		settle()
+		assert.Empty(r, r.handler.take())
 	})
 }
 
@@ -1182,7 +1193,7 @@ func TestChangesNameTheirSource(t *testing.T) {
 }
 
 // TestUpdatesAreOfNoFirstList: a newer version in the first list of another source is not initial, also
-// if it is merged with an earlier Add; an initial Add stays initial with a later source.
+// if it is merged with an earlier Add.
 func TestUpdatesAreOfNoFirstList(t *testing.T) {
 	inBubble(t, kinformer.Options{}, func(r *rig) {
 		slow := r.asks("", "web")
