@@ -365,12 +365,22 @@ func TestHeldRequestEndsWithItsContext(t *testing.T) {
 			src := cachetest.Of(pod("a"))
 			src.Script(cachetest.VerbList, fault)
 			src.Script(cachetest.VerbWatch, fault)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			_, err := src.ListWithContext(ctx, metav1.ListOptions{})
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			_, err = src.WatchWithContext(ctx, metav1.ListOptions{})
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			cancel()
+			for _, request := range []func(context.Context) error{
+				func(ctx context.Context) error {
+					_, err := src.ListWithContext(ctx, metav1.ListOptions{})
+					return err
+				},
+				func(ctx context.Context) error {
+					_, err := src.WatchWithContext(ctx, metav1.ListOptions{})
+					return err
+				},
+			} {
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				require.ErrorIs(t, request(ctx), context.DeadlineExceeded)
+				require.Equal(t, time.Minute, time.Since(began))
+				cancel()
+			}
 		}
 	})
 }

@@ -88,7 +88,6 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				time.Sleep(24*time.Hour + time.Second)
 				synctest.Wait()
 				caused(t, informer)
-				began := time.Now()
 				tc.hang(server, informer, hush)
 				time.Sleep(tc.after - 3*time.Second)
 				assert.NoError(t, strict.Check(nil))
@@ -104,7 +103,6 @@ func TestReadyWhileRequestsHang(t *testing.T) {
 				caused(t, informer, "hangs")
 				assert.ErrorContains(t, strict.Check(nil), "SharedIndexInformer pods gets old: "+tc.text+" hangs")
 				assert.Zero(t, informers.Inspected(t, informer).FailingSince, "it has not failed")
-				assert.Greater(t, time.Since(began), 24*time.Hour)
 			})
 		})
 	}

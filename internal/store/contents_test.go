@@ -235,7 +235,9 @@ func TestBookmarksDoNotSplitABatch(t *testing.T) {
 	r := newStoreRig(nil, table.Options{})
 	stored := r.contents.Table
 	var seen []string
+	calls := 0
 	require.NoError(t, r.contents.AddIndexers(map[string]table.IndexFunc{"i": func(any) ([]string, error) {
+		calls++
 		seen = append(seen, stored.ListKeys()...)
 		return nil, nil
 	}}))
@@ -251,6 +253,7 @@ func TestBookmarksDoNotSplitABatch(t *testing.T) {
 		}
 	})
 	assert.Equal(t, []event.Kind{event.ChangeAdd, event.ChangeAdd, event.ChangeDelete}, told)
+	assert.Positive(t, calls)
 	assert.Empty(t, seen)
 	assert.Equal(t, []string{"ns/b"}, slices.Sorted(slices.Values(stored.ListKeys())))
 	assert.Equal(t, "7", stored.RV())
