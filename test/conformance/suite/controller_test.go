@@ -379,8 +379,8 @@ func TestPlainConstructors(t *testing.T) {
 		{name: "NewIndexerInformer", run: plainIndexer},
 		{name: "NewTransformingInformer", run: plainTransforming},
 		{name: "NewTransformingIndexerInformer", run: plainTransformingIndexer},
-		{name: "NewDeltaFIFO", run: plainDelta},
-		{name: "NewRealFIFO", run: plainReal},
+		{name: "NewDeltaFIFO", run: plainDelta, only: byList},
+		{name: "NewRealFIFO", run: plainReal, only: byList},
 	})
 }
 

@@ -805,7 +805,7 @@ func TestTransform(t *testing.T) {
 		{name: "does not touch the reflector's version", run: transformVersion},
 		{name: "an error drops the event and is reported", run: transformEventError},
 		{name: "an error of a deletion", run: transformDeletionError},
-		{name: "an error in the initial state", run: transformStateError},
+		{name: "an error in the initial state", run: transformStateError, only: byStream},
 		{name: "into something without metadata", run: transformJunk},
 		{name: "into something without metadata in the initial state", run: transformJunkState},
 	})
@@ -881,7 +881,9 @@ func transformReplacement(t *testing.T, s *stage) {
 	informer, rec := s.transforming(t, toConfigMap, cache.SharedIndexInformerOptions{})
 	s.source.put(pod("b", ""))
 	settle()
-	for _, obj := range append(rec.takeRaw(), informer.GetStore().List()...) {
+	raw := append(rec.takeRaw(), informer.GetStore().List()...)
+	require.Len(t, raw, 2+2)
+	for _, obj := range raw {
 		assert.IsType(t, &corev1.ConfigMap{}, obj)
 	}
 }
@@ -936,14 +938,12 @@ func transformDeletionError(t *testing.T, s *stage) {
 	assert.Equal(t, kept, informer.GetStore().ListKeys())
 }
 
-// transformStateError covers streams; the tests of the watch error handler check that a LIST fails as a
-// whole.
+// transformStateError covers streams; errorsOfReplace checks that a LIST fails as a whole.
 func transformStateError(t *testing.T, s *stage) {
 	s.source.put(pod("bad", ""))
 	s.source.put(pod("good", ""))
 	informer, rec := s.transforming(t, refuse, cache.SharedIndexInformerOptions{})
-	fails := s.source.mode == byList ||
-		!differs(t, s.impl, "one object that cannot be transformed fails a streamed state as it fails a list; client-go leaves it out", true, false)
+	fails := differs(t, s.impl, "one object that cannot be transformed fails a streamed state as it fails a list; client-go leaves it out", false, true)
 	assert.True(t, s.mentions(errRefused.Error()), s.reported())
 	assert.Equal(t, !fails, informer.HasSynced())
 	if fails {

@@ -33,7 +33,7 @@ func TestHandlers(t *testing.T) {
 		{name: "filters turn updates into adds and deletes", run: handlerFilter},
 		{name: "typed informers unwrap", run: handlerTyped},
 		{name: "objects are the store's own", run: handlerIdentity},
-		{name: "a nil handler", run: handlerNil},
+		{name: "a nil handler", run: handlerNil, only: byList},
 	})
 }
 
@@ -251,7 +251,7 @@ func TestSynced(t *testing.T) {
 		{name: "the informer before its handlers, for WaitFor and WaitForCacheSync as well", run: syncedOrder},
 		{name: "never without a list", run: syncedNever},
 		{name: "a handler of an informer that was never run", run: syncedUnstarted},
-		{name: "names say what is waited for", run: syncedNames},
+		{name: "names say what is waited for", run: syncedNames, only: byList},
 		{name: "GetController is a view that does not run", run: controllerView},
 		{name: "GetController hides the version without its gate", run: controllerViewGate},
 		{name: "SetTransform and SetWatchErrorHandler after the start", run: settersAfterStart},

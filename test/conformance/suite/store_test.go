@@ -407,5 +407,7 @@ func indexAddError(t *testing.T, impl implementation) {
 	}
 	assert.NotPanics(t, attempt)
 	assert.Equal(t, []string{"bad@1", "good@2"}, sorted(indexer.List()))
+	assert.Equal(t, []string{"good@2"}, members(t, indexer, "app", "x"))
 	require.NoError(t, indexer.Update(labelled("bad", "3", "app", "y")))
+	assert.Equal(t, []string{"bad@3"}, members(t, indexer, "app", "y"))
 }
