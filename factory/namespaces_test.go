@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -46,12 +45,7 @@ func keysOf(informer cache.SharedIndexInformer) []string {
 // listedBy returns a function that returns the ListerWatcher of a client's pods in a namespace.
 func listedBy(client kubernetes.Interface) func(example runtime.Object, namespace string) cache.ListerWatcher {
 	return func(_ runtime.Object, namespace string) cache.ListerWatcher {
-		return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				return client.CoreV1().Pods(namespace).List(ctx, o)
-			},
-			WatchFuncWithContext: client.CoreV1().Pods(namespace).Watch,
-		}, client)
+		return clientgo.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(client.CoreV1().Pods(namespace)), client)
 	}
 }
 

@@ -4,7 +4,6 @@
 package factory_test
 
 import (
-	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -52,11 +51,7 @@ func requestsFor(client *clienttesting.Fake, resource string) (namespaces []stri
 
 // nodesOf lists and watches the nodes of a client, as a generated client does: in all namespaces alike.
 func nodesOf(client kubernetes.Interface) cache.ListerWatcher {
-	nodes := client.CoreV1().Nodes()
-	return clientgo.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
-		WatchFuncWithContext: nodes.Watch,
-	}, client)
+	return clientgo.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(client.CoreV1().Nodes()), client)
 }
 
 // TestObjectsWithoutANamespace: an informer of objects without a namespace follows all of them by one

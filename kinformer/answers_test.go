@@ -155,11 +155,7 @@ func (s *oddServer) client(t *testing.T, wrap bool) clientgo.ListerWatcher {
 	}
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	pods := set.CoreV1().Pods("")
-	return clientgo.ToListWatcherWithWatchListSemantics(&clientgo.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		WatchFuncWithContext: pods.Watch,
-	}, noStreams{})
+	return clientgo.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(set.CoreV1().Pods("")), noStreams{})
 }
 
 // noStreams denies watch-lists.

@@ -871,24 +871,15 @@ func (f follower) client(t *testing.T, c *rest.Config) (cache.ListerWatcher, run
 	case "unstructured":
 		client, err := dynamic.NewForConfig(c)
 		require.NoError(t, err)
-		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &unstructured.Unstructured{}
+		return testkit.ListWatchOf(client.Resource(pods)), &unstructured.Unstructured{}
 	case "metadata":
 		client, err := metadata.NewForConfig(c)
 		require.NoError(t, err)
-		return listWatch(client.Resource(pods).List, client.Resource(pods).Watch), &metav1.PartialObjectMetadata{}
+		return testkit.ListWatchOf(client.Resource(pods)), &metav1.PartialObjectMetadata{}
 	}
 	set, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
 	return direct.NewListWatch(set.CoreV1().RESTClient(), &v1.Pod{}, "pods", "", nil), &v1.Pod{}
-}
-
-func listWatch[L runtime.Object](
-	list func(context.Context, metav1.ListOptions) (L, error), follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
-) cache.ListerWatcher {
-	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) },
-		WatchFuncWithContext: follow,
-	}
 }
 
 // follow runs an informer through a history.

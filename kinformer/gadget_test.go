@@ -28,6 +28,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -174,10 +175,7 @@ func dynamicGadgets(t *testing.T, c *rest.Config, options kinformer.Options) cac
 	client, err := dynamic.NewForConfig(c)
 	require.NoError(t, err)
 	of := client.Resource(gadgetsV1.WithResource("gadgets"))
-	return kinformer.New(&cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
-		WatchFuncWithContext: of.Watch,
-	}, &unstructured.Unstructured{}, options)
+	return kinformer.New(testkit.ListWatchOf(of), &unstructured.Unstructured{}, options)
 }
 
 // gadgetMetadata returns an informer of a client of metadata.
@@ -185,10 +183,7 @@ func gadgetMetadata(t *testing.T, c *rest.Config, options kinformer.Options) cac
 	client, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
 	of := client.Resource(gadgetsV1.WithResource("gadgets"))
-	return kinformer.New(&cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
-		WatchFuncWithContext: of.Watch,
-	}, &metav1.PartialObjectMetadata{}, options)
+	return kinformer.New(testkit.ListWatchOf(of), &metav1.PartialObjectMetadata{}, options)
 }
 
 // byLists are the options of informers that request lists, and skip objects that cannot be decoded or do not.

@@ -417,7 +417,7 @@ func TestGuardLifted(t *testing.T) {
 // TestGuardBlind: the informer refuses to run with a client that removes managed fields, unless the guard is lifted.
 func TestGuardBlind(t *testing.T) {
 	asks := func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
+		return taptest.Trip(func(r *http.Request) (*http.Response, error) {
 			r = r.Clone(r.Context())
 			r.Header.Set("Accept", r.Header.Get("Accept")+";drop=metadata.managedFields")
 			return next.RoundTrip(r)
@@ -452,10 +452,6 @@ func TestGuardBlind(t *testing.T) {
 		}
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestGuardOfSources: the objects of each source are guarded, on the server of the source.
 func TestGuardOfSources(t *testing.T) {
@@ -518,10 +514,7 @@ func TestGuardOfOthers(t *testing.T) {
 		ofMetadata, err := metadata.NewForConfig(config)
 		require.NoError(t, err)
 		of := ofMetadata.Resource(v1.SchemeGroupVersion.WithResource("nodes"))
-		nodes := kinformer.New(&cache.ListWatch{
-			ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (kruntime.Object, error) { return of.List(ctx, o) },
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return of.Watch(ctx, o) },
-		}, &metav1.PartialObjectMetadata{}, options)
+		nodes := kinformer.New(testkit.ListWatchOf(of), &metav1.PartialObjectMetadata{}, options)
 		for _, informer := range []cache.SharedIndexInformer{deployments, nodes} {
 			defer informers.Run(t, informer)()
 		}

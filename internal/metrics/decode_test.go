@@ -21,11 +21,6 @@ import (
 	"github.com/kinformer/cache/kinformer"
 )
 
-// trip is a function as a transport.
-type trip func(*http.Request) (*http.Response, error)
-
-func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // TestDecodeInfo: for each informer that has received something, even if that is an empty list, one
 // series says who decodes, or why the client does.
 func TestDecodeInfo(t *testing.T) {
@@ -58,7 +53,7 @@ func TestDecodeInfo(t *testing.T) {
 					}
 					return [][]byte{taptest.Encoded(&v1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, c.media)}, false
 				}}
-				lists := wired.ClientOver(t, trip(func(r *http.Request) (*http.Response, error) {
+				lists := wired.ClientOver(t, taptest.Trip(func(r *http.Request) (*http.Response, error) {
 					if c.fails {
 						return nil, errors.New("unreachable")
 					}

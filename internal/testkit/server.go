@@ -84,6 +84,17 @@ func (s *Server) note(text string, counter *int) int {
 // Requests returns the requests so far.
 func (s *Server) Requests() []string { return s.requests.list() }
 
+// ListWatchOf returns a ListWatch of the methods of a client, like the informers of factories.
+func ListWatchOf[L runtime.Object](c interface {
+	List(context.Context, metav1.ListOptions) (L, error)
+	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
+}) *clientgo.ListWatch {
+	return &clientgo.ListWatch{
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) },
+		WatchFuncWithContext: c.Watch,
+	}
+}
+
 // ListOf returns a list function that returns the errors in turn and then list.
 func ListOf(list runtime.Object, errs ...error) func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {

@@ -76,7 +76,7 @@ func metadataOf(t *testing.T, srv *apiserver.Server, r *follow.Resource) cache.L
 	if r.Name == "crd-dynamic" {
 		resource = follow.Widget.Resource()
 	}
-	return follow.ListWatchOf(client.Resource(resource).Namespace(follow.Namespace))
+	return testkit.ListWatchOf(client.Resource(resource).Namespace(follow.Namespace))
 }
 
 // TestAudit checks that audits find nothing during writes, restarts and expired versions, and that they
@@ -124,7 +124,7 @@ func TestAudit(t *testing.T) {
 func TestAuditOfARestoredServer(t *testing.T) {
 	defer func(usual time.Duration) { beside.AheadPause = usual }(beside.AheadPause)
 	beside.AheadPause = time.Second
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	config := srv.Config()
 	config.Wrap(transport.Around(func(next http.RoundTripper, request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

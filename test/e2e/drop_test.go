@@ -26,6 +26,7 @@ import (
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // asking counts requests for lists and watches of config maps that ask to leave out managed fields.
@@ -54,7 +55,7 @@ type startable interface {
 // TestServerIsAskedToDrop checks that a server which does not know the parameter for managed fields answers
 // requests with it as ever, and that the informer, which drops the fields itself, decodes directly.
 func TestServerIsAskedToDrop(t *testing.T) {
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	client, err := kubernetes.NewForConfig(srv.Config())
 	require.NoError(t, err)
 	write := func(from, to int) {

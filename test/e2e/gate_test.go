@@ -65,7 +65,7 @@ func podInformers(t *testing.T, ctx context.Context, config *rest.Config, option
 // policy, and then receive the state written meanwhile.
 func TestPermissionsLapse(t *testing.T) {
 	t.Parallel()
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "before")
 	for name, policy := range map[string]kinformer.ErrorPolicy{
@@ -118,7 +118,7 @@ func awaitVersions(ctx context.Context, informer cache.SharedIndexInformer, want
 // role is bound to the user.
 func TestRoleIsBoundLater(t *testing.T) {
 	t.Parallel()
-	ctx, srv := startServer(t, apiserver.Options{RBAC: true})
+	ctx, srv := follow.StartServer(t, apiserver.Options{RBAC: true})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "one")
 	want := listed(t, ctx, r)
@@ -191,7 +191,7 @@ func (s *refusals) check(t *testing.T, ctx context.Context, kind string) {
 func TestInformersHonorRetryAfter(t *testing.T) {
 	t.Parallel()
 	const after = 2
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	type refused struct {
 		*followed
 		refusals

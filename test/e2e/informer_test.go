@@ -29,12 +29,8 @@ import (
 	"github.com/kinformer/cache/test/e2e/transport"
 )
 
-const (
-	// patience bounds every wait. It is far longer than any wait takes, even on a busy machine.
-	patience = 5 * time.Minute
-	// someWrites suffices to create, change and delete every name a few times.
-	someWrites = 400
-)
+// someWrites suffices to create, change and delete every name a few times.
+const someWrites = 400
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -43,17 +39,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// startServer starts a child process, and stops it when the test ends. It returns a context that bounds the test.
-func startServer(t *testing.T, options apiserver.Options) (context.Context, *apiserver.Server) {
-	t.Helper()
-	srv, err := apiserver.StartChild(t.Context(), options)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx, srv
 }
 
 // restart kills the server, calls meanwhile, and starts the server again at the same address.
@@ -185,7 +170,7 @@ func everyWay(t *testing.T, test func(t *testing.T, ctx context.Context, srv *ap
 	for _, name := range []string{"pods-protobuf", "crd-dynamic"} {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(name+"/"+string(m), func(t *testing.T) {
-				ctx, srv := startServer(t, apiserver.Options{})
+				ctx, srv := follow.StartServer(t, apiserver.Options{})
 				test(t, ctx, srv, resourceOf(t, srv, name), m)
 			})
 		}
@@ -249,7 +234,7 @@ var paged = kinformer.Options{Requests: kinformer.Requests{PageSize: 2, Backoff:
 // list in pages at exactly that version: list and watch could repeat until etcd discards the version,
 // minutes later.
 func TestInformerWithPagesSurvivesARestart(t *testing.T) {
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	r := resourceOf(t, srv, "pods-protobuf")
 	created(t, ctx, r, "a", "b", "c")
 	f := startFollowing(t, ctx, r, follow.ListMode, paged)
@@ -267,7 +252,7 @@ func TestInformerWithPagesSurvivesARestart(t *testing.T) {
 // by an event.
 func TestInformerSurvivesExpiryAnywhere(t *testing.T) {
 	t.Parallel()
-	ctx, srv := startServer(t, apiserver.Options{DisableWatchCache: true})
+	ctx, srv := follow.StartServer(t, apiserver.Options{DisableWatchCache: true})
 	var permission follow.Gate // ends watches
 	var compacted atomic.Bool
 	writes, config := resourceOver(t, srv, "pods-protobuf", srv.Config()), srv.Config()

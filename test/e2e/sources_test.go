@@ -123,7 +123,7 @@ func TestSources(t *testing.T) {
 	for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 		t.Run(string(m), func(t *testing.T) {
 			t.Parallel()
-			ctx, srv := startServer(t, apiserver.Options{})
+			ctx, srv := follow.StartServer(t, apiserver.Options{})
 			pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
 			var permission, busy follow.Gate
 			var held atomic.Bool
@@ -177,7 +177,7 @@ func TestShards(t *testing.T) {
 		for _, m := range []follow.Mode{follow.ListMode, follow.WatchListMode} {
 			t.Run(fmt.Sprint(m, " gate ", gate), func(t *testing.T) {
 				t.Parallel()
-				ctx, srv := startServer(t, apiserver.Options{FeatureGates: fmt.Sprint("ShardedListAndWatch=", gate)})
+				ctx, srv := follow.StartServer(t, apiserver.Options{FeatureGates: fmt.Sprint("ShardedListAndWatch=", gate)})
 				pods, s := newManyPods(t, ctx, srv), newManySources(t, m)
 				divide := func(n int) {
 					for i := range n {

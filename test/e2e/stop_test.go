@@ -97,7 +97,7 @@ func stopAfter(t *testing.T, ctx context.Context, srv *apiserver.Server, kind st
 // leaves no goroutine, body or connection.
 func TestStoppedAnywhere(t *testing.T) {
 	const points = 12
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	running := goleak.IgnoreCurrent()
 	for _, kind := range []string{"pods-protobuf", "crd-dynamic"} {
 		resource := resourceOf(t, srv, kind)

@@ -23,13 +23,14 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // TestSwitchedByResource runs one program with informers of both libraries, by KINFORMER, over one transport that
 // decodes directly: all follow the server, and only this module's decode directly.
 func TestSwitchedByResource(t *testing.T) {
 	t.Setenv("KINFORMER", "off:configmaps")
-	ctx, srv := startServer(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	config := srv.Config()
 	config.Wrap(direct.Transport)
 	client, err := kubernetes.NewForConfig(config)

@@ -32,12 +32,13 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // TestForeignFactories checks that generated factories other than client-go's use kinformer's informers,
 // which decode directly, and that their listers read them.
 func TestForeignFactories(t *testing.T) {
-	_, srv := startServer(t, apiserver.Options{})
+	_, srv := follow.StartServer(t, apiserver.Options{})
 	service := apiserver.CustomResource{Group: apiregistrationv1.GroupName, Version: "v1", Kind: "APIService"}
 	require.NoError(t, srv.InstallCRD(t.Context(), service))
 	config := srv.Config()
@@ -102,7 +103,7 @@ func syncedDirectly(t *testing.T, informer cache.SharedIndexInformer) inspect.St
 // TestFor checks that types of all groups, including custom ones, are found on a server by their Go
 // type.
 func TestFor(t *testing.T) {
-	_, srv := startServer(t, apiserver.Options{})
+	_, srv := follow.StartServer(t, apiserver.Options{})
 	config := srv.Config()
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
 	secrets, err := factory.For[*corev1.Secret](t.Context(), config, factory.WithNamespace("default"))

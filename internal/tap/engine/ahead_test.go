@@ -58,7 +58,7 @@ func TestListEndsWhileItIsDecoded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		ahead := func(rt http.RoundTripper) http.RoundTripper {
-			return trip(func(req *http.Request) (*http.Response, error) {
+			return taptest.Trip(func(req *http.Request) (*http.Response, error) {
 				resp, err := rt.RoundTrip(req)
 				if err == nil && ctx.Err() == nil {
 					resp.Body = impatient{newAheadBody(resp.Body), req.Context()}
@@ -282,7 +282,7 @@ func randomPieces(d *draw.T, k kind) (pieces [][]byte) {
 // inPieces returns the configuration of a client whose watches have pieces, each after a pause. Its outermost transport
 // reads ahead, at most that many bytes at a time, unless most is 0.
 func inPieces(pieces [][]byte, pause time.Duration, most int, wraps ...wrapper) *rest.Config {
-	c := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1, Transport: trip(func(r *http.Request) (*http.Response, error) {
+	c := &rest.Config{Host: "http://127.0.0.1:1", QPS: -1, Transport: taptest.Trip(func(r *http.Request) (*http.Response, error) {
 		media := mediaOf(r)
 		if media == protobufType {
 			media += ";stream=watch"

@@ -35,14 +35,9 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 )
 
-// trip is a RoundTripper of the user.
-type trip func(*http.Request) (*http.Response, error)
-
-func (f trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
 // encoded returns a transport of package direct that receives responses with a content encoding.
 func encoded(rt http.RoundTripper) http.RoundTripper {
-	return transport(trip(func(r *http.Request) (*http.Response, error) {
+	return transport(taptest.Trip(func(r *http.Request) (*http.Response, error) {
 		resp, err := rt.RoundTrip(r)
 		if err == nil {
 			resp.Header.Set("Content-Encoding", "gzip")
@@ -62,7 +57,7 @@ func (b readBy) Read(p []byte) (int, error) { return b.read(b.ReadCloser, p) }
 // reading returns a wrapper of RoundTrippers whose bodies a function reads.
 func reading(read func(body io.Reader, p []byte) (int, error)) wrapper {
 	return func(rt http.RoundTripper) http.RoundTripper {
-		return trip(func(r *http.Request) (*http.Response, error) {
+		return taptest.Trip(func(r *http.Request) (*http.Response, error) {
 			resp, err := rt.RoundTrip(r)
 			if err == nil {
 				resp.Body = readBy{resp.Body, read}
@@ -143,7 +138,7 @@ func TestNotEngaged(t *testing.T) {
 // a request ends at once, as client-go's does after its retries.
 func TestNoAnswer(t *testing.T) {
 	unanswered := func(ctx context.Context, _ clientgo.WatcherWithContext, _ metav1.ListOptions) (watch.Interface, error) {
-		breaks := trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
+		breaks := taptest.Trip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
 		require.NoError(t, err)
 		_, err = transport(breaks).RoundTrip(req)
@@ -695,7 +690,7 @@ func TestLateReadDoesNotChangeReceivingState(t *testing.T) {
 		server := wire(runtime.ContentTypeJSON, false, []byte(jsonOf(podList("5"))))
 		late, sent, answers := make(chan error), make(chan struct{}), make(chan struct{})
 		lists := 0
-		rt := trip(func(r *http.Request) (*http.Response, error) {
+		rt := taptest.Trip(func(r *http.Request) (*http.Response, error) {
 			resp, err := server.RoundTrip(r)
 			switch lists++; lists {
 			case 1, 3:

@@ -100,7 +100,7 @@ func clients(t testing.TB, c *rest.Config) typed.CoreV1Interface {
 }
 
 func generated(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
-	return listWatchOf(clients(t, c).Pods("space"))
+	return testkit.ListWatchOf(clients(t, c).Pods("space"))
 }
 
 func generatedInJSON(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
@@ -124,27 +124,14 @@ func dynamically(resource string) maker {
 	return func(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 		d, err := dynamic.NewForConfig(c)
 		require.NoError(t, err)
-		return listWatchOf(d.Resource(v1.SchemeGroupVersion.WithResource(resource)).Namespace("space"))
+		return testkit.ListWatchOf(d.Resource(v1.SchemeGroupVersion.WithResource(resource)).Namespace("space"))
 	}
 }
 
 func ofMetadata(t testing.TB, c *rest.Config) clientgo.ListerWatcherWithContext {
 	m, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
-	return listWatchOf(m.Resource(v1.SchemeGroupVersion.WithResource("pods")).Namespace("space"))
-}
-
-// listWatchOf returns a ListWatch of two methods of a client, like those of informer factories.
-func listWatchOf[L runtime.Object](c interface {
-	List(context.Context, metav1.ListOptions) (L, error)
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}) *clientgo.ListWatch {
-	return &clientgo.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) },
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, o)
-		},
-	}
+	return testkit.ListWatchOf(m.Resource(v1.SchemeGroupVersion.WithResource("pods")).Namespace("space"))
 }
 
 // tapped is a source with the decoders of package taptest, unless an option says otherwise.
@@ -300,7 +287,7 @@ func transport(rt http.RoundTripper) http.RoundTripper { return direct.Transport
 
 // readsAhead is a transport with a goroutine that reads each body as soon as it can.
 func readsAhead(rt http.RoundTripper) http.RoundTripper {
-	return trip(func(req *http.Request) (*http.Response, error) {
+	return taptest.Trip(func(req *http.Request) (*http.Response, error) {
 		resp, err := rt.RoundTrip(req)
 		if err == nil {
 			resp.Body = newAheadBody(resp.Body)

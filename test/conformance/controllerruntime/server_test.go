@@ -25,6 +25,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 	"github.com/kinformer/cache/test/e2e/transport"
 )
 
@@ -50,13 +51,9 @@ type stage struct {
 // newStage also returns a context that bounds the test.
 func newStage(t *testing.T) (context.Context, stage) {
 	t.Helper()
-	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	c, err := client.New(srv.Config(), client.Options{})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
 	return ctx, stage{Server: srv, Client: c}
 }
 

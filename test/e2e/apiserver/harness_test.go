@@ -11,15 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-
-	"github.com/kinformer/cache/test/e2e/apiserver"
 )
 
 // patience bounds every wait of these tests. It is far longer than any wait takes, even on a busy
@@ -32,18 +29,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// start starts a child and stops it when the test ends.
-func start(t *testing.T, opts apiserver.Options) (context.Context, *apiserver.Server) {
-	t.Helper()
-	// The first build takes minutes and is bounded by the test binary's timeout.
-	srv, err := apiserver.StartChild(t.Context(), opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx, srv
 }
 
 // again repeats request until it succeeds or ctx ends: the first request after a restart may use a dead

@@ -22,10 +22,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	client := clientFor(t, srv.ProtobufConfig())
 	createPods(t, ctx, client, 20)
 	last, err := client.CoreV1().Pods("ns").Get(ctx, "pod-019", metav1.GetOptions{})
@@ -57,7 +58,7 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestStopClosesOpenWatches(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	pods := clientFor(t, srv.Config()).CoreV1().Pods("")
 	for range 10 {
 		w, err := pods.Watch(ctx, metav1.ListOptions{})
@@ -77,14 +78,14 @@ func TestStopClosesOpenWatches(t *testing.T) {
 }
 
 func TestStopByForceWhenTheContextEnds(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{DataDir: t.TempDir()})
+	ctx, srv := follow.StartServer(t, apiserver.Options{DataDir: t.TempDir()})
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	assert.ErrorIs(t, srv.Stop(over), context.Canceled)
 }
 
 func TestPauseAndResume(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	pods := clientFor(t, srv.Config()).CoreV1().Pods("")
 	require.NoError(t, srv.Pause())
 	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -105,7 +106,7 @@ func TestStartFailures(t *testing.T) {
 	_, err = apiserver.StartChild(ctx, apiserver.Options{Binary: filepath.Join(t.TempDir(), "missing")})
 	assert.ErrorIs(t, err, os.ErrNotExist)
 
-	_, srv := start(t, apiserver.Options{})
+	_, srv := follow.StartServer(t, apiserver.Options{})
 	_, err = apiserver.StartChild(ctx, apiserver.Options{Port: srv.Endpoint().Port})
 	assert.ErrorContains(t, err, "address already in use")
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kube-openapi/pkg/spec3"
 
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // patchOf returns the patch operation for objects of the kind, nil if document has none.
@@ -36,7 +37,7 @@ func patchOf(document *spec3.OpenAPI, kind schema.GroupVersionKind) *spec3.Opera
 // TestKubectlApplyNeedsNoFlag checks that the document of each resource declares field validation, as
 // kubectl apply requires, and that the server validates fields.
 func TestKubectlApplyNeedsNoFlag(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	require.NoError(t, srv.InstallCRD(ctx, apiserver.CustomResource{Group: "example.com", Version: "v1", Kind: "Widget"}))
 	client := clientFor(t, srv.Config())
 	root := openapi3.NewRoot(client.Discovery().OpenAPIV3())
@@ -68,7 +69,7 @@ func TestKubectlApplyNeedsNoFlag(t *testing.T) {
 
 // TestSchemasOfBuiltinTypes checks the schemas by which kubectl merges lists and explains fields.
 func TestSchemasOfBuiltinTypes(t *testing.T) {
-	_, srv := start(t, apiserver.Options{})
+	_, srv := follow.StartServer(t, apiserver.Options{})
 	client := clientFor(t, srv.Config())
 	document, err := openapi3.NewRoot(client.Discovery().OpenAPIV3()).GVSpec(schema.GroupVersion{Version: "v1"})
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // impersonate returns a client that acts as another user.
@@ -68,7 +69,7 @@ func createBindings(t *testing.T, ctx context.Context, admin *kubernetes.Clients
 }
 
 func TestRolesAreObeyed(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{RBAC: true})
+	ctx, srv := follow.StartServer(t, apiserver.Options{RBAC: true})
 	admin := clientFor(t, srv.ProtobufConfig())
 	createPods(t, ctx, admin, 1)
 	_, err := admin.CoreV1().Pods("ns").Create(ctx, newPod("one"), metav1.CreateOptions{})
@@ -113,7 +114,7 @@ func TestRolesAreObeyed(t *testing.T) {
 }
 
 func TestWithoutRBACOnlyStrangersAreRefused(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	_, err := impersonate(t, srv, "bob").CoreV1().Secrets("").List(ctx, metav1.ListOptions{})
 	assert.NoError(t, err)
 	anonymous := srv.Config()

@@ -18,10 +18,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 func TestEveryBuiltinResourceIsServed(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	dyn, err := dynamic.NewForConfig(srv.Config())
 	require.NoError(t, err)
 	_, lists, err := clientFor(t, srv.Config()).Discovery().ServerGroupsAndResources()
@@ -61,7 +62,7 @@ func TestEveryBuiltinResourceIsServed(t *testing.T) {
 }
 
 func TestSelectorsStatusAndFinalizers(t *testing.T) {
-	ctx, srv := start(t, apiserver.Options{})
+	ctx, srv := follow.StartServer(t, apiserver.Options{})
 	pods := clientFor(t, srv.ProtobufConfig()).CoreV1().Pods("ns")
 	createPods(t, ctx, clientFor(t, srv.ProtobufConfig()), 2)
 

@@ -27,6 +27,7 @@ import (
 
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 const (
@@ -174,9 +175,7 @@ func until(t *testing.T, ctx context.Context, is func() bool) {
 
 // startServer returns a server with objects in each selection.
 func startServer(t *testing.T, ctx context.Context) *apiserver.Server {
-	srv, err := apiserver.StartChild(ctx, apiserver.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	_, srv := follow.StartServer(t, apiserver.Options{})
 	client, err := kubernetes.NewForConfig(srv.ProtobufConfig())
 	require.NoError(t, err)
 	for i := range population {

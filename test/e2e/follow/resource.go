@@ -11,20 +11,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/checker"
 	"github.com/kinformer/cache/test/e2e/apiserver"
 )
@@ -38,6 +42,21 @@ const Marker = "kinformer-secret-content"
 
 // Widget is the custom resource read by Widgets.
 var Widget = apiserver.CustomResource{Group: "e2e.kinformer.io", Version: "v1", Kind: "Widget"}
+
+// patience bounds a test. It is far longer than any takes, even on a busy machine.
+const patience = 5 * time.Minute
+
+// StartServer starts a child process, and stops it when the test ends. It returns a context that bounds the test.
+func StartServer(t *testing.T, options apiserver.Options) (context.Context, *apiserver.Server) {
+	t.Helper()
+	// The first build takes minutes and is bounded by the test binary's timeout.
+	srv, err := apiserver.StartChild(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx, srv
+}
 
 // Clients holds the configuration and the client of a Resource.
 type Clients struct {
@@ -84,7 +103,7 @@ func Pods(c Clients) (*Resource, error) {
 			if err != nil {
 				return nil, err
 			}
-			return ListWatchOf(client.CoreV1().Pods(Namespace)), nil
+			return testkit.ListWatchOf(client.CoreV1().Pods(Namespace)), nil
 		})
 }
 
@@ -98,7 +117,7 @@ func Widgets(c Clients) (*Resource, error) {
 			if err != nil {
 				return nil, err
 			}
-			return ListWatchOf(client.Resource(Widget.Resource()).Namespace(Namespace)), nil
+			return testkit.ListWatchOf(client.Resource(Widget.Resource()).Namespace(Namespace)), nil
 		})
 }
 
@@ -112,7 +131,7 @@ func ConfigMapMetadata(c Clients) (*Resource, error) {
 			if err != nil {
 				return nil, err
 			}
-			return ListWatchOf(client.Resource(of).Namespace(Namespace)), nil
+			return testkit.ListWatchOf(client.Resource(of).Namespace(Namespace)), nil
 		})
 }
 
@@ -135,17 +154,6 @@ func (c Clients) resource(name string, config *rest.Config, of schema.GroupVersi
 		example.GetObjectKind().SetGroupVersionKind(r.kind)
 	}
 	return r, nil
-}
-
-// ListWatchOf returns a ListWatch of the methods of a client, like the informers of factories.
-func ListWatchOf[L runtime.Object](c interface {
-	List(context.Context, metav1.ListOptions) (L, error)
-	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
-}) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return c.List(ctx, o) },
-		WatchFuncWithContext: c.Watch,
-	}
 }
 
 // Listed returns the result of a quorum LIST.

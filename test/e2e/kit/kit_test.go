@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/test/e2e/apiserver"
+	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // patience bounds every wait. It is far longer than any wait takes.
@@ -127,13 +127,11 @@ func ask[T any](b *both, checks []check, f func(*side, check) T) (real, kit []T)
 // start starts both sides, with or without a watch cache, and applies past.
 func start(t *testing.T, cached bool) (*both, *apiserver.Server, *cachetest.Source) {
 	t.Helper()
-	srv, err := apiserver.StartChild(t.Context(), apiserver.Options{DisableWatchCache: !cached})
+	_, srv := follow.StartServer(t, apiserver.Options{DisableWatchCache: !cached})
+	real, err := realSide(t.Context(), srv)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, srv.Stop(context.Background())) })
 	src := newSource(cached)
-	b := &both{kit: kitSide(src)}
-	b.real, err = realSide(t.Context(), srv)
-	require.NoError(t, err)
+	b := &both{real: real, kit: kitSide(src)}
 	for _, s := range []*side{b.real, b.kit} {
 		s.note(t)
 		s.do(t, past...)

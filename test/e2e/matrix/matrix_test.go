@@ -24,7 +24,7 @@ import (
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/direct"
-	"github.com/kinformer/cache/test/e2e/follow"
+	"github.com/kinformer/cache/internal/testkit"
 )
 
 // patience bounds every wait. It is far longer than any wait takes.
@@ -66,7 +66,7 @@ func clients() []Client {
 	newTyped, newDynamic, newMetadata := kubernetes.NewForConfigAndClient, dynamic.NewForConfigAndClient, metadata.NewForConfigAndClient
 	return []Client{
 		{"generated", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
-			return follow.ListWatchOf(c.CoreV1().Pods(Namespace))
+			return testkit.ListWatchOf(c.CoreV1().Pods(Namespace))
 		})},
 		{"ListWatch of a client", both, follows(&corev1.Pod{}, newTyped, func(c *kubernetes.Clientset) cache.ListerWatcher {
 			return clientgo.NewListWatchFromClient(c.CoreV1().RESTClient(), "pods", Namespace, fields.Everything())
@@ -75,10 +75,10 @@ func clients() []Client {
 			return direct.NewListWatch(c.CoreV1().RESTClient(), &corev1.Pod{}, "pods", Namespace, nil)
 		})},
 		{"dynamic", []string{JSON}, follows(&unstructured.Unstructured{}, newDynamic, func(c *dynamic.DynamicClient) cache.ListerWatcher {
-			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+			return testkit.ListWatchOf(c.Resource(pods).Namespace(Namespace))
 		})},
 		{"metadata", []string{Protobuf}, follows(&metav1.PartialObjectMetadata{}, newMetadata, func(c metadata.Interface) cache.ListerWatcher {
-			return follow.ListWatchOf(c.Resource(pods).Namespace(Namespace))
+			return testkit.ListWatchOf(c.Resource(pods).Namespace(Namespace))
 		})},
 	}
 }

@@ -38,7 +38,6 @@ import (
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
-	"github.com/kinformer/cache/test/e2e/follow"
 )
 
 // TestMain fails the run if goroutines remain. Reported errors are only logged, by the logger of the
@@ -122,19 +121,19 @@ func partialOf(obj runtime.Object) runtime.Object {
 func typedWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := kubernetes.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.CoreV1().Pods("ns")), client)
+	return cache.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(client.CoreV1().Pods("ns")), client)
 }
 
 func dynamicWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := dynamic.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
+	return cache.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }
 
 func metadataWire(t *testing.T, c *rest.Config) cache.ListerWatcher {
 	client, err := metadata.NewForConfig(c)
 	require.NoError(t, err)
-	return cache.ToListWatcherWithWatchListSemantics(follow.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
+	return cache.ToListWatcherWithWatchListSemantics(testkit.ListWatchOf(client.Resource(podResource).Namespace("ns")), client)
 }
 
 // wire answers HTTP requests. The first list and the first watch or watch-list get the given bytes, if

@@ -60,6 +60,11 @@ func RawFrame(kind watch.EventType, object []byte, media string) []byte {
 	return framed.Bytes()
 }
 
+// Trip is a function as a RoundTripper.
+type Trip func(*http.Request) (*http.Response, error)
+
+func (f Trip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // Wire is a server without a network, as a RoundTripper.
 type Wire struct {
 	Media string // the content type of its responses
