@@ -1,8 +1,6 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
-
 package decode
 
 import (
@@ -11,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kinformer/cache/internal/testkit"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // BenchmarkChecks reports by how much the checks of parts slow down the decoding of pods, as a
@@ -34,7 +34,8 @@ func comparesChecks(b *testing.B, list [][]byte, decode decoder) {
 	store := make([]any, len(list)) // like that of an informer, so that the garbage collector visits the objects
 	each := func(all bool) float64 {
 		o.Checks = all
-		before := testkit.CpuTime(b)
+		before, err := cputime.Used()
+		require.NoError(b, err)
 		for n := range times * benchPods {
 			object, err := decode(list[n%benchPods], o)
 			if err != nil {
@@ -42,7 +43,9 @@ func comparesChecks(b *testing.B, list [][]byte, decode decoder) {
 			}
 			store[n%benchPods] = object
 		}
-		return float64(testkit.CpuTime(b)-before) / (times * benchPods)
+		after, err := cputime.Used()
+		require.NoError(b, err)
+		return float64(after-before) / (times * benchPods)
 	}
 	each(false) // fill the tables
 	var usual, every []float64

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache/internal/minor"
-	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 // RunTests runs the tests of a package, and fails if a goroutine is left.
@@ -119,16 +117,6 @@ func (p *Gauges) NewStoreResourceVersionMetric(clientgo.InformerNameAndResource)
 
 func (p *Gauges) NewProcessingLatencyMetric(clientgo.InformerNameAndResource) clientgo.HistogramMetric {
 	return &p.Latencies
-}
-
-// CpuTime returns the CPU time used by the process.
-func CpuTime(b *testing.B) time.Duration {
-	b.Helper()
-	used, err := cputime.Used()
-	if err != nil {
-		b.Fatal(err)
-	}
-	return used
 }
 
 // Secret must not occur in any text.

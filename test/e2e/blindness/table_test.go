@@ -8,7 +8,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/testkit/cputime"
 )
 
 var (
@@ -78,16 +79,9 @@ func (o outage) cpuOf(t *testing.T, ctx context.Context, pid int, first time.Tim
 		return 0
 	}
 	pause(ctx, time.Until(first.Add(window)))
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	used, err := cputime.Of(pid)
 	assert.NoError(t, err)
-	_, fields, _ := strings.Cut(string(stat), ") ") // after the process name
-	var user, system int
-	if all := strings.Fields(fields); assert.Greater(t, len(all), 12) {
-		_, err = fmt.Sscan(all[11]+" "+all[12], &user, &system)
-		assert.NoError(t, err)
-	}
-	const tick = time.Second / 100
-	return time.Duration(user+system) * tick
+	return used.CPU
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -26,6 +26,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/internal/testkit/cputime"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -46,8 +47,8 @@ type task struct {
 
 // result is the output of a child, in bytes: first Steady alone, at its end both.
 type result struct {
-	Steady int64 // resident memory after the initial state
-	Peak   int64 // peak of resident memory afterwards
+	Steady uint64 // resident memory after the initial state
+	Peak   uint64 // peak of resident memory afterwards
 }
 
 type newInformer func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
@@ -98,39 +99,21 @@ func child(description string) error {
 	if n := len(informer.GetStore().ListKeys()); n != t.Objects {
 		return fmt.Errorf("%d objects of %d", n, t.Objects)
 	}
-	peak, err := statusBytes("VmHWM")
+	used, err := cputime.Of(os.Getpid())
 	if err != nil {
 		return err
 	}
-	return output.Encode(result{Steady: steady, Peak: peak})
+	return output.Encode(result{Steady: steady, Peak: used.Peak})
 }
 
 // settledMemory returns free memory to the kernel, resets the peak, and returns the resident memory.
-func settledMemory() (int64, error) {
+func settledMemory() (uint64, error) {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return 0, err
 	}
-	return statusBytes("VmRSS")
-}
-
-// statusBytes returns a value in the status of this process, in bytes.
-func statusBytes(name string) (int64, error) {
-	content, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	return parseStatus(string(content), name)
-}
-
-func parseStatus(content, name string) (int64, error) {
-	for line := range strings.Lines(content) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("no %s in the status of the process", name)
+	used, err := cputime.Of(os.Getpid())
+	return used.RSS, err
 }
 
 // source serves a task: the initial state, again for each relist after the version has expired, and then

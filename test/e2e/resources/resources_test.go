@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kinformer/cache/internal/testkit/cputime"
 	"github.com/kinformer/cache/kinformer"
 )
 
@@ -48,7 +49,7 @@ var errTooMuch = errors.New("more memory than it may have")
 // limits bounds the resident memory of a child in bytes, and as a multiple of its memory after the
 // initial state. 0 means no limit.
 type limits struct {
-	bytes    int64
+	bytes    uint64
 	multiple float64
 }
 
@@ -92,7 +93,7 @@ func watchMemory(t *testing.T, cmd *exec.Cmd, results <-chan result, may limits)
 			if more {
 				last = r
 				if may.multiple > 0 {
-					limit = int64(may.multiple * float64(r.Steady))
+					limit = uint64(may.multiple * float64(r.Steady))
 				}
 				continue
 			}
@@ -107,7 +108,8 @@ func watchMemory(t *testing.T, cmd *exec.Cmd, results <-chan result, may limits)
 				return last, nil
 			}
 		case <-ticker.C:
-			if limit > 0 && !tooMuch && resident(cmd.Process.Pid) > limit {
+			used, _ := cputime.Of(cmd.Process.Pid) // no memory if the child has ended
+			if limit > 0 && !tooMuch && used.RSS > limit {
 				tooMuch = true
 				require.NoError(t, cmd.Process.Kill())
 			}
@@ -115,20 +117,7 @@ func watchMemory(t *testing.T, cmd *exec.Cmd, results <-chan result, may limits)
 	}
 }
 
-// resident returns the resident memory of a process in bytes, 0 if the process has ended.
-func resident(pid int) int64 {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	n, err := parseStatus(string(content), "VmRSS")
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+func mib(n uint64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
 
 // TestAStuckHandlerDoesNotTakeTheProcessDown checks that memory does not grow with the updates for a
 // stuck handler under OverflowCoalesce and OverflowDisconnect. Under OverflowLossless, which is the
