@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/kinformer/cache/test/e2e/follow"
 )
 
@@ -93,14 +95,5 @@ func (w *writers) awaitWrites(ctx context.Context, n int64) error {
 
 // until polls done and returns nil once it returns true, or an error if ctx is done first.
 func until(ctx context.Context, done func() bool) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
+	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) { return done(), nil })
 }
