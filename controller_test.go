@@ -29,7 +29,6 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/cachetest"
 	"github.com/kinformer/cache/inspect"
-	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/table"
 	"github.com/kinformer/cache/internal/testkit"
@@ -509,7 +508,8 @@ func TestIndexFailuresShow(t *testing.T) {
 		synctest.Wait()
 		requireMissing(0)
 		require.Len(t, texts(), 2)
-		failures := beside.TableOf(s.GetStore()).IndexFailures()
-		assert.Equal(t, map[string]uint64{"f": bad, "p": bad}, failures)
+		indices := informers.Inspected(t, s).Indices
+		require.Len(t, indices, 2)
+		assert.Equal(t, []uint64{bad, bad}, []uint64{indices[0].Failures, indices[1].Failures})
 	})
 }

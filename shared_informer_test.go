@@ -241,7 +241,10 @@ func TestNamespaceIndexByWhateverName(t *testing.T) {
 						assert.ElementsMatch(t, want, got)
 					}
 				}
-				failures := beside.TableOf(store).IndexFailures()
+				failures := map[string]uint64{}
+				for _, ix := range beside.TableOf(store).Survey().Indexes {
+					failures[ix.Name] = ix.Failures
+				}
 				assert.Equal(t, failures["unknown"], failures["ours"])
 			},
 		})

@@ -137,15 +137,6 @@ func (t *Table) Lacking() map[string]int {
 	return m
 }
 
-// IndexFailures returns the number of failures of each index function so far.
-func (t *Table) IndexFailures() map[string]uint64 {
-	m := make(map[string]uint64)
-	for _, ix := range *t.core.Load().indexes.Load() {
-		m[ix.name] = ix.failures.Load()
-	}
-	return m
-}
-
 func (t *Table) report(failed failures) {
 	if t.options.OnIndexFailures != nil && len(failed.all) > 0 {
 		t.options.OnIndexFailures(failed.all)

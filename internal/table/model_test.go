@@ -241,8 +241,8 @@ func (x *machine) Check(t *draw.T) {
 	}
 	require.Equal(t, x.expected, x.failures)
 	var counted uint64
-	for _, n := range x.table.IndexFailures() {
-		counted += n
+	for _, ix := range x.table.Survey().Indexes {
+		counted += ix.Failures
 	}
 	require.Equal(t, uint64(x.expected), counted)
 	require.ElementsMatch(t, x.model.indexes, slices.Collect(maps.Keys(x.table.Indexers())))

@@ -120,7 +120,7 @@ func TestNilObject(t *testing.T) {
 	require.True(t, ok)
 	require.Nil(t, obj)
 	require.Equal(t, []any{nil}, table.List())
-	require.Equal(t, uint64(1), table.IndexFailures()["first"])
+	require.EqualValues(t, 1, table.Survey().Indexes[0].Failures)
 }
 
 // fileWays are the operations that call index functions, with more objects than a block has.
