@@ -339,12 +339,8 @@ func (h *httpStage) dynamicClient(config *rest.Config) (*clientgo.ListWatch, err
 	known := blank.Of(h.row.of)
 	of := client.Resource(known.GroupVersion().WithResource(known.Name))
 	return &clientgo.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return of.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return of.Watch(ctx, options)
-		},
+		ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return of.List(ctx, o) },
+		WatchFuncWithContext: of.Watch,
 	}, nil
 }
 

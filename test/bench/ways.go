@@ -5,6 +5,7 @@ package main
 
 import (
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/world"
 )
 
@@ -16,18 +17,13 @@ const (
 	plainWay      httpWay = ""            // by the client
 	tappedWay     httpWay = "tapped"      // directly
 	sharedWay     httpWay = "shared"      // directly, sharing equal parts of objects
-	keepWay       httpWay = "keep"        // directly, the fields of keptFields
+	keepWay       httpWay = "keep"        // directly, the fields of blank.AgentFields
 	keepSharedWay httpWay = "keep shared" // directly, these fields, sharing equal parts
 	floorWay      httpWay = "floor"       // directly, the metadata alone: what no informer can do without
 )
 
-// keptFields are what a network agent reads of pods, besides their metadata.
-var keptFields = []string{
-	"spec.nodeName", "spec.hostNetwork", "spec.serviceAccountName", "spec.containers.ports", "status.phase", "status.hostIP", "status.podIPs",
-}
-
 var decodings = map[httpWay]kinformer.Decoding{
-	sharedWay: {ShareParts: true}, keepWay: {Keep: keptFields}, keepSharedWay: {Keep: keptFields, ShareParts: true}, floorWay: {Keep: []string{}},
+	sharedWay: {ShareParts: true}, keepWay: {Keep: blank.AgentFields}, keepSharedWay: {Keep: blank.AgentFields, ShareParts: true}, floorWay: {Keep: []string{}},
 }
 
 // ways returns the ways of a row, the first one plainWay.

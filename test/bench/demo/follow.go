@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"runtime"
 	"runtime/metrics"
 	"slices"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/test/bench/internal/blank"
 	"github.com/kinformer/cache/test/bench/internal/child"
+	"github.com/kinformer/cache/test/bench/internal/measure"
 	"github.com/kinformer/cache/test/bench/internal/serve"
 	"github.com/kinformer/cache/test/bench/internal/world"
 )
@@ -195,7 +195,7 @@ func serveClient(ctx context.Context, c config) error {
 	return child.Serve(ctx, nil, map[string]child.Command{
 		"synced":  reporting(f, func(any) error { return f.synced() }),
 		"current": reporting(f, f.current),
-		"collect": reporting(f, func(any) error { collect(); return nil }),
+		"collect": reporting(f, func(any) error { measure.LiveHeap(); return nil }),
 		"read":    reporting(f, func(any) error { go f.read(); return nil }),
 	})
 }
@@ -209,10 +209,4 @@ func reporting[A any](f *follower, do func(A) error) child.Command {
 		used, err2 := cputime.Used()
 		return report{time.Now(), used, f.longest(), heap[0].Value.Uint64()}, errors.Join(err, err2)
 	})
-}
-
-// collect collects garbage. The second collection frees objects that only weak pointers referred to.
-func collect() {
-	runtime.GC()
-	runtime.GC()
 }

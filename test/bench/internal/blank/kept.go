@@ -5,6 +5,11 @@ package blank
 
 import "github.com/kinformer/cache/test/bench/internal/world"
 
+// AgentFields are what a network agent reads of pods, besides their metadata.
+var AgentFields = []string{
+	"spec.nodeName", "spec.hostNetwork", "spec.serviceAccountName", "spec.containers.ports", "status.phase", "status.hostIP", "status.podIPs",
+}
+
 var keptFields = [world.Resources][]string{
 	world.Leases: {"spec"}, // its seven fields
 	world.Pods: {
