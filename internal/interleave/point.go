@@ -109,6 +109,3 @@ func Go(f func()) {
 		go f()
 	}
 }
-
-// Yield is a point.
-func Yield() { Point() }

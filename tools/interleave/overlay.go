@@ -136,7 +136,7 @@ func (e *editor) node(n ast.Node) bool {
 		e.replace(n.Call.End(), n.Call.End(), " })")
 	case *ast.SelectorExpr:
 		if of, ok := n.X.(*ast.Ident); ok && of.Name == "runtime" && n.Sel.Name == "Gosched" {
-			e.replace(n.Pos(), n.End(), "interleave.Yield")
+			e.replace(n.Pos(), n.End(), "interleave.Point")
 			e.yields = true
 		}
 	}

@@ -29,7 +29,7 @@ func TestWithPoints(t *testing.T) {
 		},
 		"yield": {
 			"package p\n\nimport \"runtime\"\n\nfunc f() { runtime.Gosched() }\n",
-			"package p; import interleave \"" + interleave + "\"\n\nimport \"runtime\"\n\nfunc f() { interleave.Yield() }\n\nvar _ = runtime.Gosched\n",
+			"package p; import interleave \"" + interleave + "\"\n\nimport \"runtime\"\n\nfunc f() { interleave.Point() }\n\nvar _ = runtime.Gosched\n",
 		},
 	} {
 		if got, err := withPoints("p.go", []byte(c.text)); err != nil || string(got) != c.want {
