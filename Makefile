@@ -22,10 +22,8 @@ NIGHT := format api vet cross race staticcheck schedules apiserver conformance-s
 PORTED := vet unit apiserver conformance-suite foreign-cache foreign-packages e2e e2e-tapped controllerruntime foreign-controllerruntime examples
 MINOR ?= v0.36
 PORT := $(BIN)/_port/$(MINOR)
-# What is given to every go test, and to those that need no -race at the gate. The timeout ends what hangs: it must not
-# be missed by a machine that is ten times slower. What go vet looks for is the suite vet's.
-TESTFLAGS ?=
-RACE ?=
+# TESTFLAGS is given to every go test, RACE to those that need no -race at the gate. The timeout ends what hangs: it must
+# not be missed by a machine that is ten times slower. What go vet looks for is the suite vet's.
 TEST := $(GO) test -vet=off -timeout 2h $(TESTFLAGS)
 N ?= 1
 BUSY ?= 2
@@ -166,7 +164,6 @@ NODES = $(if $(filter command environment,$(firstword $(origin N))),$(N),1000)
 SIDES ?= client-go,direct
 ENCODING ?= protobuf
 SPEED ?= 10
-CLUSTER_FLAGS ?=
 VIRTUAL ?= 20m
 
 bench-cluster: cluster ## a cluster of N nodes by SIDES of client-go,ours,direct,shared,keep in ENCODING; long periods are divided by SPEED (CLUSTER_FLAGS=-h for more)
@@ -185,8 +182,6 @@ cluster:
 
 soak-virtual: ## plateau or leak: the heap of what decodes 1,000 nodes directly, for VIRTUAL (20m) of virtual time; fails for a leak; minutes
 	@cd test/bench && $(GO) test -count=1 -v -timeout 2h -run '^TestVirtualSoak$$' ./cluster -cluster.virtual $(VIRTUAL)
-
-KUBERNETES_FLAGS ?=
 
 kubernetes: ## the controllers and the scheduler of Kubernetes, by client-go and by us, through create, roll, failures and restarts on 100 fake nodes; the first build takes minutes (KUBERNETES_FLAGS=-h for more)
 	@GO=$(GO) test/conformance/kubernetes/build/programs $(BIN)/kubernetes

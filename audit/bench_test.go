@@ -24,7 +24,7 @@ const benchmarked = 100_000
 
 // BenchmarkState measures how long the events of an informer of 100,000 objects wait for an audit,
 // and the time of a digest, without a transform and with one for which the informer keeps the
-// server's identities. bench has audits over HTTP.
+// server's identities.
 func BenchmarkState(b *testing.B) {
 	objects := make([]runtime.Object, benchmarked)
 	for i := range objects {

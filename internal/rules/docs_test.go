@@ -181,9 +181,6 @@ exec REAL "$@"
 // imports, in the order of gofmt, leave vendor/ alone, leave no other file behind, and need nothing
 // that macOS lacks.
 func TestMigrationCommand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the go command: at night")
-	}
 	sed, err := exec.LookPath("sed")
 	if err != nil {
 		t.Skip(err)

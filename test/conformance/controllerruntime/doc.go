@@ -13,10 +13,4 @@
 //
 // The package also runs controller-runtime's own tests of caches and sources, copied with their import
 // of tools/cache replaced.
-//
-// The benchmarks measure a cache's first sync and reads from a cache, compared with controller-runtime's
-// default informer:
-//
-//	make apiserver
-//	cd test/conformance/controllerruntime && KINFORMER_APISERVER=$PWD/../../../bin/apiserver go test -run '^$' -bench . -count 6
 package controllerruntime
