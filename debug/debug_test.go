@@ -520,6 +520,7 @@ func TestRecorder(t *testing.T) {
 // TestRecorderIsBounded: for any number of viewers and informers, the recorder takes less than a
 // MiB and keeps the informers that were requested last.
 func TestRecorderIsBounded(t *testing.T) {
+	const mostSamples = int(chartSpan/sampleSpan) + 1
 	var r recorder
 	look := func(id uint64, second int) {
 		r.add(id, sample{at: at(float64(second) + float64(id)/1000)})

@@ -15,10 +15,9 @@ import (
 
 // Bounds of the samples for charts, which take less than a MiB.
 const (
-	chartSpan   = 5 * time.Minute // older samples are dropped
-	sampleSpan  = time.Second     // the shortest time between two samples of an informer, for any number of viewers
-	mostSamples = int(chartSpan/sampleSpan) + 1
-	mostSeries  = 32 // the number of informers, the latest ones
+	chartSpan  = 5 * time.Minute // older samples are dropped
+	sampleSpan = time.Second     // the shortest time between two samples of an informer, for any number of viewers
+	mostSeries = 32              // the number of informers, the latest ones
 )
 
 // sample has the values of the charts at one time.

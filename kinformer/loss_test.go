@@ -181,7 +181,7 @@ func TestLossIsConfirmed(t *testing.T) {
 
 // behind makes the store take ten seconds for an event, and then changes the server. The informer has read the
 // changes, and waits with them, when it lists again.
-func (r *lossRig) behind(lies, keep int64, change func()) {
+func (r *lossRig) behind(lies int64, change func()) {
 	var takes atomic.Int64
 	require.NoError(r, r.AddIndexers(cache.Indexers{"slow": func(any) ([]string, error) {
 		time.Sleep(time.Duration(takes.Swap(0)))
@@ -192,14 +192,14 @@ func (r *lossRig) behind(lies, keep int64, change func()) {
 	synctest.Wait()
 	change()
 	synctest.Wait()
-	r.relist(lies, keep)
+	r.relist(lies, 0)
 }
 
 // TestLossIsOfWhatWasRead: an answer is compared with what the informer has read, also if the store has not got it
 // yet.
 func TestLossIsOfWhatWasRead(t *testing.T) {
 	inLoss(t, 10, func(r *lossRig) {
-		r.behind(1, 0, func() {
+		r.behind(1, func() {
 			for i := range 40 {
 				r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", 10+i), ""))
 			}
@@ -209,7 +209,7 @@ func TestLossIsOfWhatWasRead(t *testing.T) {
 		assert.NotContains(r, strings.Join(r.recorder.Take(), " "), "delete")
 	})
 	inLoss(t, 30, func(r *lossRig) {
-		r.behind(0, 0, func() {
+		r.behind(0, func() {
 			for i := range 16 {
 				r.server.Delete("ns", fmt.Sprintf("p%03d", 1+i))
 			}

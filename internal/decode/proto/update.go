@@ -200,7 +200,7 @@ func (r *updater) read(field *wireField, part *partOf, p mem.Place, from former,
 // elements decodes a list of messages. It copies the elements that the former list has.
 func (r *updater) elements(field *wireField, part *partOf, p mem.Place, from former, end int) bool {
 	if len(from.words) == 0 || mem.Get[mem.Slice](from.place).Len != len(from.words) {
-		return r.newElements(field, part, p, end)
+		return r.newElements(field, p, end)
 	}
 	n, _, ok := r.Run(field.tag, end)
 	if !ok {
@@ -224,7 +224,7 @@ func (r *updater) elements(field *wireField, part *partOf, p mem.Place, from for
 }
 
 // newElements decodes a list none of whose elements is copied. The whole list may be shared.
-func (r *updater) newElements(field *wireField, part *partOf, p mem.Place, end int) bool {
+func (r *updater) newElements(field *wireField, p mem.Place, end int) bool {
 	begin, unsharable := r.Pos, r.Unsharable
 	if !field.read(r.decoder, p, end) {
 		return false

@@ -171,7 +171,7 @@ func newStorage(r resource, getter generic.RESTOptionsGetter) (map[string]rest.S
 	}
 	storage := map[string]rest.Storage{r.plural: store}
 	if r.status {
-		storage[r.plural+"/status"] = newStatusStore(store, r)
+		storage[r.plural+"/status"] = newStatusStore(store)
 	}
 	return storage, nil
 }
@@ -238,7 +238,7 @@ func (strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageColl
 // statusStore serves the status subresource of a store.
 type statusStore struct{ store *registry.Store }
 
-func newStatusStore(store *registry.Store, r resource) *statusStore {
+func newStatusStore(store *registry.Store) *statusStore {
 	ofStatus := *store
 	ofStatus.UpdateStrategy = statusStrategy{store.UpdateStrategy.(strategy)}
 	return &statusStore{store: &ofStatus}
