@@ -454,6 +454,7 @@ func TestDeliverTyped(t *testing.T) {
 		informer := cache.NewTypedSharedIndexInformer[*corev1.Pod](e.Informer)
 		registration, err := informer.AddEventHandler(kinformer.DeliverTyped(handler, kinformer.Delivery{Name: "typed", Overflow: kinformer.OverflowCoalesce}))
 		require.NoError(e, err)
+		synctest.Wait() // the first call, for a or for b, is under way
 		for range 3 {
 			e.Change("a", 3)
 		}

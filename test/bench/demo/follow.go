@@ -195,7 +195,7 @@ func serveClient(ctx context.Context, c config) error {
 	return child.Serve(ctx, nil, map[string]child.Command{
 		"synced":  reporting(f, func(any) error { return f.synced() }),
 		"current": reporting(f, f.current),
-		"collect": reporting(f, func(any) error { measure.LiveHeap(); return nil }),
+		"collect": reporting(f, func(any) error { measure.LiveHeap(); return nil }), // which collects garbage
 		"read":    reporting(f, func(any) error { go f.read(); return nil }),
 	})
 }

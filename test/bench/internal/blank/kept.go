@@ -34,8 +34,8 @@ var keptFields = [world.Resources][]string{
 	},
 }
 
-// Kept returns the paths of what a manager may read of a resource's objects besides their metadata: ten fields, and
-// DueAnnotation, by which latencies are measured.
+// Kept returns the paths of what a manager may read of a resource's objects besides their metadata: ten fields, or the
+// seven of a lease, and DueAnnotation, by which latencies are measured.
 func Kept(of world.Resource) []string {
 	return append([]string{"metadata.annotations[" + DueAnnotation + "]"}, keptFields[of]...)
 }
