@@ -58,6 +58,7 @@ type (
 	Intern   = share.Intern
 	Parts    = share.Parts
 	Sharing  = share.Sharing
+	Read     = share.Read
 	Written  = share.Written
 	Encoding = stream.Encoding
 	Frames   = stream.Frames

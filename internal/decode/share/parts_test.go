@@ -82,6 +82,17 @@ func TestSharingIdles(t *testing.T) {
 	assert.Nil(t, (*Sharing)(nil).parts(false))
 }
 
+// TestReadDecoded checks that the estimate is in proportion to the bytes counted.
+func TestReadDecoded(t *testing.T) {
+	r := new(Read)
+	assert.Equal(t, 1000, r.Decoded(1000), "nothing counted yet")
+	r.add(1000, 100)
+	r.add(2000, 500)
+	assert.Equal(t, 200, r.Decoded(1000))
+	assert.Zero(t, r.Decoded(0))
+	assert.Equal(t, 1000, (*Read)(nil).Decoded(1000))
+}
+
 // TestWidensBesideUsers checks that goroutines find the right parts while the table grows, and that
 // each part is in the table once. A part discarded because another goroutine held the lock enters
 // when it is next looked up.

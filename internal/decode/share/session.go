@@ -6,6 +6,7 @@ package share
 import (
 	"math/rand/v2"
 	"reflect"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,6 +29,26 @@ type Options struct {
 	Trim func(*metav1.ObjectMeta)
 	// Keep is what is kept of an unstructured object; nil: all. Of others, their plan knows it.
 	Keep *keep.Fields
+	// Read, which may be nil, counts the bytes of objects, but for the rest of one.
+	Read *Read
+}
+
+// Read is how many bytes objects have, and how many of these were decoded. The zero value is ready for
+// use. It is safe for concurrent use.
+type Read struct{ all, decoded atomic.Int64 }
+
+func (r *Read) add(all, decoded int) {
+	r.all.Add(int64(all))
+	r.decoded.Add(int64(decoded))
+}
+
+// Decoded estimates how many of n bytes of an object are decoded, by the average of those counted; all if
+// r is nil or has counted none.
+func (r *Read) Decoded(n int) int {
+	if r == nil || r.all.Load() == 0 {
+		return n
+	}
+	return int(float64(n) * float64(r.decoded.Load()) / float64(r.all.Load()))
 }
 
 const (
@@ -63,6 +84,7 @@ type Session struct {
 	emptied int64  // parts.emptied at Enter
 	size    int    // of the document, in bytes
 	saved   int    // bytes of the parts that were found
+	read    *Read  // Options.Read
 	rest    bool   // Options.Rest
 	checks  bool   // Options.Checks
 	toCheck int    // parts to find until one is checked; 0 before the first document
@@ -75,6 +97,7 @@ type Session struct {
 func (s *Session) Enter(o Options, size int) {
 	s.Private, s.texts, s.checks, s.size = false, o.Intern, o.Checks, size
 	s.share, s.parts, s.rest = o.Share, o.Share.parts(o.Rest), o.Rest
+	s.read = o.Read
 	s.saved, s.Looked, s.Skipped = 0, 0, 0
 	if s.Sharable = s.parts != nil; s.Sharable {
 		s.emptied = s.parts.emptied.Load()
@@ -95,7 +118,10 @@ func (s *Session) Leave(read int) {
 			s.share.note(s.saved, read-s.Skipped)
 		}
 	}
-	s.texts, s.share, s.parts = nil, nil, nil
+	if s.read != nil && !s.rest {
+		s.read.add(read, read-s.Skipped)
+	}
+	s.texts, s.share, s.parts, s.read = nil, nil, nil, nil
 }
 
 // Intern returns b as a string that does not refer to the document. A short string is shared.

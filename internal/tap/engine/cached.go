@@ -6,8 +6,8 @@ package engine
 import "sync"
 
 // cached estimates the size, in bytes on the wire, of the objects that an informer caches, from its
-// lists and watches. The tables of the process are sized for the sum of all informers: see
-// table.fit.
+// lists and watches, without the fields that are not kept: see decoder.decoded. The tables of the process
+// are sized for the sum of all informers: see table.fit.
 type cached struct {
 	mu struct {
 		sync.Mutex

@@ -77,3 +77,28 @@ func TestBookmarkAfterAnOddList(t *testing.T) {
 		end()
 	}
 }
+
+// TestTablesFollowTheKept checks that fields that are not kept do not count, in lists, also in one of which every object
+// is a former one, and in watches.
+func TestTablesFollowTheKept(t *testing.T) {
+	for _, k := range podClients {
+		for path, want := range map[string]int64{"metadata.annotations": 4 << 20, "spec.nodeName": 1 << 20} {
+			many := heavyPods(48)
+			all := list("5", many...)
+			_, keep := keeps(t, "", path)
+			source := k.tapped(t, served{lists: []answer{all, all}, watches: []answer{events(false, added(many)...)}}, remembers, keep)
+			limit := func() int64 { return source.ledger.State().Parts.Limit }
+			end := source.Begin()
+			former := ask(t, source, firstList)
+			assert.Equal(t, want, limit(), "%s: a list", path)
+			same := ask(t, source, firstList)
+			assert.Equal(t, want, limit(), "%s: the same list again", path)
+			assert.Same(t, former.Items[20], same.Items[20])
+			end()
+			end = source.Begin()
+			follow(t, source, metav1.ListOptions{SendInitialEvents: new(true)}, 0)
+			assert.Equal(t, want, limit(), "%s: a watch", path)
+			end()
+		}
+	}
+}

@@ -73,7 +73,9 @@ func newDecoder(o *Options, known *rows, uses *uses, of reflect.Type, e Encoding
 	case !d.hasPlan():
 		return nil
 	}
-	d.options.Keep = o.kept.Of()
+	if d.options.Keep = o.kept.Of(); d.options.Keep != nil {
+		d.options.Read = &uses.read
+	}
 	d.options.Intern = texts.get(&uses.texts)
 	if o.Share {
 		d.options.Share = decode.NewSharing(parts.get(&uses.parts)).Report(checkedPart(o.Ledger))
@@ -110,6 +112,9 @@ func (d *decoder) open(frame []byte) (f decode.Frame, err error) {
 	f, err = decode.Open(frame, d.coding)
 	return f, reason(err)
 }
+
+// decoded estimates how many bytes of an object are decoded. The others are of fields that are not kept.
+func (d *decoder) decoded(wire []byte) int { return d.options.Read.Decoded(len(wire)) }
 
 // ofFrame decodes the object of a frame, with the apiVersion and kind on the wire, possibly from its
 // former version, and returns its row, which may be nil. If check is set, each shared part is checked.

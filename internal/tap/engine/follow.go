@@ -161,11 +161,12 @@ func (f *following) mayBeMore(object []byte) bool {
 func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, err error) {
 	known, ledger := f.trust.rows, f.trust.options.Ledger
 	count = &ledger.Decoded
-	frame, err := f.open(f.streamType.decoder, data)
+	by := f.streamType.decoder
+	frame, err := f.open(by, data)
 	if err != nil {
 		return count, ours, err
 	}
-	f.count(frame)
+	f.count(by, frame)
 	var found former
 	if frame.Type != watch.Bookmark {
 		found = known.find(f.streamType.form(f.coding), frame.Object)
@@ -186,10 +187,10 @@ func (f *following) decode(data []byte) (count *atomic.Int64, ours watch.Event, 
 }
 
 // count updates the count of cached objects.
-func (f *following) count(frame decode.Frame) {
+func (f *following) count(by *decoder, frame decode.Frame) {
 	switch cached := &f.trust.cached; frame.Type {
 	case watch.Added:
-		cached.received(len(frame.Object))
+		cached.received(by.decoded(frame.Object))
 	case watch.Deleted:
 		cached.deleted()
 	case watch.Bookmark:
@@ -285,7 +286,7 @@ func (f *following) compare(data []byte, theirs watch.Event) error {
 		return err
 	}
 	if frame.Type == watch.Bookmark || !f.trust.options.isOther(frame.Object, f.coding) {
-		f.count(frame)
+		f.count(by, frame)
 	}
 	if l == nil {
 		if l, err = learn(by, frame, theirs.Object); err != nil {

@@ -202,7 +202,7 @@ func (b *listBody) readItems(list *listReader) (wires [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		b.onItem(len(item.Wire))
+		b.onItem(list.decoder.decoded(item.Wire))
 		if b.samples() || len(b.passed) == 0 || item.Object == nil {
 			wires, last = b.pass(wires, list, item), Item{}
 			continue

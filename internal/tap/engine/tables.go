@@ -25,8 +25,8 @@ const (
 	smallTable = 64
 )
 
-// cachedBytes estimates the size on the wire, in bytes, of the objects that all informers cache. It
-// is the sum of their counts.
+// cachedBytes estimates the size on the wire, in bytes, of what all informers cache. It is the sum
+// of their counts.
 var cachedBytes atomic.Int64
 
 // table is a table of the process, shared by the objects of all informers. It exists while it is
@@ -124,10 +124,12 @@ func (t *table[T]) used(u *tableUse[T]) *T {
 	return u.table
 }
 
-// uses are the tables of the process that an informer uses.
+// uses are the tables of the process that an informer uses, and how much it decodes of objects of which
+// not all fields are kept.
 type uses struct {
 	texts tableUse[decode.Intern]
 	parts tableUse[decode.Parts]
+	read  decode.Read
 }
 
 // describe returns zero for a table while it is not used.
