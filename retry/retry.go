@@ -6,6 +6,7 @@ package retry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +23,9 @@ import (
 //   - A failing key delays later items of that key only: a newer item replaces the waiting one and starts with
 //     no failed attempts, at the time of the pending attempt.
 //   - A Replace supersedes all waiting items: ReplacedAll of a RealFIFO with AtomicEvents, which also delays
-//     all later items while it fails itself. Queues that send a Replace object by object reveal less: its
-//     first Replaced delta drops the items that waited before it, and a list without objects drops none.
+//     all later items while it fails itself. Queues that send a Replace object by object reveal less: a
+//     Replaced delta drops waiting items that are neither deletions nor of a list, and a list without
+//     objects drops none. So an object of an earlier list may be retried after a list without it.
 //   - HasSynced counts an item once, when its first attempt has ended.
 //   - An item whose last attempt fails is passed to OnGiveUp. So is one that panics in a retry, at once; a
 //     panic in a first attempt is the caller's.
@@ -118,10 +120,13 @@ func (r *retrier) supersede(key string, item any) {
 	if deltas, ok := item.(cache.Deltas); ok && len(deltas) > 0 && deltas.Newest().Type == cache.Replaced {
 		r.drop(func(old *retry) bool {
 			waits, ok := old.item.(cache.Deltas)
-			return ok && waits.Newest().Type != cache.Replaced
+			return ok && waits.Newest().Type != cache.Deleted && !slices.ContainsFunc(waits, isReplaced)
 		})
 	}
 }
+
+// isReplaced reports whether a delta is of a list. Later deltas of its object may follow it in the same item.
+func isReplaced(d cache.Delta) bool { return d.Type == cache.Replaced }
 
 func (r *retrier) drop(outdated func(*retry) bool) {
 	for key, old := range r.waiting {

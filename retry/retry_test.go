@@ -202,6 +202,21 @@ func TestReplaceObjectByObject(t *testing.T) {
 	})
 }
 
+// TestReplaceObjectByObjectKeeps checks that deletions, which queues send before the objects of a list, and objects of
+// a list with later changes are retried after the next object of the list.
+func TestReplaceObjectByObjectKeeps(t *testing.T) {
+	inRetryRig(t, func(r *retryRig) {
+		r.fails["a1"], r.fails["c3"] = 1, 1
+		r.put(cache.Deleted, "a", 1)
+		require.NoError(t, r.process(cache.Deltas{delta(cache.Replaced, item{"c", 2}), delta(cache.Updated, item{"c", 3})}, false))
+		r.put(cache.Replaced, "b", 2)
+		calls := r.after(10)
+		require.Len(t, calls, 5)
+		assert.Equal(t, []string{"a1", "c3", "b2"}, calls[:3])
+		assert.ElementsMatch(t, []string{"a1", "c3"}, calls[3:])
+	})
+}
+
 func TestContextEndsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
