@@ -148,6 +148,17 @@ func sameUnstructured(t *testing.T, data []byte, of *keep.Fields, o Options) {
 	assert.Equal(t, pruned.Object, got)
 }
 
+// TestKeptListIsGivenUp: an object with items is a list for client-go, also if they are not kept.
+func TestKeptListIsGivenUp(t *testing.T) {
+	of, _ := keep.New([]string{"spec"})
+	for _, items := range []string{`[]`, `null`} {
+		_, err := Unstructured([]byte(`{"apiVersion":"a/v1","kind":"A","items":`+items+`}`), Options{Keep: of})
+		assert.ErrorIs(t, err, ErrGiveUp)
+	}
+	_, err := Unstructured([]byte(`{"apiVersion":"a/v1","kind":"A","spec":{"items":[]},"other":{"items":[]}}`), Options{Keep: of})
+	assert.NoError(t, err)
+}
+
 func inEncoding(t *testing.T, obj any, e Encoding) []byte {
 	if e == JSON {
 		data, err := json.Marshal(obj)
@@ -367,7 +378,7 @@ func TestKeptTwins(t *testing.T) {
 
 // TestKeptShareGoesOn: lookups go on where lists of few kept bytes are found, although the objects have many other bytes.
 func TestKeptShareGoesOn(t *testing.T) {
-	of, _ := keep.New([]string{"spec.containers.name", "spec.containers.image"})
+	of, _ := keep.New([]string{"spec.containers.name", "spec.containers.image", "metadata.annotations[x]"})
 	plan, err := PlanOfKept(reflect.TypeFor[corev1.Pod](), Protobuf, of)
 	require.NoError(t, err)
 	o := Options{Share: NewSharing(NewParts(1 << 20))}
@@ -376,6 +387,7 @@ func TestKeptShareGoesOn(t *testing.T) {
 		p := &corev1.Pod{}
 		for c := range 3 {
 			other := []string{strings.Repeat("x", 900), fmt.Sprint(i)}
+			p.Annotations = map[string]string{"other": strings.Repeat("y", 3000) + other[1]}
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprint("container", c), Image: "registry.example.com/some/image:v1", Command: other})
 		}
 		data, err := p.Marshal()

@@ -26,6 +26,7 @@ type Decoder struct {
 	brackets scan.Brackets // empty if this document shares nothing
 	values   []any         // elements of the open arrays
 	members  []member      // members of the open objects
+	items    bool          // the topmost object has items, which are not kept
 }
 
 // member is a member of a JSON object.
@@ -38,6 +39,7 @@ type member struct {
 // Begin begins a document.
 func (d *Decoder) Begin(data []byte, o share.Options) {
 	d.Scanner.Begin(data)
+	d.items = false
 	if d.Session.Enter(o, len(data)); d.Shares() {
 		d.brackets.Find(data)
 	}
@@ -223,6 +225,7 @@ func (d *Decoder) Omit() bool {
 func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
 	if of != nil {
 		if of = of.Of(string(name)); of == nil {
+			d.items = d.items || topmost && string(name) == "items"
 			return d.Omit()
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func Unstructured(data []byte, o share.Options) (map[string]any, error) {
 	d := begin(data, o)
 	m, ok := d.whole(o.Keep)
-	if _, list := m["items"]; list {
+	if _, list := m["items"]; list || d.items {
 		ok = d.GiveUp("items")
 	}
 	return m, d.finish(ok && d.identified(m))

@@ -241,6 +241,7 @@ func (f *mapField) wire(d *decoder, p mem.Place, end int) bool {
 		node := f.value
 		if f.kept != nil {
 			if node = f.kept[string(name)]; node == nil {
+				d.Skipped += entryEnd - d.Pos
 				d.Pos = entryEnd
 				continue
 			}

@@ -73,17 +73,30 @@ func newDecoder(o *Options, known *rows, uses *uses, of reflect.Type, e Encoding
 	case !d.hasPlan():
 		return nil
 	}
-	if d.options.Keep = o.kept.Of(); d.options.Keep != nil {
+	if d.options.Keep = o.kept.Of(); d.options.Keep != nil && o.kept.Whole == nil {
 		d.options.Read = &uses.read
 	}
 	d.options.Intern = texts.get(&uses.texts)
 	if o.Share {
 		d.options.Share = decode.NewSharing(parts.get(&uses.parts)).Report(checkedPart(o.Ledger))
-		if o.Drop != nil {
-			d.options.Trim = func(m *metav1.ObjectMeta) { o.Drop.Trim(m) }
-		}
+		d.options.Trim = trimOf(o.Drop, drops)
 	}
 	return d
+}
+
+// trimOf returns the function that removes what drop names, and if managed is set the managed fields, which the
+// client removes; nil: nothing.
+func trimOf(drop *tap.Drop, managed bool) func(*metav1.ObjectMeta) {
+	switch {
+	case managed:
+		return func(m *metav1.ObjectMeta) {
+			managedFields.Trim(m)
+			drop.Trim(m)
+		}
+	case drop != nil:
+		return func(m *metav1.ObjectMeta) { drop.Trim(m) }
+	}
+	return nil
 }
 
 // hasPlan sets the plan, and reports whether there is one, or none is necessary.
@@ -113,7 +126,8 @@ func (d *decoder) open(frame []byte) (f decode.Frame, err error) {
 	return f, reason(err)
 }
 
-// decoded estimates how many bytes of an object are decoded. The others are of fields that are not kept.
+// decoded estimates how many bytes of an object are decoded. The others are of fields that are not kept. In
+// JSON, shared parts count with theirs, and if some objects are kept whole, all objects do.
 func (d *decoder) decoded(wire []byte) int { return d.options.Read.Decoded(len(wire)) }
 
 // ofFrame decodes the object of a frame, with the apiVersion and kind on the wire, possibly from its
@@ -162,7 +176,7 @@ func (d decoder) object(data []byte, of decode.Former, list *metav1.TypeMeta, ch
 
 // keepingAll returns d for objects of which all fields are kept.
 func (d decoder) keepingAll() decoder {
-	d.plan, d.options.Keep = d.all, nil
+	d.plan, d.options.Keep, d.options.Read = d.all, nil, nil
 	return d
 }
 

@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -86,6 +88,25 @@ func (k kind) dropsAsTheClient(t *testing.T, share bool) {
 	for _, item := range slices.Concat(direct[0].Items, direct[2].Items) {
 		assert.Empty(t, item.(*v1.Pod).ManagedFields)
 	}
+}
+
+// TestClientDropsSharedManagedFields checks that managed fields that the client removes from objects with shared parts
+// are no part that a program has modified: of 8,000 versions with the same managed fields, about eight are checked.
+func TestClientDropsSharedManagedFields(t *testing.T) {
+	k := podClients[0]
+	k.make = dropping(k.mediaType())
+	pod := largePods(1, "1")[0]
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate}}
+	script := []event{{watch.Added, &pod}}
+	for i := range 8000 {
+		next := pod.DeepCopy()
+		next.ResourceVersion = fmt.Sprint(i + 2)
+		script = append(script, event{watch.Modified, next})
+	}
+	source := k.tapped(t, served{lists: []answer{list("1", pod)}, watches: []answer{events(false, script...)}}, remembers)
+	require.Len(t, watched(t, source).Events, 8001)
+	assert.Positive(t, source.ledger.State().Checked)
+	assert.Zero(t, source.ledger.State().WrittenTo)
 }
 
 // accepts is a transport that notes what is accepted, and refuses some of it.

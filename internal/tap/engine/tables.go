@@ -124,8 +124,8 @@ func (t *table[T]) used(u *tableUse[T]) *T {
 	return u.table
 }
 
-// uses are the tables of the process that an informer uses, and how much it decodes of objects of which
-// not all fields are kept.
+// uses are the tables of the process that an informer uses, and how much it decodes of its objects if none
+// is kept whole.
 type uses struct {
 	texts tableUse[decode.Intern]
 	parts tableUse[decode.Parts]
