@@ -217,6 +217,15 @@ func TestLossIsOfWhatWasRead(t *testing.T) {
 		assert.Zero(r, r.confirmed(), "objects that go")
 		assert.Len(r, r.GetStore().ListKeys(), 14)
 	})
+	inLoss(t, 10, func(r *lossRig) {
+		r.behind(0, func() {
+			for i := range 40 {
+				r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", 10+i), ""))
+			}
+		})
+		assert.Zero(r, r.confirmed(), "objects that come, and a true answer")
+		assert.Len(r, r.GetStore().ListKeys(), 50)
+	})
 }
 
 // TestLossIsNotConfirmed: if the second request fails, the store stays, and the status says why.

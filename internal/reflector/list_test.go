@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -229,6 +230,19 @@ func TestListItemWithoutObject(t *testing.T) {
 	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
 	assert.Equal(t, []string{"replace 3: a@1 b@2"}, store.Entries())
 	assert.Len(t, reported(), 1)
+}
+
+// kindless is a list that has no place for its kind.
+type kindless struct{ nilItems }
+
+func (l *kindless) GetObjectKind() schema.ObjectKind { return nil }
+
+// TestListWithoutKind: a hand-written list need not have a place for its kind.
+func TestListWithoutKind(t *testing.T) {
+	server := &testkit.Server{OnList: testkit.ListOf(&kindless{nilItems{ListMeta: metav1.ListMeta{ResourceVersion: "3"}, Items: []*v1.Pod{testkit.PodAt("a", "1")}}})}
+	store := &testkit.StoreLog{}
+	require.ErrorIs(t, listOnly(server, store).ListAndWatch(t.Context()), testkit.ErrForbidden)
+	assert.Equal(t, []string{"replace 3: a@1"}, store.Entries())
 }
 
 // TestListThatDoesNotReturn: a ListerWatcher that ends its goroutine, as t.FailNow does, causes an

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/clock"
 )
@@ -142,7 +143,7 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 		m.round.state.giveUp(ctx, err)
 		return Stopped
 	}
-	if m.round.state.is(unserved) && decision.After == 0 {
+	if _, asked := apierrors.SuggestsClientDelay(err); m.round.state.is(unserved) && decision.After == 0 && !asked {
 		return m.restAfterRound(0, false) // the pause came before the watch
 	}
 	return m.restAfterRound(m.round.state.delayAfter(err, decision))

@@ -103,6 +103,29 @@ func TestAnswersAfterAWaking(t *testing.T) {
 	})
 }
 
+// TestOutagesInARow: the time between outages does not make the delays longer, but the outages do, until there was none
+// for two minutes.
+func TestOutagesInARow(t *testing.T) {
+	longest := func() float64 { return 1 }
+	var u turns
+	now, began := time.Now(), time.Duration(0)
+	outage := func(up time.Duration) time.Duration {
+		delay := u.next(now, longest)
+		now = now.Add(delay)
+		u.isFresh(now)
+		now = now.Add(up)
+		u.isFresh(now) // the next watch
+		return delay
+	}
+	for range 8 {
+		length := min(time.Duration(turnShare*float64(max(began, firstTurn))), longestTurn)
+		require.Equal(t, firstTurn+length, outage(time.Minute))
+		began += firstTurn + length
+	}
+	assert.Equal(t, firstTurn+longestTurn, outage(backoffReset), "the ninth")
+	assert.Less(t, outage(time.Minute), 2*firstTurn, "two minutes later")
+}
+
 // TestDelaysOfOnesOwn: a reflector with a backoff of its own does not delay others.
 func TestDelaysOfOnesOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -346,6 +346,37 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 	}
 }
 
+// TestListObeysRetryAfter: a list in the place of watches, or of a watch-list, that the server has refused with a
+// Retry-After waits as long.
+func TestListObeysRetryAfter(t *testing.T) {
+	refused := apierrors.NewServiceUnavailable("later")
+	refused.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 60}
+	for name, tc := range map[string]struct {
+		noStream bool
+		lists    []time.Duration
+	}{
+		"of watches":    {true, []time.Duration{0, watchMisses * time.Minute}},
+		"of watch-list": {false, []time.Duration{time.Minute}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			synctest.Test(t, func(t *testing.T) {
+				var lists []time.Duration
+				began := time.Now()
+				server := &testkit.Server{NoStream: tc.noStream, OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused }}
+				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
+					lists = append(lists, time.Since(began))
+					return testkit.PodList("5"), nil
+				}
+				defer process(t, 1, server, func(o *Options) { o.Backoff, o.Journal = testkit.Second(), NewJournal() })()
+				time.Sleep(watchMisses*time.Minute + time.Second)
+				synctest.Wait()
+				assert.Equal(t, tc.lists, lists)
+			})
+		})
+	}
+}
+
 // TestBlindUntilFresh: servers report only on an open watch that its version has expired. The
 // outage lasts until the list.
 func TestBlindUntilFresh(t *testing.T) {

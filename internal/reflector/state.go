@@ -132,9 +132,11 @@ func (s *persistentState) Version() (version string) {
 // otherKind returns the kind of a page without items if it is another one than that of the page before, as
 // far as kinds are known: from the bytes of the page, or from the client of unstructured objects.
 func (s *persistentState) otherKind(page runtime.Object, n int) string {
-	kind := page.GetObjectKind().GroupVersionKind().Kind
+	var kind string
 	if direct, is := page.(*tap.Page); is {
 		kind = direct.Kind
+	} else if of := page.GetObjectKind(); of != nil { // a hand-written list may have none
+		kind = of.GroupVersionKind().Kind
 	}
 	switch {
 	case kind == "":

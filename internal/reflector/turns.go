@@ -36,11 +36,13 @@ const (
 )
 
 // turns are the delays of a reflector between its requests to a server that is out of reach. A series of
-// delays ends backoffReset after the last one began.
+// delays ends backoffReset after the last one began. The outages of a series count as one, without the time
+// between them.
 type turns struct {
 	began  time.Time // when the series began
 	last   time.Time // when its last delay began
 	waited bool      // whether a delay has begun since the reflector was up to date
+	fresh  time.Time // when the reflector was up to date again after the last outage of the series
 	tried  bool      // whether the reflector was woken, or has returned, since the last delay began
 	inVain int       // how often in the series that was in vain
 }
@@ -49,8 +51,13 @@ type turns struct {
 func (t *turns) next(now time.Time, part func() float64) time.Duration {
 	if now.Sub(t.last) > backoffReset {
 		t.began, t.inVain = now, 0
-	} else if t.tried {
-		t.inVain++
+	} else {
+		if !t.waited {
+			t.began = t.began.Add(now.Sub(t.fresh))
+		}
+		if t.tried {
+			t.inVain++
+		}
 	}
 	t.last, t.tried = now, false
 	length := t.length(now)
@@ -59,6 +66,14 @@ func (t *turns) next(now time.Time, part func() float64) time.Duration {
 	}
 	t.waited = true
 	return firstTurn + time.Duration(part()*float64(length))
+}
+
+// isFresh records that the reflector is up to date.
+func (t *turns) isFresh(now time.Time) {
+	if t.waited {
+		t.fresh = now
+	}
+	t.waited, t.tried = false, false
 }
 
 // length returns the length of a delay that begins now.

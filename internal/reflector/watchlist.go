@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -198,6 +199,9 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 		r.options.warn(ctx, "Watch-list never comes to its end, falling back to LIST", "err", err)
 	} else {
 		r.options.log(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
+	}
+	if _, asked := apierrors.SuggestsClientDelay(err); asked {
+		return tryLater(Listing, err)
 	}
 	return goOn(Listing)
 }

@@ -179,8 +179,13 @@ func (s *stage) Keeps() (kept, stored int, err error) {
 	if err := s.flush(); err != nil {
 		return 0, 0, err
 	}
+	current := s.next.draft.Current() // otherwise the former objects are those of an earlier state
 	for _, item := range s.next.draft.All {
-		if item.Former != nil {
+		is := item.Former != nil
+		if !current {
+			_, is = s.stored.Get(item.Key)
+		}
+		if is {
 			kept++
 		}
 	}
