@@ -232,6 +232,9 @@ func (c *controller) refused(ctx context.Context) bool {
 	}
 	c.report.Refuse(c.unfit)
 	c.report.End()
+	if c.follower != nil {
+		c.follower.Refuse(c.unfit)
+	}
 	c.queue.Close()
 	event.Report(ctx, c.unfit, "The informer does not run", "type", c.report.Name())
 	c.requests.TellStopped(ctx, c.report.Name(), c.unfit)

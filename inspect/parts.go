@@ -87,7 +87,7 @@ func problemsOfSources(sources []Source) (problems []Problem) {
 			more = fmt.Sprintf(" and %d more", len(names)-(mostNamed-1))
 			names = names[:mostNamed-1]
 		}
-		problems[at[cause]].Text += fmt.Sprintf(" (the same: %s%s)", strings.Join(names, ", "), more)
+		problems[at[cause]].Text += fmt.Sprintf(" (the same in %s%s)", strings.Join(names, ", "), more)
 	}
 	return problems
 }

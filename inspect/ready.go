@@ -177,7 +177,7 @@ func (r *Readiness) withAll() []Syncer {
 		}
 	}
 	for informer := range All() {
-		if !given[door.Of(informer).Report] {
+		if own := door.Of(informer); !given[own.Report] && !own.Report.HasEnded() { // which may wait for a handler
 			all = append(all, informer)
 		}
 	}

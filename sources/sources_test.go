@@ -249,7 +249,7 @@ func TestNoSource(t *testing.T) {
 		synctest.Wait()
 		for _, problem := range statusOf(r.informer).Problems { // an outage and errors
 			assert.Contains(r, problem.Text, `source "late": `)
-			assert.Contains(r, problem.Text, `(the same: "removed")`)
+			assert.Contains(r, problem.Text, `(the same in "removed")`)
 		}
 		assert.Len(r, statusOf(r.informer).Problems, 2)
 		require.NoError(r, r.set.Remove("removed"))
@@ -1049,6 +1049,9 @@ func TestShardSelectorIsRefused(t *testing.T) {
 		require.ErrorContains(r, err, `field "object.metadata.name" is neither`)
 		r.run()
 		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.informer), err.Error())
+		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.set.Source("a")), err.Error())
+		require.ErrorContains(r, kinformer.WaitForSync(r.Context(), r.set.Put("later", r.asks("b", ""))), err.Error())
+		require.Error(r, kinformer.WaitForVersion(r.Context(), r.informer, "7"))
 		require.Empty(r, r.server.Requests())
 		lw := cache.NewShardedListWatch(r.asks("a", ""), bad)
 		_, err = cache.ToListerWatcherWithContext(lw).ListWithContext(r.Context(), metav1.ListOptions{})

@@ -153,6 +153,10 @@ func TestHostileNames(t *testing.T) {
 		"", " ", "\xff\xfe", "a\xffb", "\x00\n\r\t\"\\{}", `"} 1` + "\n" + `kinformer_synced{x="`, "<script>alert(1)</script>", "other",
 		strings.Repeat("é", 5000), strings.Repeat("\xff", 5000), strings.Repeat("é", 5000) + "2", "# HELP kinformer_synced x", "le", "quantile",
 	}
+	var kept []string
+	for i := range 3 {
+		kept = append(kept, fmt.Sprintf("metadata.annotations[%s%d]", strings.Repeat("k", 60), i))
+	}
 	synctest.Test(t, func(t *testing.T) {
 		registry := registered(t, NewCollector(Options{}))
 		for range 2 {
@@ -165,7 +169,7 @@ func TestHostileNames(t *testing.T) {
 					for _, h := range hostile {
 						handle(t, informer, h, 0)
 					}
-				}, kinformer.Options{ObjectDescription: name})
+				}, kinformer.Options{ObjectDescription: name, Decoding: kinformer.Decoding{Keep: kept}})
 			}
 		}
 		synctest.Wait()

@@ -45,6 +45,8 @@ type Follower interface {
 	// Follow fills the queue until ctx ends. o has the options that the informer's reflector would
 	// get; its Sink provides Room and Resync. Follow is called once.
 	Follow(ctx context.Context, o reflector.Options, q *queue.Queue)
+	// Refuse says why the informer does not run, so that no source does.
+	Refuse(unfit error)
 	// HasSyncedChecker reports when the store and the handlers have the first state of each source
 	// that existed when Follow was called.
 	HasSyncedChecker() clientgo.DoneChecker

@@ -55,6 +55,23 @@ func (t *total) at(now uint64) uint64 {
 	return t.gone + now
 }
 
+// totals are totals by word.
+type totals map[string]*total
+
+// at returns the totals, given the sums of the remaining counters.
+func (t totals) at(now map[string]int64) map[string]int64 {
+	for word := range now {
+		if t[word] == nil {
+			t[word] = new(total)
+		}
+	}
+	sums := make(map[string]int64, len(t))
+	for word, sum := range t {
+		sums[word] = int64(sum.at(uint64(now[word])))
+	}
+	return sums
+}
+
 // handlerGroup is the handlers with one label value.
 type handlerGroup struct {
 	name   string
@@ -111,6 +128,8 @@ func (g *handlerGroup) times() Times {
 	s := &g.now
 	if g.buckets == nil {
 		g.buckets = make([]total, len(s.buckets))
+	} else if s.buckets == nil {
+		s.buckets = make([]uint64, len(g.buckets))
 	}
 	t := Times{Seconds: time.Duration(g.busy.at(uint64(s.busy))).Seconds(), Buckets: make([]uint64, len(s.buckets))}
 	for i, n := range s.buckets {

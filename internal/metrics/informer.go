@@ -20,12 +20,15 @@ type informer struct {
 
 	handlers groups[handlerGroup]
 	indices  groups[indexGroup]
+
+	audits, findings totals // those of removed sources disappear
 }
 
 func newInformer(o Options, id identity, ordinal int) *informer {
 	return &informer{
 		identity: id, ordinal: ordinal, labels: id.series(ordinal), derived: map[derivation]*Series{},
 		handlers: groups[handlerGroup]{most: o.MaxHandlers}, indices: groups[indexGroup]{most: o.MaxIndices},
+		audits: totals{}, findings: totals{},
 	}
 }
 
@@ -220,7 +223,7 @@ func (v visit) received(i *inspect.Inspection, inf *informer) {
 	v.put(decoded, inf.series(decoded, "client"), float64(left))
 	v.decodes(i, inf)
 	if d := &i.Status.Decoding; d.Keep != nil {
-		v.put(kept, inf.series(kept, strings.Join(d.Keep, ",")), float64(len(d.Keep)))
+		v.put(kept, inf.series(kept, labelText(strings.Join(d.Keep, ","))), float64(len(d.Keep)))
 		v.put(wholeObjects, inf.labels, float64(d.WholeObjects))
 	}
 	v.put(verified, inf.labels, float64(d.Verified.Objects))
@@ -272,8 +275,8 @@ func (v visit) contents(i *inspect.Inspection, inf *informer) {
 // audits yields the results of audits.
 func (v visit) audits(i *inspect.Inspection, inf *informer) {
 	a := &i.Audits
-	v.by(audits, inf, a.Ended)
-	v.by(auditFindings, inf, a.Confirmed)
+	v.by(audits, inf, inf.audits.at(a.Ended))
+	v.by(auditFindings, inf, inf.findings.at(a.Confirmed))
 	if !a.Last.At.IsZero() {
 		v.put(auditDiffers, inf.labels, float64(a.Differing))
 		v.put(auditAge, inf.labels, max(0, time.Since(a.Last.At).Seconds()))

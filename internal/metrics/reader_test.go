@@ -171,8 +171,17 @@ func TestHandlers(t *testing.T) {
 		assert.NotContains(t, got, "handler_calls_total b 0")
 		add("b")
 		time.Sleep(time.Second)
-		assert.Equal(t, 4.0, values(t, r)["handler_calls_total b 0"], "it goes on")
+		has(t, r, map[string]float64{"handler_calls_total b 0": 4, "handler_call_duration_seconds b 0": 4}) // it goes on
 	})
+}
+
+// TestTotals: counts by word of which some disappear do not go down.
+func TestTotals(t *testing.T) {
+	counts := totals{}
+	assert.Equal(t, map[string]int64{"equal": 2}, counts.at(map[string]int64{"equal": 2}))
+	assert.Equal(t, map[string]int64{"equal": 2}, counts.at(nil))
+	assert.Equal(t, map[string]int64{"equal": 3, "failed": 1}, counts.at(map[string]int64{"equal": 1, "failed": 1}))
+	assert.Equal(t, map[string]int64{"equal": 4, "failed": 1}, counts.at(map[string]int64{"equal": 2, "failed": 1}))
 }
 
 // TestIndices: indices with a bound, and indices whose function fails.

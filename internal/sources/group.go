@@ -105,11 +105,17 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	return session
 }
 
-// Refuse sets the error for sources that are put from now on, which then never run.
+// Refuse sets the error for sources, also for those that are put from now on, which then never run. A nil
+// error has no effect.
 func (g *Group) Refuse(unfit error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.guarded.unfit = unfit
+	if g.guarded.unfit = unfit; unfit == nil {
+		return
+	}
+	for _, s := range g.guarded.sources {
+		s.Current().report.Refuse(unfit)
+	}
 }
 
 // Remove removes a source and its objects; after the end of Follow the objects remain. The error is
