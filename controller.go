@@ -171,10 +171,12 @@ func (c *controller) run(ctx context.Context) {
 	defer workDone()
 	var begun atomic.Bool
 	closed := make(chan struct{})
+	// A user's queue may be closed only once.
+	closeQueue := sync.OnceFunc(c.queue.Close)
 	closing := func() { // once
 		if begun.CompareAndSwap(false, true) {
 			defer close(closed)
-			c.queue.Close()
+			closeQueue()
 			c.nameSlowStop(ctx, working.Done())
 		}
 	}
@@ -182,7 +184,7 @@ func (c *controller) run(ctx context.Context) {
 	var group wait.Group
 	stopped := make(chan struct{})
 	group.Start(func() {
-		c.follow(ctx, follow, stopped)
+		c.follow(ctx, follow, stopped, closeQueue)
 		closing()
 	})
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -201,8 +203,8 @@ func (c *controller) run(ctx context.Context) {
 }
 
 // follow calls its argument, and then closes stopped and the queue, also after a panic.
-func (c *controller) follow(ctx context.Context, follow func(context.Context), stopped chan<- struct{}) {
-	defer c.queue.Close()
+func (c *controller) follow(ctx context.Context, follow func(context.Context), stopped chan<- struct{}, closeQueue func()) {
+	defer closeQueue()
 	defer close(stopped)
 	follow(ctx)
 }

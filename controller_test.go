@@ -513,3 +513,10 @@ func TestIndexFailuresShow(t *testing.T) {
 		assert.Equal(t, []uint64{bad, bad}, []uint64{indices[0].Failures, indices[1].Failures})
 	})
 }
+
+// TestControllersAreComparable: programs use the controllers of informers as keys of maps.
+func TestControllersAreComparable(t *testing.T) {
+	informer := cache.NewSharedIndexInformer(informers.Quiet(), &corev1.Pod{}, 0, cache.Indexers{})
+	controllers := map[cache.Controller]bool{informer.GetController(): true}
+	assert.Len(t, controllers, 1)
+}

@@ -370,6 +370,29 @@ func TestPanicOfAProcessFunctionIsReported(t *testing.T) {
 // foreignQueue is a Queue that is unknown to this package.
 type foreignQueue struct{ cache.Queue }
 
+// closedOnce is a Queue whose Close may be called only once.
+type closedOnce struct {
+	cache.Queue
+	closed chan struct{}
+}
+
+func (q closedOnce) Close() {
+	close(q.closed)
+	q.Queue.Close()
+}
+
+// TestQueueIsClosedOnce: a user's queue is closed once, although the context and the reflector end.
+func TestQueueIsClosedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := closedOnce{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{}), make(chan struct{})}
+		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1")), OnWatch: testkit.Watches()}
+		stop := informers.Run(t, cache.New(&cache.Config{Queue: queue, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(any, bool) error { return nil }}))
+		synctest.Wait()
+		stop()
+		<-queue.closed
+	})
+}
+
 // TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store; the
 // informer continues.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {

@@ -359,9 +359,9 @@ func (s *sharedIndexInformer) AddIndexers(indexers Indexers) error {
 }
 
 // GetController returns a view of the informer: its Run does nothing, the rest is live.
-func (s *sharedIndexInformer) GetController() Controller { return controllerView{s.informerHolder, s} }
+func (s *sharedIndexInformer) GetController() Controller { return &controllerView{s.informerHolder, s} }
 
-// controllerView is an informer as a Controller that cannot be run.
+// controllerView is an informer as a Controller that cannot be run. Only its pointers can be compared.
 type controllerView struct {
 	informerHolder
 	informer *sharedIndexInformer

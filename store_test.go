@@ -188,6 +188,19 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 	}
 }
 
+// TestIndexOfNil: as in client-go, index functions are not called for a nil object.
+func TestIndexOfNil(t *testing.T) {
+	calls := 0
+	s := cache.NewThreadSafeStore(cache.Indexers{"x": func(any) ([]string, error) { calls++; return []string{"v"}, nil }}, cache.Indices{})
+	s.Add("a", nil)
+	s.Update("a", 1)
+	s.Update("a", nil)
+	keys, err := s.IndexKeys("x", "v")
+	require.NoError(t, err)
+	assert.Empty(t, keys)
+	assert.Equal(t, 1, calls)
+}
+
 // TestNilOptionOfAStore: the text of the panic names the position of the option.
 func TestNilOptionOfAStore(t *testing.T) {
 	const second = "option 2 of 2 is nil: leave it out"

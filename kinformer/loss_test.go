@@ -228,6 +228,49 @@ func TestLossIsOfWhatWasRead(t *testing.T) {
 	})
 }
 
+// TestRefusedWhileBehind: whether a listed state that cannot be transformed is of the cached object is asked when the list
+// is stored, not when it arrives: the object may have been created again in between.
+func TestRefusedWhileBehind(t *testing.T) {
+	testkit.Reports(t)
+	for _, several := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &lossRig{T: t, server: &proxy{Source: cachetest.New(cachetest.Options{
+				Example: &v1.Pod{}, NewList: func() apiruntime.Object { return &v1.PodList{} },
+			})}}
+			options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Queue: kinformer.Queue{KeepCached: true}}
+			if several {
+				var set *sources.Set
+				r.SharedIndexInformer, set = sources.New(&v1.Pod{}, options)
+				set.Put("pods", r.server)
+			} else {
+				r.SharedIndexInformer = kinformer.New(r.server, &v1.Pod{}, options)
+			}
+			require.NoError(t, r.SetTransform(func(obj any) (any, error) {
+				if obj.(*v1.Pod).Labels["bad"] != "" {
+					return nil, testkit.ErrForbidden
+				}
+				return obj, nil
+			}))
+			r.server.Put(testkit.PodAt("a", ""))
+			defer testkit.InBackground(t, r.RunWithContext)()
+			r.settle()
+			r.behind(0, func() {
+				r.server.Delete("ns", "a")
+				again := testkit.PodAt("a", "")
+				again.UID = "new"
+				r.server.Put(again)
+				bad := again.DeepCopy()
+				bad.Labels = map[string]string{"bad": "yes"}
+				r.server.Put(bad)
+			})
+			after, is, _ := r.GetStore().GetByKey("ns/a")
+			require.True(t, is, "several %v", several)
+			assert.EqualValues(t, "new", after.(*v1.Pod).UID)
+			assert.Empty(t, after.(*v1.Pod).Labels)
+		})
+	}
+}
+
 // TestLossIsNotConfirmed: if the second request fails, the store stays, and the status says why.
 func TestLossIsNotConfirmed(t *testing.T) {
 	inLoss(t, 40, func(r *lossRig) {

@@ -150,8 +150,8 @@ func sameUnstructured(t *testing.T, data []byte, of *keep.Fields, o Options) {
 
 // TestKeptListIsGivenUp: an object with items is a list for client-go, also if they are not kept.
 func TestKeptListIsGivenUp(t *testing.T) {
-	of, _ := keep.New([]string{"spec"})
-	for _, items := range []string{`[]`, `null`} {
+	of, _ := keep.New([]string{"spec", "items.x"})
+	for _, items := range []string{`[]`, `null`, `{"y":1}`} {
 		_, err := Unstructured([]byte(`{"apiVersion":"a/v1","kind":"A","items":`+items+`}`), Options{Keep: of})
 		assert.ErrorIs(t, err, ErrGiveUp)
 	}

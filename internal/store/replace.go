@@ -4,6 +4,8 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	clientgo "k8s.io/client-go/tools/cache"
@@ -22,7 +24,7 @@ type nextState struct {
 
 	received      Received // versions and UIDs of the draft's objects
 	staging       event.Staging
-	untransformed []string // keys of listed objects that cannot be transformed: the cached ones stay
+	untransformed map[string]event.Origin // listed objects that cannot be transformed, by key: the cached ones stay
 
 	contents *Contents     // the store's content
 	excess   time.Duration // that the index functions have taken longer than usual ones lately
@@ -32,7 +34,7 @@ type nextState struct {
 }
 
 func newNextState(c *Contents, o event.Staging) *nextState {
-	return &nextState{draft: c.Table.Draft(o.Size), received: Received{}, staging: o, contents: c}
+	return &nextState{draft: c.Table.Draft(o.Size), received: Received{}, untransformed: map[string]event.Origin{}, staging: o, contents: c}
 }
 
 // file adds a block of objects that the draft has looked up. versions are their versions as
@@ -95,7 +97,7 @@ func (n *nextState) remove(key string) {
 // the objects in the order of the list. An object that is listed twice counts once, in its last
 // state.
 func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string, isInInitialList bool) []event.Change {
-	kept := n.keepCached()
+	kept := n.keepCached(a)
 	n.draft.Complete()
 	current := n.draft.Current()
 	if !current {
@@ -126,7 +128,7 @@ func (n *nextState) ReplaceIn(a *Applier, changes []event.Change, version string
 		})
 	}
 	n.contents.install(n.draft, version)
-	for _, key := range n.untransformed {
+	for key := range n.untransformed {
 		if origin, altered := a.Received[key]; altered {
 			n.received[key] = origin
 		}
@@ -142,12 +144,13 @@ func (a *Applier) isSame(n *nextState, item *table.Item) bool {
 	return now.Version != "" && now == a.Received.Origin(item.Key, item.Former)
 }
 
-// keepCached adds the cached objects whose listed state cannot be transformed, and returns their
-// places.
-func (n *nextState) keepCached() (places table.Places) {
-	for _, key := range n.untransformed {
+// keepCached adds the cached objects whose listed state cannot be transformed, unless that is known to be of
+// another object, and returns their places.
+func (n *nextState) keepCached(a *Applier) (places table.Places) {
+	for _, key := range slices.Sorted(maps.Keys(n.untransformed)) {
 		cached, exists := n.contents.Table.Get(key)
-		if !exists || n.draft.Has(key) {
+		if !exists || n.draft.Has(key) || a.Received.Origin(key, cached).IsOfAnother(n.untransformed[key]) {
+			delete(n.untransformed, key)
 			continue
 		}
 		block := &table.Block{N: 1}

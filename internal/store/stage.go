@@ -4,6 +4,7 @@
 package store
 
 import (
+	"maps"
 	"math"
 	"runtime/metrics"
 	"slices"
@@ -136,10 +137,8 @@ func (s *stage) transform() error {
 			s.versions[n], s.altered[n] = rec.Version, rec.Altered
 			s.lapsed = without(s.lapsed, rec.Key)
 			n++
-		case kept && event.OriginOf(b.Former[i]).IsOfAnother(event.OriginOf(b.Objects[i])):
-			s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
 		case kept:
-			s.next.untransformed = append(s.next.untransformed, rec.Key)
+			s.next.untransformed[rec.Key] = event.OriginOf(b.Objects[i])
 			if s.next.draft.Has(rec.Key) || slices.Contains(b.Keys[:n], rec.Key) {
 				s.lapsed = append(without(s.lapsed, rec.Key), rec.Key)
 			}
@@ -169,7 +168,8 @@ func (s *stage) Remove(obj any) error {
 	if err != nil {
 		return err
 	}
-	s.next.untransformed, s.lapsed = without(s.next.untransformed, key), without(s.lapsed, key)
+	delete(s.next.untransformed, key)
+	s.lapsed = without(s.lapsed, key)
 	s.next.remove(key)
 	return nil
 }
@@ -189,10 +189,8 @@ func (s *stage) Keeps() (kept, stored int, err error) {
 			kept++
 		}
 	}
-	slices.Sort(s.next.untransformed)
-	s.next.untransformed = slices.Compact(s.next.untransformed)
-	for _, key := range s.next.untransformed {
-		if _, cached := s.stored.Get(key); cached && !s.next.draft.Has(key) {
+	for key, refused := range s.next.untransformed {
+		if cached, is := s.stored.Get(key); is && !event.OriginOf(cached).IsOfAnother(refused) && !s.next.draft.Has(key) {
 			kept++
 		}
 	}
@@ -209,8 +207,8 @@ func (s *stage) Publish(version string) error {
 	}
 	next := s.next
 	s.next = nil
-	next.untransformed = slices.DeleteFunc(next.untransformed, next.draft.Has) // another state of the object was transformed
-	s.reader.Transform.Replaced(slices.Concat(next.untransformed, s.lapsed))
+	maps.DeleteFunc(next.untransformed, func(key string, _ event.Origin) bool { return next.draft.Has(key) }) // another state of the object was transformed
+	s.reader.Transform.Replaced(slices.AppendSeq(s.lapsed, maps.Keys(next.untransformed)))
 	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
 	return nil
 }

@@ -35,8 +35,11 @@ func (ix *index) note(id uint32, values indexValues) {
 
 // valuesFor returns the values of an object, in memory that the function does not reuse: it may
 // return the same slice for the next object. A single value is stored in buf, which has one element
-// and belongs to the caller.
+// and belongs to the caller. A nil object has no values.
 func (x *indexer) valuesFor(obj any, buf []string) (values indexValues, err error) {
+	if obj == nil {
+		return nil, nil
+	}
 	if x.single != nil {
 		buf[0], err = x.single(obj)
 		return buf, err

@@ -26,7 +26,7 @@ type Decoder struct {
 	brackets scan.Brackets // empty if this document shares nothing
 	values   []any         // elements of the open arrays
 	members  []member      // members of the open objects
-	items    bool          // the topmost object has items, which are not kept
+	items    bool          // the topmost object has items, of which not all is kept
 }
 
 // member is a member of a JSON object.
@@ -224,8 +224,8 @@ func (d *Decoder) Omit() bool {
 // the object is a Secret, d stays private for the rest of the object.
 func (d *Decoder) anyMember(topmost bool, name []byte, of *keep.Fields) bool {
 	if of != nil {
+		d.items = d.items || topmost && string(name) == "items"
 		if of = of.Of(string(name)); of == nil {
-			d.items = d.items || topmost && string(name) == "items"
 			return d.Omit()
 		}
 	}
