@@ -67,8 +67,8 @@
 //     readers of the store take. An error or panic is reported to
 //     k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers (or HandleCrash, for a handler) and has no
 //     other effect. Two index functions of one store never run at the same time,
-//     except for those that readers call by Index. A slow index function delays the store and the
-//     handlers, but not the reading of the watch.
+//     except for those that readers call by Index and by queries of package view. A slow index function
+//     delays the store and the handlers, but not the reading of the watch.
 //  7. When the context of Run ends, Run returns as soon as the running calls of handlers have returned.
 //     It does not wait for the ListerWatcher. No call of List or Watch begins after Run has returned.
 //     A call that has begun may go on, in a goroutine that ends with the call; its result is dropped,

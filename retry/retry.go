@@ -25,7 +25,8 @@ import (
 //   - A Replace supersedes all waiting items: ReplacedAll of a RealFIFO with AtomicEvents, which also delays
 //     all later items while it fails itself. Queues that send a Replace object by object reveal less: a
 //     Replaced delta drops waiting items that are neither deletions nor of a list, and a list without
-//     objects drops none. So an object of an earlier list may be retried after a list without it.
+//     objects drops none, nor does a DeltaFIFO without EmitDeltaTypeReplaced. So an object of an earlier
+//     list may be retried after a list without it.
 //   - HasSynced counts an item once, when its first attempt has ended.
 //   - An item whose last attempt fails is passed to OnGiveUp. So is one that panics in a retry, at once; a
 //     panic in a first attempt is the caller's.
@@ -117,7 +118,7 @@ func (r *retrier) supersede(key string, item any) {
 		r.drop(func(*retry) bool { return true })
 		return
 	}
-	if deltas, ok := item.(cache.Deltas); ok && len(deltas) > 0 && deltas.Newest().Type == cache.Replaced {
+	if deltas, ok := item.(cache.Deltas); ok && slices.ContainsFunc(deltas, isReplaced) {
 		r.drop(func(old *retry) bool {
 			waits, ok := old.item.(cache.Deltas)
 			return ok && waits.Newest().Type != cache.Deleted && !slices.ContainsFunc(waits, isReplaced)

@@ -214,6 +214,10 @@ func TestReplaceObjectByObjectKeeps(t *testing.T) {
 		require.Len(t, calls, 5)
 		assert.Equal(t, []string{"a1", "c3", "b2"}, calls[:3])
 		assert.ElementsMatch(t, []string{"a1", "c3"}, calls[3:])
+		r.fails["z1"] = 1
+		r.put(cache.Added, "z", 1)
+		require.NoError(t, r.process(cache.Deltas{delta(cache.Replaced, item{"a", 4}), delta(cache.Updated, item{"a", 5})}, false))
+		assert.Equal(t, []string{"z1", "a5"}, r.after(10), "z was no object of the list")
 	})
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package footprint estimates the memory of values. It calls no methods of the values and does not
-// modify them.
+// modify them. It does not read the cached string of a resource.Quantity, because String writes it,
+// possibly at the same time.
 package footprint
 
 import (
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Of estimates the memory that v refers to, in bytes, without v itself. Memory that is referred to
@@ -37,6 +40,8 @@ func Objects(objects []any, steps int) (bytes int64, looked, left int) {
 	}
 	return s.bytes, looked, max(s.steps, 0)
 }
+
+var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // sizer sums up the memory of values.
 type sizer struct {
@@ -109,7 +114,7 @@ func (s *sizer) add(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Field(i); !isFlat(f.Type()) {
+			if f := v.Field(i); !isFlat(f.Type()) && (f.Kind() != reflect.String || v.Type() != quantityType) {
 				s.add(f)
 			}
 		}

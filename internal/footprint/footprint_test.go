@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,4 +156,13 @@ func TestBlock(t *testing.T) {
 			assert.EqualValues(t, cap(slices.Grow([]byte(nil), int(size))), Block(size), size)
 		}
 	}
+}
+
+// TestSizesBesideString: a program may print a quantity of a cached object while the object is measured.
+func TestSizesBesideString(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Gi"))}}}}}}
+	var printing sync.WaitGroup
+	printing.Go(func() { assert.Equal(t, "1Gi", pod.Spec.Volumes[0].EmptyDir.SizeLimit.String()) })
+	assert.Positive(t, sizeOfAll(pod))
+	printing.Wait()
 }

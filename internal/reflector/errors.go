@@ -99,6 +99,12 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
+// asksToWait reports whether the server has said when to ask again.
+func asksToWait(err error) bool {
+	_, asked := apierrors.SuggestsClientDelay(err)
+	return asked
+}
+
 // isA reports whether err is, or wraps, an error of type E.
 func isA[E error](err error) bool {
 	var e E

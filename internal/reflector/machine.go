@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/clock"
 )
@@ -143,7 +142,7 @@ func (m *machine) scheduleRound(ctx context.Context, err error) Phase {
 		m.round.state.giveUp(ctx, err)
 		return Stopped
 	}
-	if _, asked := apierrors.SuggestsClientDelay(err); m.round.state.is(unserved) && decision.After == 0 && !asked {
+	if m.round.state.is(unserved) && decision.After == 0 && !asksToWait(err) {
 		return m.restAfterRound(0, false) // the pause came before the watch
 	}
 	return m.restAfterRound(m.round.state.delayAfter(err, decision))

@@ -352,18 +352,22 @@ func TestListObeysRetryAfter(t *testing.T) {
 	refused := apierrors.NewServiceUnavailable("later")
 	refused.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 60}
 	for name, tc := range map[string]struct {
+		answer   any
 		noStream bool
 		lists    []time.Duration
 	}{
-		"of watches":    {true, []time.Duration{0, watchMisses * time.Minute}},
-		"of watch-list": {false, []time.Duration{time.Minute}},
+		"of watches":        {refused, true, []time.Duration{0, watchMisses * time.Minute}},
+		"of opened watches": {testkit.Sent(testkit.FailedWith(refused)), true, []time.Duration{0, watchMisses * time.Minute}},
+		"of watch-list":     {refused, false, []time.Duration{time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
 			synctest.Test(t, func(t *testing.T) {
 				var lists []time.Duration
 				began := time.Now()
-				server := &testkit.Server{NoStream: tc.noStream, OnWatch: func(int, context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused }}
+				server := &testkit.Server{NoStream: tc.noStream, OnWatch: func(_ int, ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+					return testkit.Watches(tc.answer)(1, ctx, o)
+				}}
 				server.OnList = func(int, context.Context, metav1.ListOptions) (runtime.Object, error) {
 					lists = append(lists, time.Since(began))
 					return testkit.PodList("5"), nil

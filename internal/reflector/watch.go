@@ -140,7 +140,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		return goOn(Watching)
 	case isBroken(err):
 		r.options.log(ctx, 4, "Watch lost, backing off", "err", err)
-		if again := r.missed(err); again.next != "" {
+		if again := r.missed(err); again.next != "" || asksToWait(err) {
 			return again
 		}
 	default:

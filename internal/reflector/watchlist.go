@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -200,7 +199,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	} else {
 		r.options.log(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}
-	if _, asked := apierrors.SuggestsClientDelay(err); asked {
+	if asksToWait(err) {
 		return tryLater(Listing, err)
 	}
 	return goOn(Listing)

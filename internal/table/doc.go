@@ -39,7 +39,7 @@
 //     returns an error, panics or exits its goroutine, the table stays
 //     consistent. An object whose IndexFunc fails is stored, and has no value in
 //     that index. Index functions run one at a time, except those called by
-//     Index.
+//     Index and by Test of a Snapshot.
 //  6. Indexers returns a copy. AddIndexers builds the new indexes before it
 //     publishes them.
 //  7. A superseded version is kept only while a snapshot, a loop or a call in
