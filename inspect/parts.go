@@ -93,7 +93,7 @@ func problemsOfSources(sources []Source) (problems []Problem) {
 }
 
 // worstOf returns the reflector status of an informer, or of the worst of its sources: the one that
-// has failed for the longest time; before the informer has synced, only sources that have not are
+// has failed for the longest time, else one whose server throttles; before the informer has synced, only sources that have not are
 // considered.
 func worstOf(i *door.Informer, synced bool) reflector.Status {
 	worst := i.Report.Status()
@@ -107,7 +107,7 @@ func worstOf(i *door.Informer, synced bool) reflector.Status {
 		}
 		ends := one.Unfit != nil || one.Phase == reflector.Stopped
 		switch {
-		case synced && !ends && one.FailingFor > worst.FailingFor,
+		case synced && !ends && (one.FailingFor > worst.FailingFor || worst.FailingFor == 0 && isThrottled(&one)),
 			!synced && !part.HasSynced() && one.FailingFor >= worst.FailingFor:
 			worst = one
 		}

@@ -66,11 +66,13 @@ func TestThrottledIsNotHung(t *testing.T) {
 		mode    kinformer.ListMode
 		lists   bool
 		seconds string
+		source  bool // the server is that of one of two sources
 	}{
-		"a watch":                     {kinformer.ListModeList, false, "7"},
-		"a watch-list":                {kinformer.ListModeWatchList, false, "7"},
-		"a list, longer than a hang":  {kinformer.ListModeList, true, "62"},
-		"a watch, longer than a hang": {kinformer.ListModeList, false, "300"},
+		"a watch":                     {kinformer.ListModeList, false, "7", false},
+		"a watch-list":                {kinformer.ListModeWatchList, false, "7", false},
+		"a list, longer than a hang":  {kinformer.ListModeList, true, "62", false},
+		"a watch, longer than a hang": {kinformer.ListModeList, false, "300", false},
+		"a watch of a source":         {kinformer.ListModeList, false, "7", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,6 +80,12 @@ func TestThrottledIsNotHung(t *testing.T) {
 				slots := kinformer.NewListSlots(1)
 				options := kinformer.Options{Requests: kinformer.Requests{Mode: c.mode, Slots: slots}}
 				informer := kinformer.New(informers.ClientOver(t, server, runtime.ContentTypeJSON, true), &v1.Pod{}, options)
+				if c.source {
+					var set *sources.Set
+					informer, set = sources.New(&v1.Pod{}, options)
+					set.Put("a", informers.Quiet())
+					set.Put("b", informers.ClientOver(t, server, runtime.ContentTypeJSON, true))
+				}
 				ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 30 * time.Second}, informer)
 				defer testkit.InBackground(t, informer.RunWithContext)()
 				time.Sleep(time.Second)
@@ -95,7 +103,7 @@ func TestThrottledIsNotHung(t *testing.T) {
 						require.NotEqual(t, "hangs", problem.Cause, problem.Text)
 						if problem.Cause == "throttled" {
 							throttled++
-							require.Regexp(t, "^the server asks to wait until 2000-01-01T00:", problem.Text)
+							require.Regexp(t, `^(source "b": )?the server asks to wait until 2000-01-01T00:`, problem.Text)
 						}
 					}
 					if err := ready.Check(nil); synced {

@@ -160,7 +160,7 @@ func TestBlock(t *testing.T) {
 
 // TestSizesBesideString: a program may print a quantity of a cached object while the object is measured.
 func TestSizesBesideString(t *testing.T) {
-	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Gi"))}}}}}}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: resource.NewQuantity(1<<30, resource.BinarySI)}}}}}}
 	var printing sync.WaitGroup
 	printing.Go(func() { assert.Equal(t, "1Gi", pod.Spec.Volumes[0].EmptyDir.SizeLimit.String()) })
 	assert.Positive(t, sizeOfAll(pod))
