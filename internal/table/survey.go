@@ -70,9 +70,22 @@ func (v view) survey(ix *index) IndexSurvey {
 		bytes = int64(float64(bytes) * scale)
 	}
 	s.Values = int(postings)
-	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting, struct{}]{})) +
-		int64(v.core.meta().n)*int64(unsafe.Sizeof(ref{}))
+	s.Bytes = bytes + int64(len(groups))*int64(unsafe.Sizeof(group[posting, struct{}]{})) + placesSize(v.core.meta().n, s.Members)
 	return s
+}
+
+// manySlot is the size of an entry of index.many with its share of empty slots, in bytes.
+const manySlot = 48
+
+// placesSize estimates the memory, in bytes, of the places of n objects with members values in all. As many
+// objects are taken to have several values as can be.
+func placesSize(n, members int) int64 {
+	place, several := int64(unsafe.Sizeof(ref{})), max(0, min(n, members-n))
+	size := int64(n) * place
+	if several > 0 {
+		size += int64(several)*manySlot + int64(members-n+several)*place
+	}
+	return size
 }
 
 // usedSlots returns the number of slots in use.

@@ -6,6 +6,7 @@ package table
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,30 @@ func TestSurveyOfManyValues(t *testing.T) {
 		assert.InEpsilon(t, values, all["value"].Values, 0.25)
 		assert.InEpsilon(t, 10_000, all["value"].Members, 0.25)
 		assert.Equal(t, 20_000, all["two"].Members)
+	}
+}
+
+// TestSurveyOfMemory checks that the memory of an index is about what it takes, however many values an object has.
+func TestSurveyOfMemory(t *testing.T) {
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	for _, values := range []int{1, 2, 3, 10} {
+		table := surveyed(20_000, 7)
+		before := heap()
+		require.NoError(t, table.AddIndexers(map[string]IndexFunc{"late": func(obj any) (of []string, err error) {
+			for i := range values {
+				of = append(of, strconv.Itoa((obj.(int)+i)%50))
+			}
+			return of, nil
+		}}))
+		took, says := heap()-before, indexesOf(table.Survey())["late"].Bytes
+		t.Logf("%d values: %d bytes, %d by the survey", values, took, says)
+		assert.InDelta(t, 1, float64(says)/float64(took), 0.4, "%d values", values)
+		runtime.KeepAlive(table)
 	}
 }
 
