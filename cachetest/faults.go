@@ -28,6 +28,8 @@ type Fault struct {
 	Err error
 	// Stream scripts the stream of a watch.
 	Stream StreamScript
+
+	unscripted bool // an outage decides, when the request is not held up any more
 }
 
 // StreamScript scripts one stream. The zero value is a stream without faults.
@@ -104,7 +106,7 @@ func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
 	s.mu.changed.notify()
 	queue := s.mu.faults[verb]
 	if len(queue) == 0 {
-		return Fault{Err: s.mu.outage}
+		return Fault{unscripted: true}
 	}
 	s.mu.faults[verb] = queue[1:]
 	return queue[0]
@@ -136,6 +138,11 @@ func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
 	}
 	if f.Panic != nil {
 		panic(f.Panic)
+	}
+	if f.unscripted {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return ctx, s.mu.outage
 	}
 	return ctx, f.Err
 }

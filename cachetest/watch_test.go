@@ -433,6 +433,32 @@ func TestOutage(t *testing.T) {
 	require.Equal(t, 1, src.Watching())
 }
 
+// TestOutageAfterPartition: a request that a partition has held up meets an outage that has begun since, and none that
+// has ended.
+func TestOutageAfterPartition(t *testing.T) {
+	for _, begins := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			src := cachetest.Of(pod("a"))
+			end := func() {}
+			if !begins {
+				end = src.Outage(cachetest.ConnectionRefused())
+			}
+			heal := src.Partition()
+			answer := make(chan error, 1)
+			go func() {
+				_, err := src.List(metav1.ListOptions{})
+				answer <- err
+			}()
+			synctest.Wait()
+			if end(); begins {
+				src.Outage(cachetest.ConnectionRefused())
+			}
+			heal()
+			require.Equal(t, begins, utilnet.IsConnectionRefused(<-answer))
+		})
+	}
+}
+
 func TestPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := cachetest.Of(pod("a"))
