@@ -171,7 +171,7 @@ func (c *controller) run(ctx context.Context) {
 	defer workDone()
 	var begun atomic.Bool
 	closed := make(chan struct{})
-	// A user's queue may be closed only once.
+	// A user's queue must not be closed twice.
 	closeQueue := sync.OnceFunc(c.queue.Close)
 	closing := func() { // once
 		if begun.CompareAndSwap(false, true) {

@@ -28,8 +28,6 @@ type Fault struct {
 	Err error
 	// Stream scripts the stream of a watch.
 	Stream StreamScript
-
-	unscripted bool // an outage decides, when the request is not held up any more
 }
 
 // StreamScript scripts one stream. The zero value is a stream without faults.
@@ -77,7 +75,7 @@ func (s *Source) setOutage(err error) {
 }
 
 // Partition breaks all open streams, and makes every request block, until heal is called, like a
-// network that drops everything. A blocked request meets its scripted faults after heal, so that clients
+// network that drops everything. A blocked request meets its scripted faults, or an outage, after heal, so that clients
 // see all changes that the test has made in between. Overlapping partitions last until all are healed.
 func (s *Source) Partition() (heal func()) {
 	heal = s.count(&s.mu.partitions)
@@ -97,8 +95,8 @@ func (s *Source) count(counter *int) (end func()) {
 	return sync.OnceFunc(func() { add(-1) })
 }
 
-// begin records the request and removes its fault from the queue.
-func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
+// begin records the request and removes its fault from the queue. scripted is false if there was none.
+func (s *Source) begin(verb Verb, options metav1.ListOptions) (f Fault, scripted bool) {
 	request := Request{Verb: verb, Options: *options.DeepCopy(), At: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,15 +104,15 @@ func (s *Source) begin(verb Verb, options metav1.ListOptions) Fault {
 	s.mu.changed.notify()
 	queue := s.mu.faults[verb]
 	if len(queue) == 0 {
-		return Fault{unscripted: true}
+		return Fault{}, false
 	}
 	s.mu.faults[verb] = queue[1:]
-	return queue[0]
+	return queue[0], true
 }
 
-// hold applies the fault to a request, except for its stream. It returns the context of the rest of the
-// request.
-func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
+// hold applies the fault to a request, except for its stream, or the outage if no fault was scripted. It
+// returns the context of the rest of the request.
+func (s *Source) hold(ctx context.Context, f Fault, scripted bool) (context.Context, error) {
 	if f.IgnoreContext {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -139,7 +137,7 @@ func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
 	if f.Panic != nil {
 		panic(f.Panic)
 	}
-	if f.unscripted {
+	if !scripted {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return ctx, s.mu.outage

@@ -36,8 +36,8 @@ func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 //
 // Selectors may use labels, metadata.name, metadata.namespace and Options.Fields.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	fault := s.begin(VerbList, options)
-	if _, err := s.hold(ctx, fault); err != nil {
+	fault, scripted := s.begin(VerbList, options)
+	if _, err := s.hold(ctx, fault, scripted); err != nil {
 		return nil, err
 	}
 	page, err := s.page(options)

@@ -42,8 +42,8 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 //
 // The stream has one goroutine, which has ended when Stop returns.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	fault := s.begin(verbOfWatch(options), options)
-	ctx, err := s.hold(ctx, fault)
+	fault, scripted := s.begin(verbOfWatch(options), options)
+	ctx, err := s.hold(ctx, fault, scripted)
 	if err != nil {
 		return nil, err
 	}

@@ -93,8 +93,8 @@ func problemsOfSources(sources []Source) (problems []Problem) {
 }
 
 // worstOf returns the reflector status of an informer, or of the worst of its sources: the one that
-// has failed for the longest time, else one whose server throttles; before the informer has synced, only sources that have not are
-// considered.
+// has failed for the longest time, else one whose server throttles; before the informer has synced,
+// only sources that have not are considered.
 func worstOf(i *door.Informer, synced bool) reflector.Status {
 	worst := i.Report.Status()
 	if i.Parts == nil || worst.Unfit != nil || worst.Phase == reflector.Stopped {
@@ -102,13 +102,17 @@ func worstOf(i *door.Informer, synced bool) reflector.Status {
 	}
 	for _, part := range i.Parts() {
 		one := part.Report.Status()
-		if isThrottled(&one) {
+		throttled := isThrottled(&one)
+		if throttled {
 			one.FailingFor = 0 // others may have an outage
 		}
 		ends := one.Unfit != nil || one.Phase == reflector.Stopped
+		if synced && ends || !synced && part.HasSynced() {
+			continue
+		}
 		switch {
-		case synced && !ends && (one.FailingFor > worst.FailingFor || worst.FailingFor == 0 && isThrottled(&one)),
-			!synced && !part.HasSynced() && one.FailingFor >= worst.FailingFor:
+		case one.FailingFor > worst.FailingFor,
+			one.FailingFor == worst.FailingFor && (throttled || !synced && !isThrottled(&worst)):
 			worst = one
 		}
 	}

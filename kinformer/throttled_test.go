@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/tap/engine/taptest"
 	"github.com/kinformer/cache/internal/testkit"
@@ -58,6 +59,18 @@ func (s *throttling) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
+// informerOver returns an informer of a server, which may be that of one of two sources.
+func informerOver(t *testing.T, server http.RoundTripper, several bool, options kinformer.Options) cache.SharedIndexInformer {
+	lw := informers.ClientOver(t, server, runtime.ContentTypeJSON, true)
+	if !several {
+		return kinformer.New(lw, &v1.Pod{}, options)
+	}
+	informer, set := sources.New(&v1.Pod{}, options)
+	set.Put("a", informers.Quiet())
+	set.Put("b", lw)
+	return informer
+}
+
 // TestThrottledIsNotHung checks that a server which asks to wait, each time, is said to do so and not to hang, that such
 // an informer is ready if it has synced, and that it keeps its slot.
 func TestThrottledIsNotHung(t *testing.T) {
@@ -79,13 +92,7 @@ func TestThrottledIsNotHung(t *testing.T) {
 				server := &throttling{lists: c.lists, seconds: c.seconds}
 				slots := kinformer.NewListSlots(1)
 				options := kinformer.Options{Requests: kinformer.Requests{Mode: c.mode, Slots: slots}}
-				informer := kinformer.New(informers.ClientOver(t, server, runtime.ContentTypeJSON, true), &v1.Pod{}, options)
-				if c.source {
-					var set *sources.Set
-					informer, set = sources.New(&v1.Pod{}, options)
-					set.Put("a", informers.Quiet())
-					set.Put("b", informers.ClientOver(t, server, runtime.ContentTypeJSON, true))
-				}
+				informer := informerOver(t, server, c.source, options)
 				ready := inspect.Ready(inspect.ReadyOptions{MaxOutage: 30 * time.Second}, informer)
 				defer testkit.InBackground(t, informer.RunWithContext)()
 				time.Sleep(time.Second)

@@ -202,7 +202,7 @@ func TestReplaceObjectByObject(t *testing.T) {
 	})
 }
 
-// TestReplaceObjectByObjectKeeps checks that deletions, which queues send before the objects of a list, and objects of
+// TestReplaceObjectByObjectKeeps checks that deletions, which a RealFIFO sends before the objects of a list, and objects of
 // a list with later changes are retried after the next object of the list.
 func TestReplaceObjectByObjectKeeps(t *testing.T) {
 	inRetryRig(t, func(r *retryRig) {

@@ -49,8 +49,9 @@
 //     sources. The transform function, error policy and watch-error handler may be called for several
 //     sources at the same time.
 //  11. The counts of inspect.Of for the informer are the sums of its sources, including replaced and removed
-//     ones, except for the audits of those and the end of their last watch. No metric has a source as a label. The informer has the
-//     resource and the server that its sources have in common, and no namespace or selector.
+//     ones, except for the audits of those and the end of their last watch. No metric has a source as a label.
+//     The informer has the resource and the server that its sources have in common, and no namespace or
+//     selector.
 //
 // The resourceVersion of the informer is that of its source if it has only one, otherwise empty.
 // Therefore an audit of the informer audits each source, and adds up the reports; audit.Once and audit.Run

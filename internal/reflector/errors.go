@@ -99,7 +99,8 @@ func isBusy(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
-// asksToWait reports whether the server has said when to ask again.
+// asksToWait reports whether the server has asked to wait before the next request, perhaps without saying
+// how long.
 func asksToWait(err error) bool {
 	_, asked := apierrors.SuggestsClientDelay(err)
 	return asked

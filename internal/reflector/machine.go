@@ -21,13 +21,15 @@ import (
 //	   │       │   ▲                        │  ▲  └───┘ closed by the server, retried internal error
 //	   │       │   └─ BackingOff (429, no   │  │
 //	   │       │      connection)           │  └─ BackingOff (429, no connection)
-//	   │       ▼ any other error            │
+//	   │       ▼ any other error (*)        │
 //	   └────▶ listing ─── published ────────┘
 //	           │                            │ any other error
 //	           └── error ──▶ round over ◀───┘
 //	                             │
 //	                  run: BackingOff, then opening     ListAndWatch: stopped
 //	                  (watching, if a watch was closed at once)
+//
+//	(*) after BackingOff if the server has asked to wait
 //
 // When the context ends, every phase leads to stopped. One goroutine runs the machine. Methods of
 // round do the work of a phase; step selects the next phase.

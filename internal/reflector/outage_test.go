@@ -112,9 +112,9 @@ func TestOutagesInARow(t *testing.T) {
 	outage := func(up time.Duration) time.Duration {
 		delay := u.next(now, longest)
 		now = now.Add(delay)
-		u.isFresh(now)
+		u.caughtUp(now)
 		now = now.Add(up)
-		u.isFresh(now) // the next watch
+		u.caughtUp(now) // the next watch
 		return delay
 	}
 	for range 8 {

@@ -193,7 +193,7 @@ func (s *server) find(o *member, blind time.Duration) (returned, missing int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.lost, o)
-	o.isFresh(time.Now())
+	o.caughtUp(time.Now())
 	if o.logged {
 		o.logged = false
 		s.mu.blind = append(s.mu.blind, blind)

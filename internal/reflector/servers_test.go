@@ -5,6 +5,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -351,6 +352,8 @@ func TestWatchesThatAreNeverServed(t *testing.T) {
 func TestListObeysRetryAfter(t *testing.T) {
 	refused := apierrors.NewServiceUnavailable("later")
 	refused.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 60}
+	faulty := apierrors.NewInternalError(errors.New("no"))
+	faulty.ErrStatus.Details.RetryAfterSeconds = 60
 	for name, tc := range map[string]struct {
 		answer   any
 		noStream bool
@@ -358,6 +361,7 @@ func TestListObeysRetryAfter(t *testing.T) {
 	}{
 		"of watches":        {refused, true, []time.Duration{0, watchMisses * time.Minute}},
 		"of opened watches": {testkit.Sent(testkit.FailedWith(refused)), true, []time.Duration{0, watchMisses * time.Minute}},
+		"of other faults":   {testkit.Sent(testkit.FailedWith(faulty)), true, []time.Duration{0, time.Minute, 2 * time.Minute, 3 * time.Minute}},
 		"of watch-list":     {refused, false, []time.Duration{time.Minute}},
 	} {
 		t.Run(name, func(t *testing.T) {

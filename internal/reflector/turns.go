@@ -68,8 +68,8 @@ func (t *turns) next(now time.Time, part func() float64) time.Duration {
 	return firstTurn + time.Duration(part()*float64(length))
 }
 
-// isFresh records that the reflector is up to date.
-func (t *turns) isFresh(now time.Time) {
+// caughtUp records that the reflector is up to date.
+func (t *turns) caughtUp(now time.Time) {
 	if t.waited {
 		t.fresh = now
 	}

@@ -110,8 +110,8 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 }
 
 // watchEnded returns what follows the end of an established watch. A watch that lost its server is
-// opened again. No error is returned from the round: the next round shows whether something is
-// wrong. An expired version does not yet mark the position as refused, because a list asks for a
+// opened again. An error is returned from the round only if the server has asked to wait, so that the
+// next round does: otherwise that shows whether something is wrong. An expired version does not yet mark the position as refused, because a list asks for a
 // state at least as new as the version and may succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
@@ -140,11 +140,14 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 		return goOn(Watching)
 	case isBroken(err):
 		r.options.log(ctx, 4, "Watch lost, backing off", "err", err)
-		if again := r.missed(err); again.next != "" || asksToWait(err) {
+		if again := r.missed(err); again.next != "" {
 			return again
 		}
 	default:
 		r.options.warn(ctx, "Watch ended with an error", "err", err)
+	}
+	if asksToWait(err) {
+		return endRound(err)
 	}
 	return endRound(nil)
 }

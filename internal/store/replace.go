@@ -24,7 +24,7 @@ type nextState struct {
 
 	received      Received // versions and UIDs of the draft's objects
 	staging       event.Staging
-	untransformed map[string]event.Origin // listed objects that cannot be transformed, by key: the cached ones stay
+	untransformed map[string]event.Origin // listed objects that cannot be transformed, by key: see keepCached
 
 	contents *Contents     // the store's content
 	excess   time.Duration // that the index functions have taken longer than usual ones lately

@@ -174,7 +174,8 @@ func (s *stage) Remove(obj any) error {
 	return nil
 }
 
-// Keeps returns the number of objects in the store, and of those that the published list will not remove.
+// Keeps returns the number of objects in the store, and of those at most that the published list will not
+// remove: where a transform removes UIDs, a refused object may be another one than the cached one.
 func (s *stage) Keeps() (kept, stored int, err error) {
 	if err := s.flush(); err != nil {
 		return 0, 0, err

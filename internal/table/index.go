@@ -54,6 +54,9 @@ func (x *indexer) valuesFor(obj any, buf []string) (values indexValues, err erro
 
 // has reports whether the index function returns value for an object.
 func (x *indexer) has(obj any, value string) (has bool) {
+	if obj == nil {
+		return false
+	}
 	defer func() {
 		if recover() != nil {
 			has = false

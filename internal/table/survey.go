@@ -74,11 +74,13 @@ func (v view) survey(ix *index) IndexSurvey {
 	return s
 }
 
-// manySlot is the size of an entry of index.many with its share of empty slots, in bytes.
+// manySlot is the size of an entry of index.many, a key and a slice of 32 bytes in all, with its share of
+// empty slots, in bytes.
 const manySlot = 48
 
-// placesSize estimates the memory, in bytes, of the places of n objects with members values in all. As many
-// objects are taken to have several values as can be.
+// placesSize estimates the memory, in bytes, of the places of n objects with members values in all. Each
+// object is taken to have a value, and as many as can be to have several. So it is too low where many
+// objects have none.
 func placesSize(n, members int) int64 {
 	place, several := int64(unsafe.Sizeof(ref{})), max(0, min(n, members-n))
 	size := int64(n) * place

@@ -93,6 +93,7 @@ func TestSurveyOfMemory(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
+		runtime.GC() // empties pools
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
