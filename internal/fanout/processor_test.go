@@ -151,7 +151,7 @@ func TestIdleHandlerIsSmallAndHasNoGoroutine(t *testing.T) {
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+		assert.Less(t, runtime.NumGoroutine(), goroutines+handlers/100, "the runtime may have its own for a moment, for finalizers")
 		runtime.KeepAlive(listeners)
 		sizes = append(sizes, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/handlers)
 		p.Stop()

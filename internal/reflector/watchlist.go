@@ -199,7 +199,7 @@ func (r *round) streamFailed(ctx context.Context, asked string, err error) outco
 	} else {
 		r.options.log(ctx, 4, "No state by watch-list, falling back to LIST", "err", err)
 	}
-	if asksToWait(err) {
+	if asksToWait(err) && !isRefused(err) { // too large a version is refused with a delay
 		return tryLater(Listing, err)
 	}
 	return goOn(Listing)
