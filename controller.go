@@ -169,10 +169,13 @@ func (c *controller) run(ctx context.Context) {
 	follow := c.start(ctx)
 	working, workDone := context.WithCancel(context.Background())
 	defer workDone()
-	var begun atomic.Bool
+	var begun, closes atomic.Bool
 	closed := make(chan struct{})
-	// A user's queue must not be closed twice.
-	closeQueue := sync.OnceFunc(c.queue.Close)
+	closeQueue := func() { // once: that of a user may not bear another Close
+		if closes.CompareAndSwap(false, true) {
+			c.queue.Close()
+		}
+	}
 	closing := func() { // once
 		if begun.CompareAndSwap(false, true) {
 			defer close(closed)

@@ -75,8 +75,9 @@ func (s *Source) setOutage(err error) {
 }
 
 // Partition breaks all open streams, and makes every request block, until heal is called, like a
-// network that drops everything. A blocked request meets its scripted faults, or an outage, after heal, so that clients
-// see all changes that the test has made in between. Overlapping partitions last until all are healed.
+// network that drops everything. A blocked request meets its scripted faults, or an outage, after heal,
+// so that clients see all changes that the test has made in between. Overlapping partitions last until all
+// are healed.
 func (s *Source) Partition() (heal func()) {
 	heal = s.count(&s.mu.partitions)
 	s.Break()

@@ -177,7 +177,7 @@ func (r *Readiness) withAll() []Syncer {
 		}
 	}
 	for informer := range All() {
-		// One that has stopped may run until a call of the user's code returns.
+		// A stopped informer may run until a call of the user's code returns.
 		if own := door.Of(informer); !given[own.Report] && own.Report.Status().Phase != reflector.Stopped {
 			all = append(all, informer)
 		}

@@ -99,6 +99,21 @@ type lossRig struct {
 	recorder cachetest.Recorder
 }
 
+// newLossRig returns an informer that has not run, of one source or of one of several.
+func newLossRig(t *testing.T, several bool, options kinformer.Options) *lossRig {
+	r := &lossRig{T: t, server: &proxy{Source: cachetest.New(cachetest.Options{
+		Example: &v1.Pod{}, NewList: func() apiruntime.Object { return &v1.PodList{} },
+	})}}
+	if !several {
+		r.SharedIndexInformer = kinformer.New(r.server, &v1.Pod{}, options)
+		return r
+	}
+	var set *sources.Set
+	r.SharedIndexInformer, set = sources.New(&v1.Pod{}, options)
+	set.Put("pods", r.server)
+	return r
+}
+
 // inLoss runs a test with a running informer of n pods, which lists or streams, as one source or as one of
 // several, and which must not say anything at the end that it does not say in the test.
 func inLoss(t *testing.T, n int, test func(r *lossRig)) {
@@ -107,17 +122,7 @@ func inLoss(t *testing.T, n int, test func(r *lossRig)) {
 		for _, several := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v several %v", mode, several), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := &lossRig{T: t, server: &proxy{Source: cachetest.New(cachetest.Options{
-						Example: &v1.Pod{}, NewList: func() apiruntime.Object { return &v1.PodList{} },
-					})}}
-					options := kinformer.Options{Requests: kinformer.Requests{Mode: mode}}
-					if several {
-						var set *sources.Set
-						r.SharedIndexInformer, set = sources.New(&v1.Pod{}, options)
-						set.Put("pods", r.server)
-					} else {
-						r.SharedIndexInformer = kinformer.New(r.server, &v1.Pod{}, options)
-					}
+					r := newLossRig(t, several, kinformer.Options{Requests: kinformer.Requests{Mode: mode}})
 					for i := range n {
 						r.server.Put(testkit.PodAt(fmt.Sprintf("p%03d", i), ""))
 					}
@@ -234,17 +239,7 @@ func TestRefusedWhileBehind(t *testing.T) {
 	testkit.Reports(t)
 	for _, several := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			r := &lossRig{T: t, server: &proxy{Source: cachetest.New(cachetest.Options{
-				Example: &v1.Pod{}, NewList: func() apiruntime.Object { return &v1.PodList{} },
-			})}}
-			options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Queue: kinformer.Queue{KeepCached: true}}
-			if several {
-				var set *sources.Set
-				r.SharedIndexInformer, set = sources.New(&v1.Pod{}, options)
-				set.Put("pods", r.server)
-			} else {
-				r.SharedIndexInformer = kinformer.New(r.server, &v1.Pod{}, options)
-			}
+			r := newLossRig(t, several, kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList}, Queue: kinformer.Queue{KeepCached: true}})
 			require.NoError(t, r.SetTransform(func(obj any) (any, error) {
 				if obj.(*v1.Pod).Labels["bad"] != "" {
 					return nil, testkit.ErrForbidden

@@ -43,7 +43,7 @@ func (g *groups[G]) of(name string, create func(value string) *G) *G {
 }
 
 // total is a sum of counters, of which some may have disappeared at the next read. It does not
-// decrease.
+// decrease. If others have grown by as much as those that disappeared had counted, that is lost.
 type total struct{ last, gone uint64 }
 
 // at returns the total, given the sum of the remaining counters.

@@ -275,6 +275,26 @@ func TestSources(t *testing.T) {
 	})
 }
 
+// TestAuditsOfARemovedSource: the counters do not go down, and go on.
+func TestAuditsOfARemovedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		informer, set := sources.New(&v1.Pod{}, kinformer.Options{})
+		set.Put("a", cachetest.Of(testkit.Pod("a", "1")))
+		set.Put("b", cachetest.Of(testkit.Pod("b", "1")))
+		defer run(t, informer)()
+		r := NewReader(Options{})
+		audited := func(equal float64) {
+			_, err := audit.Once(t.Context(), informer, audit.Options{})
+			require.NoError(t, err)
+			has(t, r, map[string]float64{"audits_total 0 equal": equal})
+		}
+		audited(2)
+		require.NoError(t, set.Remove("b"))
+		has(t, r, map[string]float64{"audits_total 0 equal": 2})
+		audited(3)
+	})
+}
+
 // TestAudits: the results of audits are exported after the first audit.
 func TestAudits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

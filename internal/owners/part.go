@@ -148,19 +148,13 @@ func (w *partWrite) removals(a *store.Applier, o *owners, s *Source) {
 	for key := range s.keys {
 		_, listed := w.part.at[key]
 		refused, untransformed := w.part.untransformed[key]
-		if listed || untransformed && !isOfAnother(a, key, refused) {
+		if listed || untransformed && !a.HasAnother(key, refused) {
 			continue
 		}
 		if o.remove(s, key) {
 			w.operations, w.items = append(w.operations, table.Op{Key: key, Delete: true}), append(w.items, nil)
 		}
 	}
-}
-
-// isOfAnother reports whether the stored object is known to be another one than the refused one of its key.
-func isOfAnother(a *store.Applier, key string, refused event.Origin) bool {
-	cached, is := a.Contents.Table.Get(key)
-	return is && a.Received.Origin(key, cached).IsOfAnother(refused)
 }
 
 // additions adds operations for the objects of the list, except those of which the store has a

@@ -111,8 +111,9 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 
 // watchEnded returns what follows the end of an established watch. A watch that lost its server is
 // opened again. An error is returned from the round only if the server has asked to wait, so that the
-// next round does: otherwise that shows whether something is wrong. An expired version does not yet mark the position as refused, because a list asks for a
-// state at least as new as the version and may succeed; see expired.
+// next round waits. Without an error the next round shows whether something is wrong. An expired version
+// does not yet mark the position as refused, because a list asks for a state at least as new as the
+// version and may succeed; see expired.
 func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	r.retryDeadline.After(err)
 	switch {

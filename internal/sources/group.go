@@ -64,7 +64,9 @@ func Attach(informer *door.Informer) *Group {
 	owners.Share(informer.Applier)
 	g := NewGroup(informer)
 	informer.Configure(func(c *door.Config) { c.Follower = g })
-	g.Refuse(informer.Report.Status().Unfit)
+	if unfit := informer.Report.Status().Unfit; unfit != nil {
+		g.Refuse(unfit)
+	}
 	return g
 }
 
@@ -105,14 +107,12 @@ func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	return session
 }
 
-// Refuse sets the error for sources, also for those that are put from now on, which then never run. A nil
-// error has no effect.
+// Refuse sets the error of the sources, and of those that are put from now on, which then never run. Follow
+// is not called.
 func (g *Group) Refuse(unfit error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.guarded.unfit = unfit; unfit == nil {
-		return
-	}
+	g.guarded.unfit = unfit
 	for _, s := range g.guarded.sources {
 		s.Current().report.Refuse(unfit)
 	}

@@ -325,6 +325,12 @@ func (r Received) Note(key string, altered *event.Origin) {
 	}
 }
 
+// HasAnother reports whether the stored object of a key is known to be another one than the refused one.
+func (a *Applier) HasAnother(key string, refused event.Origin) bool {
+	cached, is := a.Contents.Table.Get(key)
+	return is && a.Received.Origin(key, cached).IsOfAnother(refused)
+}
+
 // SyncAll appends a resync of every stored object, as one bulk record.
 func (a *Applier) SyncAll(changes []event.Change) []event.Change {
 	stored := event.StoredSnapshot(a.Contents.Table.Snapshot())

@@ -149,7 +149,7 @@ func (a *Applier) isSame(n *nextState, item *table.Item) bool {
 func (n *nextState) keepCached(a *Applier) (places table.Places) {
 	for _, key := range slices.Sorted(maps.Keys(n.untransformed)) {
 		cached, exists := n.contents.Table.Get(key)
-		if !exists || n.draft.Has(key) || a.Received.Origin(key, cached).IsOfAnother(n.untransformed[key]) {
+		if !exists || n.draft.Has(key) || a.HasAnother(key, n.untransformed[key]) {
 			delete(n.untransformed, key)
 			continue
 		}

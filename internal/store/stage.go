@@ -208,7 +208,8 @@ func (s *stage) Publish(version string) error {
 	}
 	next := s.next
 	s.next = nil
-	maps.DeleteFunc(next.untransformed, func(key string, _ event.Origin) bool { return next.draft.Has(key) }) // another state of the object was transformed
+	// Of an object that the draft has, another state was transformed.
+	maps.DeleteFunc(next.untransformed, func(key string, _ event.Origin) bool { return next.draft.Has(key) })
 	s.reader.Transform.Replaced(slices.AppendSeq(s.lapsed, maps.Keys(next.untransformed)))
 	s.done(event.Record{Type: clientgo.ReplacedAll, Version: version, State: next})
 	return nil

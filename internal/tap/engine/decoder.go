@@ -87,16 +87,14 @@ func newDecoder(o *Options, known *rows, uses *uses, of reflect.Type, e Encoding
 // trimOf returns the function that removes what drop names, and if managed is set the managed fields, which the
 // client removes; nil: nothing.
 func trimOf(drop *tap.Drop, managed bool) func(*metav1.ObjectMeta) {
-	switch {
-	case managed:
-		return func(m *metav1.ObjectMeta) {
-			managedFields.Trim(m)
-			drop.Trim(m)
-		}
-	case drop != nil:
-		return func(m *metav1.ObjectMeta) { drop.Trim(m) }
+	if drop == nil && !managed {
+		return nil
 	}
-	return nil
+	return func(m *metav1.ObjectMeta) {
+		if drop.Trim(m); managed {
+			managedFields.Trim(m)
+		}
+	}
 }
 
 // hasPlan sets the plan, and reports whether there is one, or none is necessary.
