@@ -4,14 +4,17 @@
 package reflector
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinformer/cache/internal/testkit"
@@ -96,6 +99,39 @@ func TestAListWithForeignItems(t *testing.T) {
 			assert.EqualValues(t, 1, report.Status().Left)
 			assert.EqualValues(t, 1, report.Status().LeftNow)
 			assert.Contains(t, report.Status().LeftWhy, tc.says)
+		})
+	}
+}
+
+// TestKindOfEmptyLists: an empty list of another kind than the list before does not empty the store, unless the server has
+// said that it does not serve the resource, which may be defined anew.
+func TestKindOfEmptyLists(t *testing.T) {
+	notServed, unavailable := apierrors.NewNotFound(schema.GroupResource{}, ""), apierrors.NewServiceUnavailable("")
+	for name, tc := range map[string]struct {
+		between error
+		stored  []string
+	}{
+		"not served":  {notServed, []string{"replace 5: a@1", "replace 9:"}},
+		"unavailable": {unavailable, []string{"replace 5: a@1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testkit.Reports(t)
+			widgets, anew := untypedList("5", untyped("g/v1", "Widget", "a", "1")), untypedList("9")
+			widgets.SetKind("WidgetList")
+			anew.SetKind("Widgets")
+			got := watchedFor(t, func(c *Options) {
+				c.ExpectedType = untyped("g/v1", "Widget", "", "")
+				c.ListerWatcher.(*testkit.Server).OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+					switch n {
+					case 1:
+						return widgets, nil
+					case 2:
+						return nil, tc.between
+					}
+					return anew, nil
+				}
+			}, apierrors.NewResourceExpired("too old"))
+			assert.Equal(t, tc.stored, got.stored)
 		})
 	}
 }

@@ -171,6 +171,7 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page, err := r.pageFrom(ctx, r.state.lists, options)
 		if err != nil {
+			r.state.undefined(err)
 			return nil, err
 		}
 		if options.Continue == "" {

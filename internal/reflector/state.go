@@ -70,7 +70,7 @@ type persistentState struct {
 
 	// again is the reason for the next relist; "" before the first list.
 	again string
-	// listKind is the kind of the last page that has one; "" before.
+	// listKind is the kind of the last page that has one; "" before, and after an answer that the resource is not served.
 	listKind string
 	// confirms is set if the next list confirms that most objects are to be removed.
 	confirms *loss
@@ -146,6 +146,13 @@ func (s *persistentState) otherKind(page runtime.Object, n int) string {
 		return kind
 	}
 	return ""
+}
+
+// undefined forgets the kind of lists if the server does not serve the resource: it may be defined anew, with another kind.
+func (s *persistentState) undefined(err error) {
+	if apierrors.IsNotFound(err) {
+		s.listKind = ""
+	}
 }
 
 // versioned reports whether the reflector has ever had a version.

@@ -139,7 +139,7 @@ func (d *Decoder) shared() (any, bool) {
 	known, x := d.Session.Find(site, d.Data[b.Begin:b.End])
 	if known != nil {
 		if d.Due() {
-			known = d.Checked(known, d.Names(), d.decodeAgain)
+			known = d.Checked(known, d.Names, d.decodeAgain)
 		}
 		return known.Any(), d.Leap(b)
 	}

@@ -23,7 +23,7 @@ func (s *sharedNode) json(d *decoder, p mem.Place) bool {
 	known, x := d.Find(&s.site, d.Data[b.Begin:b.End])
 	if known != nil {
 		if d.Due() {
-			known = d.Checked(known, d.Names(), func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
+			known = d.Checked(known, d.Names, func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
 		}
 		known.Put(p)
 		return d.Leap(b)

@@ -60,13 +60,16 @@ func (s *sharedField) take(d *decoder, known *share.Part, p mem.Place, to int) b
 		return d.GiveUp("too deep")
 	}
 	if d.Due() {
-		known = d.Checked(known, s.site.In, func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
+		known = d.Checked(known, s.in, func(raw []byte, p mem.Place) bool { return s.decodeAgain(d.Depth, raw, p) })
 	}
 	d.reached = max(d.reached, d.Depth+known.Deep)
 	known.Put(p)
 	d.Pos = to
 	return true
 }
+
+// in returns the name of the field.
+func (s *sharedField) in() string { return s.site.In }
 
 // decodeAgain decodes the bytes of a part without sharing, to check the value in the table.
 func (s *sharedField) decodeAgain(depth int, raw []byte, p mem.Place) bool {

@@ -280,7 +280,7 @@ func (r *updater) note(at, unsharable int) {
 // isAsWritten reports whether a part of the former object equals the value that read makes of its
 // bytes.
 func (r *updater) isAsWritten(part *partOf, t reflect.Type, from mem.Place, raw []byte, read func(*decoder, mem.Place, int) bool) bool {
-	r.written = !r.IsAsRead(part.in, mem.Pointer(t, from), func(p mem.Place) bool {
+	r.written = !r.IsAsRead(func() string { return part.in }, mem.Pointer(t, from), func(p mem.Place) bool {
 		d := newDecoder(raw, share.Options{})
 		d.Depth = r.Depth
 		ok := d.release(read(d, p, len(raw))) == nil

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kinformer/cache/internal/decode/mem"
 )
 
 // ask looks up a part, adds it like a decoder if it was missed before, and returns the value found.
@@ -91,6 +93,37 @@ func TestReadDecoded(t *testing.T) {
 	assert.Equal(t, 200, r.Decoded(1000))
 	assert.Zero(t, r.Decoded(0))
 	assert.Equal(t, 1000, (*Read)(nil).Decoded(1000))
+}
+
+// TestCheckedNamesWhatDiffers checks that the place of a part, for which the document is read from its beginning, is not
+// sought unless the part was modified.
+func TestCheckedNamesWhatDiffers(t *testing.T) {
+	s, site, sharing := new(Session), &Site{Type: reflect.TypeFor[any]()}, NewSharing(NewParts(1<<20))
+	var written []string
+	sharing.report = func(w *Written) {
+		if w != nil {
+			written = append(written, w.In)
+		}
+	}
+	s.Enter(Options{Share: sharing}, 1000)
+	v := any([]any{"a"})
+	for range 2 {
+		if _, x := s.Find(site, []byte("raw")); s.Enters(x) {
+			s.Add(x, ValueOf(v), 0)
+		}
+	}
+	known, _ := s.Find(site, []byte("raw"))
+	require.NotNil(t, known)
+	sought := 0
+	checked := func() *Part {
+		return s.Checked(known, func() string { sought++; return "a.b" }, func(_ []byte, p mem.Place) bool { mem.Set(p, any([]any{"a"})); return true })
+	}
+	assert.Same(t, known, checked())
+	assert.Zero(t, sought)
+	v.([]any)[0] = "written"
+	assert.Equal(t, []any{"a"}, checked().Any())
+	assert.Equal(t, []string{"a.b"}, written)
+	assert.Equal(t, 1, sought)
 }
 
 // TestWidensBesideUsers checks that goroutines find the right parts while the table grows, and that

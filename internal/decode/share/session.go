@@ -228,8 +228,8 @@ func (s *Session) Due() bool {
 }
 
 // Checked returns e if its value equals the value that decode makes of its bytes, and otherwise a
-// part with the latter value.
-func (s *Session) Checked(e *Part, in string, decode func(raw []byte, p mem.Place) bool) *Part {
+// part with the latter value. The function in returns the place of the part; it is called only if they differ.
+func (s *Session) Checked(e *Part, in func() string, decode func(raw []byte, p mem.Place) bool) *Part {
 	is, was := reflect.New(e.of.Type), mem.Place(nil)
 	e.Put(mem.Of(is))
 	if s.IsAsRead(in, is, func(p mem.Place) bool { was = p; return decode(e.raw, p) }) {
@@ -242,7 +242,7 @@ func (s *Session) Checked(e *Part, in string, decode func(raw []byte, p mem.Plac
 // makes, or decode fails. If they differ, a program has modified the value. IsAsRead then reports
 // this and empties the table, because the modified memory may also be in smaller and larger parts.
 // It does not repair the value: values are never written after decoding.
-func (s *Session) IsAsRead(in string, is reflect.Value, decode func(p mem.Place) bool) bool {
+func (s *Session) IsAsRead(in func() string, is reflect.Value, decode func(p mem.Place) bool) bool {
 	was := reflect.New(is.Type().Elem())
 	switch {
 	case !decode(mem.Of(was)):
@@ -252,6 +252,6 @@ func (s *Session) IsAsRead(in string, is reflect.Value, decode func(p mem.Place)
 		return true
 	}
 	s.share.empty()
-	s.share.reported(&Written{In: in, Is: is.Elem(), Was: was.Elem()})
+	s.share.reported(&Written{In: in(), Is: is.Elem(), Was: was.Elem()})
 	return false
 }

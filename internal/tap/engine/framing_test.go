@@ -683,6 +683,22 @@ func TestNoList(t *testing.T) {
 	}
 }
 
+// TestListFuncMakesAnEmptyList checks that the client lists, in the end for good, if a ListFunc copies those items that it
+// wants, of which there are none, to a new list without a version.
+func TestListFuncMakesAnEmptyList(t *testing.T) {
+	copies := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		if _, err := plain.ListWithContext(ctx, o); err != nil {
+			return nil, err
+		}
+		return &v1.PodList{}, nil
+	}
+	for _, k := range podClients {
+		source := k.altering(copies, nil).tapped(t, served{lists: []answer{list("5", pods(20, "4")...)}}, usesOwn)
+		assert.Equal(t, "suspended: client suspended: client suspended: client client", asked(t, source, 7))
+		assert.Equal(t, "off for good: the client did not take the list, less items", source.ledger.State().Why)
+	}
+}
+
 // TestMetadataOfCompleteObjects checks that a list of complete objects, which an older server sends, is left to the client of
 // metadata: for such objects it ignores the case of names.
 func TestMetadataOfCompleteObjects(t *testing.T) {

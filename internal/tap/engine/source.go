@@ -168,7 +168,7 @@ func (s *Source) listed(got taken, list runtime.Object, err error) (runtime.Obje
 		return nil, err // the error of the real body
 	case err != nil && body.bad != nil:
 		return nil, event.WithText(body.bad.Error(), err)
-	case err == nil && !event.IsNil(list) && body.about.Kind != "" && body.isUntouched(list):
+	case err == nil && !event.IsNil(list) && s.isOther(body.about.Kind) && body.isUntouched(list):
 		return nil, s.noList(decode.NoList(body.about.Kind))
 	case err != nil || event.IsNil(list) || body.isUntouched(list):
 		return nil, s.suspect("the client did not take the list, less items")
@@ -203,6 +203,12 @@ func (s *Source) listKind() string {
 		return s.example.Elem().Name() + "List"
 	}
 	return ""
+}
+
+// isOther reports whether a kind is not that of lists of the example objects. A client of unstructured ones takes each.
+func (s *Source) isOther(kind string) bool {
+	expected := s.listKind()
+	return kind != "" && expected != "" && kind != expected
 }
 
 // account counts the items of a list that is used.
