@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,6 +41,7 @@ import (
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
+	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
 )
@@ -623,6 +625,36 @@ func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	return queries
 }
 
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) string
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	header := http.Header{"Content-Type": {runtime.ContentTypeJSON}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Request: r, Body: io.NopCloser(strings.NewReader(f(r)))}, nil
+}
+
+// notDecoded returns an informer that decodes directly and cannot decode an object, in a list or in a watch.
+func notDecoded(t *testing.T, inWatch bool) cache.SharedIndexInformer {
+	const bad = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + hidden + `","namespace":"ns","resourceVersion":"6"},"spec":{"nodeName":7}}`
+	wire := roundTripper(func(r *http.Request) string {
+		items := bad
+		if r.URL.Query().Get("watch") != "" {
+			return `{"type":"ADDED","object":` + bad + `}`
+		} else if inWatch {
+			items = `{"metadata":{"name":"a","namespace":"ns","resourceVersion":"5"}}`
+		}
+		return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` + items + `]}`
+	})
+	options := kinformer.Options{Requests: kinformer.Requests{Mode: kinformer.ListModeList, Backoff: *testkit.Second()}}
+	options.Indexers = byOneValue
+	informer := kinformer.New(informers.ClientOver(t, wire, runtime.ContentTypeJSON, true), &corev1.Pod{}, options)
+	t.Cleanup(testkit.InBackground(t, informer.RunWithContext))
+	time.Sleep(time.Second)
+	synctest.Wait()
+	require.ErrorContains(t, informers.Status(t, informer).LastError, hidden)
+	return informer
+}
+
 // TestCountsOnly: without Options.Objects there are no keys, index values and objects, and no texts
 // of the program's functions.
 func TestCountsOnly(t *testing.T) {
@@ -648,7 +680,8 @@ func TestCountsOnly(t *testing.T) {
 			require.NoError(t, informer.SetTransform(func(any) (any, error) { return nil, errors.New(hidden) }))
 		}, kinformer.Options{})
 		strange := follow(t, serving(testkit.PodIn(hidden, "c", "3")), &corev1.Pod{}, nil, kinformer.Options{Requests: kinformer.Requests{ExpectedNamespace: "ns"}})
-		for _, informer := range []cache.Controller{informer, failing, strange} {
+		unlisted, unwatched := notDecoded(t, false), notDecoded(t, true)
+		for _, informer := range []cache.Controller{informer, failing, strange, unlisted, unwatched} {
 			for _, query := range everywhere(t, informer) {
 				answer := get(Handler(Options{}), query)
 				assert.NotContains(t, answer.Body.String(), hidden, query)

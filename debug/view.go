@@ -346,15 +346,21 @@ func (h *handler) view(i *inspect.Inspection) *informerView {
 	return v
 }
 
-// ownWords returns the text of a request's error. Without Options.Objects the text ends before the
-// error of a function of the program, which may be about an object.
+// ofObjects has words of errors, and what separates them from the error of a function of the program, or the name of an
+// object that cannot be decoded.
+var ofObjects = [][2]string{
+	{"unable to sync ", ": "}, {" of the expected objects", ": "}, {": item ", ", "}, {"from the watch stream", ": "},
+}
+
+// ownWords returns the text of a request's error. Without Options.Objects the text ends before what may be about an
+// object.
 func (h *handler) ownWords(text string) string {
 	if h.options.Objects {
 		return text
 	}
-	for _, own := range []string{"unable to sync ", " of the expected objects"} {
-		if at := strings.Index(text, own); at >= 0 {
-			rest, _, _ := strings.Cut(text[at:], ": ")
+	for _, own := range ofObjects {
+		if at := strings.Index(text, own[0]); at >= 0 {
+			rest, _, _ := strings.Cut(text[at:], own[1])
 			text = text[:at] + rest
 		}
 	}

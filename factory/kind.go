@@ -57,11 +57,15 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	return k, nil
 }
 
-// optionsFor returns the user's options for an informer.
+// optionsFor returns the user's options for an informer: those for its Go type before those for its resource in another version.
 func (c config) optionsFor(r request) kinformer.Options {
-	for _, k := range c.kinds {
-		if reflect.TypeOf(k.example) == reflect.TypeOf(r.example) && !hasAnyKind(r.example) || slices.Contains(k.resources, r.gvr.GroupResource()) {
-			return k.options
+	ofType := func(k kindOptions) bool {
+		return reflect.TypeOf(k.example) == reflect.TypeOf(r.example) && !hasAnyKind(r.example)
+	}
+	ofResource := func(k kindOptions) bool { return slices.Contains(k.resources, r.gvr.GroupResource()) }
+	for _, isOf := range []func(kindOptions) bool{ofType, ofResource} {
+		if at := slices.IndexFunc(c.kinds, isOf); at >= 0 {
+			return c.kinds[at].options
 		}
 	}
 	return c.options

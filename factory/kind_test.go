@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +45,8 @@ func TestOptionsFor(t *testing.T) {
 		factory.WithOptionsFor(&v1.Pod{}, kept("status")),
 		factory.WithOptionsFor(&v1.Pod{}, kept("metadata.annotations[a]")),
 		factory.WithOptionsFor(&eventsv1.Event{}, kept("metadata.annotations[e]")),
+		factory.WithOptionsFor(&autoscalingv2.HorizontalPodAutoscaler{}, kept("spec.metrics")),
+		factory.WithOptionsFor(&autoscalingv1.HorizontalPodAutoscaler{}, kept("spec.targetCPUUtilizationPercentage")),
 		factory.WithOptionsFor(gateway, kept("metadata.annotations[g]")),
 		factory.WithInformerOptions(kept()),
 	}
@@ -71,6 +75,8 @@ func TestOptionsFor(t *testing.T) {
 	assert.Equal(t, []string{}, keepOf(typed.Core().V1().Nodes().Informer()))
 	assert.Equal(t, []string{}, keepOf(typed.Core().V1().Events().Informer()))
 	assert.Equal(t, []string{"metadata.annotations[e]"}, keepOf(typed.Events().V1().Events().Informer()))
+	assert.Equal(t, []string{"spec.targetCPUUtilizationPercentage"}, keepOf(typed.Autoscaling().V1().HorizontalPodAutoscalers().Informer()))
+	assert.Equal(t, []string{"spec.metrics"}, keepOf(typed.Autoscaling().V2().HorizontalPodAutoscalers().Informer()))
 }
 
 // unregistered is a type without a kind.

@@ -165,8 +165,8 @@ func (f *ResourceFactory) StartWithContext(ctx context.Context) {
 // Stop stops the informer of gvr, waits until its handlers have returned, and removes it from the
 // factory: a later ForResource makes a new informer, which continues the metrics of the old one. The
 // last state of the old informer stays readable. An informer that has not been started is stopped as
-// well, and cannot be run afterwards. Stop returns false if there is no such informer. A handler of the
-// informer must not call it.
+// well, and cannot be run afterwards; one that the program runs itself is only removed. Stop returns
+// false if there is no such informer. A handler of the informer must not call it.
 func (f *ResourceFactory) Stop(gvr schema.GroupVersionResource) bool {
 	f.mu.Lock()
 	m, ok := f.mu.members[gvr]

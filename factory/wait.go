@@ -62,8 +62,13 @@ func waitForSync[K comparable](ctx context.Context, informers map[K]cache.Shared
 		err = errors.Join(context.Cause(over), err)
 	}
 	synced = make(map[K]bool, len(informers))
+	missing := false
 	for key, informer := range informers {
 		synced[key] = informer.HasSynced()
+		missing = missing || !synced[key]
+	}
+	if !missing { // the last one has synced since
+		return synced, nil
 	}
 	return synced, err
 }

@@ -32,6 +32,9 @@ func (d *Decoding) setKept(i *door.Informer) {
 		return
 	}
 	d.Whole = whole.String()
+	if i.Table == nil { // of a source: the objects are the informer's
+		return
+	}
 	for _, obj := range i.Table.All() {
 		if i.Keep.IsWhole(obj) {
 			d.WholeObjects++

@@ -86,7 +86,7 @@ func (r *Readiness) Check(*http.Request) error {
 
 // ServeHTTP answers a GET or HEAD with 200 and "ok", and lines that name at most 8 informers whose server
 // throttles or that KINFORMER has made client-go's, or with 503 and lines that name at most 8 of the
-// informers that are not ready, with their phases. It does not show errors, because they may contain
+// informers that are not ready, with their phases. It does not show servers and errors, which may contain
 // addresses; use Check or StatusOf for these.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	header := w.Header()
@@ -114,6 +114,7 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // checkedInformer is what a check has found of an informer.
 type checkedInformer struct {
 	name  string
+	at    string // " at " and the server; "" if it is not known
 	why   string // why it is not ready; "" if it is
 	cause error  // of why; may be nil
 	note  string // about one that is ready; may be ""
@@ -136,6 +137,9 @@ func described(unready []checkedInformer, of int, withErrors bool) string {
 	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), beside.Counted(int64(of), "informer"), verb)}
 	for _, u := range unready[:min(len(unready), maxUnready)] {
 		line := u.name + " " + u.why
+		if withErrors {
+			line = u.name + u.at + " " + u.why
+		}
 		if withErrors && u.cause != nil {
 			line += ": " + u.cause.Error()
 		}
@@ -226,7 +230,7 @@ func (r *Readiness) check(informer Syncer) checkedInformer {
 		}
 		return u
 	}
-	u.name = beside.Named(own, u.name)
+	u.name, u.at = beside.WithResource(own, u.name), beside.At(own)
 	status := worstOf(own, synced)
 	switch {
 	case status.Unfit != nil:

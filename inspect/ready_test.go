@@ -18,6 +18,7 @@ import (
 	"k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
@@ -178,6 +179,25 @@ func TestReadyNamesFew(t *testing.T) {
 	assert.Equal(t, "1000 of 1000 informers are not ready", lines[0])
 	assert.Equal(t, "and 992 more", lines[9])
 }
+
+// TestReadyHidesServers: what anybody may read does not name servers; errors do.
+func TestReadyHidesServers(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		wire := roundTripper(func(r *http.Request) (*http.Response, error) { return nil, testkit.ErrRefused })
+		informer := kinformer.New(informers.ClientOver(t, wire, runtime.ContentTypeJSON, true), &v1.Pod{}, kinformer.Options{})
+		ready := inspect.Ready(inspect.ReadyOptions{}, informer)
+		defer informers.Run(t, informer)()
+		_, text, _ := ask(ready, http.MethodGet)
+		assert.Contains(t, text, "SharedIndexInformer pods.v1 has not synced")
+		assert.NotContains(t, text, "127.0.0.1")
+		assert.ErrorContains(t, ready.Check(nil), "SharedIndexInformer pods.v1 at 127.0.0.1:1 has not synced")
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestReadyMaxOutage: MaxOutage counts from the first request that fails to the next open watch. It
 // does not count the silence of a watch without bookmarks.

@@ -155,7 +155,7 @@ type Decoding struct {
 	// Shared describes the equal parts that objects share.
 	Shared Sharing
 	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole
-	// nevertheless, and WholeObjects the number of these, for which the labels of each object are read.
+	// nevertheless, and WholeObjects the number of these, for which the labels of each object are read; a source has no number.
 	// Keep is nil if all objects are whole.
 	Keep         []string
 	Whole        string

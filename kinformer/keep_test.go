@@ -487,6 +487,9 @@ func TestGuardOfSources(t *testing.T) {
 		}
 		status := informers.Status(t, informer)
 		assert.Equal(t, []string{"spec.nodeName"}, status.Decoding.Keep)
+		status, err := inspect.StatusOf(set.Source("one"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"spec.nodeName"}, status.Decoding.Keep, "of a source")
 	})
 }
 

@@ -15,16 +15,23 @@ import (
 	"github.com/kinformer/cache/internal/reflector"
 )
 
-// Named returns name with the informer's resource and server, if it does not contain the resource
-// already.
-func Named(i *door.Informer, name string) string {
+// Named returns name with the informer's resource, if it does not contain that already, and its server.
+func Named(i *door.Informer, name string) string { return WithResource(i, name) + At(i) }
+
+// WithResource returns name with the informer's resource, if it does not contain that already.
+func WithResource(i *door.Informer, name string) string {
 	if !strings.Contains(name, i.Resource) {
 		name += " of " + i.Resource
 	}
-	if server := i.Report.Server(); server != "" {
-		name += " at " + server
-	}
 	return name
+}
+
+// At returns " at " and the server of the informer, or "" if the server is not known.
+func At(i *door.Informer) string {
+	if server := i.Report.Server(); server != "" {
+		return " at " + server
+	}
+	return ""
 }
 
 // DescribePhase describes a reflector's phase and for how long it lasts.

@@ -199,7 +199,7 @@ func (s *Session) lookLocked() *door.Informer {
 	whole := s.source.common.whole
 	return &door.Informer{
 		Controller: s, Resource: s.report.Name(), Example: whole.Example,
-		Applier: whole.Applier, Delivery: whole.Delivery, Part: s.part,
+		Keep: whole.Keep, Applier: whole.Applier, Delivery: whole.Delivery, Part: s.part,
 		Report: s.report, Relister: s.relister, Observed: &s.source.observed, Transform: s.transform, Requests: s.requests,
 		Progress: &s.part.Progress, Applied: s.part.Version, Len: s.part.Len,
 		ProcessErrors: func() (uint64, error) { return 0, nil },

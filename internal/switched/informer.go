@@ -168,11 +168,16 @@ func SubjectOf(id clientgo.InformerNameAndResource, example any) Subject {
 // Run is RunWithContext for a stop channel.
 func (s *Informer) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stop)) }
 
-// RunWithContext runs client-go's informer.
+// RunWithContext runs client-go's informer. Only the first call does: of two at once, client-go's may run both.
 func (s *Informer) RunWithContext(ctx context.Context) {
 	s.mu.Lock()
+	again := s.mu.started
 	s.mu.started, s.mu.set = true, nil
 	s.mu.Unlock()
+	if again {
+		event.Warn(klog.FromContext(ctx), 0, "An informer runs only once; this call does nothing")
+		return
+	}
 	s.run(func() { s.SharedIndexInformer.RunWithContext(ctx) })
 }
 
