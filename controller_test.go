@@ -158,6 +158,39 @@ func TestStoreOfNewInformerIsWhereTheHandlerIs(t *testing.T) {
 	}
 }
 
+// TestSlowHandlerOfNewInformer: while the handler does not return, at most 2000 changes wait, and the watch is not read; then the
+// store gets the last state without another list. So does a RealFIFO that is unlocked while it processes.
+func TestSlowHandlerOfNewInformer(t *testing.T) {
+	const events, bound = 9000, 2000
+	for name, follow := range map[string]func(server cache.ListerWatcher, process func()) cache.Controller{
+		"NewInformer": func(server cache.ListerWatcher, process func()) cache.Controller {
+			_, c := cache.NewInformer(server, &corev1.Pod{}, 0, cache.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { process() }, UpdateFunc: func(any, any) { process() },
+			})
+			return c
+		},
+		"RealFIFO": func(server cache.ListerWatcher, process func()) cache.Controller {
+			q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
+			return cache.New(&cache.Config{Queue: q, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(any, bool) error { process(); return nil }})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, release := impatientServer(events, 100), make(chan struct{})
+			c := follow(server, func() { <-release })
+			runController(t, c)
+			time.Sleep(10 * time.Minute)
+			stats, err := inspect.QueueOf(c)
+			require.NoError(t, err)
+			assert.Equal(t, bound, stats.Depth, name)
+			assert.NotZero(t, stats.Pauses, name)
+			close(release)
+			time.Sleep(10 * time.Minute)
+			assert.Equal(t, fmt.Sprint(events), c.LastSyncResourceVersion(), name)
+			assert.Equal(t, 1, server.Mu.Lists, name)
+		})
+	}
+}
+
 // TestRoomForAShortPage: a page of one item with the largest possible remaining item count allocates
 // next to nothing.
 func TestRoomForAShortPage(t *testing.T) {

@@ -52,6 +52,9 @@
 //
 // # Guarantees
 //
+// Those about slow and late handlers, 3 and 5, are for shared informers. An informer of NewInformer and
+// its like calls its one handler itself, and stores the next changes when the call has returned.
+//
 //  1. A handler is called once for each change, in the order of the server's watch, one call at a
 //     time.
 //  2. The store has a change, with all its indices, before any handler is called for it.
@@ -95,8 +98,8 @@
 //   - The wait between two requests is too long, or no further request makes sense: a
 //     kinformer.ErrorPolicy decides.
 //
-// The log warns when the server is out of reach for some seconds, when a handler is stuck or falls
-// behind, and when Run waits for a handler at its end. At V(2) it has a line for each change of an
+// The log warns when the server is out of reach for some seconds, when a handler of a shared informer is stuck or
+// falls behind, and when Run waits for a handler at its end. At V(2) it has a line for each change of an
 // informer's state: docs/observability.md has a table.
 //
 // # Testing

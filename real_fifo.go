@@ -64,6 +64,9 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		Bookmarks: opts.EmitDeltaTypeBookmark, Unlocked: opts.UnlockWhileProcessing,
 		Identifier: opts.Identifier, Depth: depth, Latency: latency,
 	})
+	if opts.UnlockWhileProcessing {
+		f.queue.SetLimit(queue.Unlocks)
+	}
 	f.queueHolder, f.queueLife = door.NewHolder(f.queue), f.queue.Life
 	return f
 }

@@ -267,6 +267,9 @@ func TestRefusedDeletionsInQueues(t *testing.T) {
 		"DeltaFIFO": {cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, KnownObjects: known, Transformer: transform}), []string{
 			"Added new1", "Deleted unknown(new1)", "Deleted unknown(known1)",
 		}},
+		"DeltaFIFO of unknown objects": {cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: itemKey, Transformer: transform}), []string{
+			"Added new1", "Deleted unknown(new1)",
+		}},
 	} {
 		refuses = false
 		require.NoError(t, test.queue.Add(item{"new", 1}), name)
@@ -446,7 +449,7 @@ func TestStatsOfOtherThings(t *testing.T) {
 	require.NoError(t, q.Add(testkit.Pod("a", "1")))
 	stats, err := inspect.QueueOf(q)
 	assert.NoError(t, err)
-	assert.Equal(t, inspect.Queue{Depth: 1}, stats)
+	assert.Equal(t, inspect.Queue{Depth: 1, Limit: 2000}, stats)
 }
 
 // probe is an index function that reads the store on each call, that is, during writes.

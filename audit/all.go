@@ -10,9 +10,11 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/event"
 )
 
 // lookEvery is the time between two looks for new informers: the first audit of one begins no sooner
@@ -26,7 +28,7 @@ const lookEvery = leastEvery / 2
 //
 // RunAll returns the cause of ctx's end when ctx ends, and leaves no goroutine behind. An informer that
 // cannot be audited, for instance because its store is the user's, is skipped: OnReport is called once
-// with the reason and a report that names the informer. Options.Source is refused. A panic of OnReport is
+// with the reason and a report that names the informer; without it, a warning is logged. Options.Source is refused. A panic of OnReport is
 // handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash, as that of a handler: if the program goes on,
 // so do the audits.
 //
@@ -39,7 +41,13 @@ func RunAll(ctx context.Context, o RunOptions) error {
 	if o.Source != nil {
 		return errSourceOfSeveral
 	}
-	o.OnReport = guarded(ctx, o.reporter(ctx))
+	skip := o.OnReport
+	if skip == nil {
+		skip = func(r Report, err error) {
+			event.Warn(klog.FromContext(ctx), 1, "An informer is not audited", "type", r.Informer, "err", err)
+		}
+	}
+	o.OnReport, skip = guarded(ctx, o.reporter(ctx)), guarded(ctx, skip)
 	var running sync.WaitGroup
 	defer running.Wait()
 	look := time.NewTicker(lookEvery)
@@ -48,7 +56,7 @@ func RunAll(ctx context.Context, o RunOptions) error {
 		current := map[cache.Controller]bool{}
 		for informer := range inspect.All() {
 			if current[informer] = true; !known[informer] {
-				running.Go(func() { runOne(ctx, informer, o) })
+				running.Go(func() { runOne(ctx, informer, o, skip) })
 			}
 		}
 		known = current
@@ -60,11 +68,11 @@ func RunAll(ctx context.Context, o RunOptions) error {
 	}
 }
 
-// runOne is Run for RunAll: it reports the error for an informer that cannot be audited.
-func runOne(ctx context.Context, informer cache.Controller, o RunOptions) {
+// runOne is Run for RunAll: it passes the error for an informer that cannot be audited to skip.
+func runOne(ctx context.Context, informer cache.Controller, o RunOptions, skip func(Report, error)) {
 	err := Run(ctx, informer, o)
 	if ctx.Err() == nil && !errors.Is(err, ErrEnded) {
-		o.OnReport(Report{Informer: nameOf(informer), Content: o.Content}, err)
+		skip(Report{Informer: nameOf(informer), Content: o.Content}, err)
 	}
 }
 

@@ -101,9 +101,10 @@ func TestRunAll(t *testing.T) {
 	})
 }
 
-// TestRunAllSkips: an informer that cannot be audited is reported once, by its name, and those that run
-// beside it are audited.
+// TestRunAllSkips: an informer that cannot be audited is reported once, by its name, to OnReport or else to the log, and
+// those that run beside it are audited.
 func TestRunAllSkips(t *testing.T) {
+	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		queue := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KnownObjects: cache.NewStore(cache.MetaNamespaceKeyFunc)})
 		running(t, cache.New(&cache.Config{
@@ -118,6 +119,14 @@ func TestRunAllSkips(t *testing.T) {
 		require.Len(t, r.errors["theirs"], 1)
 		require.ErrorIs(t, r.errors["theirs"][0], inspect.ErrForeign)
 		assert.Len(t, r.errors, 1)
+		assert.NotContains(t, log.Take(), "not audited")
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		assert.ErrorIs(t, audit.RunAll(ctx, audit.RunOptions{Every: time.Minute}), context.DeadlineExceeded)
+		lines := testkit.About("not audited", log.Take())
+		require.Len(t, lines, 1)
+		assert.Contains(t, lines[0], `"type"="theirs"`)
 	})
 }
 

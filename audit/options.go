@@ -39,8 +39,9 @@ type RunOptions struct {
 	// object, as for a relist.
 	Every time.Duration
 	// OnReport, if not nil, is called after each audit with the results of Once: by Run in its own
-	// goroutine, by RunAll in several, perhaps at the same time. If it is nil, differences are logged,
-	// confirmed or not, and, at V(2), audits that fail before they find any.
+	// goroutine, by RunAll in several, perhaps at the same time. If it is nil, confirmed differences,
+	// and those of an audit that fails afterwards, are logged as warnings, an informer that RunAll
+	// cannot audit as one too, and every other audit at V(2).
 	OnReport func(Report, error)
 }
 

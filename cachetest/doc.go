@@ -14,14 +14,15 @@
 //	var recorder cachetest.Recorder
 //	informer.AddEventHandler(src.Track(&recorder))
 //	go informer.RunWithContext(ctx)
+//	err := src.Settle(ctx)              // until the handlers have the state
 //
 //	heal := src.Partition()             // the connection is lost,
 //	src.Delete("default", "b")          // an object is deleted meanwhile,
 //	src.Compact(src.ResourceVersion())  // and the server forgets the event
 //	heal()
-//	err := src.Settle(ctx)              // until the handlers have the state
+//	err = src.Settle(ctx)
 //	recorder.Events()                   // ... "delete default/b 3 unknown"
-//	src.Requests()                      // ... `list rv="3"`
+//	src.Requests()                      // ... `watch-list rv="3" match=NotOlderThan bookmarks`
 //
 // # Guarantees
 //

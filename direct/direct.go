@@ -14,8 +14,8 @@
 // kinformer.Decoding.Keep.
 //
 // inspect.StatusOf reports whether an informer decodes directly, in which encoding, and if not, why.
-// docs/direct.md explains each reason. A program that imports neither this package nor audit has no
-// code of the library that reads bytes from a server.
+// docs/direct.md explains each reason. In a program that imports neither this package nor audit the
+// client decodes everything: no code of this library reads bytes from a server.
 //
 // # Unchanged
 //

@@ -30,8 +30,8 @@ type Handler struct {
 	Calling time.Duration
 
 	// SyncError says why the registration will never count as synced: a call of the handler's
-	// initial list did not return, or the handler was removed before it had been called for all of
-	// that list. Otherwise it is nil.
+	// initial list did not return, or the handler was removed before it had returned from all of
+	// these calls. Otherwise it is nil.
 	SyncError error
 
 	// Pending is the number of outstanding calls, including the running one. Oldest is the age of

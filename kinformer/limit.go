@@ -13,7 +13,7 @@ import (
 // LimitQueue bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: while n items
 // wait, a reflector of that package does not read its watch. If the server ends the watch meanwhile,
 // the reflector later opens another from the last resourceVersion. A limit of 0 or less means no limit,
-// the default. The error is inspect.ErrForeign for any other queue. LimitQueue may be called at any time,
+// the default but for a RealFIFO with UnlockWhileProcessing, whose limit is 2000. The error is inspect.ErrForeign for any other queue. LimitQueue may be called at any time,
 // from any goroutine; inspect.QueueOf returns the depth and the pauses.
 //
 // The limit applies only to the reflectors of package cache. Items that other callers put, lists,

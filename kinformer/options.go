@@ -82,7 +82,7 @@ type Queue struct {
 	// watch until some of the changes are stored. If the server ends the watch meanwhile, the informer
 	// later opens another from the last resourceVersion. Lists, resyncs, and bookmarks of a full queue
 	// exceed the limit, as may several sources (see docs/sources.md), and changes that are being processed
-	// do not count. inspect.QueueOf returns the depth and the pauses. 0 means no limit, as in client-go.
+	// do not count. inspect.QueueOf returns the depth and the pauses. 0 means no limit.
 	Limit int
 	// KeepCached makes a list succeed even if the transform function fails for some of its objects.
 	// Such an object keeps its cached version, or is not stored if there is none, until a later version

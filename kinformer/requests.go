@@ -57,7 +57,8 @@ type Requests struct {
 // ListMode is the way in which an informer requests the collection. The zero value means a watch-list
 // if the feature gate WatchListClient is on and the client permits it, otherwise LIST. After three
 // consecutive watch-lists that end without their end mark, or one that is silent, the informer uses
-// LIST for 10 minutes.
+// LIST for 10 minutes, and only once if one of the three ended within a second. After a watch-list that
+// ends within a second and without an event it uses LIST once.
 type ListMode string
 
 const (

@@ -75,8 +75,8 @@ func run(ctx context.Context, config *rest.Config) error {
 
 // control creates the informer, the queue and the handler, and works until ctx ends.
 func control(ctx context.Context, client kubernetes.Interface) error {
-	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0),
-		factory.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = checksum + "=wanted" }))
+	tweak := func(o *metav1.ListOptions) { o.LabelSelector = checksum + "=wanted" }
+	f := factory.Wrap(informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(tweak)), factory.WithTweakListOptions(tweak))
 	configMaps := f.Core().V1().ConfigMaps()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]())
 	defer context.AfterFunc(ctx, queue.ShutDown)()

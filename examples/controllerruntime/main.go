@@ -1,7 +1,7 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Controllerruntime does the same work as the example controller, with controller-runtime: a manager
+// Controllerruntime does the same work as the example controller, except that no lease elects a leader, with controller-runtime: a manager
 // whose caches use kinformer's informers because of one option, a reconciler with a predicate, and a
 // field index.
 package main

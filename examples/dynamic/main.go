@@ -58,7 +58,7 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
-	if err := kinformer.WaitForSync(ctx, objects.Informer().GetController()); err != nil {
+	if err := kinformer.WaitForSync(ctx, objects.Informer()); err != nil {
 		return err // for example no such resource, forbidden, connection refused
 	}
 	all, err := objects.Lister().ByNamespace("default").List(labels.Everything())

@@ -159,7 +159,7 @@ func (q *Queue) AppendLocked(records ...event.Record) {
 	}
 	for i := range records {
 		rec := &records[i]
-		if q.admitsLocked(rec.Type, rec.Key) && (q.Known == nil || !rec.Lost() || q.recoverLocked(rec)) {
+		if q.admitsLocked(rec.Type, rec.Key) && (!rec.Lost() || q.recoverLocked(rec)) {
 			q.Waiting.Put(*rec)
 		}
 	}
