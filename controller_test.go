@@ -173,6 +173,10 @@ func TestSlowHandlerOfNewInformer(t *testing.T) {
 			q := cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})
 			return cache.New(&cache.Config{Queue: q, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(any, bool) error { process(); return nil }})
 		},
+		"embedded": func(server cache.ListerWatcher, process func()) cache.Controller {
+			q := struct{ *cache.RealFIFO }{cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true})}
+			return cache.New(&cache.Config{Queue: q, ListerWatcher: server, ObjectType: &corev1.Pod{}, Process: func(any, bool) error { process(); return nil }})
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, release := impatientServer(events, 100), make(chan struct{})

@@ -49,7 +49,8 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 
 // NewRealFIFOWithOptions returns an empty RealFIFO. It panics for contradictory options: KnownObjects must
 // be nil with AtomicEvents, and set without it; UnlockWhileProcessing and EmitDeltaTypeBookmark need
-// AtomicEvents.
+// AtomicEvents. With UnlockWhileProcessing a reflector of a controller does not read its watch while 2000
+// items wait; kinformer.LimitQueue sets another limit.
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := refuseRealFIFOOptions(opts); err != nil {
 		panic(err)

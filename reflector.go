@@ -17,6 +17,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/event"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
@@ -30,9 +31,25 @@ func sinkOf(store ReflectorStore) reflector.Sink {
 		return queueSink{own, own.queue}
 	case *DeltaFIFO:
 		return queueSink{own, own.queue}
-	default:
-		return reflector.Foreign(store)
 	}
+	if own := door.QueueOf(store); own != nil {
+		return embeddedSink{reflector.Foreign(store), own}
+	}
+	return reflector.Foreign(store)
+}
+
+// embeddedSink is the sink of a type that embeds a queue of this package, and may have methods of its own.
+type embeddedSink struct {
+	reflector.Sink
+	queue *queue.Queue
+}
+
+// Room returns the sink's room, and none while the queue has none.
+func (s embeddedSink) Room() (int, <-chan struct{}) {
+	if _, freed := s.queue.Room(); freed != nil {
+		return 0, freed
+	}
+	return s.Sink.Room()
 }
 
 // queueSink is a sink that puts into a single queue of this package.

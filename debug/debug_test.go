@@ -30,9 +30,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/kinformer/cache"
@@ -693,6 +696,82 @@ func TestCountsOnly(t *testing.T) {
 			assert.Equal(t, http.StatusForbidden, get(Handler(Options{}), idOf(t, informer)+query).Code)
 		}
 	})
+}
+
+// TestErrorsNameNoObjects: errors of queues, panics and requests of the program are shown without their ends, which may name
+// objects.
+func TestErrorsNameNoObjects(t *testing.T) {
+	testkit.Reports(t)
+	testkit.QuietPanics(t)
+	synctest.Test(t, func(t *testing.T) {
+		pod := testkit.PodAt("a", "1")
+		pod.Name = hidden
+		known := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		require.NoError(t, known.Add(pod))
+		key := func(obj any) (string, error) {
+			if p, ok := obj.(*corev1.Pod); ok && p.Name == hidden {
+				return "", errors.New("no key")
+			}
+			return cache.MetaNamespaceKeyFunc(obj)
+		}
+		run := func(c cache.Controller) cache.Controller {
+			t.Cleanup(testkit.InBackground(t, c.RunWithContext))
+			return c
+		}
+		server := serving(testkit.PodAt("a", "1"))
+		resync := run(cache.New(&cache.Config{
+			Queue:         cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: key, KnownObjects: known}),
+			ListerWatcher: server, ObjectType: &corev1.Pod{}, FullResyncPeriod: time.Second,
+			Process: func(any, bool) error { return nil },
+		}))
+		panics := run(cache.New(&cache.Config{
+			Queue:         panicking{cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{})},
+			ListerWatcher: serving(testkit.PodAt(hidden, "1")), ObjectType: &corev1.Pod{},
+			Process: func(any, bool) error { return nil },
+		}))
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: refusesAll{}})
+		require.NoError(t, err)
+		one := kinformer.New(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "secrets", "ns", fields.OneTermEqualSelector("metadata.name", hidden)), &corev1.Secret{}, kinformer.Options{})
+		run(one)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		for name, informer := range map[string]cache.Controller{"resync": resync, "panic": panics, "url": one} {
+			for _, query := range everywhere(t, informer) {
+				answer := get(Handler(Options{}), query)
+				assert.False(t, strings.Contains(answer.Body.String(), hidden), "%s %s", name, query)
+			}
+			all := get(Handler(Options{Objects: true}), idOf(t, informer)).Body.String()
+			assert.Contains(t, all, hidden, "the test hides something")
+		}
+	})
+}
+
+type panicking struct{ *cache.DeltaFIFO }
+
+func (p panicking) Replace(list []any, _ string) error {
+	panic("cannot take " + list[0].(*corev1.Pod).Name)
+}
+
+// refusesAll is a transport to a server that is away.
+type refusesAll struct{}
+
+func (refusesAll) RoundTrip(*http.Request) (*http.Response, error) { return nil, testkit.ErrRefused }
+
+// TestOwnWords: what is left of errors that may name an object, and of others.
+func TestOwnWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"failed to list pods.v1: item 3, ns/a: spec.nodeName: number instead of string":                      "failed to list pods.v1: item 3",
+		"unable to decode an event from the watch stream: ADDED of ns/a: why":                                "unable to decode an event from the watch stream: ADDED",
+		"unable to decode an event from the watch stream: http2: client connection lost":                     "",
+		`failed to list pods.v1: Get "http://host/pods?fieldSelector=metadata.name%3Da": connection refused`: `failed to list pods.v1: Get "http://host/pods": connection refused`,
+		`Get "http://host/pods": an answer?`:                                                                 "",
+	} {
+		if want == "" {
+			want = text
+		}
+		assert.Equal(t, want, new(handler).ownWords(text))
+		assert.Equal(t, text, (&handler{options: Options{Objects: true}}).ownWords(text))
+	}
 }
 
 // TestSourceWithColons: the name of a source is not taken for the end of the problem, which has no more than

@@ -346,10 +346,11 @@ func (h *handler) view(i *inspect.Inspection) *informerView {
 	return v
 }
 
-// ofObjects has words of errors, and what separates them from the error of a function of the program, or the name of an
-// object that cannot be decoded.
+// ofObjects has words of errors, and what separates them from the error of a function of the program, or from the name of
+// an object: that cannot be decoded, or that a request names in its query.
 var ofObjects = [][2]string{
-	{"unable to sync ", ": "}, {" of the expected objects", ": "}, {": item ", ", "}, {"from the watch stream", ": "},
+	{"resync", ": "}, {"panic while ", ": "}, {"unable to sync ", ": "}, {" of the expected objects", ": "},
+	{": item ", ", "}, {"from the watch stream: ", " of "},
 }
 
 // ownWords returns the text of a request's error. Without Options.Objects the text ends before what may be about an
@@ -360,11 +361,23 @@ func (h *handler) ownWords(text string) string {
 	}
 	for _, own := range ofObjects {
 		if at := strings.Index(text, own[0]); at >= 0 {
+			at += len(own[0])
 			rest, _, _ := strings.Cut(text[at:], own[1])
 			text = text[:at] + rest
 		}
 	}
-	return text
+	return withoutQuery(text)
+}
+
+// withoutQuery returns an error without the query of the URL in it, whose selectors may name an object.
+func withoutQuery(text string) string {
+	before, url, found := strings.Cut(text, `"http`)
+	if !found {
+		return text
+	}
+	url, rest, _ := strings.Cut(url, `"`)
+	path, _, _ := strings.Cut(url, "?")
+	return before + `"http` + path + `"` + rest
 }
 
 // handlers returns the rows of the handlers, stuck and late ones first, and the number of omitted

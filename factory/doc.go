@@ -42,11 +42,14 @@
 // # Stopping one informer
 //
 // The interfaces start and stop all informers together. ResourceFactory.Stop stops one and removes it
-// from the factory. For a typed factory, run the informer with its own context, and start the factory once it runs:
+// from the factory. For a typed factory, run the informer with its own context, and start the factory when it
+// has synced:
 //
 //	pods := f.Core().V1().Pods().Informer()
 //	go pods.RunWithContext(podsCtx)
-//	_ = kinformer.WaitForSync(podsCtx, pods)
+//	if err := kinformer.WaitForSync(podsCtx, pods); err != nil {
+//		return err
+//	}
 //	f.StartWithContext(ctx) // pods is already running: the factory only logs that
 //
 // The informer stays in the factory: later accessors return the stopped informer, whose store keeps its

@@ -22,6 +22,7 @@ import (
 // kindOptions are the options of the informers of one kind.
 type kindOptions struct {
 	example   runtime.Object
+	version   string                 // "" if it is not known
 	resources []schema.GroupResource // that the kind may have
 	options   kinformer.Options
 }
@@ -36,7 +37,7 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	}
 	k = kindOptions{example: example, options: options}
 	if known, ok := typedKinds().byType[reflect.TypeOf(example)]; ok {
-		k.resources = []schema.GroupResource{known.gvr.GroupResource()}
+		k.version, k.resources = known.gvr.Version, []schema.GroupResource{known.gvr.GroupResource()}
 		return k, nil
 	}
 	gvk := example.GetObjectKind().GroupVersionKind()
@@ -49,6 +50,7 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	case gvk.Kind == "":
 		return k, nil // its informers are those of its Go type
 	}
+	k.version = gvk.Version
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
 	lower := strings.ToLower(gvk.Kind)
 	for _, name := range []string{guess.Resource, lower + "s", lower + "es"} { // the guess makes gatewaies of Gateway
@@ -57,13 +59,15 @@ func kindOptionsOf(example runtime.Object, options kinformer.Options) (k kindOpt
 	return k, nil
 }
 
-// optionsFor returns the user's options for an informer: those for its Go type before those for its resource in another version.
+// optionsFor returns the user's options for an informer: those for its Go type, else for its version of the resource, else
+// for another version.
 func (c config) optionsFor(r request) kinformer.Options {
 	ofType := func(k kindOptions) bool {
 		return reflect.TypeOf(k.example) == reflect.TypeOf(r.example) && !hasAnyKind(r.example)
 	}
 	ofResource := func(k kindOptions) bool { return slices.Contains(k.resources, r.gvr.GroupResource()) }
-	for _, isOf := range []func(kindOptions) bool{ofType, ofResource} {
+	ofVersion := func(k kindOptions) bool { return k.version == r.gvr.Version && ofResource(k) }
+	for _, isOf := range []func(kindOptions) bool{ofType, ofVersion, ofResource} {
 		if at := slices.IndexFunc(c.kinds, isOf); at >= 0 {
 			return c.kinds[at].options
 		}

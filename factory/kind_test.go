@@ -79,6 +79,34 @@ func TestOptionsFor(t *testing.T) {
 	assert.Equal(t, []string{"spec.metrics"}, keepOf(typed.Autoscaling().V2().HorizontalPodAutoscalers().Informer()))
 }
 
+// TestOptionsForVersions: the informers of unstructured objects have the options for their version of a resource.
+func TestOptionsForVersions(t *testing.T) {
+	kept := func(keep ...string) kinformer.Options {
+		return kinformer.Options{Decoding: kinformer.Decoding{Keep: keep}}
+	}
+	g := func(v string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/" + v, "kind": "Widget"}}
+	}
+	hpa := func(v string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "autoscaling", Version: v, Resource: "horizontalpodautoscalers"}
+	}
+	widgets := func(v string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "example.com", Version: v, Resource: "widgets"}
+	}
+	lists := map[schema.GroupVersionResource]string{hpa("v1"): "AnyList", hpa("v2"): "AnyList", widgets("v1"): "AnyList", widgets("v2"): "AnyList"}
+	f := factory.Dynamic(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists), 0,
+		factory.WithOptionsFor(&autoscalingv2.HorizontalPodAutoscaler{}, kept("spec.metrics")),
+		factory.WithOptionsFor(&autoscalingv1.HorizontalPodAutoscaler{}, kept("spec.targetCPUUtilizationPercentage")),
+		factory.WithOptionsFor(g("v1"), kept("spec.one")),
+		factory.WithOptionsFor(g("v2"), kept("spec.two")),
+	)
+	for gvr, want := range map[schema.GroupVersionResource]string{hpa("v2"): "spec.metrics", hpa("v1"): "spec.targetCPUUtilizationPercentage", widgets("v1"): "spec.one", widgets("v2"): "spec.two"} {
+		status, err := inspect.StatusOf(f.ForResource(gvr).Informer())
+		require.NoError(t, err)
+		assert.Equal(t, []string{want}, status.Decoding.Keep, "%v", gvr)
+	}
+}
+
 // unregistered is a type without a kind.
 type unregistered struct{ v1.Pod }
 

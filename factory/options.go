@@ -119,8 +119,8 @@ func WithInformerOptions(options kinformer.Options) Option {
 
 // WithOptionsFor is WithInformerOptions for the informers of one kind, instead of the options of the others. example is
 // an object of a Go type, as in &corev1.Pod{}, or an unstructured one with apiVersion and kind, whatever the objects
-// of the factory are. The options are for all versions of the resource, but not for a Go type that has options of its
-// own. The resource of a kind that client-go has no informer for is found by the names that most servers use.
+// of the factory are. The options are for all versions of the resource, but not for one that has options of its own. The
+// resource of a kind that client-go has no informer for is found by the names that most servers use.
 func WithOptionsFor(example runtime.Object, options kinformer.Options) Option {
 	return func(c *config) {
 		of, err := kindOptionsOf(example, options)

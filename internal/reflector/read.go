@@ -101,6 +101,7 @@ func (r *watchReader) follow(ctx context.Context, s *stream, quiet *silence, sta
 		if full := freed != nil; full != heldUp {
 			heldUp = full
 			r.options.Journal.write(func(p *journalState) { p.follow(!full) })
+			r.timers.hang.look(ctx) // after a pause: its alarm may have rung while nothing was awaited
 		}
 		select {
 		case <-ctx.Done():

@@ -90,8 +90,9 @@ func (s *narrowSink) Resync() error {
 }
 
 // TestRoomDuringAResync: events of a watch are due again once the sink has room, even if it got
-// room while the reflector was busy.
+// room while the reflector was busy, and the log says so if none come, even if the pause was longer than that takes.
 func TestRoomDuringAResync(t *testing.T) {
+	log := testkit.CaptureLog(t)
 	synctest.Test(t, func(t *testing.T) {
 		w, report := testkit.NewScriptedWatch(8), NewJournal()
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("5")), OnWatch: testkit.Watches(w)}
@@ -110,5 +111,6 @@ func TestRoomDuringAResync(t *testing.T) {
 		time.Sleep(leastWatchTimeout + time.Second)
 		synctest.Wait()
 		assert.Equal(t, "the watch", report.Status().Hangs)
+		assert.Len(t, testkit.About("A request hangs", log.Take()), 1)
 	})
 }
