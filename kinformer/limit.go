@@ -13,8 +13,9 @@ import (
 // LimitQueue bounds a RealFIFO or a DeltaFIFO of package cache, or a type that embeds one: while n items
 // wait, a reflector of that package does not read its watch. If the server ends the watch meanwhile,
 // the reflector later opens another from the last resourceVersion. A limit of 0 or less means no limit,
-// the default but for a RealFIFO with UnlockWhileProcessing, whose limit is 2000. The error is inspect.ErrForeign for any other queue. LimitQueue may be called at any time,
-// from any goroutine; inspect.QueueOf returns the depth and the pauses.
+// the default but for a RealFIFO with UnlockWhileProcessing, whose limit is 2000. The error is
+// inspect.ErrForeign for any other queue. LimitQueue may be called at any time, from any goroutine;
+// inspect.QueueOf returns the depth and the pauses.
 //
 // The limit applies only to the reflectors of package cache. Items that other callers put, lists,
 // resyncs, and bookmarks of a full queue exceed it. Items that are being processed do not count.
