@@ -15,8 +15,10 @@ import (
 
 // Errors configures how an informer handles errors of its lists and watches.
 type Errors struct {
-	// Policy is called for each error after which the informer would wait. Without a Policy the
-	// informer always tries again, with backoff. See StopOnForbidden and ExpectNotFound.
+	// Policy is called for each error of a list and of the opening of a watch, and if an open watch is
+	// throttled (429), told to wait, or loses its connection, unless the informer goes on without a wait.
+	// After another error of an open watch the informer lists, and the error of that list counts. Without
+	// a Policy the informer always tries again, with backoff. See StopOnForbidden and ExpectNotFound.
 	Policy ErrorPolicy
 	// OnStop is called when the informer stops by itself, because of its Policy or of invalid options.
 	// The function may end the program, for instance by canceling the context of its manager. A
@@ -48,7 +50,7 @@ type Stopped struct {
 }
 
 // ErrorPolicy decides how an informer continues after an error of a list or watch, before the informer
-// waits. It is called before the watch-error handler, by the goroutine that lists and watches, so it
+// waits: see Errors.Policy. It is called before the watch-error handler, by the goroutine that lists and watches, so it
 // must not block.
 type ErrorPolicy func(ctx context.Context, failure Failure) ErrorDecision
 

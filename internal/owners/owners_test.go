@@ -635,3 +635,20 @@ func TestSharedReceived(t *testing.T) {
 	r.applier.Apply(r.batch, false)
 	assert.Empty(t, r.applier.Received)
 }
+
+// TestRemovedByTheProgram: if a list lacks an object that the program has removed from the store, handlers are not told of a
+// deletion without an object.
+func TestRemovedByTheProgram(t *testing.T) {
+	r := newSharedRig(t, 1)
+	r.state(r.sources[0], map[string]int{"a": 1, "b": 1}, true)
+	r.applier.Apply(r.batch, false)
+	r.applier.Done()
+	r.contents.Apply([]table.Op{{Key: "ns/a", Delete: true}}, func(held string) string { return held })
+	r.batch = nil
+	r.state(r.sources[0], map[string]int{"b": 1}, false)
+	for _, c := range r.applier.Apply(r.batch, false) {
+		if c.Kind == event.ChangeDelete && c.Old.(clientgo.DeletedFinalStateUnknown).Obj == nil {
+			t.Errorf("a deletion without an object: %#v", c.Old)
+		}
+	}
+}

@@ -181,8 +181,9 @@ func (w *partWrite) collect(a *store.Applier, resyncs bool) {
 		op, item := &w.operations[i], w.items[i]
 		switch {
 		case op.Delete:
-			delete(a.Received, op.Key)
-			w.delete(op)
+			if delete(a.Received, op.Key); op.Had {
+				w.delete(op)
+			}
 		case !op.Had:
 			a.Received.Note(op.Key, item.altered)
 			w.adds.put(op)

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinformer/cache/internal/event"
+	"github.com/kinformer/cache/internal/tap"
 	"github.com/kinformer/cache/internal/testkit"
 )
 
@@ -107,12 +109,15 @@ func TestAListWithForeignItems(t *testing.T) {
 // said that it does not serve the resource, which may be defined anew.
 func TestKindOfEmptyLists(t *testing.T) {
 	notServed, unavailable := apierrors.NewNotFound(schema.GroupResource{}, ""), apierrors.NewServiceUnavailable("")
+	expired := apierrors.NewResourceExpired("too old")
 	for name, tc := range map[string]struct {
-		between error
-		stored  []string
+		watch, between error
+		stored         []string
 	}{
-		"not served":  {notServed, []string{"replace 5: a@1", "replace 9:"}},
-		"unavailable": {unavailable, []string{"replace 5: a@1"}},
+		"not served":           {expired, notServed, []string{"replace 5: a@1", "replace 9:"}},
+		"not served to watch":  {notServed, unavailable, []string{"replace 5: a@1", "replace 9:"}},
+		"unavailable":          {expired, unavailable, []string{"replace 5: a@1"}},
+		"unavailable to watch": {unavailable, unavailable, []string{"replace 5: a@1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testkit.Reports(t)
@@ -130,10 +135,39 @@ func TestKindOfEmptyLists(t *testing.T) {
 					}
 					return anew, nil
 				}
-			}, apierrors.NewResourceExpired("too old"))
+			}, tc.watch)
 			assert.Equal(t, tc.stored, got.stored)
 		})
 	}
+}
+
+// TestListsWithoutVersions: a ListerWatcher whose lists never have a version may return an empty one, even if events had
+// versions.
+func TestListsWithoutVersions(t *testing.T) {
+	got := watchedFor(t, func(c *Options) {
+		c.ListerWatcher.(*testkit.Server).OnList = func(n int, _ context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 1 {
+				return testkit.PodList("", testkit.PodAt("a", "1")), nil
+			}
+			return testkit.PodList(""), nil
+		}
+	}, testkit.Sent(testkit.Modified("a", "2"), testkit.FailedWith(apierrors.NewResourceExpired("too old"))))
+	assert.Equal(t, []string{"replace : a@1", "update a@2", "replace :"}, got.stored)
+}
+
+// versionLog notes the versions that it is told.
+type versionLog struct {
+	testkit.StoreLog
+	told []string
+}
+
+func (l *versionLog) UpdateResourceVersion(version string) { l.told = append(l.told, version) }
+
+// TestVersionlessEvents: a store is not told of the version of an event that has none, which changes no position.
+func TestVersionlessEvents(t *testing.T) {
+	store := &versionLog{}
+	watchedFor(t, func(c *Options) { c.Sink = Foreign(store) }, testkit.Sent(testkit.Modified("a", "7"), testkit.Modified("a", "")))
+	assert.Equal(t, []string{"7"}, store.told)
 }
 
 // TestEventsOfAnotherNamespace: watches and watch-lists leave out objects of other namespaces.
@@ -154,4 +188,46 @@ func TestEventsOfAnotherNamespace(t *testing.T) {
 	asked, stored := streamed(t, expect, testkit.Sent(in(testkit.Added("b", "7"), "other"), in(testkit.EndMark("8"), "")))
 	assert.Equal(t, []string{"stream rv=", "list rv=0 limit=500", "watch rv=50"}, asked, "nothing but foreign objects is no state")
 	assert.Equal(t, []string{"replace 50: listed@50"}, stored)
+}
+
+// stagings notes whether the stored objects are trusted.
+type stagings struct {
+	Sink
+	all []bool
+}
+
+func (s *stagings) Stage(o event.Staging) Stage {
+	s.all = append(s.all, o.Distrust)
+	return s.Sink.Stage(o)
+}
+
+// TestDoubtAfterRefusal: a doubt in the list that follows a refused version is one, too: the objects are listed once more, and
+// those in the store are not trusted.
+func TestDoubtAfterRefusal(t *testing.T) {
+	for name, answers := range map[string][]any{
+		"doubt":             {"5", &tap.Doubt{Why: "w"}, "9", "9"},
+		"refused and doubt": {"5", testkit.ErrExpired, &tap.Doubt{Why: "w"}, "9", "9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				if version, ok := answers[n-1].(string); ok {
+					return testkit.PodList(version), nil
+				}
+				return nil, answers[n-1].(error)
+			}}
+			server.NoStream = true
+			server.OnWatch = func(int, context.Context, metav1.ListOptions) (watch.Interface, error) {
+				return nil, testkit.ErrForbidden
+			}
+			s := &stagings{Sink: Foreign(&testkit.StoreLog{})}
+			r := New(Options{Name: "r", ListerWatcher: server, ExpectedType: &v1.Pod{}, Sink: s})
+			_ = r.ListAndWatch(t.Context())
+			err := r.ListAndWatch(t.Context())
+			assert.ErrorIs(t, err, testkit.ErrForbidden)
+			for len(s.all) < 2 {
+				_ = r.ListAndWatch(t.Context())
+			}
+			assert.True(t, s.all[1], "the stored objects are not trusted")
+		})
+	}
 }

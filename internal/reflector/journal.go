@@ -36,7 +36,7 @@ type journalState struct {
 	History      // without bytes, see Journal.History
 	counted bool // whether Failures was incremented since the last wait
 
-	versioned bool          // whether Version was ever set
+	versioned bool          // whether a list, or the end of a watch-list, ever had a version
 	asked     string        // the kind of the pending request that may hang; "" if there is none
 	askedAt   time.Time     // when it was sent
 	followed  time.Time     // since when the watch is read; zero if there is no watch, or the sink has no room
@@ -166,7 +166,10 @@ func (p *journalState) enter(phase Phase) {
 }
 
 // moveTo sets the version.
-func (p *journalState) moveTo(version string) {
+func (p *journalState) moveTo(version string) { p.Version = version }
+
+// listed sets the version of a list.
+func (p *journalState) listed(version string) {
 	p.Version, p.versioned = version, p.versioned || version != ""
 }
 

@@ -88,7 +88,7 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 	if isRefused(err) {
 		r.asks(ctx, ByList, againRefused)
 		r.state.refuse(true)
-		got, err = r.fetchAt(ctx, pages, r.listVersion())
+		got, err = r.fetchTrusted(ctx, pages, r.listVersion())
 	}
 	if err != nil {
 		return fetched{}, fmt.Errorf("failed to list %v: %w", r.options.Journal.Name(), err)
@@ -171,7 +171,6 @@ func (r *round) fetchAt(ctx context.Context, pages *pager.ListPager, version str
 	pages.PageFn = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page, err := r.pageFrom(ctx, r.state.lists, options)
 		if err != nil {
-			r.state.undefined(err)
 			return nil, err
 		}
 		if options.Continue == "" {
@@ -336,7 +335,7 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	if err := stage.Publish(version); err != nil {
 		return fmt.Errorf("unable to sync %s result: %w", kind, event.Redacted(err))
 	}
-	r.options.Journal.write(func(p *journalState) { p.moveTo(version) })
+	r.options.Journal.write(func(p *journalState) { p.listed(version) })
 	r.reader.anew.listed(version)
 	r.state.distrust(false)
 	return nil

@@ -37,6 +37,7 @@ type round struct {
 
 // failed records that a request, or a watch, ended with err.
 func (r *round) failed(ctx context.Context, err error) {
+	r.state.undefined(err)
 	if r.options.Journal.failed(err); !r.timers.outage.note(ctx, err) {
 		r.state.degraded.begin(ctx, r.options, time.Now(), stateDegraded, causeOf(err).word)
 	}

@@ -39,7 +39,7 @@ func (s *foreignSink) Put(changes []event.Record) (refused []event.Refused) {
 			refused = append(refused, event.Refused{Type: c.Type, Object: c.Object, Err: err})
 		}
 		s.ordered = s.ordered || c.Type != clientgo.Added
-		if s.ordered && s.versions != nil {
+		if s.ordered && s.versions != nil && c.Version != "" {
 			s.versions.UpdateResourceVersion(c.Version)
 		}
 	}

@@ -90,7 +90,7 @@ func newPersistentState(o Options) *persistentState {
 		opening: openingPhase(o),
 	}
 	s.reader.expects = s.reader.options.expectation()
-	s.reader.options.Journal.write(func(p *journalState) { p.clock = o.Clock; p.moveTo(o.Reached) })
+	s.reader.options.Journal.write(func(p *journalState) { p.clock = o.Clock; p.listed(o.Reached) })
 	return s
 }
 

@@ -106,9 +106,9 @@ func nextPart(last float64) float64 {
 }
 
 const (
-	// The delays grow from 0.8 s to a cap of 30 s, at most doubled by the jitter. A server with
-	// faults gets one request in 30-60 s from each reflector, a fiftieth of the requests without
-	// backoff. A new series begins every 2 minutes; while no server answers, see turns.
+	// The delays grow from 0.8 s to a cap of 30 s, at most doubled by the jitter. A new series begins
+	// every 2 minutes, so that a server with faults gets a request in some 20 s from each reflector;
+	// while no server answers, see turns.
 	backoffFirst  = 800 * time.Millisecond
 	backoffCap    = 30 * time.Second
 	backoffFactor = 2.0
