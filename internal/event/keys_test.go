@@ -228,3 +228,19 @@ func TestLaterVersionIsTheGreaterOfTwoNumbers(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { testkit.RunTests(m) }
+
+// TestPathsWithoutKeys: the texts of errors do not have the keys of maps, which encoding/json names from Go 1.27 on.
+func TestPathsWithoutKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"json: cannot unmarshal string into Go struct field ObjectMeta.generation of type int64":             "",
+		"json: cannot unmarshal string into Go struct field ObjectMeta.labels.hunter2 of type int64":         "json: cannot unmarshal string into Go struct field ObjectMeta.labels... of type int64",
+		"json: cannot unmarshal string into Go struct field .hunter2 of type hunter2 of type int64":          "json: cannot unmarshal string into Go struct field ... of type int64",
+		"json: cannot unmarshal string into Go struct field .a into Go struct field A.b of type b of type c": "json: cannot unmarshal string into Go struct field ... of type c",
+		"json: cannot unmarshal string into Go value of type int":                                            "",
+	} {
+		if want == "" {
+			want = text
+		}
+		assert.Equal(t, want, withoutKeys(text))
+	}
+}

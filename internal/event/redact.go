@@ -4,12 +4,14 @@
 package event
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +108,8 @@ var (
 	// number matches the number, or the key of a map, that a decoder of JSON found instead of another
 	// value.
 	number = regexp.MustCompile(`(?s)\bunmarshal number (?:.*(into Go )|.*)`)
+	// path matches the path of a value that a decoder of JSON could not convert: a type, its field, and the rest.
+	path = regexp.MustCompile(`(?s)\binto Go struct field (\w+\.\w+)?(.*?) of type `)
 	// plain matches the beginning of a text up to its first quotation mark. Apostrophes do not count,
 	// nor do the quotes after some words, which have a URL, a kind, a version, the name of a
 	// certificate or one character.
@@ -113,14 +117,34 @@ var (
 		`Object '\w+'|character '\\?.'|\pL'[st]\b|[^"'` + "`])*")
 )
 
-// unquoted returns text, shortened, up to its first quotation mark, and without numbers that a
-// decoder quotes.
+// namesKeys reports whether the path in an error of encoding/json has keys of maps, as from Go 1.27 on.
+var namesKeys = sync.OnceValue(func() bool {
+	err := json.Unmarshal([]byte(`{"key":""}`), &map[string]int{})
+	return strings.Contains(err.Error(), "key")
+})
+
+// unquoted returns text, shortened, up to its first quotation mark, and without numbers and keys of maps
+// that a decoder quotes.
 func unquoted(text string) string {
-	text = number.ReplaceAllString(Shortened(text), "unmarshal number ... $1")
+	text = Shortened(text)
+	if namesKeys() {
+		text = withoutKeys(text)
+	}
+	text = number.ReplaceAllString(text, "unmarshal number ... $1")
 	if safe := plain.FindString(text); safe != text {
 		return safe + `"..."`
 	}
 	return text
+}
+
+// withoutKeys removes all of a path but its first field: nothing tells the other fields from keys.
+func withoutKeys(text string) string {
+	at := path.FindStringSubmatchIndex(text)
+	if at == nil || at[4] == at[5] {
+		return text
+	}
+	last := strings.LastIndex(text, " of type ") // a key may have these words
+	return text[:at[4]] + "..." + text[last:]
 }
 
 // maxErrorText is the most bytes of the text of an error from outside. Those of servers and clients
