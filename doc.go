@@ -98,9 +98,9 @@
 //   - The wait between two requests is too long, or no further request makes sense: a
 //     kinformer.ErrorPolicy decides.
 //
-// The log warns when the server is out of reach for some seconds, when a handler of a shared informer is stuck or
-// falls behind, and when Run waits for a handler at its end. At V(2) it has a line for each change of an
-// informer's state: docs/observability.md has a table.
+// The log warns when the server is out of reach for some seconds, when a handler of a shared informer is
+// stuck or falls behind, and when Run waits for a handler at its end. At V(2) it has a line for each change
+// of an informer's state: docs/observability.md has a table.
 //
 // # Testing
 //

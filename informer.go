@@ -100,7 +100,7 @@ func newInformer(options InformerOptions) (Indexer, Controller) {
 	known.Describe(report)
 	handle := p.Handle // once: each method value is an allocation
 	p.Open(report.Name(), options.InformerMetricsProvider, queue.Options{Logger: options.Logger, Transform: options.Transform, Identifier: options.Identifier})
-	p.Queue.SetLimit(queue.Unlocks)
+	p.Queue.SetLimit(queue.UnlockedLimit)
 	return state, newController(parts{
 		config: Config{
 			ListerWatcher:    options.ListerWatcher,

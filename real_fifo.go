@@ -66,7 +66,7 @@ func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 		Identifier: opts.Identifier, Depth: depth, Latency: latency,
 	})
 	if opts.UnlockWhileProcessing {
-		f.queue.SetLimit(queue.Unlocks)
+		f.queue.SetLimit(queue.UnlockedLimit)
 	}
 	f.queueHolder, f.queueLife = door.NewHolder(f.queue), f.queue.Life
 	return f

@@ -28,9 +28,9 @@ const lookEvery = leastEvery / 2
 //
 // RunAll returns the cause of ctx's end when ctx ends, and leaves no goroutine behind. An informer that
 // cannot be audited, for instance because its store is the user's, is skipped: OnReport is called once
-// with the reason and a report that names the informer; without it, a warning is logged. Options.Source is refused. A panic of OnReport is
-// handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash, as that of a handler: if the program goes on,
-// so do the audits.
+// with the reason and a report that names the informer; without it, a warning is logged. Options.Source is
+// refused. A panic of OnReport is handled by k8s.io/apimachinery/pkg/util/runtime.HandleCrash, as that of a
+// handler: if the program goes on, so do the audits.
 //
 // A program should call RunAll once: two calls audit everything twice. Informers for which Run was
 // called are audited by RunAll, too.

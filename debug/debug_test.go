@@ -628,12 +628,16 @@ func everywhere(t *testing.T, informer cache.Controller) (queries []string) {
 	return queries
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper is a transport to a server that answers with the result in JSON; "": the server is away.
 type roundTripper func(*http.Request) string
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := f(r)
+	if body == "" {
+		return nil, testkit.ErrRefused
+	}
 	header := http.Header{"Content-Type": {runtime.ContentTypeJSON}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Request: r, Body: io.NopCloser(strings.NewReader(f(r)))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Request: r, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 // notDecoded returns an informer that decodes directly and cannot decode an object, in a list or in a watch.
@@ -704,8 +708,7 @@ func TestErrorsNameNoObjects(t *testing.T) {
 	testkit.Reports(t)
 	testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		pod := testkit.PodAt("a", "1")
-		pod.Name = hidden
+		pod := testkit.PodAt(hidden, "1")
 		known := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		require.NoError(t, known.Add(pod))
 		key := func(obj any) (string, error) {
@@ -729,7 +732,7 @@ func TestErrorsNameNoObjects(t *testing.T) {
 			ListerWatcher: serving(testkit.PodAt(hidden, "1")), ObjectType: &corev1.Pod{},
 			Process: func(any, bool) error { return nil },
 		}))
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: refusesAll{}})
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) string { return "" })})
 		require.NoError(t, err)
 		one := kinformer.New(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "secrets", "ns", fields.OneTermEqualSelector("metadata.name", hidden)), &corev1.Secret{}, kinformer.Options{})
 		run(one)
@@ -752,11 +755,6 @@ func (p panicking) Replace(list []any, _ string) error {
 	panic("cannot take " + list[0].(*corev1.Pod).Name)
 }
 
-// refusesAll is a transport to a server that is away.
-type refusesAll struct{}
-
-func (refusesAll) RoundTrip(*http.Request) (*http.Response, error) { return nil, testkit.ErrRefused }
-
 // TestOwnWords: what is left of errors that may name an object, and of others.
 func TestOwnWords(t *testing.T) {
 	for text, want := range map[string]string{
@@ -764,6 +762,8 @@ func TestOwnWords(t *testing.T) {
 		"unable to decode an event from the watch stream: ADDED of ns/a: why":                                "unable to decode an event from the watch stream: ADDED",
 		"unable to decode an event from the watch stream: http2: client connection lost":                     "",
 		`failed to list pods.v1: Get "http://host/pods?fieldSelector=metadata.name%3Da": connection refused`: `failed to list pods.v1: Get "http://host/pods": connection refused`,
+		`resync: resync of "ns/a": no key`:                                                                   "resync",
+		"failed to list resyncs.v1: is forbidden":                                                            "",
 		`Get "http://host/pods": an answer?`:                                                                 "",
 	} {
 		if want == "" {

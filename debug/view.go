@@ -346,10 +346,10 @@ func (h *handler) view(i *inspect.Inspection) *informerView {
 	return v
 }
 
-// ofObjects has words of errors, and what separates them from the error of a function of the program, or from the name of
-// an object: that cannot be decoded, or that a request names in its query.
+// ofObjects has words of errors, and the separator before the error of a function of the program, or before the name of
+// an object that cannot be decoded.
 var ofObjects = [][2]string{
-	{"resync", ": "}, {"panic while ", ": "}, {"unable to sync ", ": "}, {" of the expected objects", ": "},
+	{"resync: ", ""}, {"panic while ", ": "}, {"unable to sync ", ": "}, {" of the expected objects", ": "},
 	{": item ", ", "}, {"from the watch stream: ", " of "},
 }
 
@@ -363,7 +363,7 @@ func (h *handler) ownWords(text string) string {
 		if at := strings.Index(text, own[0]); at >= 0 {
 			at += len(own[0])
 			rest, _, _ := strings.Cut(text[at:], own[1])
-			text = text[:at] + rest
+			text = strings.TrimSuffix(text[:at]+rest, ": ")
 		}
 	}
 	return withoutQuery(text)

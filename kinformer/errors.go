@@ -50,8 +50,8 @@ type Stopped struct {
 }
 
 // ErrorPolicy decides how an informer continues after an error of a list or watch, before the informer
-// waits: see Errors.Policy. It is called before the watch-error handler, by the goroutine that lists and watches, so it
-// must not block.
+// waits: see Errors.Policy. It is called before the watch-error handler, by the goroutine that lists and
+// watches, so it must not block.
 type ErrorPolicy func(ctx context.Context, failure Failure) ErrorDecision
 
 // Failure is an error of a list or watch.

@@ -36,8 +36,7 @@ type Requests struct {
 	// grows from 0.8 s to 30 s, plus a random part of up to the same length; if no server answers, a
 	// delay is nine tenths of the time since the loss, at most 20 s. A longer Retry-After of the server
 	// takes precedence, up to 5 minutes. With a Factor above 1 the delays grow for the given number of
-	// Steps; 0 Steps means that they grow up to Cap, or for 2
-	// minutes.
+	// Steps; 0 Steps means that they grow up to Cap, if it is reached in 2 minutes.
 	Backoff wait.Backoff
 	// StreamSilence is the time without data after which the informer ends a watch-list and uses LIST.
 	// 0 means 2 minutes. It cannot be combined with ListModeList.

@@ -1,9 +1,9 @@
 // Copyright The kinformer Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Controllerruntime does the same work as the example controller, except that no lease elects a leader, with controller-runtime: a manager
-// whose caches use kinformer's informers because of one option, a reconciler with a predicate, and a
-// field index.
+// Controllerruntime does the same work as the example controller, with controller-runtime and without the
+// election of a leader: a manager whose caches use kinformer's informers because of one option, a reconciler
+// with a predicate, and a field index.
 package main
 
 import (

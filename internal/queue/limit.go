@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Unlocks is the number of waiting items from which client-go's queue no longer lets its reflector add others while it
+// UnlockedLimit is the number of waiting items from which client-go's queue no longer lets its reflector add others while it
 // processes some. Here it is the limit of the queues that a slow event handler or process function would fill.
-const Unlocks = 2 * PopBatchSize
+const UnlockedLimit = 2 * PopBatchSize
 
 // queueLimit is the bound of a queue, with its statistics. It is guarded by the queue's lock,
 // except that any goroutine may load items. A pause begins when a reflector finds the queue full,
