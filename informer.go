@@ -25,9 +25,8 @@ import (
 // options.ListerWatcher. The Controller calls options.Handler for each change after the store has the
 // change, and before the store has a later change of the same object. The handler runs in the
 // controller's goroutine: while it is busy, changes wait in the queue, and while 2000 wait, the watch is not
-// read. A panic of the handler is reported,
-// and unless utilruntime.ReallyCrash is set the next change follows. The Store is for reading only; it is
-// also an Indexer.
+// read. A panic of the handler is reported, and unless utilruntime.ReallyCrash is set the next change
+// follows. The Store is for reading only; it is also an Indexer.
 //
 // With KINFORMER=off in the environment both are client-go's; see docs/operating.md.
 //

@@ -139,9 +139,9 @@ func described(unready []checkedInformer, of int, withErrors bool) string {
 		line := u.name + " " + u.why
 		if withErrors {
 			line = u.name + u.at + " " + u.why
-		}
-		if withErrors && u.cause != nil {
-			line += ": " + u.cause.Error()
+			if u.cause != nil {
+				line += ": " + u.cause.Error()
+			}
 		}
 		lines = append(lines, strings.ReplaceAll(line, "\n", " "))
 	}

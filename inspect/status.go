@@ -155,8 +155,8 @@ type Decoding struct {
 	// Shared describes the equal parts that objects share.
 	Shared Sharing
 	// Keep has the paths of kinformer.Decoding.Keep, Whole its selector of objects that are whole
-	// nevertheless, and WholeObjects the number of these, for which the labels of each object are read; a source has no number.
-	// Keep is nil if all objects are whole.
+	// nevertheless, and WholeObjects the number of these, for which the labels of each object are read; 0
+	// for a source. Keep is nil if all objects are whole.
 	Keep         []string
 	Whole        string
 	WholeObjects int
