@@ -171,8 +171,11 @@ func (c *controller) run(ctx context.Context) {
 	defer workDone()
 	var begun, closes atomic.Bool
 	closed := make(chan struct{})
+	var naming wait.Group
 	closeQueue := func() { // once: that of a user may not bear another Close
 		if closes.CompareAndSwap(false, true) {
+			// before Close, which may wait for a process function that runs under the queue's lock
+			naming.Start(func() { c.nameSlowStop(ctx, working.Done()) })
 			c.queue.Close()
 		}
 	}
@@ -180,7 +183,6 @@ func (c *controller) run(ctx context.Context) {
 		if begun.CompareAndSwap(false, true) {
 			defer close(closed)
 			closeQueue()
-			c.nameSlowStop(ctx, working.Done())
 		}
 	}
 	defer context.AfterFunc(ctx, closing)() // no goroutine waits for the end
@@ -203,6 +205,7 @@ func (c *controller) run(ctx context.Context) {
 	closing()
 	<-closed
 	group.Wait()
+	naming.Wait() // last: nobody calls closeQueue any more
 }
 
 // follow calls its argument, and then closes stopped and the queue, also after a panic.

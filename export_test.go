@@ -22,7 +22,7 @@ func EngineOf(q ReflectorStore) *queue.Queue { return sinkOf(q).(queueSink).queu
 // WrapDetector replaces the mutation detector of an informer that is not running yet.
 func WrapDetector(informer SharedIndexInformer, wrap func(MutationDetector) MutationDetector) {
 	s := informer.(*sharedIndexInformer)
-	s.mutations.detector = wrap(s.mutations.detector)
+	s.mutations.detector, s.mutations.enabled = wrap(s.mutations.detector), true
 }
 
 // DetectMutations runs the mutation detector of an informer, as Run does.

@@ -6,7 +6,9 @@ package cache
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 
 	"k8s.io/klog/v2"
 
@@ -19,8 +21,15 @@ import (
 // mutations looks for writes to the cached objects of an informer.
 type mutations struct {
 	detector  MutationDetector
+	enabled   bool // the detector is not one that does nothing
 	report    *reflector.Journal
 	processor *fanout.Processor
+}
+
+// detectsMutations reports whether client-go's detectors look for changes, by the variable that it reads.
+func detectsMutations() bool {
+	enabled, _ := strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR"))
+	return enabled
 }
 
 // run runs the detector, which panics when it finds a modified object. Before the panic continues, the log
@@ -36,13 +45,18 @@ func (m *mutations) run(ctx context.Context) {
 	found = false
 }
 
-// watch passes objects that entered the store to the detector.
+// watch passes objects that entered the store to the detector, and those of a resync, because the detector
+// forgets an object after some minutes.
 func (m *mutations) watch(changes []event.Change) {
+	if !m.enabled {
+		return
+	}
 	for i := range changes {
 		switch c := &changes[i]; {
 		case c.New != nil:
 			m.detector.AddObject(c.New)
-		case c.Many != nil && (c.Kind == event.ChangeAdd || c.Many.Formers != nil):
+		case c.Many != nil && c.Kind != event.ChangeDelete:
+			c.Many.Keyed = true // it is read here, before it is known who needs keys
 			for j := range c.Many.Len() {
 				m.detector.AddObject(c.Many.At(j))
 			}

@@ -496,6 +496,34 @@ func TestStopNamesTheRunningFunction(t *testing.T) {
 	}
 }
 
+// TestStopNamesAFunctionThatCloseWaitsFor: the process function is named, too, if it runs under the lock of the
+// queue, so that Close waits for it.
+func TestStopNamesAFunctionThatCloseWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source, release, lines := testkit.NewPods(), make(chan struct{}), &testkit.Logged{}
+		source.Put(testkit.Pod("a", "1"))
+		c := cache.New(&cache.Config{
+			Queue: closedLate{cache.AtomicFIFO(), release}, ListerWatcher: source,
+			Process: func(any, bool) error { <-release; return nil },
+		})
+		_, late := endsSlowly(t, c.RunWithContext, lines, time.Minute, release)
+		late = testkit.About("Run waits", late)
+		require.Len(t, late, 1)
+		assert.Contains(t, late[0], "the process function")
+	})
+}
+
+// closedLate is a queue whose Close returns after release. A mutex would stop the time of the bubble.
+type closedLate struct {
+	*cache.RealFIFO
+	release chan struct{}
+}
+
+func (q closedLate) Close() {
+	<-q.release
+	q.RealFIFO.Close()
+}
+
 // secondRun is a mutation detector that panics in its second run.
 type secondRun struct {
 	cache.MutationDetector
@@ -717,6 +745,32 @@ func TestMutationDetector(t *testing.T) {
 	defer cancel()
 	informer.RunWithContext(ctx)
 }
+
+// TestMutationDetectorSeesResyncs: the detector, which forgets objects after some minutes, is told about the
+// objects of each resync.
+func TestMutationDetectorSeesResyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &toldDetector{}
+		informer := cache.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &corev1.Pod{}, time.Second, cache.Indexers{})
+		cache.WrapDetector(informer, func(d cache.MutationDetector) cache.MutationDetector {
+			told.MutationDetector = d
+			return told
+		})
+		informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{})
+		t.Cleanup(informers.Run(t, informer))
+		time.Sleep(4500 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, int32(1+4), told.objects.Load(), "the addition and four resyncs")
+	})
+}
+
+// toldDetector counts the objects that the detector in it is told about.
+type toldDetector struct {
+	cache.MutationDetector
+	objects atomic.Int32
+}
+
+func (d *toldDetector) AddObject(any) { d.objects.Add(1) }
 
 func TestStatistics(t *testing.T) {
 	informers.InBubble(t, func(e *informers.Exact) {

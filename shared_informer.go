@@ -84,6 +84,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, opti
 	checkIndexers(options.Indexers, &s.config.Bad)
 	s.configure(func(*door.Config) {})
 	s.mutations.detector = NewCacheMutationDetector(s.report.Name())
+	s.mutations.enabled = detectsMutations()
 	return s
 }
 
