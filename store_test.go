@@ -186,6 +186,18 @@ func TestNilPointersAreNoObjects(t *testing.T) {
 		assert.ErrorIs(t, keyError.Err, event.ErrNilObject, name)
 		assert.Equal(t, []string{"ns/a"}, s.ListKeys(), name)
 	}
+	for _, q := range []cache.Queue{
+		cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{}), cache.AtomicFIFO(),
+	} {
+		for name, err := range map[string]error{
+			"Add": q.Add(none), "Update": q.Update(none), "Delete": q.Delete(none), "Replace": q.Replace([]any{none}, "1"),
+		} {
+			assert.ErrorIs(t, err, event.ErrNilObject, "%T %s", q, name)
+		}
+	}
+	bad := cache.NewStore(func(any) (string, error) { return "k", nil }) // a key function of the program's own
+	assert.ErrorIs(t, bad.Add(none), event.ErrNilObject)
+	assert.ErrorIs(t, bad.Replace([]any{none}, "1"), event.ErrNilObject)
 }
 
 // TestIndexOfNil: as in client-go, index functions are not called for a nil object.

@@ -262,7 +262,7 @@ func KeyOf(keyFunc clientgo.KeyFunc, obj any) (string, error) {
 // VersionOf returns the resourceVersion of obj. ok is false if obj has no metadata.
 func VersionOf(obj any) (rv string, ok bool) {
 	accessor, err := meta.Accessor(obj)
-	if err != nil {
+	if err != nil || IsNil(obj) {
 		return "", false
 	}
 	return accessor.GetResourceVersion(), true

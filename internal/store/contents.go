@@ -5,6 +5,7 @@ package store
 
 import (
 	"iter"
+	"sync"
 	"sync/atomic"
 
 	"github.com/kinformer/cache/internal/table"
@@ -20,8 +21,10 @@ type Contents struct {
 	// the user's.
 	singleValued func(table.IndexFunc) func(obj any) (value string, err error)
 
-	// OnVersion is called with the table's resourceVersion after each write. It may be nil.
-	OnVersion func(version string)
+	// OnVersion is called with the table's resourceVersion after each write, by one goroutine at a time: the
+	// last call has the newest. It may be nil.
+	OnVersion  func(version string)
+	publishing sync.Mutex
 }
 
 // Init initializes c as the content of an empty store with these index functions.
@@ -94,6 +97,8 @@ func (c *Contents) changedFunctions(functions map[string]table.IndexFunc) {
 // publishVersion is called after each write.
 func (c *Contents) publishVersion() {
 	if c.OnVersion != nil {
+		c.publishing.Lock()
+		defer c.publishing.Unlock()
 		c.OnVersion(c.Table.RV())
 	}
 }

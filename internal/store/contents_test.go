@@ -5,7 +5,10 @@ package store
 
 import (
 	"errors"
+	"runtime"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -227,6 +230,26 @@ func TestApplierNotesProgress(t *testing.T) {
 	r.applier.Apply(unvouched, false)
 	r.applier.Done()
 	assert.False(t, reached("8"))
+}
+
+// TestVersionIsPublishedInOrder: one writer at a time publishes the version, so the last one publishes the newest.
+func TestVersionIsPublishedInOrder(t *testing.T) {
+	r := newStoreRig(nil, table.Options{})
+	last := "" // without a lock of its own
+	r.contents.OnVersion = func(version string) {
+		runtime.Gosched()
+		last = version
+	}
+	var writers sync.WaitGroup
+	for i := range 4 {
+		writers.Go(func() {
+			for n := range 1000 {
+				r.contents.Apply(nil, func(string) string { return strconv.Itoa(4*n + i) })
+			}
+		})
+	}
+	writers.Wait()
+	assert.Equal(t, r.contents.Table.RV(), last)
 }
 
 // TestBookmarksDoNotSplitABatch checks, in an index function, that the first change of a batch is
