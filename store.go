@@ -26,7 +26,6 @@ import (
 // keyedStore is a store whose keys come from a function. It implements Indexer and
 // TransactionStore.
 type keyedStore struct {
-	tableHolder
 	objects
 	keyFunc     KeyFunc
 	usualKey    bool // KeyFunc is MetaNamespaceKeyFunc
@@ -107,7 +106,6 @@ func NewIndexer(keyFunc KeyFunc, indexers Indexers, opts ...StoreOption) Indexer
 func newStore(keyFunc KeyFunc, indexers Indexers, o storeOptions) *keyedStore {
 	s := &keyedStore{keyFunc: keyFunc, usualKey: isMetaNamespaceKeyFunc(keyFunc), transformer: o.transformer}
 	s.init(indexers)
-	s.tableHolder = door.NewHolder(s.table)
 	s.contents.OnVersion = provider.OfStore(o.identifier, o.metrics)
 	return s
 }

@@ -25,6 +25,7 @@ import (
 
 // objects has the objects of a store and their indices, in a table whose readers wait for no write.
 type objects struct {
+	tableHolder
 	contents  store.Contents           // for writes
 	table     *table.Table             // of contents, for reads
 	onFailure func(table.IndexFailure) // nil: reportIndexFailures
@@ -92,6 +93,7 @@ func isSwitched(indexers Indexers) bool {
 func (m *objects) init(indexers Indexers) {
 	m.contents.Init(asFuncs(indexers), table.Options{OnIndexFailures: m.indexFailed, SingleValued: singleValued})
 	m.table = m.contents.Table
+	m.tableHolder = door.NewHolder(m.table)
 }
 
 // indexFailed is called by the table for the failures of one write.

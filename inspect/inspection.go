@@ -111,7 +111,9 @@ type Snapshots struct {
 	Open      int       // the number of snapshots and iterations that are not closed
 	Oldest    time.Time // when the oldest of them was taken; zero if there is none
 	Forgotten uint64    // the number that the garbage collector has closed
-	Kept      int       // the number of superseded objects that are kept for them, or were until recently
+	// Kept is the number of superseded objects that are kept for them, or were until recently. What a relist has
+	// replaced as a whole is not counted, although it stays for those taken before.
+	Kept int
 }
 
 // RequestStats sums up the finished requests of one kind.

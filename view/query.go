@@ -5,6 +5,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -118,6 +119,9 @@ func (p Plan) String() string {
 
 // unknownIndex adds the names of the existing indexes to an error about an unknown one.
 func unknownIndex(s *Snapshot, err error) error {
+	if errors.Is(err, ErrClosed) {
+		return err
+	}
 	names := s.of.Indexes()
 	if len(names) == 0 {
 		return fmt.Errorf("%w: the store has no indexes; add them with AddIndexers, before the snapshot is taken", err)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -142,6 +143,20 @@ func (a asked) byBruteForce(s *view.Snapshot) (keys []string) {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// TestOfStoresOfThisModule: Of knows every store that the root package makes.
+func TestOfStoresOfThisModule(t *testing.T) {
+	safe := cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{})
+	safe.Add("ns/a", testkit.PodAt("a", "1"))
+	undelta := cache.NewUndeltaStore(func([]any) {}, cache.MetaNamespaceKeyFunc)
+	require.NoError(t, undelta.Add(testkit.PodAt("a", "1")))
+	for _, store := range []any{safe, undelta} {
+		s, err := view.Of(store)
+		require.NoError(t, err)
+		assert.Equal(t, 1, s.Len())
+		s.Close()
+	}
 }
 
 // TestQueriesModel compares results with a full scan of the same snapshot, while a writer changes

@@ -17,6 +17,9 @@ import (
 // TableOf returns the table of a store of this module, or of an informer's store, with or without
 // wrappers, or nil.
 func TableOf(storeOrInformer any) *table.Table {
+	if own, ok := door.HeldBy[*table.Table](storeOrInformer); ok {
+		return own
+	}
 	s, isStore := storeOrInformer.(clientgo.Store)
 	if !isStore {
 		if own := door.Of(storeOrInformer); own != nil {
@@ -28,8 +31,8 @@ func TableOf(storeOrInformer any) *table.Table {
 		if own, ok := door.HeldBy[*table.Table](s); ok {
 			return own
 		}
-		inside, typed := insideTyped(s)
-		if !typed {
+		inside, wraps := insideOf(s)
+		if !wraps {
 			break
 		}
 		s = inside
@@ -37,10 +40,13 @@ func TableOf(storeOrInformer any) *table.Table {
 	return nil
 }
 
-// insideTyped returns the indexer inside one of client-go's typed indexers, whose type is not
-// exported. Wrappers of other packages are not unwrapped, because their content may differ from the
+// insideOf returns the store inside an UndeltaStore, or inside one of client-go's typed indexers, whose type
+// is not exported. Wrappers of other packages are not unwrapped, because their content may differ from the
 // inner store's.
-func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
+func insideOf(s clientgo.Store) (inside clientgo.Store, ok bool) {
+	if undelta, is := s.(*clientgo.UndeltaStore); is && undelta != nil {
+		return undelta.Store, undelta.Store != nil
+	}
 	v := reflect.ValueOf(s)
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -52,6 +58,6 @@ func insideTyped(s clientgo.Store) (indexer clientgo.Indexer, ok bool) {
 	if !ok || !field.Anonymous {
 		return nil, false
 	}
-	indexer, ok = v.FieldByIndex(field.Index).Interface().(clientgo.Indexer)
-	return indexer, ok
+	inside, ok = v.FieldByIndex(field.Index).Interface().(clientgo.Indexer)
+	return inside, ok
 }

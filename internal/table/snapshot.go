@@ -22,10 +22,11 @@ type Snapshot struct {
 
 const holdOpen = 1 << 32
 
-// leave is called by the last user. It also clears the pin, which another reader may use from now on.
+// leave is called by the last user. It also clears the pin, which another reader may use from now on, and
+// the view, which has all objects of a former content.
 func (h *hold) leave() {
 	h.table.leave(h.pin)
-	h.pin = nil
+	h.pin, h.view = nil, view{}
 }
 
 // Snapshot returns the newest state.
@@ -103,6 +104,10 @@ func (s *Snapshot) Err() error {
 
 // Indexes returns the names of the snapshot's indexes, sorted.
 func (s *Snapshot) Indexes() []string {
+	if !s.of.use() {
+		return nil
+	}
+	defer s.of.unuse()
 	var names []string
 	for _, ix := range *s.of.view.core.indexes.Load() {
 		if ix.born <= s.of.view.gen {
@@ -116,6 +121,10 @@ func (s *Snapshot) Indexes() []string {
 // Test returns a function that reports whether an object has a value in an index. It calls the
 // index function, in the caller's goroutine; an object for which that fails or panics has no value.
 func (s *Snapshot) Test(index, value string) (func(obj any) bool, error) {
+	if !s.of.use() {
+		return nil, ErrClosed
+	}
+	defer s.of.unuse()
 	ix, err := s.of.view.index(index)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 )
@@ -120,6 +121,26 @@ func TestSnapshotAfterClose(t *testing.T) {
 		require.Contains(t, text(), ErrClosed.Error())
 	}
 	require.Zero(t, table.Snapshots().Open)
+}
+
+// TestClosedSnapshotKeepsNothing: a closed snapshot that is still referred to keeps no object of a body that a
+// Replace has superseded.
+func TestClosedSnapshotKeepsNothing(t *testing.T) {
+	table := newValueTable()
+	put(table, "k", &half{})
+	s := table.Snapshot()
+	later := &half{count: 1}
+	alive := weak.Make(later)
+	put(table, "later", later)
+	s.Close()
+	table.Replace(maps.All(map[string]any{"l": &half{count: 3}}), 1, "3")
+	tidied(table)
+	runtime.GC()
+	require.Nil(t, alive.Value())
+	require.Empty(t, s.Indexes())
+	_, err := s.Test("value", "v")
+	require.ErrorIs(t, err, ErrClosed)
+	runtime.KeepAlive(table)
 }
 
 // TestCloseInsideALoop checks that a loop keeps its versions until it ends.
