@@ -41,6 +41,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/cachetest"
+	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/factory"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/testkit"
@@ -736,9 +737,15 @@ func TestErrorsNameNoObjects(t *testing.T) {
 		require.NoError(t, err)
 		one := kinformer.New(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "secrets", "ns", fields.OneTermEqualSelector("metadata.name", hidden)), &corev1.Secret{}, kinformer.Options{})
 		run(one)
+		config := &rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) string { return "" })}
+		config.Wrap(direct.Transport)
+		client, err = kubernetes.NewForConfig(config)
+		require.NoError(t, err)
+		lw := direct.NewListWatch(client.CoreV1().RESTClient(), &corev1.Secret{}, "secrets", "ns", func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + hidden })
+		selected := run(kinformer.New(lw, &corev1.Secret{}, kinformer.Options{}))
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		for name, informer := range map[string]cache.Controller{"resync": resync, "panic": panics, "url": one} {
+		for name, informer := range map[string]cache.Controller{"resync": resync, "panic": panics, "url": one, "name": selected} {
 			for _, query := range everywhere(t, informer) {
 				answer := get(Handler(Options{}), query)
 				assert.False(t, strings.Contains(answer.Body.String(), hidden), "%s %s", name, query)

@@ -214,7 +214,7 @@ type requestsView struct {
 func (h *handler) row(i *inspect.Inspection) row {
 	s := &i.Status
 	r := row{
-		ID: i.ID, Name: clean(i.Name), InformerName: clean(i.InformerName), Type: clean(i.Type),
+		ID: i.ID, Name: clean(h.named(i.Name)), InformerName: clean(i.InformerName), Type: clean(i.Type),
 		Resource: clean(resourceOf(s)), Namespace: clean(s.Namespace), Server: clean(s.Server),
 		State: stateOf(i), Phase: s.Phase, PhaseSeconds: age(s, s.PhaseSince).Seconds(), Synced: s.Synced,
 		Degraded: h.degraded(s.Problems, mostInRow), Objects: s.Objects, EventRate: h.rates.of(i.ID, i.Events, time.Now()),
@@ -353,6 +353,14 @@ var ofObjects = [][2]string{
 	{": item ", ", "}, {"from the watch stream: ", " of "},
 }
 
+// named returns the name of an informer, without Options.Objects without its field selector.
+func (h *handler) named(name string) string {
+	if h.options.Objects {
+		return name
+	}
+	return beside.WithoutFields(name)
+}
+
 // ownWords returns the text of a request's error. Without Options.Objects the text ends before what may be about an
 // object.
 func (h *handler) ownWords(text string) string {
@@ -366,7 +374,7 @@ func (h *handler) ownWords(text string) string {
 			text = strings.TrimSuffix(text[:at]+rest, ": ")
 		}
 	}
-	return withoutQuery(text)
+	return withoutQuery(beside.WithoutFields(text))
 }
 
 // withoutQuery returns an error without the query of the URL in it, whose selectors may name an object.

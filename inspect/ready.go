@@ -136,7 +136,7 @@ func described(unready []checkedInformer, of int, withErrors bool) string {
 	}
 	lines := []string{fmt.Sprintf("%d of %s %s not ready", len(unready), beside.Counted(int64(of), "informer"), verb)}
 	for _, u := range unready[:min(len(unready), maxUnready)] {
-		line := u.name + " " + u.why
+		line := beside.WithoutFields(u.name) + " " + u.why
 		if withErrors {
 			line = u.name + u.at + " " + u.why
 			if u.cause != nil {
@@ -166,7 +166,7 @@ func (r *Readiness) unready() (unready []checkedInformer, notes []string, of int
 		case u.why != "":
 			unready = append(unready, u)
 		case u.note != "" && len(notes) < maxUnready:
-			notes = append(notes, u.name+" "+u.note)
+			notes = append(notes, beside.WithoutFields(u.name)+" "+u.note)
 		}
 	}
 	return unready, notes, len(informers)

@@ -20,9 +20,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	clientgo "k8s.io/client-go/tools/cache"
 
 	"github.com/kinformer/cache"
+	"github.com/kinformer/cache/direct"
 	"github.com/kinformer/cache/inspect"
 	"github.com/kinformer/cache/internal/door"
 	"github.com/kinformer/cache/internal/testkit"
@@ -192,6 +195,26 @@ func TestReadyHidesServers(t *testing.T) {
 		assert.Contains(t, text, "SharedIndexInformer pods.v1 has not synced")
 		assert.NotContains(t, text, "127.0.0.1")
 		assert.ErrorContains(t, ready.Check(nil), "SharedIndexInformer pods.v1 at 127.0.0.1:1 has not synced")
+	})
+}
+
+// TestReadyHidesFieldSelectors: the answer, which strangers can read, has no field selector, which may name an
+// object.
+func TestReadyHidesFieldSelectors(t *testing.T) {
+	testkit.Reports(t)
+	synctest.Test(t, func(t *testing.T) {
+		config := &rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, testkit.ErrRefused })}
+		config.Wrap(direct.Transport)
+		client, err := kubernetes.NewForConfig(config)
+		require.NoError(t, err)
+		lw := direct.NewListWatch(client.CoreV1().RESTClient(), &v1.Secret{}, "secrets", "ns", func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=token" })
+		informer := kinformer.New(lw, &v1.Secret{}, kinformer.Options{})
+		ready := inspect.Ready(inspect.ReadyOptions{}, informer)
+		defer informers.Run(t, informer)()
+		time.Sleep(time.Second)
+		_, text, _ := ask(ready, http.MethodGet)
+		assert.Contains(t, text, "SharedIndexInformer secrets.v1 in namespace ns has not synced")
+		assert.ErrorContains(t, ready.Check(nil), "with fields metadata.name=token")
 	})
 }
 

@@ -26,6 +26,19 @@ func WithResource(i *door.Informer, name string) string {
 	return name
 }
 
+// WithoutFields returns a text without the field selector that the name of an informer has in it, which may
+// name an object.
+func WithoutFields(text string) string {
+	before, selector, found := strings.Cut(text, " with fields ")
+	if !found {
+		return text
+	}
+	if at := strings.Index(selector, ": "); at >= 0 {
+		return before + selector[at:]
+	}
+	return before
+}
+
 // At returns " at " and the server of the informer, or "" if the server is not known.
 func At(i *door.Informer) string {
 	if server := i.Report.Server(); server != "" {

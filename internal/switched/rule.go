@@ -39,6 +39,9 @@ type rule struct {
 // nameForm is the form of a name in a rule: a resource, a kind or a Go type.
 var nameForm = regexp.MustCompile(`^\*?[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
+// versionForm is the form of a version in the names that logs and the page have, as in pods.v1.
+var versionForm = regexp.MustCompile(`(?i)^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
 // ruleOf returns the meaning of a value, and whether it has one.
 func ruleOf(value string) (r rule, understood bool) {
 	word, list, listed := strings.Cut(strings.TrimSpace(value), ":")
@@ -161,7 +164,7 @@ func (s Subject) matched(names []string) string {
 }
 
 // has reports whether name is the objects' resource or kind, with or without the group, or their Go type. A
-// name with a group is that of a type whose group is not known.
+// name with a group is that of a type whose group is not known. A version before the group counts for nothing.
 func (s Subject) has(name string) bool {
 	if s.Example != nil {
 		if of := fmt.Sprintf("%T", s.Example); name == of || name == strings.TrimPrefix(of, "*") {
@@ -189,7 +192,12 @@ func (w word) has(name string) bool {
 	if len(name) <= len(w.text) || name[len(w.text)] != '.' || !strings.EqualFold(name[:len(w.text)], w.text) {
 		return false
 	}
-	return w.inGroup(name[len(w.text)+1:])
+	group := name[len(w.text)+1:]
+	version, rest, grouped := strings.Cut(group, ".")
+	if !versionForm.MatchString(version) {
+		return w.inGroup(group)
+	}
+	return w.inGroup(rest) || !grouped && w.inGroup("core")
 }
 
 // words returns the resource that is known, the kind, and the resource that most servers have for the kind.

@@ -59,8 +59,8 @@ func TestNames(t *testing.T) {
 		lacks  []string
 		reason string
 	}{
-		{Subject{Example: &v1.Pod{}}, []string{"pods", "Pods", "pod", "Pod", "*v1.Pod", "v1.Pod", "pods.core"}, []string{"nodes", "v1.Node", "po", "podss", "pods.apps", "pods."}, "built in"},
-		{Subject{Example: &appsv1.Deployment{}}, []string{"deployments", "deployments.apps", "Deployment.apps"}, []string{"deployments.example.com"}, "built in"},
+		{Subject{Example: &v1.Pod{}}, []string{"pods", "Pods", "pod", "Pod", "*v1.Pod", "v1.Pod", "pods.core", "pods.v1", "Pod.v1"}, []string{"pods.v1.apps", "nodes.v1", "nodes", "v1.Node", "po", "podss", "pods.apps", "pods."}, "built in"},
+		{Subject{Example: &appsv1.Deployment{}}, []string{"deployments", "deployments.apps", "Deployment.apps", "deployments.v1.apps", "deployments.v1beta1.apps"}, []string{"deployments.example.com", "deployments.v1.example.com", "deployments.v1"}, "built in"},
 		{Subject{Example: &networkingv1.Ingress{}}, []string{"ingresses", "ingresses.networking.k8s.io", "Ingress"}, []string{"ingresses.extensions"}, "plural"},
 		{Subject{Example: &networkingv1.NetworkPolicy{}}, []string{"networkpolicies"}, nil, "plural"},
 		{Subject{Example: &batchv1.Job{}}, []string{"jobs.batch"}, []string{"jobs.batch.volcano.sh"}, "another group with the same word"},
@@ -71,6 +71,8 @@ func TestNames(t *testing.T) {
 		{Subject{Example: ofKind}, []string{"deployments", "deployments.apps"}, []string{"deployments.extensions"}, "metadata"},
 		{Subject{resource, &unstructured.Unstructured{}}, []string{"gizmos", "gizmos.example.com"}, []string{"gizmos.example.org", "gizmo"}, "resource"},
 		{Subject{resource, &v1.Pod{}}, []string{"gizmos", "pods"}, []string{"nodes"}, "both"},
+		{Subject{Resource: v1.SchemeGroupVersion.WithResource("pods")}, []string{"pods", "pods.v1"}, []string{"pods.v1.apps"}, "resource of the core group"},
+		{Subject{Resource: resource}, []string{"gizmos.v1.example.com"}, []string{"gizmos.v1", "gizmos.v1.example.org"}, "resource"},
 		{Subject{Example: &widget{}}, []string{"widgets", "widget", "widgets.example.com", "*switched.widget"}, []string{"widgetsets"}, "unknown group"},
 		{Subject{}, nil, []string{"pods", "", "nil", "<nil>"}, "nothing known"},
 		{Subject{Example: (*v1.Pod)(nil)}, []string{"*v1.Pod"}, []string{"nodes"}, "nil"},
