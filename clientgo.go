@@ -46,7 +46,7 @@ type (
 	DeletedFinalStateUnknown = clientgo.DeletedFinalStateUnknown
 
 	// HandlerOptions are the options of one handler registration. The zero value takes the
-	// informer's resync period and the global logger.
+	// informer's resync period and, from Run on, the logger of Run's context.
 	HandlerOptions = clientgo.HandlerOptions
 
 	// ResourceEventHandlerRegistration is the receipt for a registered handler. It removes the

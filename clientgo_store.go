@@ -294,9 +294,9 @@ func NewExpirationStore(keyFunc KeyFunc, expirationPolicy ExpirationPolicy) Stor
 // NewTTLStore returns an ExpirationCache whose entries expire ttl after they were added.
 func NewTTLStore(keyFunc KeyFunc, ttl time.Duration) Store { return clientgo.NewTTLStore(keyFunc, ttl) }
 
-// NewFakeExpirationStore returns an ExpirationCache with the clock of a test. It sends the key of each
-// deleted entry to deletedKeys, and blocks until the key is received. With a nil channel, nothing is
-// deleted.
+// NewFakeExpirationStore returns an ExpirationCache with the clock of a test. A read that finds an expired
+// entry sends its key to deletedKeys, and blocks until the key is received. With a nil channel, expired
+// entries stay. Delete sends nothing.
 func NewFakeExpirationStore(keyFunc KeyFunc, deletedKeys chan<- string, expirationPolicy ExpirationPolicy, cacheClock clock.Clock) Store {
 	return clientgo.NewFakeExpirationStore(keyFunc, deletedKeys, expirationPolicy, cacheClock)
 }
