@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/util/consistencydetector"
 
@@ -637,6 +638,66 @@ func TestReplacement(t *testing.T) {
 		require.NoError(r, kinformer.Relist(r.set.Source("all")))
 		settle()
 		assert.Empty(r, r.handler.take())
+	})
+}
+
+// gateway answers the first list with an empty one, and what follows as the server does.
+type gateway struct {
+	*lister
+	version string
+	lists   atomic.Int64
+}
+
+func (g *gateway) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if g.lists.Add(1) == 1 {
+		return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: g.version}}, nil
+	}
+	return g.lister.ListWithContext(ctx, o)
+}
+
+// TestReplacementIsEmptied: the first answer to a request that replaces another one is not believed if it has
+// neither objects nor a version, or would remove most objects of the source, also if an earlier
+// request was replaced before it had an answer.
+func TestReplacementIsEmptied(t *testing.T) {
+	testkit.Reports(t)
+	for name, version := range map[string]string{"no list": "", "empty": "1000"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, kinformer.Options{}, func(r *rig) {
+				for i := range 40 {
+					r.write("a", strconv.Itoa(i), "x")
+				}
+				r.follow("a")
+				r.run()
+				assert.Len(r, r.handler.take(), 40)
+				r.forbid("a")
+				r.set.Put("a", &gateway{lister: r.asks("a", ""), version: version})
+				settle()
+				assert.Empty(r, r.handler.take())
+				assert.Len(r, r.stored(), 40)
+			})
+		})
+	}
+}
+
+// TestReplacementIsNarrow: a request that selects less than half of the objects of the one that it replaces is
+// listed twice, and followed.
+func TestReplacementIsNarrow(t *testing.T) {
+	testkit.Reports(t)
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		for i := range 40 {
+			r.write("a", strconv.Itoa(i), []string{"x", "y", "y"}[i%3])
+		}
+		r.follow("a")
+		r.run()
+		r.handler.take()
+		r.set.Put("a", r.asks("a", "x"))
+		calls := r.handler.take()
+		assert.Len(r, calls, 26)
+		assert.Equal(r, "delete a/1 unknown", calls[0])
+		assert.Len(r, r.stored(), 14)
+		assert.EqualValues(r, 2, statusOf(r.set.Source("a")).Lists)
+		assert.EqualValues(r, 1, statusOf(r.set.Source("a")).Confirmed)
+		assert.Empty(r, statusOf(r.informer).Problems)
 	})
 }
 

@@ -36,7 +36,7 @@ type journalState struct {
 	History      // without bytes, see Journal.History
 	counted bool // whether Failures was incremented since the last wait
 
-	versioned bool          // whether a list, or the end of a watch-list, ever had a version
+	versioned bool          // whether a list, or the end of a watch-list, of this reflector or the one it replaces ever had a version
 	asked     string        // the kind of the pending request that may hang; "" if there is none
 	askedAt   time.Time     // when it was sent
 	followed  time.Time     // since when the watch is read; zero if there is no watch, or the sink has no room
@@ -76,6 +76,14 @@ func (j *Journal) OfSource(name string) *Journal {
 	part.mu.of = j.configured()
 	part.mu.of.source = name
 	return part
+}
+
+// Follow records that the reflector of j, which has not run, replaces that of another journal: its first state
+// replaces objects in the store.
+func (j *Journal) Follow(former *Journal) {
+	var versioned bool
+	former.write(func(p *journalState) { versioned = p.versioned })
+	j.write(func(p *journalState) { p.versioned = versioned })
 }
 
 func (j *Journal) configured() configured {

@@ -100,10 +100,10 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 	return got, nil
 }
 
-// lossBy returns a *loss if a stage would remove too much. The first state of an informer
-// removes nothing, and versions are needed to tell a server from a fake with canned answers.
+// lossBy returns a *loss if a stage would remove too much. Before the first state with a version there is
+// none: versions are needed to tell a server from a fake with canned answers.
 func (r *round) lossBy(ctx context.Context, state Stage) error {
-	if !r.state.is(published) || !r.state.versioned() {
+	if !r.state.versioned() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, settles)

@@ -155,7 +155,7 @@ func (s *persistentState) undefined(err error) {
 	}
 }
 
-// versioned reports whether the reflector has ever had a version.
+// versioned reports whether the reflector, or the one that it replaces, has ever had a version.
 func (s *persistentState) versioned() (is bool) {
 	s.reader.options.Journal.write(func(p *journalState) { is = p.versioned })
 	return is

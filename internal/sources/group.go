@@ -82,14 +82,18 @@ func NewGroup(whole *door.Informer) *Group {
 func (g *Group) Put(name string, lw clientgo.ListerWatcher) *Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.guarded.sources[name]
+	s, report := g.guarded.sources[name], g.whole.Report.OfSource(name)
 	if s == nil {
 		s = newSource(name, &g.common)
 		g.guarded.sources[name] = s
-	} else if g.retireLocked(s.Current(), errReplaced); isClosed(s.synced) {
-		s.synced = make(chan struct{})
+	} else {
+		g.retireLocked(s.Current(), errReplaced)
+		report.Follow(s.Current().report)
+		if isClosed(s.synced) {
+			s.synced = make(chan struct{})
+		}
 	}
-	session := newSession(s, lw, g.whole.Report.OfSource(name))
+	session := newSession(s, lw, report)
 	s.current.Store(session)
 	unfit := g.guarded.unfit
 	if event.IsNil(lw) {
