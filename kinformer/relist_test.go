@@ -30,6 +30,7 @@ import (
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/internal/testkit/informers"
 	"github.com/kinformer/cache/kinformer"
+	"github.com/kinformer/cache/sources"
 )
 
 // TestRelistRepairs: after Relist the store equals the server: missing, superfluous and wrong objects,
@@ -174,7 +175,7 @@ func sealed(uid types.UID, version, content string) *v1.Pod {
 	return pod
 }
 
-// TestReuse: the objects in the store after a relist, and the calls of handlers.
+// TestReuse: the objects in the store after a relist of one source, or of one of several, and the calls of handlers.
 func TestReuse(t *testing.T) {
 	const scarce, plenty = 1 << 20, math.MaxInt64
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
@@ -191,7 +192,8 @@ func TestReuse(t *testing.T) {
 		"nor a version to go by": {scarce, sealed("uid", "", "x"), sealed("uid", "", "x"), false},
 	} {
 		debug.SetMemoryLimit(test.memory)
-		for _, stream := range []bool{true, false} {
+		for n := range 4 {
+			stream, several := n&1 != 0, n&2 != 0
 			synctest.Test(t, func(t *testing.T) {
 				again := testkit.FailedWith(testkit.ErrExpired)
 				server := &testkit.Server{NoStream: !stream, OnWatch: testkit.Watches(testkit.Sent(again))}
@@ -203,6 +205,11 @@ func TestReuse(t *testing.T) {
 					server.OnWatch = testkit.Watches(testkit.Sent(first, testkit.EndMark("5"), again), testkit.Sent(second, testkit.EndMark("6")))
 				}
 				informer := informers.Of(server, kinformer.Options{})
+				if several {
+					var set *sources.Set
+					informer, set = sources.New(&v1.Pod{}, kinformer.Options{})
+					set.Put("pods", server)
+				}
 				updates := make(chan [2]any, 10)
 				informers.Handle(t, informer, cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) { updates <- [2]any{old, current} }})
 				defer informers.Run(t, informer)()
@@ -210,7 +217,7 @@ func TestReuse(t *testing.T) {
 				before, _, _ := informer.GetStore().GetByKey("ns/a")
 				heard := <-updates
 				after, _, _ := informer.GetStore().GetByKey("ns/a")
-				assert.Equal(t, test.kept, before == after, "%s, stream %t", name, stream)
+				assert.Equal(t, test.kept, before == after, "%s, stream %t, several %t", name, stream, several)
 				assert.Equal(t, test.second, after)
 				assert.Same(t, before, heard[0])
 				assert.Same(t, after, heard[1])

@@ -16,17 +16,18 @@ type stage struct {
 	reader  *event.Reader
 	state   *partState
 	applier *store.Applier // its table may be read by any goroutine
+	reuses  bool           // identical cached objects are reused
 	done    func(event.Record)
 }
 
 // NewStage returns an empty stage for the objects of a source. The reader belongs to the
 // source. done receives the published list: a ReplacedAll record, for an applier with several
 // sources.
-func NewStage(r *event.Reader, session *Session, of *store.Applier, o event.Staging, done func(event.Record)) *stage {
+func NewStage(r *event.Reader, session *Session, of *store.Applier, o event.Staging, reuse bool, done func(event.Record)) *stage {
 	return &stage{r, &partState{
 		session: session, items: make([]partItem, 0, o.Size), at: make(map[string]int, o.Size),
 		untransformed: map[string]event.Origin{}, staging: o,
-	}, of, done}
+	}, of, reuse, done}
 }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put
@@ -41,7 +42,7 @@ func (s *stage) Put(obj any) error {
 	switch kept, err := s.reader.PassListed(&rec); {
 	case err == nil:
 		delete(s.state.untransformed, rec.Key)
-		s.put(partItem{rec.Key, rec.Version, rec.Object, rec.Altered})
+		s.put(partItem{rec.Key, rec.Version, s.reused(&rec), rec.Altered})
 		return nil
 	case !kept:
 		return err
@@ -49,6 +50,16 @@ func (s *stage) Put(obj any) error {
 		s.state.untransformed[rec.Key] = event.OriginOf(obj)
 		return nil
 	}
+}
+
+// reused returns the object of a record, or the cached one that is identical to it.
+func (s *stage) reused(rec *event.Record) any {
+	if s.reuses {
+		if cached, is := s.applier.Contents.Table.Get(rec.Key); is {
+			return store.CachedOr(cached, rec.Object)
+		}
+	}
+	return rec.Object
 }
 
 func (s *stage) put(item partItem) {

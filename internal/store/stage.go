@@ -154,8 +154,8 @@ func (s *stage) transform() error {
 func (s *stage) reuse() {
 	b := &s.block
 	for i, cached := range b.Former[:b.N] {
-		if cached != nil && claimUnchanged(cached, b.Objects[i]) && identical.Objects(cached, b.Objects[i]) {
-			b.Objects[i] = cached
+		if cached != nil {
+			b.Objects[i] = CachedOr(cached, b.Objects[i])
 		}
 	}
 }
@@ -274,6 +274,14 @@ func MemoryIsScarce() bool {
 	metrics.Read(samples)
 	limit := samples[0].Value.Uint64()
 	return limit < math.MaxInt64 && samples[1].Value.Uint64()-samples[2].Value.Uint64() > limit/2
+}
+
+// CachedOr returns the cached object if obj is identical to it, otherwise obj.
+func CachedOr(cached, obj any) any {
+	if claimUnchanged(cached, obj) && identical.Objects(cached, obj) {
+		return cached
+	}
+	return obj
 }
 
 // claimUnchanged reports whether two objects have the same UID and version. Otherwise it is not
