@@ -616,6 +616,31 @@ func (r *rig) lose(write func()) audit.Report {
 	return report
 }
 
+// slim is what a transform function keeps of a pod. Its unexported fields are content as well.
+type slim struct {
+	metav1.ObjectMeta
+	node string
+}
+
+// TestUnexported: objects with unexported fields are compared with these.
+func TestUnexported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := pods("a")
+		r := follow(t, src, src, func(obj any) (any, error) {
+			if p, ok := obj.(*corev1.Pod); ok {
+				return &slim{p.ObjectMeta, p.Spec.NodeName}, nil
+			}
+			return obj, nil
+		}, kinformer.Options{})
+		assert.True(t, r.once(t, audit.Options{Content: true}).Equal())
+		obj, _, _ := r.GetStore().GetByKey("ns/a")
+		written := *obj.(*slim)
+		written.node = "written by the program"
+		require.NoError(t, r.GetStore().Update(&written))
+		assert.Equal(t, []string{"different ns/a"}, found(r.once(t, audit.Options{Content: true})))
+	})
+}
+
 // TestDropped: dropped fields are not compared.
 func TestDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

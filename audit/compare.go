@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -148,7 +147,7 @@ func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
 		}
 		want = transformed
 	}
-	return identical.Objects(stored, want) || equality.Semantic.DeepEqual(stored, want) || isSameButForKind(stored, want)
+	return identical.Semantically(stored, want) || isSameButForKind(stored, want)
 }
 
 // isSameButForKind reports whether two objects differ only in that one of them has no kind: some
@@ -166,5 +165,5 @@ func isSameButForKind(stored, want any) bool {
 	a, b = a.DeepCopyObject(), b.DeepCopyObject()
 	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return equality.Semantic.DeepEqual(a, b)
+	return identical.Semantically(a, b)
 }

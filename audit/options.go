@@ -15,9 +15,9 @@ import (
 // each object, and repairs nothing.
 type Options struct {
 	// Content also compares the whole of each object, by apimachinery's semantic equality: an
-	// absent value equals an empty one. A transform function is called for a copy of each listed
-	// object, concurrently with the calls of the informer, and must return the same result for the
-	// same object.
+	// absent value equals an empty one, except in types with unexported fields. A transform
+	// function is called for a copy of each listed object, concurrently with the calls of the
+	// informer, and must return the same result for the same object.
 	Content bool
 	// Source lists instead of the informer's ListerWatcher; it excludes Content. A metadata client
 	// receives a third of the bytes or less. Source must list the same namespace, by the same

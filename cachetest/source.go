@@ -11,13 +11,14 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/kinformer/cache/internal/identical"
 )
 
 // Source is one resource of a scripted API server: the objects, the counter of resourceVersions and the
@@ -250,7 +251,7 @@ func (s *Source) updateLocked(key string, obj runtime.Object) runtime.Object {
 	before, after := accessor(was), accessor(obj)
 	after.SetResourceVersion(before.GetResourceVersion())
 	keepIdentity(before, after)
-	if !s.opts.Share && equality.Semantic.DeepEqual(was, obj) {
+	if !s.opts.Share && identical.Semantically(was, obj) {
 		return was
 	}
 	return s.commitLocked(watch.Modified, key, obj)

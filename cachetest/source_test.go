@@ -77,6 +77,29 @@ func TestUpdatesThatChangeNothingAreNoWrites(t *testing.T) {
 	})
 }
 
+// route is an object with an unexported field, as the types of some projects have.
+type route struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	to string
+}
+
+func (r *route) DeepCopyObject() runtime.Object {
+	c := *r
+	c.ObjectMeta = *r.ObjectMeta.DeepCopy()
+	return &c
+}
+
+// TestUnexportedFieldsAreCompared: an update is a write if it changes an unexported field.
+func TestUnexportedFieldsAreCompared(t *testing.T) {
+	to := func(to string) *route {
+		return &route{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, to: to}
+	}
+	src := cachetest.Of(to("x"))
+	require.Equal(t, "2", src.Put(to("x")).(*route).ResourceVersion)
+	require.Equal(t, "3", src.Put(to("y")).(*route).ResourceVersion)
+}
+
 // TestCreateKeepsGivenIdentity: a UID and a creation time that the test sets take precedence over the source's.
 func TestCreateKeepsGivenIdentity(t *testing.T) {
 	given := pod("a")
