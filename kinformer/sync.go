@@ -305,9 +305,10 @@ func notReached(own *door.Informer, rv string, cause error) error {
 // cache is in doubt. It accepts the same arguments as inspect.StatusOf. Reads are served from the cache
 // until the response is complete. Then handlers are called, in order, for the differences, including
 // objects with other content under the cached resourceVersion. No handler is called for an object with
-// the cached content, UID and resourceVersion, unless that resourceVersion is empty. The open watch
-// ends. The request, a list or a watch-list, follows after the usual pause between two such requests,
-// initially a second.
+// the cached content, UID and resourceVersion, unless that resourceVersion is empty, or the object has
+// values that never count as equal: functions, channels, values of package sync, and so messages of
+// protobuf's second API, as in the types of Istio. The open watch ends. The request, a list or a
+// watch-list, follows after the usual pause between two such requests, initially a second.
 //
 // Relist may be called at any time, also by handlers, and returns at once. The request always begins
 // after the call; several calls before it begins cause one request. inspect.Inspection.Relists counts
