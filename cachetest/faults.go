@@ -111,13 +111,13 @@ func (s *Source) begin(verb Verb, options metav1.ListOptions) (f Fault, scripted
 	return queue[0], true
 }
 
-// hold applies the fault to a request, except for its stream, or the outage if no fault was scripted. It
-// returns the context of the rest of the request.
-func (s *Source) hold(ctx context.Context, f Fault, scripted bool) (context.Context, error) {
+// hold applies the fault to a request, except for its stream. It returns the context of the rest of the
+// request.
+func (s *Source) hold(ctx context.Context, f Fault) (context.Context, error) {
 	if f.IgnoreContext {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := s.await(ctx, func() bool { return s.mu.partitions == 0 }); err != nil {
+	if err := s.await(ctx, s.connectedLocked); err != nil {
 		return ctx, err
 	}
 	if f.Delay > 0 {
@@ -135,13 +135,27 @@ func (s *Source) hold(ctx context.Context, f Fault, scripted bool) (context.Cont
 	if err := ctx.Err(); err != nil {
 		return ctx, err
 	}
+	if err := s.await(ctx, s.connectedLocked); err != nil {
+		return ctx, err
+	}
 	if f.Panic != nil {
 		panic(f.Panic)
 	}
-	if !scripted {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return ctx, s.mu.outage
-	}
 	return ctx, f.Err
+}
+
+func (s *Source) connectedLocked() bool { return s.mu.partitions == 0 }
+
+// lockToAnswer waits for the end of partitions, and locks mu, so that the answer precedes the next
+// partition or outage. It returns an error, without the lock, if ctx ends, or for an outage if no fault
+// was scripted.
+func (s *Source) lockToAnswer(ctx context.Context, scripted bool) error {
+	if err := s.lockWhen(ctx, s.connectedLocked); err != nil {
+		return err
+	}
+	if err := s.mu.outage; err != nil && !scripted {
+		s.mu.Unlock()
+		return err
+	}
+	return nil
 }

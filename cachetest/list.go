@@ -37,10 +37,11 @@ func (s *Source) List(options metav1.ListOptions) (runtime.Object, error) {
 // Selectors may use labels, metadata.name, metadata.namespace and Options.Fields.
 func (s *Source) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	fault, scripted := s.begin(VerbList, options)
-	if _, err := s.hold(ctx, fault, scripted); err != nil {
+	ctx, err := s.hold(ctx, fault)
+	if err != nil {
 		return nil, err
 	}
-	page, err := s.page(options)
+	page, err := s.page(ctx, options, scripted)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,11 @@ type page struct {
 	example   runtime.Object
 }
 
-func (s *Source) page(options metav1.ListOptions) (page, error) {
+func (s *Source) page(ctx context.Context, options metav1.ListOptions, scripted bool) (page, error) {
+	if err := s.lockToAnswer(ctx, scripted); err != nil {
+		return page{}, err
+	}
+	defer s.mu.Unlock()
 	selected, err := s.selectionOf(options)
 	if err != nil {
 		return page{}, err
@@ -76,8 +81,6 @@ func (s *Source) page(options metav1.ListOptions) (page, error) {
 	if err := validate(options, false, true); err != nil {
 		return page{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	q, err := s.queryLocked(options)
 	if err != nil {
 		return page{}, err

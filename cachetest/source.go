@@ -373,10 +373,18 @@ func (s *Source) out(obj runtime.Object) runtime.Object {
 
 // await waits until holds returns true. holds is called with the lock held.
 func (s *Source) await(ctx context.Context, holds func() bool) error {
+	err := s.lockWhen(ctx, holds)
+	if err == nil {
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// lockWhen is await, except that the lock is held if it returns nil.
+func (s *Source) lockWhen(ctx context.Context, holds func() bool) error {
 	for {
 		s.mu.Lock()
 		if holds() {
-			s.mu.Unlock()
 			return nil
 		}
 		changed := s.mu.changed.wait()

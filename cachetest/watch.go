@@ -43,14 +43,18 @@ func (s *Source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // The stream has one goroutine, which has ended when Stop returns.
 func (s *Source) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	fault, scripted := s.begin(verbOfWatch(options), options)
-	ctx, err := s.hold(ctx, fault, scripted)
+	ctx, err := s.hold(ctx, fault)
 	if err != nil {
 		return nil, err
 	}
-	return s.open(ctx, options, fault.Stream)
+	return s.open(ctx, options, fault.Stream, scripted)
 }
 
-func (s *Source) open(ctx context.Context, options metav1.ListOptions, script StreamScript) (watch.Interface, error) {
+func (s *Source) open(ctx context.Context, options metav1.ListOptions, script StreamScript, scripted bool) (watch.Interface, error) {
+	if err := s.lockToAnswer(ctx, scripted); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
 	if s.opts.WatchList == WatchListIgnored {
 		options.SendInitialEvents, options.ResourceVersionMatch = nil, ""
 	}
@@ -58,8 +62,6 @@ func (s *Source) open(ctx context.Context, options metav1.ListOptions, script St
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err := s.admitLocked(options); err != nil {
 		return nil, err
 	}

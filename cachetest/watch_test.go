@@ -492,6 +492,32 @@ func TestPartition(t *testing.T) {
 	})
 }
 
+// TestPartitionOfARequestUnderWay: a request that a partition meets during a delay is blocked.
+func TestPartitionOfARequestUnderWay(t *testing.T) {
+	for name, fault := range map[string]cachetest.Fault{
+		"answer": {Delay: time.Second},
+		"error":  {Delay: time.Second, Err: cachetest.ConnectionRefused()},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			src := cachetest.Of(pod("a"))
+			src.Script(cachetest.VerbWatch, fault)
+			answers := make(chan error, 1)
+			go func() {
+				_, err := src.WatchWithContext(t.Context(), bookmarksFrom("2"))
+				answers <- err
+			}()
+			synctest.Wait()
+			heal := src.Partition()
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			require.Empty(t, answers, name)
+			require.Zero(t, src.Watching(), name)
+			heal()
+			require.Equal(t, fault.Err, <-answers, name)
+		})
+	}
+}
+
 func TestStreamScripts(t *testing.T) {
 	first := []watch.Event{cachetest.ErrorEvent(cachetest.InternalError()), {Type: watch.Added, Object: pod("x")}}
 	for name, c := range map[string]struct {
