@@ -41,6 +41,7 @@ type reasonsCase struct {
 	relists, ends       counts
 	lists, streams      [2]int64 // ended, failed
 	watched, badWatches int64
+	unopened            int64
 	problem             string // among those of the status
 }
 
@@ -74,9 +75,9 @@ var reasonsCases = map[string]reasonsCase{
 		watches: []any{testkit.Sent(testkit.Bookmark("6"))}, options: kinformer.Options{Requests: kinformer.Requests{IdleTimeout: 30 * time.Second}},
 		ends: counts{"idle": 1}, lists: [2]int64{1, 0}, watched: 1, problem: "the watch was silent and was opened anew",
 	},
-	"not opened, busy":    {watches: []any{testkit.ErrRefused}, lists: [2]int64{1, 0}},
-	"not opened":          {watches: []any{errors.New("no")}, relists: counts{"watch": 1}, lists: [2]int64{2, 0}},
-	"not opened, expired": {watches: []any{testkit.ErrExpired}, relists: counts{"expired": 1}, lists: [2]int64{2, 0}},
+	"not opened, busy":    {watches: []any{testkit.ErrRefused}, lists: [2]int64{1, 0}, unopened: 1},
+	"not opened":          {watches: []any{errors.New("no")}, relists: counts{"watch": 1}, lists: [2]int64{2, 0}, unopened: 1},
+	"not opened, expired": {watches: []any{testkit.ErrExpired}, relists: counts{"expired": 1}, lists: [2]int64{2, 0}, unopened: 1},
 	"list fails":          {errs: []error{testkit.ErrForbidden, io.EOF}, relists: counts{"failed": 2}, lists: [2]int64{3, 2}},
 	"list refused":        {errs: []error{testkit.ErrExpired}, relists: counts{"refused": 1}, lists: [2]int64{1, 0}},
 	"list panics": {
@@ -136,6 +137,7 @@ func (tc reasonsCase) check(t *testing.T) {
 	assert.Equal(t, tc.lists, [2]int64{all.Lists.Ended, all.Lists.Failed}, "lists")
 	assert.Equal(t, tc.streams, [2]int64{all.Streams.Ended, all.Streams.Failed}, "streams")
 	assert.Equal(t, [2]int64{tc.watched, tc.badWatches}, [2]int64{all.Watches.Ended, all.Watches.Failed}, "watches")
+	assert.Equal(t, tc.unopened, all.Unopened)
 	assert.Zero(t, all.FailingSince)
 	assert.Contains(t, strings.Join(informers.Texts(all.Status), ", "), tc.problem)
 	tc.checkRequests(t, all)

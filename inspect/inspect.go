@@ -87,6 +87,7 @@ func auditsOf(own *door.Informer) (stats AuditStats) {
 // addHistory adds the history of a reflector.
 func (all *Inspection) addHistory(h reflector.History) {
 	all.Lists, all.Streams, all.Watches = RequestStats(h.Lists), RequestStats(h.Streams), RequestStats(h.Watches)
+	all.Unopened = h.Unopened
 	all.Events, all.Relists, all.WatchEnds, all.Drops = h.Events, h.Relists, h.WatchEnds, h.Drops
 	all.ListBytes, all.WatchBytes, all.FailingSince = h.ListBytes, h.WatchBytes, h.FailingSince
 	for _, r := range h.Past {

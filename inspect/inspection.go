@@ -50,6 +50,8 @@ type Inspection struct {
 	// and include the time until the state is on its way to the store. Watches sums up the watches
 	// from their opening on, including those that follow a watch-list.
 	Lists, Streams, Watches RequestStats
+	// Unopened counts the watches that failed before they were open, which Watches does not count.
+	Unopened int64
 	// Requests are the last 32 requests that Lists, Streams and Watches count, in the order in
 	// which they ended.
 	Requests []Request

@@ -186,7 +186,7 @@ func (v visit) requests(i *inspect.Inspection, inf *informer) {
 	v.by(watchEnds, inf, i.WatchEnds)
 	v.by(relists, inf, i.Relists)
 	for reason, n := range map[string]int64{
-		"list": i.Lists.Failed, "watch_list": i.Streams.Failed, "watch": i.Watches.Failed,
+		"list": i.Lists.Failed, "watch_list": i.Streams.Failed, "watch": i.Watches.Failed + i.Unopened,
 		"transform": int64(i.Queue.TransformErrors), "process": int64(i.Queue.ProcessErrors),
 	} {
 		v.put(errorsTotal, inf.series(errorsTotal, reason), float64(n))

@@ -117,6 +117,19 @@ func TestClientGo(t *testing.T) {
 	})
 }
 
+// TestUnopenedWatches: a watch that the server does not open counts as an error.
+func TestUnopenedWatches(t *testing.T) {
+	testkit.Reports(t)
+	for _, err := range []error{testkit.ErrForbidden, testkit.ErrRefused} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &testkit.Server{NoStream: true, OnWatch: testkit.Watches(err), OnList: testkit.ListOf(testkit.PodList("5"))}
+			defer run(t, kinformer.New(server, &v1.Pod{}, kinformer.Options{}))()
+			time.Sleep(time.Minute)
+			has(t, NewReader(Options{}), map[string]float64{"errors_total 0 watch": 1})
+		})
+	}
+}
+
 // TestIdentity: the labels of informers with and without an identity.
 func TestIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -65,6 +65,7 @@ func (s Status) Cause() error {
 // History is what a reflector has done so far. The keys of its maps are a few fixed words.
 type History struct {
 	Lists, Streams, Watches Requests
+	Unopened                int64            // the number of watches that failed before they were open
 	Events                  int64            // the number of events of watches and watch-lists, with bookmarks
 	ListBytes, WatchBytes   int64            // the bytes of directly decoded bodies
 	Relists                 map[string]int64 // by reason for the relist

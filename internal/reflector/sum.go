@@ -14,6 +14,7 @@ func (h *History) Add(other *History) {
 	h.Lists.add(&other.Lists)
 	h.Streams.add(&other.Streams)
 	h.Watches.add(&other.Watches)
+	h.Unopened += other.Unopened
 	h.Events, h.ListBytes, h.WatchBytes = h.Events+other.Events, h.ListBytes+other.ListBytes, h.WatchBytes+other.WatchBytes
 	addCounts(&h.Relists, other.Relists)
 	addCounts(&h.WatchEnds, other.WatchEnds)

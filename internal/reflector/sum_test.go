@@ -26,6 +26,7 @@ func TestHistoryAdd(t *testing.T) {
 		count(&of.Relists, "expired", 1)
 		count(&of.Drops, "type", 1)
 	}
+	a.Unopened, b.Unopened = 1, 2
 	b.FailingSince, b.Events, b.ListBytes, b.WatchBytes = began, 1, 2, 3
 	b.Outages = []Outage{{Began: began, Length: time.Second}}
 	a.Add(&b)
@@ -33,6 +34,7 @@ func TestHistoryAdd(t *testing.T) {
 	assert.Equal(t, map[string]int64{"closed": 64}, a.WatchEnds)
 	assert.Equal(t, map[string]int64{"expired": 64}, a.Relists)
 	assert.Equal(t, map[string]int64{"type": 64}, a.Drops)
+	assert.EqualValues(t, 3, a.Unopened)
 	assert.Equal(t, []int64{1, 2, 3}, []int64{a.Events, a.ListBytes, a.WatchBytes})
 	assert.Equal(t, began, a.FailingSince)
 	assert.Equal(t, b.Outages, a.Outages)

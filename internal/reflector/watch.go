@@ -94,6 +94,7 @@ func (r *round) watchNotOpened(ctx context.Context, err error) outcome {
 	if errors.Is(err, errAsked) || r.doubted(ctx, err) {
 		return endRound(nil)
 	}
+	r.options.Journal.write(func(p *journalState) { p.Unopened++ })
 	r.failed(ctx, err)
 	if isExpired(err) {
 		r.expired()
