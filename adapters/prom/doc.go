@@ -33,6 +33,7 @@
 //
 // Names end with their unit: seconds or bytes; counts have none. Names of counters end with _total.
 // Counters start at 0 with their informer, and never decrease otherwise: the counts of a removed
-// handler stay in the sum of its name. Some values are absent while they are 0: docs/observability.md
-// lists them.
+// handler stay in the sum of its name, less what other handlers of that name count between the same
+// two reads, such as one that replaces it. Some values are absent while they are 0:
+// docs/observability.md lists them.
 package kinformerprom
