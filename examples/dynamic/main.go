@@ -56,8 +56,10 @@ func run(ctx context.Context, config *rest.Config) error {
 	}); err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
+	defer stop() // runs first: Shutdown waits for the informers
 	if err := kinformer.WaitForSync(ctx, objects.Informer()); err != nil {
 		return err // for example no such resource, forbidden, connection refused
 	}

@@ -37,8 +37,10 @@ func run(ctx context.Context, config *rest.Config) error {
 	}
 	f := factory.Wrap(informers.NewSharedInformerFactory(client, 0), factory.WithInformerOptions(kinformer.Options{Decoding: kinformer.Decoding{ShareParts: true}}))
 	informer := f.Core().V1().Pods().Informer()
+	ctx, stop := context.WithCancel(ctx)
 	f.StartWithContext(ctx)
 	defer f.Shutdown()
+	defer stop() // runs first: Shutdown waits for the informers
 	if err := kinformer.WaitForSync(ctx, informer); err != nil {
 		return err
 	}
