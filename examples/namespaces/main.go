@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -78,8 +79,10 @@ func (c controller) namespace(ctx context.Context, request ctrl.Request) (ctrl.R
 		return ctrl.Result{}, nil
 	}
 	c.tenants.Add(request.Name)
-	if err := c.tenants.WaitForSync(ctx, request.Name); err != nil {
-		return ctrl.Result{}, err
+	waiting, cancel := context.WithTimeout(ctx, 10*time.Second) // a namespace that cannot be listed delays no other
+	defer cancel()
+	if err := c.tenants.WaitForSync(waiting, request.Name); err != nil {
+		return ctrl.Result{}, err // tries again later
 	}
 	var all corev1.ConfigMapList
 	if err := c.List(ctx, &all, client.InNamespace(request.Name)); err != nil {
