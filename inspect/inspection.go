@@ -27,7 +27,7 @@ type Inspection struct {
 	InformerName string
 
 	// Sources are the sources of an informer of package sources, sorted by name. The other fields sum
-	// up the sources, including the counts of removed ones.
+	// up the sources, including the counts of removed ones, apart from their Audits.
 	Sources []Source
 
 	Status Status

@@ -29,7 +29,7 @@ type Status struct {
 	Namespace, Server            string
 	LabelSelector, FieldSelector string
 	// Phase is the phase of the informer's reflector, and PhaseSince its beginning, zero before
-	// Run. It is "new" (Run was not called), "waiting for a list slot" (of its ListSlots),
+	// Run and without sources. It is "new" (Run was not called), "waiting for a list slot" (of its ListSlots),
 	// "listing", "streaming" (a watch-list has not reached its end mark), PhaseWatching (a watch is
 	// being opened, or is open), "backing off" (no request is in progress; the next one is due
 	// later), "without sources" (of an informer of package sources that runs and has none) or

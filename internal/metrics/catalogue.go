@@ -76,7 +76,7 @@ var (
 	synced      = define(Gauge, "synced", "1", "Whether the first list is in the store (1) or not (0).")
 	sourceCount = sparse(define(Gauge, "sources", "{source}", "Sources of an informer of package sources."))
 	unsynced    = sparse(define(Gauge, "sources_unsynced", "{source}", "Those of them whose first state is not in the store."))
-	phaseAge    = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: waiting for a list slot, listing, streaming, watching, backing off, stopped, without sources.", "phase")
+	phaseAge    = define(Gauge, "phase_age_seconds", "s", "How long the informer has been in its phase: waiting for a list slot, listing, streaming, watching, backing off, stopped; always 0 without sources.", "phase")
 	degraded    = sparse(define(Gauge, "degraded", "1", "1 while something is not as it should be, by the reason.", "reason"))
 	eventAge    = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
 	failing     = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed, by the reason of the last error: a word of the log, such as forbidden, throttled or connection. 0, without a reason, while they succeed.", "reason")
