@@ -22,7 +22,16 @@ func (h *History) Add(other *History) {
 	h.FailingSince = earliest(h.FailingSince, other.FailingSince)
 	h.Past = merged(h.Past, other.Past, func(p Past) time.Time { return p.Began.Add(p.Took) }, maxPast)
 	h.Errors = merged(h.Errors, other.Errors, func(n Noted) time.Time { return n.Last }, maxErrors)
-	h.Outages = merged(h.Outages, other.Outages, func(o Outage) time.Time { return o.Began.Add(o.Length) }, maxOutages)
+	h.Outages = merged(h.Outages, other.Outages, Outage.rank, maxOutages)
+}
+
+// rank orders outages by their ends. Those that go on are the last ones, and the longest of them the very last.
+func (o Outage) rank() time.Time {
+	end := o.Began.Add(o.Length)
+	if !o.Over {
+		return end.Add(o.Length)
+	}
+	return end
 }
 
 func (r *Requests) add(other *Requests) {

@@ -47,6 +47,27 @@ func TestHistoryAdd(t *testing.T) {
 	assert.Equal(t, began, a.FailingSince, "for longer")
 }
 
+// TestLastingOutages: of the outages of several reflectors, the longest that goes on is the last one, whatever the
+// order of the reflectors, and more of them do not replace it.
+func TestLastingOutages(t *testing.T) {
+	now := time.Unix(10000, 0)
+	lasting := func(length time.Duration) History {
+		return History{Outages: []Outage{{Began: now.Add(-length), Length: length}}}
+	}
+	var all History
+	over, longest := lasting(2*time.Hour), lasting(time.Hour)
+	over.Outages[0].Over = true
+	all.Add(&longest)
+	for i := range maxOutages {
+		short := lasting(time.Duration(i) * time.Second)
+		all.Add(&short)
+	}
+	all.Add(&over)
+	assert.Len(t, all.Outages, maxOutages)
+	assert.Equal(t, longest.Outages[0], all.Outages[maxOutages-1])
+	assert.NotContains(t, all.Outages, over.Outages[0])
+}
+
 // TestEndIsLast: nothing that a reflector does after the end is recorded.
 func TestEndIsLast(t *testing.T) {
 	j := NewJournal()
