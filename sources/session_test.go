@@ -17,10 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/audit"
 	"github.com/kinformer/cache/inspect"
+	"github.com/kinformer/cache/internal/shard"
 	"github.com/kinformer/cache/internal/testkit"
 	"github.com/kinformer/cache/kinformer"
 	"github.com/kinformer/cache/sources"
@@ -323,5 +325,38 @@ func TestShardOfAShard(t *testing.T) {
 		_, err := after(r, time.Second, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, r.set.Source("0")) })
 		require.ErrorContains(r, err, "shard of a shard")
 		require.Empty(r, r.stored())
+	})
+}
+
+// TestShardOfNamespaces: a Shard of a range of namespaces has its part of their objects, and the range of a Shard has
+// the same objects.
+func TestShardOfNamespaces(t *testing.T) {
+	half := sharding.NewSelector(sharding.ShardRangeRequirement{
+		Key: "object.metadata.namespace", Start: "0x0000000000000000", End: "0x8000000000000000",
+	})
+	inBubble(t, kinformer.Options{}, func(r *rig) {
+		var want []string
+		for i := range 60 {
+			namespace := fmt.Sprint("ns", i%10)
+			r.write(namespace, fmt.Sprint(i), "x")
+			pod := r.server.Get(namespace, fmt.Sprint(i)).(*corev1.Pod)
+			if shard.Hash(namespace) < 1<<63 && shard.Hash(pod.UID) < 1<<63 {
+				want = append(want, namespace+"/"+pod.Name)
+			}
+		}
+		require.NotEmpty(r, want)
+		slices.Sort(want)
+		r.run()
+		for _, lw := range []cache.ListerWatcher{
+			sources.Shard(cache.NewShardedListWatch(r.asks("", ""), half), 0, 2),
+			cache.NewShardedListWatch(sources.Shard(r.asks("", ""), 0, 2), half),
+		} {
+			of := r.set.Put("0", lw)
+			_, err := after(r, time.Second, func(ctx context.Context) error { return kinformer.WaitForSync(ctx, of) })
+			require.NoError(r, err)
+			assert.Equal(r, want, r.stored())
+			require.NoError(r, r.set.Remove("0"))
+			synctest.Wait()
+		}
 	})
 }

@@ -39,7 +39,7 @@ func New(exampleObject runtime.Object, options kinformer.Options) (cache.SharedI
 // part. Other servers ignore the selector and send everything; then the informer drops the other parts,
 // without decoding them if it decodes directly, and inspect.StatusOf reports "the server does not shard".
 //
-// If i is not from 0 to n-1, or lw is a Shard itself, each request fails with an error that says so. If
+// If i is not from 0 to n-1, or lw is a shard by UIDs itself, each request fails with an error that says so. If
 // lw is nil, so is the result. The SetShardSelector of an informer of a Shard selects from its objects.
 func Shard(lw cache.ListerWatcher, i, n int) cache.ListerWatcher {
 	if event.IsNil(lw) {

@@ -25,15 +25,15 @@ type ListWatch struct {
 	err  error // the reason why there is no such shard; every request returns it
 }
 
-// errNested is the error of a shard of a shard. The same hash divides both, so that the inner one would
+// errNested is the error of a shard of a shard of UIDs. The same hash divides both, so that the inner one would
 // have most of its objects in one shard of the outer one, and none in others.
 var errNested = errors.New("a shard of a shard does not have the objects that it seems to have: divide all objects into as many shards as are needed")
 
-// NewListWatch returns a ListerWatcher of shard i of n. If there is no such shard, or all is a shard
+// NewListWatch returns a ListerWatcher of shard i of n. If there is no such shard, or all is a shard of UIDs
 // itself, every request fails.
 func NewListWatch(all clientgo.ListerWatcher, i, n int) *ListWatch {
 	part, err := RangeOf(i, n)
-	if _, nested := all.(*ListWatch); nested {
+	if _, outer := Of(all); outer.hashes(UID) {
 		err = cmp.Or(err, errNested)
 	}
 	return &ListWatch{all, part, err}

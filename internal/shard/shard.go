@@ -87,6 +87,16 @@ func (r *Range) Within(inner *Range) *Range {
 	return &part
 }
 
+// hashes reports whether a hash of the field divides the objects of r or of a shard of which r is a part.
+func (r *Range) hashes(field Field) bool {
+	for ; r != nil; r = r.inner {
+		if r.of == field {
+			return true
+		}
+	}
+	return false
+}
+
 // Has reports whether the object is in the shard.
 func (r *Range) Has(obj metav1.Object) bool {
 	for ; r != nil; r = r.inner {
