@@ -50,8 +50,9 @@ type Readiness struct {
 }
 
 // Ready returns a check of whether informers are ready: each has synced and follows its server; a
-// stopped one does not. The check is a handler for a readiness probe, and its method Check is a
-// healthz.Checker of controller-runtime:
+// stopped one does not. A source that its error policy has stopped does not count: the program does
+// without it. The check is a handler for a readiness probe, and its method Check is a healthz.Checker of
+// controller-runtime:
 //
 //	ready := inspect.Ready(inspect.ReadyOptions{}, pods, nodes)
 //	mux.Handle("GET /readyz", ready)
