@@ -12,7 +12,7 @@
 //
 // # Labels
 //
-// Each metric of an informer has the labels group, version, resource, namespace and server, as in
+// Each metric of an informer has the labels group, version, resource, watched_namespace and server, as in
 // inspect.Status. If the status has no resource, the label has the name of the objects in logs: a
 // description (kinformer.Options.ObjectDescription), or their type. The series of an informer begin
 // with its first request, which determines these labels. name is that of kinformer.Options.Identifier.

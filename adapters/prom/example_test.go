@@ -48,8 +48,8 @@ func Example() {
 	// Output:
 	// # HELP kinformer_objects Objects in the store.
 	// # TYPE kinformer_objects gauge
-	// kinformer_objects{group="",name="",namespace="",ordinal="0",resource="my pods",server="",version=""} 1
+	// kinformer_objects{group="",name="",ordinal="0",resource="my pods",server="",version="",watched_namespace=""} 1
 	// # HELP kinformer_synced Whether the first list is in the store (1) or not (0).
 	// # TYPE kinformer_synced gauge
-	// kinformer_synced{group="",name="",namespace="",ordinal="0",resource="my pods",server="",version=""} 1
+	// kinformer_synced{group="",name="",ordinal="0",resource="my pods",server="",version="",watched_namespace=""} 1
 }

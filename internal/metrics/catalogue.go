@@ -32,8 +32,9 @@ type Metric struct {
 // is unbounded. They correspond to inspect.Handler.Histogram.
 func Bounds() []float64 { return []float64{1e-4, 1e-3, 1e-2, 1e-1, 1, 10} }
 
-// InformerLabels are the labels of every metric of an informer.
-var InformerLabels = []string{"name", "group", "version", "resource", "namespace", "server", "ordinal"}
+// InformerLabels are the labels of every metric of an informer. None is called namespace, because Prometheus gives
+// that label to the targets in a cluster, and renames those of a target.
+var InformerLabels = []string{"name", "group", "version", "resource", "watched_namespace", "server", "ordinal"}
 
 // All returns all metrics. The caller must not modify the slice.
 func All() []*Metric { return all }

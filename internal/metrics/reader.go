@@ -159,7 +159,7 @@ func identityOf(i *inspect.Inspection) identity {
 // labels returns the labels of an informer without ordinal.
 func (id identity) labels() *Series {
 	return newSeries("name", id.name, "group", id.group, "version", id.version, "resource", id.resource,
-		"namespace", id.namespace, "server", id.server)
+		"watched_namespace", id.namespace, "server", id.server)
 }
 
 // series returns the labels of an informer.

@@ -54,7 +54,7 @@ func values(t *testing.T, r *Reader) map[string]float64 {
 	r.Read(func(s Sample) {
 		name := strings.TrimPrefix(s.Metric.Name, "kinformer_")
 		for _, l := range s.Series.Labels {
-			if !slices.Contains([]string{"name", "group", "version", "resource", "namespace", "server"}, l.Name) {
+			if !slices.Contains([]string{"name", "group", "version", "resource", "watched_namespace", "server"}, l.Name) {
 				name += " " + l.Value
 			}
 		}
@@ -146,9 +146,9 @@ func TestIdentity(t *testing.T) {
 			}
 		})
 		assert.Equal(t, []string{
-			"[{group g} {name metrics-identity} {namespace } {ordinal 0} {resource pods} {server } {version v1}]",
-			"[{group } {name } {namespace } {ordinal 0} {resource the pods} {server } {version }]",
-			"[{group } {name } {namespace ns} {ordinal 0} {resource *v1.Pod} {server } {version }]",
+			"[{group g} {name metrics-identity} {ordinal 0} {resource pods} {server } {version v1} {watched_namespace }]",
+			"[{group } {name } {ordinal 0} {resource the pods} {server } {version } {watched_namespace }]",
+			"[{group } {name } {ordinal 0} {resource *v1.Pod} {server } {version } {watched_namespace ns}]",
 		}, got)
 	})
 }
