@@ -3,7 +3,7 @@
 
 // Partial is an operator that has its own ConfigMaps whole in the cache of controller-runtime, and of those of strangers, which
 // may fill the cluster, only the metadata. It writes a checksum to each ConfigMap with its label, and creates one
-// ConfigMap without it, to show that a partial object cannot be written.
+// ConfigMap without it, to show that a partial object cannot be written, and deletes it.
 package main
 
 import (
@@ -11,12 +11,14 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
@@ -83,7 +85,12 @@ func show(ctx context.Context, mgr manager.Manager) error {
 		return err
 	}
 	named := client.ObjectKeyFromObject(stranger)
-	for ctx.Err() == nil && mgr.GetClient().Get(ctx, named, cached) != nil { // until it is in the cache
+	defer func() { _ = mgr.GetClient().Delete(context.WithoutCancel(ctx), stranger) }()
+	isCached := func(ctx context.Context) (bool, error) {
+		return mgr.GetClient().Get(ctx, named, cached) == nil, nil
+	}
+	if err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, isCached); err != nil {
+		return err
 	}
 	fmt.Printf("cached: %d keys\n%v\n", len(cached.Data), mgr.GetClient().Update(ctx, cached))
 	if err := mgr.GetAPIReader().Get(ctx, named, cached); err != nil { // live
