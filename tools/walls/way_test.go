@@ -46,7 +46,8 @@ const (
 var update = flag.Bool("update", false, "write the functions of an update to "+mapFile)
 
 // runs is how often TestWayOfAnUpdate compares the two numbers of updates. Parts are checked by chance, hashes have
-// seeds and goroutines meet as they like: a function is on the way if most runs say so.
+// seeds and goroutines meet as they like: a function is on the way if most runs say so. The test fails only for
+// what all of them say, because most may say something else on a busy machine.
 const runs = 9
 
 // more is the number of updates that one of two numbers has more.
@@ -61,19 +62,21 @@ func TestWayOfAnUpdate(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "updates")
 	run(t, nil, "go", "test", "-c", "-vet=off", "-covermode=count", "-coverpkg="+modulePath+"/...", "-o", binary, "./kinformer")
 	for i, way := range ways {
-		functions := mostOf(t, binary, way.name)
+		found := runsOf(t, binary, way.name)
+		functions, always := saidBy(found, runs/2+1), saidBy(found, runs)
 		t.Logf("%s: %d functions in %d files of %d packages", way.name, len(functions), distinct(functions, fileOf), distinct(functions, roomOf))
-		if len(functions) > way.most {
-			t.Errorf("%s: %d functions, at most %d:\n%s", way.name, len(functions), way.most, drawn(functions))
+		if len(always) > way.most {
+			t.Errorf("%s: %d functions, at most %d:\n%s", way.name, len(always), way.most, drawn(always))
 		}
 		if i == 0 {
-			compareMap(t, drawn(functions))
+			compareMap(t, drawn(functions), drawn(always), drawn(saidBy(found, 1)))
 		}
 	}
 }
 
-// compareMap compares the functions of an update with those that internal/README.md shows.
-func compareMap(t *testing.T, functions string) {
+// compareMap compares the functions of an update with those that internal/README.md shows: at least those of all
+// runs, and none that is of no run.
+func compareMap(t *testing.T, functions, always, ever string) {
 	text, err := os.ReadFile(mapFile)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +86,7 @@ func compareMap(t *testing.T, functions string) {
 	switch {
 	case !found || !closed:
 		t.Errorf("%s has no place for the functions of an update", mapFile)
-	case shown == functions:
+	case isWithin(always, shown) && isWithin(shown, ever):
 	case *update:
 		if err := os.WriteFile(mapFile, []byte(before+mapBegin+functions+mapEnd+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -91,6 +94,26 @@ func compareMap(t *testing.T, functions string) {
 	default:
 		t.Errorf("%s shows other functions than an update executes: go test ./walls -run Way -update", mapFile)
 	}
+}
+
+// isWithin reports whether each function of the text some is in the text all.
+func isWithin(some, all string) bool {
+	in := map[string]bool{}
+	for _, f := range named(all) {
+		in[f] = true
+	}
+	return !slices.ContainsFunc(named(some), func(f string) bool { return !in[f] })
+}
+
+// named returns the functions in a text of drawn, each with its file.
+func named(text string) (functions []string) {
+	for line := range strings.Lines(text) {
+		file, names, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		for name := range strings.SplitSeq(names, ", ") {
+			functions = append(functions, file+": "+name)
+		}
+	}
+	return functions
 }
 
 // function is a function of the library, in a file with its path.
@@ -129,14 +152,22 @@ func drawn(functions []function) string {
 	return strings.TrimPrefix(text.String()+"\n", "\n")
 }
 
-// mostOf returns the functions that an update executes in most runs.
-func mostOf(t *testing.T, binary, way string) (functions []function) {
+// runsOf returns in how many runs an update executes each function.
+func runsOf(t *testing.T, binary, way string) map[function]int {
 	found := map[function]int{}
 	for range runs {
 		for _, f := range functionsOf(t, binary, way) {
-			if found[f]++; found[f] == runs/2+1 {
-				functions = append(functions, f)
-			}
+			found[f]++
+		}
+	}
+	return found
+}
+
+// saidBy returns the functions that an update executes in so many runs or more.
+func saidBy(found map[function]int, least int) (functions []function) {
+	for f, n := range found {
+		if n >= least {
+			functions = append(functions, f)
 		}
 	}
 	return functions
