@@ -37,7 +37,7 @@ type Status struct {
 	Phase      string
 	PhaseSince time.Time
 	// Mode is the way in which the informer lists, or last listed, the collection: "list" or
-	// "watch-list". It is "" before the first request.
+	// "watch-list". It is "" before it first lists or waits for a list slot.
 	Mode string
 	// ResourceVersion is the version from which the next watch would start; the store may not have
 	// reached it. It is "" before the first list.

@@ -15,10 +15,12 @@
 // Each metric of an informer has the labels group, version, resource, watched_namespace and server, as in
 // inspect.Status. If the status has no resource, the label has the name of the objects in logs: a
 // description (kinformer.Options.ObjectDescription), or their type. The series of an informer begin
-// with its first request, which determines these labels. name is that of kinformer.Options.Identifier.
-// ordinal is "0" for the first informer with these values, "1" for a second one that runs at the same
-// time, and so on. Informers that start together are ordered by their selectors. An informer keeps its
-// ordinal while it runs; afterwards another informer may get it.
+// when it is about to send its first request, or waits for a list slot. With direct.Transport that
+// request determines these labels; until then they are as without that transport, and server is "".
+// name is that of kinformer.Options.Identifier. ordinal is "0" for the first informer with these
+// values, "1" for a second one that runs at the same time, and so on. Informers that start together
+// are ordered by their selectors. An informer keeps its ordinal while it runs; afterwards another
+// informer may get it.
 //
 // handler and index have the names of handlers (kinformer.Delivery.Name, or the place of their code)
 // and of indices. The first ones of an informer have their own values, up to a limit in Options; all

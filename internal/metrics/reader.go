@@ -88,8 +88,8 @@ func (r *Reader) Read(yield func(Sample)) {
 	}
 }
 
-// isUnnamed reports whether the informer has not sent its first request, which determines the
-// labels.
+// isUnnamed reports whether the informer is not yet about to send its first request, which determines
+// the labels, and does not wait for a list slot.
 func isUnnamed(i inspect.Inspection) bool {
 	return i.Status.Mode == "" && i.Status.Lists+i.Status.Watches == 0 && len(i.Status.Problems) == 0
 }
