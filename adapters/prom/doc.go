@@ -28,8 +28,9 @@
 // label value has more than 128 bytes, and none contains the name of an object, unless the program uses
 // it in names or descriptions.
 //
-// An informer has at most about 60 values, and with default options 10 for each of 33 handlers and 5
-// for each of 17 indices. An informer that has stopped has none.
+// An informer has at most about 60 series, and with default options 15 for each of 33 handlers, more
+// if handlers of one name have several states, and 5 for each of 17 indices. An informer that has
+// stopped has none.
 //
 // # Values
 //

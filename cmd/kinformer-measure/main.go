@@ -18,7 +18,7 @@
 // informers requests.
 //
 // It writes nothing to the cluster, and prints neither names nor contents of objects. Secrets are
-// excluded unless -resources names them.
+// excluded unless -resources or the file of -keep names them.
 package main
 
 import (
