@@ -41,7 +41,6 @@ var (
 
 // Types that give the packages beside this one access to the values that embed them.
 type (
-	tableHolder    = door.Holder[*table.Table]
 	informerHolder = door.Holder[door.Look]
 	queueHolder    = door.Holder[*queue.Queue]
 	listenerHolder = door.Holder[*fanout.Listener]

@@ -23,6 +23,9 @@ import (
 	"github.com/kinformer/cache/internal/table"
 )
 
+// tableHolder gives the packages beside this one access to the table of a store.
+type tableHolder = door.Holder[*table.Table]
+
 // objects has the objects of a store and their indices, in a table whose readers wait for no write.
 type objects struct {
 	tableHolder

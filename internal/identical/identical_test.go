@@ -269,7 +269,7 @@ func TestSemantically(t *testing.T) {
 		node  string
 	}
 	type locked struct {
-		mu   sync.Mutex
+		_    sync.Mutex
 		node string
 	}
 	type spec struct{ Message message }

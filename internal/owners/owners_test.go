@@ -76,7 +76,7 @@ func (r *sharedRig) deleted(s *modelSource, key string, version int) {
 
 // stage returns a stage of a session, which queues its list.
 func (r *sharedRig) stage(session *Session) *stage {
-	return NewStage(r.reader, session, r.applier, event.Staging{Asked: r.asked}, false, func(rec event.Record) { r.batch = append(r.batch, rec) })
+	return NewStage(r.reader, session, r.applier, event.Staging{Asked: r.asked}, func(rec event.Record) { r.batch = append(r.batch, rec) })
 }
 
 // publish queues the list of a stage, with more pods.

@@ -23,11 +23,11 @@ type stage struct {
 // NewStage returns an empty stage for the objects of a source. The reader belongs to the
 // source. done receives the published list: a ReplacedAll record, for an applier with several
 // sources.
-func NewStage(r *event.Reader, session *Session, of *store.Applier, o event.Staging, reuse bool, done func(event.Record)) *stage {
+func NewStage(r *event.Reader, session *Session, of *store.Applier, o event.Staging, done func(event.Record)) *stage {
 	return &stage{r, &partState{
 		session: session, items: make([]partItem, 0, o.Size), at: make(map[string]int, o.Size),
 		untransformed: map[string]event.Origin{}, staging: o,
-	}, of, reuse, done}
+	}, of, session.Len() > 0 && store.MemoryIsScarce(), done}
 }
 
 // Put adds an object, and replaces an earlier state of it. If the object cannot be transformed Put

@@ -12,7 +12,6 @@ import (
 	"github.com/kinformer/cache/internal/owners"
 	"github.com/kinformer/cache/internal/queue"
 	"github.com/kinformer/cache/internal/reflector"
-	"github.com/kinformer/cache/internal/store"
 )
 
 // sink receives the changes of one session. It has a reader of its own, because several reflectors
@@ -35,11 +34,10 @@ func (s *sink) Put(changes []event.Record) (refused []event.Refused) {
 
 // Stage returns a stage for the next state of the source, which passes through the queue.
 func (s *sink) Stage(o event.Staging) reflector.Stage {
-	stored := s.session.Len()
 	if o.Streamed {
-		o.Size = stored
+		o.Size = s.session.Len()
 	}
-	return owners.NewStage(s.reader, s.session, s.informer.Applier, o, stored > 0 && store.MemoryIsScarce(), s.queue.PutState)
+	return owners.NewStage(s.reader, s.session, s.informer.Applier, o, s.queue.PutState)
 }
 
 func (s *sink) Settle(ctx context.Context) { s.queue.Settle(ctx) }

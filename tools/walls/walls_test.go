@@ -136,7 +136,7 @@ var mayUse = map[string][]string{
 	"internal/testkit/informers": {"", "cachetest", "direct", "inspect", "internal/door", "internal/reflector", "internal/tap/engine/taptest",
 		"internal/testkit", "kinformer"},
 	"internal/rules": {},
-	"cachetest":      {},
+	"cachetest":      {"internal/identical"},
 	"direct":         {"internal/tap", "internal/tap/engine"},
 	"audit": {"", "audit/internal/exact", "inspect", "internal/beside", "internal/door", "internal/event", "internal/identical",
 		"internal/reflector"},
