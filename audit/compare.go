@@ -15,7 +15,7 @@ import (
 	"github.com/kinformer/cache"
 	"github.com/kinformer/cache/internal/beside"
 	"github.com/kinformer/cache/internal/event"
-	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/semantic"
 )
 
 // comparison compares one snapshot with the list at its version. Each listed object is looked up in
@@ -147,7 +147,7 @@ func (c *comparison) sameContent(stored any, listed runtime.Object) bool {
 		}
 		want = transformed
 	}
-	return identical.Semantically(stored, want) || isSameButForKind(stored, want)
+	return semantic.Equal(stored, want) || isSameButForKind(stored, want)
 }
 
 // isSameButForKind reports whether two objects differ only in that one of them has no kind: some
@@ -165,5 +165,5 @@ func isSameButForKind(stored, want any) bool {
 	a, b = a.DeepCopyObject(), b.DeepCopyObject()
 	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return identical.Semantically(a, b)
+	return semantic.Equal(a, b)
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/semantic"
 )
 
 // Rewind restores the state of the source at rv, including the counter, as the restore of a backup
@@ -58,11 +58,11 @@ func (s *Source) undoneLocked(key, version string, obj any) runtime.Object {
 	if len(all) == 0 {
 		return nil
 	}
-	if now := s.mu.state[key]; now.version == version && identical.Semantically(now.obj, obj) {
+	if now := s.mu.state[key]; now.version == version && semantic.Equal(now.obj, obj) {
 		return nil
 	}
 	for _, undone := range all {
-		if undone.version == version && identical.Semantically(undone.obj, obj) {
+		if undone.version == version && semantic.Equal(undone.obj, obj) {
 			return undone.obj
 		}
 	}
@@ -79,5 +79,5 @@ type sighting struct {
 
 // shows reports whether the sighting is the current state.
 func (v sighting) shows(now stored) bool {
-	return v.version == now.version && (v.undone == nil || identical.Semantically(v.undone, now.obj))
+	return v.version == now.version && (v.undone == nil || semantic.Equal(v.undone, now.obj))
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/kinformer/cache/internal/identical"
+	"github.com/kinformer/cache/internal/semantic"
 )
 
 // Source is one resource of a scripted API server: the objects, the counter of resourceVersions and the
@@ -251,7 +251,7 @@ func (s *Source) updateLocked(key string, obj runtime.Object) runtime.Object {
 	before, after := accessor(was), accessor(obj)
 	after.SetResourceVersion(before.GetResourceVersion())
 	keepIdentity(before, after)
-	if !s.opts.Share && identical.Semantically(was, obj) {
+	if !s.opts.Share && semantic.Equal(was, obj) {
 		return was
 	}
 	return s.commitLocked(watch.Modified, key, obj)
