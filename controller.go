@@ -169,29 +169,20 @@ func (c *controller) run(ctx context.Context) {
 	follow := c.start(ctx)
 	working, workDone := context.WithCancel(context.Background())
 	defer workDone()
-	var begun, closes atomic.Bool
+	var begun atomic.Bool
 	closed := make(chan struct{})
-	var naming wait.Group
+	var group, naming wait.Group
 	closeQueue := func() { // once: that of a user may not bear another Close
-		if closes.CompareAndSwap(false, true) {
+		if begun.CompareAndSwap(false, true) {
+			defer close(closed)
 			// before Close, which may wait for a process function that runs under the queue's lock
 			naming.Start(func() { c.nameSlowStop(ctx, working.Done()) })
 			c.queue.Close()
 		}
 	}
-	closing := func() { // once
-		if begun.CompareAndSwap(false, true) {
-			defer close(closed)
-			closeQueue()
-		}
-	}
-	defer context.AfterFunc(ctx, closing)() // no goroutine waits for the end
-	var group wait.Group
+	defer context.AfterFunc(ctx, closeQueue)() // no goroutine waits for the end
 	stopped := make(chan struct{})
-	group.Start(func() {
-		c.follow(ctx, follow, stopped, closeQueue)
-		closing()
-	})
+	group.Start(func() { c.follow(ctx, follow, stopped, closeQueue) })
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		c.processLoop(ctx)
 		select {
@@ -202,10 +193,10 @@ func (c *controller) run(ctx context.Context) {
 	}, time.Second)
 	<-stopped // not deferred: a panic on its way out must not wait for ctx
 	workDone()
-	closing()
+	closeQueue()
 	<-closed
 	group.Wait()
-	naming.Wait() // last: nobody calls closeQueue any more
+	naming.Wait()
 }
 
 // follow calls its argument, and then closes stopped and the queue, also after a panic.

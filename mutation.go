@@ -55,7 +55,7 @@ func (m *mutations) watch(changes []event.Change) {
 		switch c := &changes[i]; {
 		case c.New != nil:
 			m.detector.AddObject(c.New)
-		case c.Many != nil && c.Kind != event.ChangeDelete:
+		case c.Many != nil:
 			c.Many.Keyed = true // it is read here, before it is known who needs keys
 			for j := range c.Many.Len() {
 				m.detector.AddObject(c.Many.At(j))

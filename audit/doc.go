@@ -17,9 +17,9 @@
 // Guarantees:
 //
 //  1. Each object that differs at that version is found: missing, extra, stale or, with Content,
-//     different under an equal version. Late and repeated events do not matter, unless sources overlap. For
-//     that, and for what the program itself has written into the store of an informer of several sources,
-//     see docs/audit.md.
+//     different under an equal version. Late and repeated events do not matter. An informer of several
+//     sources has two exceptions, for which see docs/audit.md: late events of sources that overlap, and what
+//     the program itself has written into the store.
 //  2. A cache that is ahead of its server is found, as after a restored backup of etcd: the server
 //     does not know the cached version in three lists, half a minute apart (Ahead). A watch does not
 //     notice this.
@@ -27,8 +27,8 @@
 //     is a relist (kinformer.Relist) of the server's most recent state: handlers are called for the
 //     difference, in order. There is at most one repair an hour. A third snapshot shows whether it has
 //     helped (Report.Repaired).
-//  4. A report says that the cache equals the server's state only if they were compared, except for what the
-//     program itself has written, as in 1.
+//  4. A report says that the cache equals the server's state only if they were compared, with the
+//     exceptions of 1.
 //  5. Events and readers are not delayed: the snapshot is taken between two batches, in microseconds
 //     (more if a transform drops metadata, see below, and for one of several sources, whose keys are
 //     copied), and the rest of the audit works on the snapshot. There is no cost while no audit runs.

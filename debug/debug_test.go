@@ -733,11 +733,11 @@ func TestErrorsNameNoObjects(t *testing.T) {
 			ListerWatcher: serving(testkit.PodAt(hidden, "1")), ObjectType: &corev1.Pod{},
 			Process: func(any, bool) error { return nil },
 		}))
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) string { return "" })})
+		config := &rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) string { return "" })}
+		client, err := kubernetes.NewForConfig(config)
 		require.NoError(t, err)
 		one := kinformer.New(cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "secrets", "ns", fields.OneTermEqualSelector("metadata.name", hidden)), &corev1.Secret{}, kinformer.Options{})
 		run(one)
-		config := &rest.Config{Host: "http://127.0.0.1:1", Transport: roundTripper(func(*http.Request) string { return "" })}
 		config.Wrap(direct.Transport)
 		client, err = kubernetes.NewForConfig(config)
 		require.NoError(t, err)

@@ -66,10 +66,10 @@
 //
 // The time for a page grows only with the informers on it (with ?sort=memory, with all that run),
 // their sources (some tens of microseconds each), their handlers (some microseconds each), and the
-// values of their indices (some nanoseconds each): see inspect.Of. Only client-go's informers (KINFORMER=off)
-// cost a list of their keys, during which their stores are locked for writes. A page has at most 500 informers, or
-// 100 handlers and 100 indices of one informer, handlers that are stuck or behind first, and the number
-// of those left out. However long and hostile names are, a page is smaller than 2 MiB, and JSON than 8
+// values of their indices (some nanoseconds each): see inspect.Of. Only client-go's informers
+// (KINFORMER=off) cost a list of their keys, during which their stores are locked for writes. A page has
+// at most 500 informers, or 100 handlers and 100 indices of one informer, handlers that are stuck or
+// behind first, and the number of those left out. However long and hostile names are, a page is smaller than 2 MiB, and JSON than 8
 // MiB. The page of an informer with 10,000 handlers and a million index values takes some tens of
 // milliseconds of processor time. The script limits its requests so that each viewer takes at most a
 // twentieth of a core.

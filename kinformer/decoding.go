@@ -36,8 +36,8 @@ type Decoding struct {
 	// that never write to a cached object, which all informers require. The informer checks about one
 	// in a thousand of the shared parts, and inspect.Sharing reports those that were modified; the
 	// mutation detector (KUBE_CACHE_MUTATION_DETECTOR), for tests, finds all of them in objects that have
-	// changed, or were part of a resync, within two minutes. The capacity of a
-	// shared list is its length, so append copies it. Data of Secrets is never shared.
+	// changed, or were part of a resync, within two minutes. The capacity of a shared list is its length,
+	// so append copies it. Data of Secrets is never shared.
 	//
 	// An informer without a transform function also reuses the unchanged parts of the cached version of
 	// an object when it decodes an update in protobuf, and keeps the cached object if a relist returns

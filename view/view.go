@@ -26,12 +26,11 @@ import (
 // store and must not be modified.
 //
 // Taking a snapshot costs about a microsecond, whatever the size of the store. While it is open,
-// objects in it that were replaced or deleted in the store remain in memory, and after a relist all that
-// the store had just before it, which inspect.Snapshots does not count.
-// Close releases them. A snapshot that is dropped without Close is closed when the garbage
-// collector finds it, and counted in inspect.Snapshots. After Close, reads find nothing, and those
-// that return an error return ErrClosed; only Len and ResourceVersion answer as before. Only Of returns
-// a usable Snapshot.
+// objects in it that were replaced or deleted in the store remain in memory, and after a relist all
+// objects that the store had just before it, which inspect.Snapshots does not count. Close releases them.
+// A snapshot that is dropped without Close is closed when the garbage collector finds it, and counted in
+// inspect.Snapshots. After Close, reads find nothing, and those that return an error return ErrClosed;
+// only Len and ResourceVersion answer as before. Only Of returns a usable Snapshot.
 type Snapshot struct {
 	of      *table.Snapshot
 	own     map[string]string // the keys of a source's objects; nil if the Snapshot has all objects

@@ -17,25 +17,23 @@ import (
 // TableOf returns the table of a store of this module, or of an informer's store, with or without
 // wrappers, or nil.
 func TableOf(storeOrInformer any) *table.Table {
-	if own, ok := door.HeldBy[*table.Table](storeOrInformer); ok {
-		return own
-	}
-	s, isStore := storeOrInformer.(clientgo.Store)
-	if !isStore {
-		if own := door.Of(storeOrInformer); own != nil {
-			return own.Table
-		}
-		return nil
-	}
+	of := storeOrInformer
 	for range door.MaxWrappers {
-		if own, ok := door.HeldBy[*table.Table](s); ok {
+		if own, ok := door.HeldBy[*table.Table](of); ok {
 			return own
+		}
+		s, isStore := of.(clientgo.Store)
+		if !isStore {
+			break
 		}
 		inside, wraps := insideOf(s)
 		if !wraps {
-			break
+			return nil
 		}
-		s = inside
+		of = inside
+	}
+	if own := door.Of(of); own != nil {
+		return own.Table
 	}
 	return nil
 }

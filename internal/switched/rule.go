@@ -194,10 +194,7 @@ func (w word) has(name string) bool {
 	}
 	group := name[len(w.text)+1:]
 	version, rest, grouped := strings.Cut(group, ".")
-	if !versionForm.MatchString(version) {
-		return w.inGroup(group)
-	}
-	return w.inGroup(rest) || !grouped && w.inGroup("core")
+	return w.inGroup(group) || versionForm.MatchString(version) && (w.inGroup(rest) || !grouped && w.inGroup("core"))
 }
 
 // words returns the resource that is known, the kind, and the resource that most servers have for the kind.

@@ -72,6 +72,7 @@ func TestNames(t *testing.T) {
 		{Subject{resource, &unstructured.Unstructured{}}, []string{"gizmos", "gizmos.example.com"}, []string{"gizmos.example.org", "gizmo"}, "resource"},
 		{Subject{resource, &v1.Pod{}}, []string{"gizmos", "pods"}, []string{"nodes"}, "both"},
 		{Subject{Resource: v1.SchemeGroupVersion.WithResource("pods")}, []string{"pods", "pods.v1"}, []string{"pods.v1.apps"}, "resource of the core group"},
+		{Subject{Resource: schema.GroupVersionResource{Group: "v2.example.com", Version: "v1", Resource: "gizmos"}}, []string{"gizmos.v2.example.com", "gizmos.v1.v2.example.com"}, []string{"gizmos.v1.example.com"}, "group like a version"},
 		{Subject{Resource: resource}, []string{"gizmos.v1.example.com"}, []string{"gizmos.v1", "gizmos.v1.example.org"}, "resource"},
 		{Subject{Example: &widget{}}, []string{"widgets", "widget", "widgets.example.com", "*switched.widget"}, []string{"widgetsets"}, "unknown group"},
 		{Subject{}, nil, []string{"pods", "", "nil", "<nil>"}, "nothing known"},
