@@ -103,8 +103,8 @@ func TestNamesOfInformers(t *testing.T) {
 		_, err = c.GetInformer(ctx, &corev1.Pod{}) // waits until both have synced
 		require.NoError(t, err)
 		assert.Equal(t, map[string]float64{
-			"namespace=one,resource=pods,server=" + server + ",version=v1": float64(start + 1),
-			"namespace=two,resource=pods,server=" + server + ",version=v1": 0,
+			"resource=pods,server=" + server + ",version=v1,watched_namespace=one": float64(start + 1),
+			"resource=pods,server=" + server + ",version=v1,watched_namespace=two": 0,
 		}, objects())
 		var names []string
 		for informer := range inspect.All() {
