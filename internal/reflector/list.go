@@ -96,7 +96,6 @@ func (r *round) fetchOnce(ctx context.Context) (fetched, error) {
 	if asked == "0" && got.paged {
 		r.state.become(paging, true)
 	}
-	r.state.refuse(false)
 	return got, nil
 }
 
@@ -122,7 +121,6 @@ func (r *round) confirm(ctx context.Context) (fetched, error) {
 	if err != nil {
 		return fetched{}, fmt.Errorf("%w, and the list that was to confirm it failed: %w", why, err)
 	}
-	r.state.refuse(false)
 	return got, nil
 }
 
@@ -337,6 +335,7 @@ func (r *round) publish(stage Stage, version, kind string) error {
 	}
 	r.options.Journal.write(func(p *journalState) { p.listed(version) })
 	r.reader.anew.listed(version)
+	r.state.refuse(false)
 	r.state.distrust(false)
 	return nil
 }

@@ -74,6 +74,28 @@ func TestListVersions(t *testing.T) {
 	}
 }
 
+// TestNewestUntilStored: the most recent state is requested until a state is in the store, not only until a
+// server has answered.
+func TestNewestUntilStored(t *testing.T) {
+	var got []string
+	server := &testkit.Server{OnList: func(n int, _ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
+		if got = append(got, o.ResourceVersion); n == 2 {
+			return nil, testkit.ErrExpired
+		}
+		return testkit.PodList(fmt.Sprint(n)), nil
+	}}
+	r := listOnly(server, &testkit.StoreLog{Fail: func(entry string) error {
+		if entry == "replace 3:" {
+			return errors.New("not stored")
+		}
+		return nil
+	}})
+	for range 4 {
+		require.Error(t, r.ListAndWatch(t.Context()))
+	}
+	assert.Equal(t, []string{"0", "1", "", "", "4"}, got)
+}
+
 // TestListPages: the limits of lists. Only pages at version "0" show that the server has no watch
 // cache.
 func TestListPages(t *testing.T) {

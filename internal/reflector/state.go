@@ -29,7 +29,7 @@ import (
 //	condition    begins with                              ends with
 //	published    the first state in the sink              -
 //	paging       a list at "0" that came in pages         -
-//	newest       a version that the server refused, or    a list that succeeded
+//	newest       a version that the server refused, or    a state in the sink
 //	             RelistNewest
 //	distrusting  a *tap.Doubt, or Relist                  a state in the sink
 //	short        a watch that was closed at once, unless  the next watch, a relist, a new run

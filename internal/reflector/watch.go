@@ -137,7 +137,7 @@ func (r *round) watchEnded(ctx context.Context, err error) outcome {
 	case apierrors.IsTooManyRequests(err):
 		r.options.log(ctx, 4, "Watch returned 429, backing off")
 		return tryLater(Watching, err)
-	case apierrors.IsInternalError(err) && r.retryDeadline.ShouldRetry():
+	case apierrors.IsInternalError(err) && !asksToWait(err) && r.retryDeadline.ShouldRetry():
 		r.options.log(ctx, 2, "Watching again after an internal error", "err", err)
 		return goOn(Watching)
 	case isBroken(err):

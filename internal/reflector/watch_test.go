@@ -120,6 +120,15 @@ func TestWatchDelays(t *testing.T) {
 	})
 }
 
+// TestWatchInternalErrorWithDelay: an internal error that asks for a delay gets it, also while such errors
+// are retried.
+func TestWatchInternalErrorWithDelay(t *testing.T) {
+	busy := apierrors.NewInternalError(errors.New("busy"))
+	busy.ErrStatus.Details.RetryAfterSeconds = 40
+	got := watchedFor(t, func(o *Options) { o.MaxInternalErrorRetry = time.Minute }, testkit.Sent(testkit.FailedWith(busy)), testkit.Sent(testkit.FailedWith(busy)))
+	assert.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, got.asked)
+}
+
 // TestWatchContext: the context of a watch request ends with the watch.
 func TestWatchContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

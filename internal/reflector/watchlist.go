@@ -42,6 +42,9 @@ func (r *round) streamList(ctx context.Context) outcome {
 		r.dropStream()
 		return r.streamFailed(ctx, asked, err)
 	}
+	if r.state.Version() == asked {
+		r.still = asked
+	}
 	r.stream.handOver(r.options.Clock.Now())
 	r.reader.anew.begins(false)
 	next := r.beginWatching(ctx)
@@ -70,7 +73,6 @@ func (r *round) takeStream(ctx context.Context, asked string) (objects int, err 
 	if err != nil {
 		return s.understood - s.others, err
 	}
-	r.state.refuse(false)
 	if err := r.lossBy(ctx, staged); err != nil {
 		return s.understood - s.others - 1, err
 	}

@@ -60,6 +60,15 @@ func TestStreamOnlyIfAgreed(t *testing.T) {
 	}
 }
 
+// TestStreamOfTheSameVersion: a watch that expires at the version of a stream that brought nothing newer is
+// followed by a stream of the most recent state.
+func TestStreamOfTheSameVersion(t *testing.T) {
+	same := testkit.Sent(testkit.EndMark("5"), testkit.FailedWith(testkit.ErrExpired))
+	again := testkit.Sent(testkit.EndMark("5"), testkit.FailedWith(testkit.ErrExpired))
+	asked, _ := streamed(t, func(*Options) {}, same, again, testkit.Sent(testkit.EndMark("9")))
+	assert.Equal(t, []string{"stream rv=", "stream rv=5", "stream rv="}, asked)
+}
+
 // TestStreamStops: each failed stream is stopped once, before the next request.
 func TestStreamStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
