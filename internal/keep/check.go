@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Check returns why a path names nothing of a type of objects, with the nearest path that does, or "".
+// Check returns why a path names nothing of a type of objects, with a path that may be meant, or "".
 func Check(t reflect.Type, path string) (why string) {
 	steps, ok := Steps(path)
 	if !ok {
@@ -20,16 +20,21 @@ func Check(t reflect.Type, path string) (why string) {
 	}
 	done := ""
 	for _, step := range steps {
-		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !DecodesItself(t) {
-			t = t.Elem()
-		}
-		var next reflect.Type
-		if next, why = member(t, done, step, strings.TrimPrefix(path, joined(done, step))); why != "" {
+		t, why = member(element(t), done, step, strings.TrimPrefix(path, joined(done, step)))
+		if why != "" {
 			return why
 		}
-		t, done = next, joined(done, step)
+		done = joined(done, step)
 	}
 	return ""
+}
+
+// element returns the type that a path goes into: that of the elements of a list, or of what a pointer points to.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && !DecodesItself(t) {
+		t = t.Elem()
+	}
+	return t
 }
 
 func joined(done string, step Step) string {
@@ -51,6 +56,8 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 		return nil, fmt.Sprintf("%s is a map whose keys are no strings: keep the whole of it", done)
 	case t.Kind() == reflect.Map && step.IsKey:
 		return t.Elem(), ""
+	case t.Kind() == reflect.Map && !hasMembers(element(t.Elem())) && !strings.Contains(rest, "["):
+		return nil, fmt.Sprintf("%s is a map: did you mean %s?", done, joined(done, Step{step.Name + rest, true})) // a key with dots
 	case t.Kind() == reflect.Map:
 		return nil, fmt.Sprintf("%s is a map: did you mean %s?", done, joined(done, Step{step.Name, true})+rest)
 	case t.Kind() != reflect.Struct:
@@ -73,6 +80,10 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 		why += fmt.Sprintf(": did you mean %s?", joined(done, Step{best, false})+rest)
 	}
 	return nil, why
+}
+
+func hasMembers(t reflect.Type) bool {
+	return (t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t.Kind() == reflect.Interface) && !DecodesItself(t)
 }
 
 // namesOf adds the members of a struct, with those of inline fields, by their JSON names. Of two with one name, the outer

@@ -227,13 +227,16 @@ func TestPruneShapes(t *testing.T) {
 	assert.Equal(t, full(), func() any { p := full(); nothing.Prune(p); return p }(), "nil paths keep all")
 }
 
-// TestCheck: a path that names nothing is refused with the nearest one that does.
+// TestCheck: a path that names nothing is refused, with one that may be meant.
 func TestCheck(t *testing.T) {
 	for path, why := range map[string]string{
 		"spec.nodename":                           "there is no spec.nodename: did you mean spec.nodeName?",
 		"spec.containers.port":                    "there is no spec.containers.port: did you mean spec.containers.ports?",
 		"spec.contaners.ports":                    "there is no spec.contaners: did you mean spec.containers.ports?",
 		"spec.nodeSelector.zone":                  "spec.nodeSelector is a map: did you mean spec.nodeSelector[zone]?",
+		"metadata.annotations.example.com/x":      "metadata.annotations is a map: did you mean metadata.annotations[example.com/x]?",
+		"spec.overhead.example.com/x":             "spec.overhead is a map: did you mean spec.overhead[example.com/x]?",
+		"spec.overhead.a[b]":                      "spec.overhead is a map: did you mean spec.overhead[a][b]?",
 		"spec[nodeName]":                          "spec is no map: did you mean spec.nodeName?",
 		"spec.nodeName.x":                         "spec.nodeName has no fields: it is a string",
 		"metadata.creationTimestamp.x":            "metadata.creationTimestamp is read by a decoder of its own (v1.Time): keep the whole of it",
@@ -251,6 +254,8 @@ func TestCheck(t *testing.T) {
 		assert.Empty(t, Check(reflect.TypeFor[v1.Pod](), path), path)
 	}
 	assert.Empty(t, Check(reflect.TypeFor[v1.ConfigMap](), "data[a.b]"))
+	assert.Equal(t, "data is a map: did you mean data[a.b]?", Check(reflect.TypeFor[v1.Secret](), "data.a.b"))
+	assert.Equal(t, "Devices is a map: did you mean Devices[a].name?", Check(reflect.TypeFor[struct{ Devices map[string]tree }](), "Devices.a.name"))
 }
 
 // tree embeds itself, and has fields of the sorts that JSON treats apart.
