@@ -396,17 +396,23 @@ func TestQueueIsClosedOnce(t *testing.T) {
 	})
 }
 
-// TestProcessErrorHandlerOfAnInformer: OnError is called for a batch that did not reach the store; the
-// informer continues.
+// TestProcessErrorHandlerOfAnInformer: OnError is called for a batch whose processing panicked, and may add
+// handlers; the informer continues.
 func TestProcessErrorHandlerOfAnInformer(t *testing.T) {
 	panics := testkit.QuietPanics(t)
 	synctest.Test(t, func(t *testing.T) {
 		stream := testkit.NewScriptedWatch(1)
 		server := &testkit.Server{NoStream: true, OnList: testkit.ListOf(testkit.PodList("1", testkit.PodAt("a", "1"))), OnWatch: testkit.Watches(stream)}
 		var heard []error
+		var informer cache.SharedIndexInformer
 		s, stop := informers.On(t, server, func(s cache.SharedIndexInformer) {
+			informer = s
 			cache.WrapDetector(s, func(d cache.MutationDetector) cache.MutationDetector { return &panicsOn{d, "a@1", "b@2"} })
-		}, kinformer.Options{Queue: kinformer.Queue{OnError: func(_ context.Context, err error) { heard = append(heard, err) }}})
+		}, kinformer.Options{Queue: kinformer.Queue{OnError: func(_ context.Context, err error) {
+			heard = append(heard, err)
+			_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+			assert.NoError(t, err)
+		}}})
 		defer stop()
 		require.Len(t, heard, 1)
 		assert.ErrorContains(t, heard[0], "a batch of 1")

@@ -395,8 +395,8 @@ func (s *sharedIndexInformer) SetWatchErrorHandlerWithContext(handler WatchError
 }
 
 // SetTransform sets the function that transforms every object before it is stored. It must be called before the
-// start. The last call counts. The function owns its argument, must be idempotent, and gets no tombstones.
-// A nil result of any type without an error counts as an error.
+// start. The last call counts, unless the informer's factory has factory.WithTransform. The function owns its
+// argument, must be idempotent, and gets no tombstones. A nil result of any type without an error counts as an error.
 func (s *sharedIndexInformer) SetTransform(transform TransformFunc) error {
 	return s.beforeStart(func() { s.life.transform = transform })
 }

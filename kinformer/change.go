@@ -40,7 +40,8 @@ const (
 	// CauseWatch: an event of the watch.
 	CauseWatch Cause = "Watch"
 	// CauseRelist: a difference between a later list and the store. A Deleted was inferred from the
-	// list: the object may have changed before its deletion, so Old may not be its last state.
+	// list: the object may have changed before its deletion, so Old may not be its last state. Handlers
+	// that get resyncs also get an Updated, of one version, for each object that is unchanged in that list.
 	CauseRelist Cause = "Relist"
 	// CauseResync: the resync period ended. The object has not changed.
 	CauseResync Cause = "Resync"

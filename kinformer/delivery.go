@@ -24,9 +24,9 @@ type Delivery struct {
 	Overflow Overflow
 
 	// Max is the maximum number of pending notifications of the handler, including the current one, for
-	// OverflowBlock and OverflowDisconnect only. Adds of an initial list, resyncs, and updates to
-	// unchanged objects of a relist do not count. Several sources may exceed the Max of OverflowBlock: see
-	// docs/sources.md. 0 means 1024.
+	// OverflowBlock and OverflowDisconnect only. Adds of an initial list, of a list into an empty store, and
+	// of lists of several sources, resyncs, and updates to unchanged objects of a relist do not count. Several
+	// sources may exceed the Max of OverflowBlock: see docs/sources.md. 0 means 1024.
 	Max int
 
 	// OnDisconnect, for OverflowDisconnect only, is called once, in its own goroutine, when the handler

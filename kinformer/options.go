@@ -89,9 +89,11 @@ type Queue struct {
 	// passes the function. Each failure is reported, and counted in inspect.Queue. Without KeepCached
 	// such a list fails, and is requested again after a backoff.
 	KeepCached bool
-	// OnError is called when a batch could not be stored, by the goroutine that stores, which continues
-	// when OnError returns. If it is nil, these errors are reported to
-	// k8s.io/apimachinery/pkg/util/runtime.ErrorHandlers. inspect.QueueOf counts them in both cases.
+	// OnError is called when the processing of a batch panics, by the goroutine that processes it. The
+	// store may have the batch, but its handlers do not get the changes. OnError may add handlers. Then
+	// the panic goes on: it ends the process, unless k8s.io/apimachinery/pkg/util/runtime.ReallyCrash is
+	// false. If OnError is nil, these errors are reported to ErrorHandlers of that package.
+	// inspect.QueueOf counts them in both cases.
 	OnError func(ctx context.Context, err error)
 }
 

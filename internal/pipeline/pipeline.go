@@ -84,9 +84,9 @@ func (p *Pipeline) Room() (changes int, freed <-chan struct{}) {
 
 // Handle writes a batch to the store and then delivers its changes to the handlers.
 func (p *Pipeline) Handle(batch []event.Record, isInInitialList bool) error {
+	defer p.reportPanic(batch) // without the lock: OnError may add handlers
 	p.Delivery.Lock()
 	defer p.Delivery.Unlock()
-	defer p.reportPanic(batch)
 	defer p.Applier.Done()
 	p.Deliver(p.Applier.Apply(batch, isInInitialList))
 	return nil
