@@ -26,11 +26,8 @@ type mutations struct {
 	processor *fanout.Processor
 }
 
-// detectsMutations reports whether client-go's detectors look for changes, by the variable that it reads.
-func detectsMutations() bool {
-	enabled, _ := strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR"))
-	return enabled
-}
+// detectsMutations reports whether client-go's detectors look for changes, by the variable that it reads, once, as here.
+var detectsMutations, _ = strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR"))
 
 // run runs the detector, which panics when it finds a modified object. Before the panic continues, the log
 // names the handlers that may have modified the object.

@@ -738,6 +738,7 @@ func TestMutationDetector(t *testing.T) {
 		require.Contains(t, string(out), `"oneOf"=["the writer of *v1.Pod"]`, "who may have been it")
 		return
 	}
+	t.Setenv("KUBE_CACHE_MUTATION_DETECTOR", "") // too late to change anything
 	informer := cache.NewSharedIndexInformer(testkit.NewPods(testkit.Pod("a", "1")), &corev1.Pod{}, 0, nil)
 	writer := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { obj.(*corev1.Pod).Labels["v"] = "changed" }}
 	informers.Handle(t, informer, kinformer.Deliver(writer, kinformer.Delivery{Name: "the writer"}))

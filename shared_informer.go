@@ -76,7 +76,7 @@ func newSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, opti
 	}
 	s.informerHolder = door.NewHolder(door.Look(s.look))
 	s.processor = fanout.NewProcessor(s.HasSyncedChecker(), s.clock)
-	s.mutations = mutations{report: s.report, processor: s.processor, enabled: detectsMutations()}
+	s.mutations = mutations{report: s.report, processor: s.processor, enabled: detectsMutations}
 	s.pipeline = pipeline.New(pipeline.Options{
 		Contents: &s.store.contents, Failures: s.failures, Deliver: s.distribute, Room: s.processor.Room,
 	})

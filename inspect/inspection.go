@@ -85,7 +85,8 @@ type Inspection struct {
 	// They quote no objects.
 	Errors []Error
 	// Outages are the last 16 times in which the informer was out of date because the server was
-	// out of reach (see Status.Reconnects); the most recent is the last.
+	// out of reach (see Status.Reconnects); the most recent is the last. Of several that go on,
+	// as those of several sources, the longest is the last.
 	Outages []Outage
 	// FailingSince is when a request or watch first failed since a watch was last established; for
 	// a request that hung before it failed, the time of its last sign of life. It is zero if none

@@ -64,8 +64,8 @@ type Status struct {
 	// from the cached version.
 	Reconnects int64
 	// LastOutageAt is when the server was last found out of reach, and LastOutage how long the
-	// informer was out of date since then; while the outage lasts, Problems says so. They are zero
-	// if there was no outage.
+	// informer was out of date since then; while the outage lasts, Problems says so. Of several
+	// sources they are those of the outage that began last. They are zero if there was no outage.
 	LastOutageAt time.Time
 	LastOutage   time.Duration
 	// LastEvent is when the last watch event or bookmark was received; zero before the first.

@@ -82,7 +82,7 @@ var (
 	eventAge    = define(Gauge, "last_event_age_seconds", "s", "How long ago a watch event or bookmark last came. Absent before the first.")
 	failing     = define(Gauge, "failing_seconds", "s", "How long requests or watches have failed, by the reason of the last error: a word of the log, such as forbidden, throttled or connection. 0, without a reason, while they succeed.", "reason")
 	outage      = define(Gauge, "outage_seconds", "s", "How long the informer has been blind: from when its server went out of reach until it is fresh again. 0 while it is not.")
-	blind       = sparse(define(Gauge, "last_outage_seconds", "s", "How long it was blind the last time, or has been so far."))
+	blind       = sparse(define(Gauge, "last_outage_seconds", "s", "How long it was blind the last time, or has been so far; of several sources, in the outage that began last."))
 	reconnect   = sparse(define(Counter, "reconnects_total", "{reconnect}", "How often the informer was fresh again after an outage."))
 )
 

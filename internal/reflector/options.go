@@ -106,8 +106,8 @@ type Options struct {
 	MinWatchTimeout time.Duration
 	// IdleTimeout is how long a watch may be silent; 0 means for ever.
 	IdleTimeout time.Duration
-	// MaxInternalErrorRetry is how long internal errors of a watch lead to another watch instead of
-	// a list.
+	// MaxInternalErrorRetry is how long internal errors of a watch, unless they ask for a delay,
+	// lead to another watch instead of a list.
 	MaxInternalErrorRetry time.Duration
 	// Backoff replaces the default delays (0.8 s doubling to 30 s, jittered, reset every 2
 	// minutes).

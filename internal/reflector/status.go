@@ -72,7 +72,7 @@ type History struct {
 	WatchEnds               map[string]int64 // by reason for the end
 	Drops                   map[string]int64 // list items and events that did not reach the sink, by reason
 	Errors                  []Noted          // the latest ones, the newest last
-	Outages                 []Outage         // the latest ones, the newest last
+	Outages                 []Outage         // the latest ones, see Outage.rank
 	FailingSince            time.Time        // since when requests fail unexpectedly; zero if they do not
 	Past                    []Past           // the latest requests that Lists, Streams and Watches count, the newest last
 }

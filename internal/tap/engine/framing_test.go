@@ -23,6 +23,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -681,6 +682,35 @@ func TestNoList(t *testing.T) {
 		}
 		assert.EqualError(t, err, c.want, name)
 	}
+}
+
+// TestTablesThatAreConverted checks that the client decodes what it requests as a Table.
+func TestTablesThatAreConverted(t *testing.T) {
+	asksForTables := func(next http.RoundTripper) http.RoundTripper {
+		return taptest.Trip(func(req *http.Request) (*http.Response, error) {
+			req = req.Clone(req.Context())
+			req.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json")
+			return next.RoundTrip(req)
+		})
+	}
+	converts := func(ctx context.Context, plain clientgo.ListerWithContext, o metav1.ListOptions) (runtime.Object, error) {
+		table, err := plain.ListWithContext(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		rows, _, err := unstructured.NestedSlice(table.(*unstructured.UnstructuredList).Object, "rows")
+		list := &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "5"}}}
+		for _, row := range rows {
+			list.Items = append(list.Items, unstructured.Unstructured{Object: row.(map[string]any)["object"].(map[string]any)})
+		}
+		return list, err
+	}
+	table := inJSON(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"rows":[{"cells":["a"],"object":` + jsonOf(&pods(1, "4")[0]) + `}]}`)
+	source := dynamicJSON.altering(converts, nil).tapped(t, served{lists: []answer{table}, wraps: []wrapper{transport, asksForTables}}, usesOwn)
+	assert.Equal(t, "client client", asked(t, source, 2))
+	assert.Len(t, listed(t, source).Items, 1)
+	assert.Equal(t, "content type of a Table", source.ledger.State().Why)
+	assert.Equal(t, "encoding", source.ledger.State().Reason)
 }
 
 // TestListFuncMakesAnEmptyList checks that the client lists, in the end for good, if a ListFunc copies those items that it

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,7 +88,7 @@ func (t *Tap) Offer(req *http.Request, resp *http.Response) {
 	if t.mu.over || resp == nil || resp.StatusCode != http.StatusOK || resp.Body == nil || !t.asksFor(req) {
 		return
 	}
-	encoding, why := encodingOf(resp)
+	encoding, why := encodingOf(req, resp)
 	t.mu.drops = dropsManagedFields(req)
 	switch {
 	case why != "":
@@ -164,8 +165,12 @@ func (t *Tap) asksFor(req *http.Request) bool {
 		query.Get("limit") == limit
 }
 
-// encodingOf returns the encoding of a body, or the reason why it cannot be decoded here.
-func encodingOf(resp *http.Response) (e Encoding, why string) {
+// encodingOf returns the encoding of a body, or the reason why it cannot be decoded here. A Table has the
+// content type of an object: only the request says that the client can convert it.
+func encodingOf(req *http.Request, resp *http.Response) (e Encoding, why string) {
+	if strings.Contains(accepted(req), "as=Table") {
+		return "", contentType + " of a Table"
+	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" {
 		return "", contentEncoding + " " + strconv.Quote(coding)
 	}
