@@ -26,7 +26,7 @@ type mutations struct {
 	processor *fanout.Processor
 }
 
-// detectsMutations reports whether client-go's detectors look for changes, by the variable that it reads, once, as here.
+// detectsMutations is whether client-go's detectors look for changes. Like client-go, it reads the variable once, at start.
 var detectsMutations, _ = strconv.ParseBool(os.Getenv("KUBE_CACHE_MUTATION_DETECTOR"))
 
 // run runs the detector, which panics when it finds a modified object. Before the panic continues, the log

@@ -82,6 +82,7 @@ func member(t reflect.Type, done string, step Step, rest string) (of reflect.Typ
 	return nil, why
 }
 
+// hasMembers reports whether a path may go on below a value of a type.
 func hasMembers(t reflect.Type) bool {
 	return (t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t.Kind() == reflect.Interface) && !DecodesItself(t)
 }
